@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the checker share: check.c (container, weights, texts), check_entry.c (ports,
+ * labels, answers) and check_graph.c (tensors, nodes, order). Private to them. */
+#ifndef IPEX_FORMAT_CHECK_PARTS_H
+#define IPEX_FORMAT_CHECK_PARTS_H
+
+#include "format/check.h"
+
+/* One entry while it is checked. */
+struct ipex_checked_entry {
+    struct ipex_fb_model model;
+    struct ipex_fb_entry fb;
+    struct ipex_tensor_info *tensor; /* [tensors] */
+    int32_t tensors, nodes;
+    const struct ipex_report *report;
+};
+
+/* R20: a text of at most `max` bytes, UTF-8, without NUL. `what` names the field. */
+IPEX_WARN_UNUSED enum ipex_status ipex_check_text(const char *text, uint32_t length, uint32_t max,
+                                                  const char *what,
+                                                  const struct ipex_report *report);
+
+/* Section kind of a weight, whose record has been checked. */
+uint32_t ipex_weight_kind(struct ipex_fb_model model, struct ipex_fb_weight weight);
+
+/* Whether a weight has this dtype and these dims. */
+bool ipex_weight_matches(struct ipex_fb_weight weight, uint8_t dtype, const int64_t *dims,
+                         unsigned rank);
+
+/* Rules R30..R39: tables, ports, labels, answers of one entry, and the two below. */
+IPEX_WARN_UNUSED enum ipex_status ipex_check_entry(struct ipex_checked_entry *entry);
+
+/* Rules R40..R49: fills entry->tensor from the tensor records. */
+IPEX_WARN_UNUSED enum ipex_status ipex_check_tensors(struct ipex_checked_entry *entry);
+
+/* Rules R50..R59: operands, shapes, order, lifetimes. Input ports are marked already. */
+IPEX_WARN_UNUSED enum ipex_status ipex_check_nodes(struct ipex_checked_entry *entry);
+
+/* R58: every storage is an input or wholly written, and few enough are alive at a time. Output
+ * ports are marked already. */
+IPEX_WARN_UNUSED enum ipex_status ipex_check_storages(struct ipex_checked_entry *entry);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shape rules: one function per operator of format/ops.inc, which states them in words. The rule
+ * numbers are those of format/FORMAT.md.
+ *
+ * Operands that come in have dims within [1, 2^31) and attributes are int32, so a sum of a few of
+ * them, or a product of two, fits in an int64; what goes out is checked against the caps before it
+ * leaves. */
+#include "format/check.h"
+
+#include "format/ops.h"
+#include "format/tile.h"
+
+struct rule {
+    const struct ipex_shape_node *node;
+    const char *name; /* of the operator */
+    const struct ipex_report *report;
+};
+
+static enum ipex_status bad(const struct rule *r, enum ipex_status status, const char *what) {
+    return ipex_fail(r->report, status, "%s: %s", r->name, what);
+}
+
+static const struct ipex_shape_operand *operand(const struct rule *r, uint32_t i) {
+    return i < r->node->inputs ? r->node->input[i] : NULL;
+}
+
+static bool in_range(int64_t value, int64_t low, int64_t high) {
+    return value >= low && value <= high;
+}
+
+static bool same_dims(const struct ipex_shape_operand *a, const struct ipex_shape_operand *b) {
+    return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
+}
+
+/* R61: an activation or a plain constant of this rank (-1: any) and f32. */
+static enum ipex_status check_f32(const struct rule *r, uint32_t i, int rank) {
+    const struct ipex_shape_operand *x = operand(r, i);
+    if (x->dtype != IPEX_DTYPE_f32 || x->layout != IPEX_LAYOUT_plain)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand is not plain f32");
+    if (rank >= 0 && x->rank != rank)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "an operand has the wrong rank");
+    return IPEX_OK;
+}
+
+/* R62: operand 1, constant, in the layout that the kernel consumes. */
+static enum ipex_status check_weight(const struct rule *r, enum ipex_layout layout, int rank) {
+    const struct ipex_shape_operand *w = operand(r, 1);
+    if (!w->constant || w->dtype != IPEX_DTYPE_f32 || w->layout != layout)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the weight is no f32 constant of the layout");
+    if (w->rank != rank)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight has the wrong rank");
+    return IPEX_OK;
+}
+
+/* R63: operand 2, none or a constant of one element per output channel. */
+static enum ipex_status check_bias(const struct rule *r, int64_t channels) {
+    const struct ipex_shape_operand *bias = operand(r, 2);
+    if (!bias)
+        return IPEX_OK;
+    if (!bias->constant || bias->dtype != IPEX_DTYPE_f32 || bias->layout != IPEX_LAYOUT_channels)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the bias is no f32 constant of layout channels");
+    if (bias->rank != 1 || bias->dims[0] != channels)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the bias has not one element per output channel");
+    return IPEX_OK;
+}
+
+/* R64: operand 3, none or shaped as the output. */
+static enum ipex_status check_residual(const struct rule *r, const struct ipex_shape_operand *y) {
+    if (!operand(r, 3))
+        return IPEX_OK;
+    IPEX_TRY(check_f32(r, 3, -1));
+    if (!same_dims(operand(r, 3), y))
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the residual's dims are not the output's");
+    return IPEX_OK;
+}
+
+static enum ipex_status check_act(const struct rule *r, int32_t act) {
+    if (!in_range(act, 0, IPEX_ACT_COUNT - 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown activation");
+    return IPEX_OK;
+}
+
+/* R65: x [..., K], w [N][K] -> y [..., N] */
+static enum ipex_status linear_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0), *w = operand(r, 1);
+    IPEX_TRY(check_f32(r, 0, -1));
+    IPEX_TRY(check_weight(r, IPEX_LAYOUT_tiles, 2));
+    IPEX_TRY(check_act(r, r->node->int_[0]));
+    if (x->rank < 1 || x->dims[x->rank - 1] != w->dims[1])
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the last dim of x is not the weight's K");
+    *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32, .rank = x->rank};
+    memcpy(y->dims, x->dims, sizeof y->dims);
+    y->dims[x->rank - 1] = w->dims[0];
+    IPEX_TRY(check_bias(r, w->dims[0]));
+    return check_residual(r, y);
+}
+
+/* One spatial axis of a window operator. */
+struct window {
+    int64_t size, kernel, stride, dilation, before, after;
+    bool ceil;
+};
+
+/* R66: number of window positions. With ceil, a last window that would start beyond the input and
+ * its leading padding is dropped. */
+static enum ipex_status count_windows(const struct rule *r, const struct window *w, int64_t *ret) {
+    int64_t room = w->size + w->before + w->after - w->dilation * (w->kernel - 1) - 1;
+    if (room < 0)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the kernel is larger than its padded input");
+    int64_t count = room / w->stride + 1;
+    if (w->ceil && room % w->stride != 0 && count * w->stride < w->size + w->before)
+        count++;
+    *ret = count;
+    return IPEX_OK;
+}
+
+/* R67: attributes 0..9 are shared by convolutions and pools. */
+static enum ipex_status check_window_attributes(const struct rule *r, int64_t pad_max) {
+    const int32_t *ints = r->node->int_;
+    for (int i = IPEX_CONV_KERNEL_H; i <= IPEX_CONV_STRIDE_W; i++)
+        if (!in_range(ints[i], 1, IPEX_WINDOW_MAX))
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a kernel dim or stride is out of range");
+    for (int i = IPEX_CONV_PAD_TOP; i <= IPEX_CONV_PAD_RIGHT; i++)
+        if (!in_range(ints[i], 0, pad_max))
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a pad is out of range");
+    for (int i = IPEX_CONV_DILATION_H; i <= IPEX_CONV_DILATION_W; i++)
+        if (!in_range(ints[i], 1, IPEX_WINDOW_MAX))
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a dilation is out of range");
+    return IPEX_OK;
+}
+_Static_assert((int)IPEX_CONV_PAD_TOP == (int)IPEX_POOL_PAD_TOP &&
+                   (int)IPEX_CONV_DILATION_W == (int)IPEX_POOL_DILATION_W,
+               "convolutions and pools share the places of their first ten attributes");
+
+/* Axis 0 is H, 1 is W. */
+static struct window window_of(const struct rule *r, int axis, bool ceil) {
+    const int32_t *ints = r->node->int_;
+    return (struct window){.size = operand(r, 0)->dims[1 + axis],
+                           .kernel = ints[IPEX_CONV_KERNEL_H + axis],
+                           .stride = ints[IPEX_CONV_STRIDE_H + axis],
+                           .dilation = ints[IPEX_CONV_DILATION_H + axis],
+                           .before = ints[IPEX_CONV_PAD_TOP + axis],
+                           .after = ints[IPEX_CONV_PAD_BOTTOM + axis],
+                           .ceil = ceil};
+}
+
+static enum ipex_status window_output(const struct rule *r, bool ceil, int64_t channels,
+                                      struct ipex_shape_operand *y) {
+    struct window h = window_of(r, 0, ceil), w = window_of(r, 1, ceil);
+    *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32, .rank = 4};
+    y->dims[0] = operand(r, 0)->dims[0];
+    y->dims[3] = channels;
+    IPEX_TRY(count_windows(r, &h, &y->dims[1]));
+    return count_windows(r, &w, &y->dims[2]);
+}
+
+/* R68: convolutions have no border code: what they pad must be there. */
+static enum ipex_status check_halo(const struct rule *r) {
+    for (int side = 0; side < 4; side++)
+        if (operand(r, 0)->halo[side] < r->node->int_[IPEX_CONV_PAD_TOP + side])
+            return bad(r, IPEX_ERROR_MODEL_SHAPE, "the halo of x is smaller than the padding");
+    return IPEX_OK;
+}
+
+/* R69: [G][segments][M/G][taps][C/G]; a kernel row is one segment where its taps are neighbours in
+ * memory (format/tile.h). */
+static enum ipex_status check_conv_weight(const struct rule *r, int64_t groups) {
+    const int32_t *ints = r->node->int_;
+    const int64_t *x = operand(r, 0)->dims, *w = operand(r, 1)->dims;
+    bool rows = groups == 1 && ints[IPEX_CONV_DILATION_W] == 1;
+    int64_t kernel_h = ints[IPEX_CONV_KERNEL_H], kernel_w = ints[IPEX_CONV_KERNEL_W];
+    if (x[3] % groups != 0)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "groups do not divide the channels");
+    if (w[0] != groups || w[1] != (rows ? kernel_h : kernel_h * kernel_w) ||
+        w[3] != (rows ? kernel_w : 1) || w[4] != x[3] / groups)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight's dims do not fit");
+    return IPEX_OK;
+}
+
+static enum ipex_status conv_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    int64_t groups = r->node->int_[IPEX_CONV_GROUPS];
+    IPEX_TRY(check_f32(r, 0, 4));
+    IPEX_TRY(check_weight(r, IPEX_LAYOUT_tiles, 5));
+    IPEX_TRY(check_window_attributes(r, IPEX_HALO_MAX));
+    IPEX_TRY(check_act(r, r->node->int_[IPEX_CONV_ACT]));
+    if (groups < 1)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "groups below 1");
+    IPEX_TRY(check_conv_weight(r, groups));
+    IPEX_TRY(check_halo(r));
+    IPEX_TRY(window_output(r, false, operand(r, 1)->dims[2] * groups, y));
+    IPEX_TRY(check_bias(r, y->dims[3]));
+    return check_residual(r, y);
+}
+
+/* R70: w [KH][KW][C] */
+static enum ipex_status depthwise_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    const int32_t *ints = r->node->int_;
+    IPEX_TRY(check_f32(r, 0, 4));
+    IPEX_TRY(check_weight(r, IPEX_LAYOUT_channels, 3));
+    IPEX_TRY(check_window_attributes(r, IPEX_HALO_MAX));
+    IPEX_TRY(check_act(r, ints[IPEX_CONV_ACT]));
+    const int64_t *x = operand(r, 0)->dims, *w = operand(r, 1)->dims;
+    if (ints[IPEX_CONV_GROUPS] != x[3])
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "groups are not the channels");
+    if (w[0] != ints[IPEX_CONV_KERNEL_H] || w[1] != ints[IPEX_CONV_KERNEL_W] || w[2] != x[3])
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight's dims do not fit");
+    IPEX_TRY(check_halo(r));
+    IPEX_TRY(window_output(r, false, x[3], y));
+    IPEX_TRY(check_bias(r, x[3]));
+    return check_residual(r, y);
+}
+
+/* R71: every window holds at least one position of x, so that a maximum has a first and a mean no
+ * zero divisor. A window starts at most `before` ahead of x and its taps are `dilation` apart: with
+ * padding no wider than the kernel reaches, and steps no wider than x, one tap lies in x. */
+static enum ipex_status check_pool_padding(const struct rule *r, const struct window *w) {
+    int64_t reach = w->dilation * (w->kernel - 1);
+    if (w->before > reach || w->after > reach)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a pad is wider than the kernel reaches");
+    if (w->before > 0 && w->dilation > w->size)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a dilation is wider than the padded input");
+    return IPEX_OK;
+}
+
+static enum ipex_status pool_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    const int32_t *ints = r->node->int_;
+    IPEX_TRY(check_f32(r, 0, 4));
+    IPEX_TRY(check_window_attributes(r, IPEX_WINDOW_MAX));
+    if (!in_range(ints[IPEX_POOL_CEIL], 0, 1) || !in_range(ints[IPEX_POOL_COUNT_PAD], 0, 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a flag is neither 0 nor 1");
+    for (int axis = 0; axis < 2; axis++) {
+        struct window w = window_of(r, axis, false);
+        IPEX_TRY(check_pool_padding(r, &w));
+    }
+    return window_output(r, ints[IPEX_POOL_CEIL] == 1, operand(r, 0)->dims[3], y);
+}
+
+/* R72: an operand is an input, a constant, or the result of an earlier step. */
+static bool step_operand_ok(const struct rule *r, int32_t code, int32_t step) {
+    if (code < 0)
+        return -1 - (int64_t)code < r->node->floats;
+    if (code < IPEX_POINTWISE_RESULT)
+        return code < IPEX_POINTWISE_INPUTS && (uint32_t)code < r->node->inputs;
+    return code - IPEX_POINTWISE_RESULT < step;
+}
+
+static enum ipex_status check_program(const struct rule *r) {
+    static const uint8_t arity[IPEX_STEP_COUNT] = {
+#define ARITY(id, name, operands) [id] = operands,
+        IPEX_STEP_LIST(ARITY)
+#undef ARITY
+    };
+    uint32_t steps = r->node->ints / 3;
+    if (r->node->ints % 3 != 0 || steps < 1 || steps > IPEX_POINTWISE_STEPS ||
+        r->node->floats > IPEX_POINTWISE_CONSTANTS)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "wrong number of steps or constants");
+    for (uint32_t i = 0; i < steps; i++) {
+        const int32_t *step = r->node->int_ + 3 * i;
+        if (!in_range(step[0], 0, IPEX_STEP_COUNT - 1))
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown step");
+        if (!step_operand_ok(r, step[1], (int32_t)i) || !step_operand_ok(r, step[2], (int32_t)i))
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a step's operand does not exist");
+        if (arity[step[0]] == 1 && step[2] != step[1])
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "operand b of a unary step is not a");
+    }
+    return IPEX_OK;
+}
+
+/* Widens y by one more operand, dims aligned at the last. */
+static bool broadcast(struct ipex_shape_operand *y, const struct ipex_shape_operand *x) {
+    struct ipex_shape_operand wide = *y;
+    wide.rank = x->rank > y->rank ? x->rank : y->rank;
+    for (int i = 1; i <= wide.rank; i++) {
+        int64_t a = i <= y->rank ? y->dims[y->rank - i] : 1;
+        int64_t b = i <= x->rank ? x->dims[x->rank - i] : 1;
+        if (a != b && a != 1 && b != 1)
+            return false;
+        wide.dims[wide.rank - i] = a > b ? a : b;
+    }
+    *y = wide;
+    return true;
+}
+
+/* R73 */
+static enum ipex_status pointwise_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    IPEX_TRY(check_program(r));
+    *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32};
+    for (uint32_t i = 0; i < r->node->inputs; i++) {
+        if (!operand(r, i))
+            return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand is absent");
+        IPEX_TRY(check_f32(r, i, -1));
+        if (!broadcast(y, operand(r, i)))
+            return bad(r, IPEX_ERROR_MODEL_SHAPE, "the operands do not broadcast together");
+    }
+    return IPEX_OK;
+}
+
+/* R74: data movement takes any dtype, but bytes of a packed weight are no elements. */
+static enum ipex_status check_any(const struct rule *r, uint32_t ints_per_axis) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    if (x->layout != IPEX_LAYOUT_plain)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the operand is a packed weight");
+    if (r->node->ints != ints_per_axis * x->rank)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "wrong number of attributes for the rank");
+    return IPEX_OK;
+}
+
+static enum ipex_status copy_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    IPEX_TRY(check_any(r, 0));
+    *y = (struct ipex_shape_operand){.dtype = x->dtype, .rank = x->rank};
+    memcpy(y->dims, x->dims, sizeof y->dims);
+    return IPEX_OK;
+}
+
+/* R75 */
+static enum ipex_status transpose_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    unsigned seen = 0;
+    IPEX_TRY(check_any(r, 1));
+    *y = (struct ipex_shape_operand){.dtype = x->dtype, .rank = x->rank};
+    for (int i = 0; i < x->rank; i++) {
+        int32_t axis = r->node->int_[i];
+        if (!in_range(axis, 0, x->rank - 1) || (seen >> axis & 1) != 0)
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "not a permutation of the axes");
+        seen |= 1u << axis;
+        y->dims[i] = x->dims[axis];
+    }
+    return IPEX_OK;
+}
+
+/* R76 */
+static enum ipex_status pad_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    IPEX_TRY(check_f32(r, 0, -1));
+    IPEX_TRY(check_any(r, 2));
+    *y = (struct ipex_shape_operand){.dtype = x->dtype, .rank = x->rank};
+    for (int i = 0; i < x->rank; i++) {
+        int64_t before = r->node->int_[i], after = r->node->int_[x->rank + i];
+        if (before < 0 || after < 0)
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a pad is negative");
+        y->dims[i] = before + x->dims[i] + after;
+    }
+    return IPEX_OK;
+}
+
+/* R77: the wanted dims are in y; the first and the last element taken lie in x. */
+static enum ipex_status slice_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    IPEX_TRY(check_any(r, 2));
+    struct ipex_shape_operand out = {.dtype = x->dtype, .rank = x->rank};
+    if (y->rank != x->rank)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "input and output differ in rank");
+    for (int i = 0; i < x->rank; i++) {
+        int64_t start = r->node->int_[i], step = r->node->int_[x->rank + i];
+        if (step == 0)
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a step is zero");
+        if (!in_range(y->dims[i], 1, IPEX_MAX_DIM))
+            return bad(r, IPEX_ERROR_MODEL_SHAPE, "an output dim is out of range");
+        int64_t last = start + (y->dims[i] - 1) * step;
+        if (!in_range(start, 0, x->dims[i] - 1) || !in_range(last, 0, x->dims[i] - 1))
+            return bad(r, IPEX_ERROR_MODEL_SHAPE, "the slice leaves its input");
+        out.dims[i] = y->dims[i];
+    }
+    *y = out;
+    return IPEX_OK;
+}
+
+/* R78 */
+static enum ipex_status softmax_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    IPEX_TRY(check_f32(r, 0, -1));
+    if (operand(r, 0)->rank < 1)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "a scalar has no last axis");
+    return copy_rule(r, y);
+}
+
+/* R79 */
+static enum ipex_status reduce_rule(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    int32_t kind = r->node->int_[0], axes = r->node->int_[1];
+    IPEX_TRY(check_f32(r, 0, -1));
+    if (!in_range(kind, 0, IPEX_REDUCE_COUNT - 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown kind");
+    if (!in_range(axes, 1, (INT64_C(1) << x->rank) - 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "no axis, or one beyond the rank");
+    *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32, .rank = x->rank};
+    for (int i = 0; i < x->rank; i++)
+        y->dims[i] = (axes >> i & 1) != 0 ? 1 : x->dims[i];
+    return IPEX_OK;
+}
+
+typedef enum ipex_status (*rule_fn)(const struct rule *, struct ipex_shape_operand *);
+
+static const rule_fn rules[] = {
+    [IPEX_OP_linear] = linear_rule,
+    [IPEX_OP_conv] = conv_rule,
+    [IPEX_OP_depthwise] = depthwise_rule,
+    [IPEX_OP_max_pool] = pool_rule,
+    [IPEX_OP_avg_pool] = pool_rule,
+    [IPEX_OP_pointwise] = pointwise_rule,
+    [IPEX_OP_transpose] = transpose_rule,
+    [IPEX_OP_copy] = copy_rule,
+    [IPEX_OP_pad] = pad_rule,
+    [IPEX_OP_slice] = slice_rule,
+    [IPEX_OP_softmax] = softmax_rule,
+    [IPEX_OP_reduce] = reduce_rule,
+};
+
+/* R60: as many operands and attributes as the table says, the first min_inputs of them present. */
+static enum ipex_status check_arity(const struct rule *r, const struct ipex_op_info *op) {
+    const struct ipex_shape_node *node = r->node;
+    if (node->inputs < op->min_inputs || node->inputs > op->max_inputs)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "wrong number of operands");
+    for (uint32_t i = 0; i < op->min_inputs; i++)
+        if (!node->input[i])
+            return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand is absent");
+    if ((op->ints != IPEX_ANY && node->ints != op->ints) ||
+        (op->floats != IPEX_ANY && node->floats != op->floats))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "wrong number of attributes");
+    return IPEX_OK;
+}
+
+enum ipex_status ipex_shape_infer(const struct ipex_shape_node *node,
+                                  struct ipex_shape_operand *ret_output,
+                                  const struct ipex_report *report) {
+    const struct ipex_op_info *op = ipex_op_info(node->op);
+    if (!op || node->op >= sizeof rules / sizeof rules[0] || !rules[node->op])
+        return ipex_fail(report, IPEX_ERROR_MODEL_OPERATOR, "operator %u is unknown", node->op);
+    struct rule r = {node, op->name, report};
+    struct ipex_shape_operand y = *ret_output; /* the wanted dims of a slice */
+    int64_t numel = 0;
+    IPEX_TRY(check_arity(&r, op));
+    IPEX_TRY(rules[node->op](&r, &y));
+    if (!ipex_numel(y.dims, y.rank, &numel))
+        return bad(&r, IPEX_ERROR_MODEL_SHAPE, "the output is over the format's limits");
+    *ret_output = y;
+    return IPEX_OK;
+}

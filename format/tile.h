@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weight layouts: how a weight's elements lie in its bytes.
+ *
+ * tiles:
+ *   [groups][segments][panels][k_tiles] tiles of 16 rows x 64 bytes (1 KiB), 16 output columns
+ *   wide. Row r of an f32 tile holds k = 16 * tile + r for the panel's 16 columns, which are
+ *   n = 16 * panel + 0..15. Edges (k >= K, n >= N) are zero.
+ *   A linear weight has one group and one segment of K elements. A convolution has groups, which
+ *   panels never span, and per group KH segments of KW * C/G elements (taps of one kernel row,
+ *   contiguous in a channels-last activation), or, where groups > 1 or dilation_w > 1, KH * KW
+ *   segments of C/G.
+ *
+ * plain:
+ *   row-major, no padding
+ *
+ * channels:
+ *   the last dim rounded up to 16 elements, zero-padded: depthwise weights, biases
+ */
+#ifndef IPEX_FORMAT_TILE_H
+#define IPEX_FORMAT_TILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/ipex_types.h"
+
+#define IPEX_TILE_BYTES   1024
+#define IPEX_TILE_ROWS    16
+#define IPEX_PANEL        16 /* output columns of a tile */
+#define IPEX_WEIGHT_ALIGN 64 /* of every weight inside its section; of tiles IPEX_TILE_BYTES */
+
+enum ipex_layout {
+    IPEX_LAYOUT_plain = 0,
+    IPEX_LAYOUT_channels = 1,
+    IPEX_LAYOUT_tiles = 2,
+};
+
+/* The shape of a tiled weight, derived from its logical dims; see ipex_tiles_of. */
+struct ipex_tiles {
+    int64_t groups, segments, panels, k_tiles; /* as in the comment above */
+    int64_t k;                                 /* true elements per segment */
+    int64_t n;                                 /* true columns per group */
+    int64_t bytes;
+};
+
+/* Elements of K that one 64-byte row of 16 columns holds: 1 for 4-byte, 2 for 2-byte, 4 for 1-byte
+ * types. */
+static inline int64_t ipex_tile_k_per_row(enum ipex_dtype dtype) {
+    switch (dtype) {
+    case IPEX_DTYPE_f32:
+        return 1;
+    case IPEX_DTYPE_bf16:
+        return 2;
+    case IPEX_DTYPE_i8:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+/* Tiling of groups x segments x [n][k]. All arguments within the caps of format/base.h. False on a
+ * dtype without tiles or on overflow. */
+bool ipex_tiles_make(enum ipex_dtype dtype, int64_t groups, int64_t segments, int64_t n, int64_t k,
+                     struct ipex_tiles *ret);
+
+/* Bytes of a weight: dims are logical. For tiles the dims are
+ *   rank 2  [N][K]                            linear
+ *   rank 5  [G][segments][M/G][taps][C/G]     conv: taps = KW with KH segments, or 1 with KH*KW
+ * segments False when dims, dtype and layout do not fit together or overflow. */
+bool ipex_weight_bytes(enum ipex_dtype dtype, enum ipex_layout layout, const int64_t *dims,
+                       unsigned rank, int64_t *ret);
+
+/* The tiling of a weight with layout tiles and dims as above. */
+bool ipex_tiles_of(enum ipex_dtype dtype, const int64_t *dims, unsigned rank,
+                   struct ipex_tiles *ret);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many jobs a step has and how much scratch each thread needs: the same at every ISA level. */
+#include "kernels/jobs.h"
+
+int64_t ipex_conv_jobs(const struct ipex_conv_args *args) {
+    return args->images * ipex_div_up(args->lines, args->lines_per_job) * args->groups *
+           ipex_div_up(ipex_conv_panels(args), args->panels_per_job);
+}
+
+int64_t ipex_depthwise_jobs(const struct ipex_depthwise_args *args) {
+    return args->images * ipex_div_up(args->lines, args->lines_per_job);
+}
+
+int64_t ipex_pool_jobs(const struct ipex_pool_args *args) {
+    return (int64_t)args->images * args->lines;
+}
+
+int64_t ipex_pointwise_jobs(const struct ipex_pointwise_args *args) {
+    return ipex_div_up(ipex_row_count(args->dims, 0, args->rank - 1), args->rows_per_job);
+}
+
+size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
+    (void)args;
+    return 0;
+}
+
+size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args) {
+    return (size_t)args->registers * IPEX_POINTWISE_BLOCK * sizeof(float);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How kernels find their part of a step: a job number taken apart into blocks. Static inline only,
+ * so that files with ISA flags may include it. */
+#ifndef IPEX_KERNELS_JOBS_H
+#define IPEX_KERNELS_JOBS_H
+
+#include "kernels/kernels.h"
+
+static inline int64_t ipex_div_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/* Panels of one group. */
+static inline int64_t ipex_conv_panels(const struct ipex_conv_args *args) {
+    return ipex_div_up(args->n, IPEX_PANEL);
+}
+
+/* Floats from one segment's weights to the next, and from one panel's to the next. */
+static inline int64_t ipex_conv_panel_floats(const struct ipex_conv_args *args) {
+    return ipex_div_up(args->k, IPEX_TILE_ROWS) * IPEX_TILE_ROWS * IPEX_PANEL;
+}
+
+static inline int64_t ipex_conv_segment_floats(const struct ipex_conv_args *args) {
+    return ipex_conv_panels(args) * ipex_conv_panel_floats(args);
+}
+
+/* One job of a convolution: lines [line, line_end) of one image, panels [panel, panel_end) of one
+ * group. */
+struct ipex_conv_job {
+    int64_t image, line, line_end, group, panel, panel_end;
+};
+
+static inline struct ipex_conv_job ipex_conv_job(const struct ipex_conv_args *args, int64_t job) {
+    const int64_t panels = ipex_conv_panels(args);
+    const int64_t panel_blocks = ipex_div_up(panels, args->panels_per_job);
+    const int64_t line_blocks = ipex_div_up(args->lines, args->lines_per_job);
+    struct ipex_conv_job ret;
+    ret.panel = job % panel_blocks * args->panels_per_job;
+    job /= panel_blocks;
+    ret.group = job % args->groups;
+    job /= args->groups;
+    ret.line = job % line_blocks * args->lines_per_job;
+    ret.image = job / line_blocks;
+    ret.panel_end = ret.panel + args->panels_per_job;
+    if (ret.panel_end > panels)
+        ret.panel_end = panels;
+    ret.line_end = ret.line + args->lines_per_job;
+    if (ret.line_end > args->lines)
+        ret.line_end = args->lines;
+    return ret;
+}
+
+static inline int64_t ipex_conv_line_pixels(const struct ipex_conv_args *args, int64_t line) {
+    return line == args->lines - 1 ? args->last_pixels : args->pixels;
+}
+
+/* One job of a depthwise convolution: lines [line, line_end) of one image. */
+struct ipex_depthwise_job {
+    int64_t image, line, line_end;
+};
+
+static inline struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_depthwise_args *args,
+                                                           int64_t job) {
+    const int64_t line_blocks = ipex_div_up(args->lines, args->lines_per_job);
+    struct ipex_depthwise_job ret;
+    ret.image = job / line_blocks;
+    ret.line = job % line_blocks * args->lines_per_job;
+    ret.line_end = ret.line + args->lines_per_job;
+    if (ret.line_end > args->lines)
+        ret.line_end = args->lines;
+    return ret;
+}
+
+/* One window of a pool, cut at the borders of x: taps [h, h_end) x [w, w_end), where tap (i, j) is
+ * row row + i * dilation_h, column column + j * dilation_w of x. */
+struct ipex_pool_window {
+    int64_t row, column, h, h_end, w, w_end;
+};
+
+/* First and end of the taps i in [0, kernel) with 0 <= start + i * dilation < size. */
+static inline void ipex_pool_taps(int64_t start, int64_t dilation, int64_t kernel, int64_t size,
+                                  int64_t *ret_begin, int64_t *ret_end) {
+    const int64_t begin = start < 0 ? ipex_div_up(-start, dilation) : 0;
+    int64_t end = start >= size ? 0 : ipex_div_up(size - start, dilation);
+    if (end > kernel)
+        end = kernel;
+    *ret_begin = begin;
+    *ret_end = end;
+}
+
+static inline struct ipex_pool_window ipex_pool_window(const struct ipex_pool_args *args,
+                                                       int64_t line, int64_t pixel) {
+    struct ipex_pool_window ret;
+    ret.row = line * args->stride_h - args->pad_top;
+    ret.column = pixel * args->stride_w - args->pad_left;
+    ipex_pool_taps(ret.row, args->dilation_h, args->kernel_h, args->height, &ret.h, &ret.h_end);
+    ipex_pool_taps(ret.column, args->dilation_w, args->kernel_w, args->width, &ret.w, &ret.w_end);
+    return ret;
+}
+
+/* What avg_pool divides by: the taps inside x, or, with count_pad, inside x plus its padding. */
+static inline int64_t ipex_pool_divisor(const struct ipex_pool_args *args,
+                                        const struct ipex_pool_window *window) {
+    if (!args->count_pad)
+        return (window->h_end - window->h) * (window->w_end - window->w);
+    int64_t begin_h, end_h, begin_w, end_w;
+    ipex_pool_taps(window->row + args->pad_top, args->dilation_h, args->kernel_h,
+                   args->height + args->pad_top + args->pad_bottom, &begin_h, &end_h);
+    ipex_pool_taps(window->column + args->pad_left, args->dilation_w, args->kernel_w,
+                   args->width + args->pad_left + args->pad_right, &begin_w, &end_w);
+    return (end_h - begin_h) * (end_w - begin_w);
+}
+
+/* Rows: the dims before the innermost, counted row-major. Where `lead` dims are counted, the
+ * product of dims [first, lead). */
+static inline int64_t ipex_row_count(const int64_t *dims, int32_t first, int32_t lead) {
+    int64_t ret = 1;
+    for (int32_t i = first; i < lead; i++)
+        ret *= dims[i];
+    return ret;
+}
+
+static inline int64_t ipex_row_offset(const int64_t *dims, const int64_t *stride, int32_t lead,
+                                      int64_t row) {
+    int64_t ret = 0;
+    for (int32_t i = lead - 1; i >= 0; i--) {
+        ret += row % dims[i] * stride[i];
+        row /= dims[i];
+    }
+    return ret;
+}
+
+/* A move or fill of one dim has rows of one element, since its job is an element. */
+static inline int32_t ipex_move_lead(int32_t rank) {
+    return rank > 1 ? rank - 1 : 1;
+}
+
+static inline int64_t ipex_move_length(const int64_t *dims, int32_t rank) {
+    return rank > 1 ? dims[rank - 1] : 1;
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels: arithmetic only. No memory, no threads, no operating system.
+ *
+ * Every kernel has the form  fn(const args *, job_begin, job_end, scratch): the work of one step is
+ * cut into `jobs`, any range of which may be done by any thread in any order; jobs write disjoint
+ * elements. kernels/ops.inc lists the slots. kernels/ref is the specification: every level gives
+ * the same bits (with MXCSR set to round-to-nearest, FTZ, DAZ, all exceptions masked; the caller
+ * sets it).
+ *
+ * All strides are in elements. Activations are f32 unless a slot's name says otherwise. Pointers
+ * need the alignment of their element only; weights are aligned as format/tile.h says. */
+#ifndef IPEX_KERNELS_H
+#define IPEX_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/ipex_types.h"
+#include "format/ops.h"
+#include "format/tile.h"
+
+/* Dense and grouped convolution, and linear (one image, kernel of one tap).
+ *
+ * y[i][l][p][g*n + c] = act(chain + residual[i][l][p][g*n + c])
+ * chain = bias[...], then for s ascending over segments, for k ascending: chain = fma(x, w, chain)
+ * where x is at  x + i*x_image + l*x_line + p*x_pixel + g*x_group + (s / segments_w)*x_kh + (s %
+ * segments_w)*x_kw + k. Without residual nothing is added. act: format/ops.h. Pixels: every line
+ * has `pixels` of them but the last line of an image, which has last_pixels (a matrix of M rows is
+ * cut into such lines). Jobs: job = ((image * line_blocks + line_block) * groups + group) *
+ * panel_blocks + panel_block, blocks of lines_per_job and panels_per_job; ipex_conv_jobs counts
+ * them. */
+struct ipex_conv_args {
+    const float *x;
+    const float *w;        /* [groups][segments][panels][k_tiles][16][16] */
+    const float *bias;     /* [groups * n], never NULL; readable up to a multiple of 16 */
+    const float *residual; /* NULL or addressed like y with r_*; y itself is allowed, and keeps K
+                              from being cut */
+    float *y;
+    int64_t x_image, x_line, x_pixel, x_group, x_kh, x_kw;
+    int64_t y_image, y_line, y_pixel;
+    int64_t r_image, r_line, r_pixel;
+    int32_t images, lines, pixels, last_pixels;
+    int32_t groups, segments_h, segments_w, k, n;
+    int32_t lines_per_job, panels_per_job;
+    int32_t act;
+    float act_a, act_b;
+    bool panels_outside; /* within a job: true walks panels outside lines (weights larger than
+                            activations) */
+    int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
+};
+
+/* y[i][l][p][c] = act(chain + residual), chain = bias[c], then for kh, kw ascending: fma(x,
+ * w[kh][kw][c], chain). Job = (image, block of lines). */
+struct ipex_depthwise_args {
+    const float *x; /* first tap of output pixel (0, 0) */
+    const float *w; /* [kernel_h][kernel_w][channels rounded up to 16] */
+    const float *bias;
+    const float *residual;
+    float *y;
+    int64_t x_image, x_line, x_pixel, x_kh, x_kw;
+    int64_t y_image, y_line, y_pixel;
+    int64_t r_image, r_line, r_pixel;
+    int32_t images, lines, pixels, channels;
+    int32_t kernel_h, kernel_w;
+    int32_t lines_per_job;
+    int32_t act;
+    float act_a, act_b;
+};
+
+/* Windows cut at the borders of x. max: m = first, then for (kh, kw) ascending  m = v > m ? v : m,
+ * and NaN if v is NaN; sum: one chain of additions in the same order, starting from the first; avg
+ * = sum / divisor (a division). Job = (image, output line). */
+struct ipex_pool_args {
+    const float *x; /* element (0, 0) of image 0, inside any halo */
+    float *y;
+    int64_t x_image, x_row, x_pixel; /* between rows and pixels of x itself */
+    int64_t y_image, y_line, y_pixel;
+    int32_t images, height, width, channels; /* of x */
+    int32_t lines, pixels;                   /* of y */
+    int32_t kernel_h, kernel_w, stride_h, stride_w, pad_top, pad_left, pad_bottom, pad_right;
+    int32_t dilation_h, dilation_w;
+    bool count_pad;
+};
+
+#define IPEX_POINTWISE_BLOCK 256 /* elements that a pointwise program works on at a time */
+
+/* A register program over up to 8 broadcast inputs, run block by block along the innermost dim.
+ * dims[0..rank) with strides per operand (0 = broadcast); the innermost stride of every operand is
+ * 0 or 1, y's is 1. Operand codes of `steps` are as in format/ops.inc, except that results live in
+ * registers: `dst` is the register written; a register operand is IPEX_POINTWISE_RESULT + register.
+ * Register r is scratch + r * IPEX_POINTWISE_BLOCK floats. Job = a run of rows_per_job rows (all
+ * dims but the innermost, row-major). */
+struct ipex_pointwise_step {
+    int16_t op, dst, a, b;
+};
+struct ipex_pointwise_args {
+    const float *x[IPEX_POINTWISE_INPUTS];
+    float *y;
+    int64_t x_stride[IPEX_POINTWISE_INPUTS][8];
+    int64_t y_stride[8];
+    int64_t dims[8];
+    int32_t rank, inputs, steps, registers;
+    int64_t rows_per_job;
+    const struct ipex_pointwise_step *program;
+    const float *constants;
+};
+
+/* y[i0..] = x[i0..] for strided x and y of `size`-byte elements (1, 2, 4, 8); strides may be 0 or
+ * negative in x. Job = an index of dims[0]. */
+struct ipex_move_args {
+    const void *x;
+    void *y;
+    int64_t dims[8], x_stride[8], y_stride[8]; /* in elements */
+    int32_t rank, size;
+};
+
+/* Fills a strided box with one 4-byte pattern. Job = an index of dims[0]. */
+struct ipex_fill_args {
+    void *y;
+    int64_t dims[8], y_stride[8];
+    int32_t rank;
+    uint32_t pattern;
+};
+
+/* rows x [columns], dense along columns. m = max; e = exp(x - m); s = sum of e in 16 lanes, fixed
+ * tree (below); y = e / s. Job = one row. Lane sums: lane j adds elements j, j+16, ... in order
+ * from +0; then 8+8, 4+4, 2+2, 1+1 (lane i with lane i + half). */
+struct ipex_softmax_args {
+    const float *x;
+    float *y;
+    int64_t rows, columns, x_row, y_row;
+};
+
+/* [outer][middle][inner] -> [outer][inner]: kind of format/ops.h. inner == 1: 16 lanes and the
+ * fixed tree over middle; else one chain over middle per inner element. mean = sum / middle. Job =
+ * an index of outer. */
+struct ipex_reduce_args {
+    const float *x;
+    float *y;
+    int64_t outer, middle, inner;
+    int64_t x_outer, x_middle, y_outer; /* inner is dense */
+    int32_t kind;
+};
+
+typedef void (*ipex_kernel_fn)(const void *args, int64_t job_begin, int64_t job_end, void *scratch);
+
+struct ipex_kernels {
+#define IPEX_KERNEL(slot, args_struct)                                                             \
+    void (*slot)(const struct args_struct *, int64_t, int64_t, void *);
+#include "kernels/ops.inc"
+};
+
+/* What a slot is running, for reports: "conv_f32__avx512". */
+struct ipex_kernel_names {
+#define IPEX_KERNEL(slot, args_struct) const char *slot;
+#include "kernels/ops.inc"
+};
+
+/* CPU features as a bit mask that callers can lower. */
+enum ipex_cpu_feature {
+    IPEX_CPU_AVX2_FMA = 1 << 0, /* with F16C, BMI2 and the OS saving YMM state */
+    IPEX_CPU_AVX_VNNI = 1 << 1,
+    IPEX_CPU_AVX512 = 1 << 2, /* F, BW, DQ, VL, CD, and the OS saving ZMM state */
+    IPEX_CPU_AVX512_VNNI = 1 << 3,
+    IPEX_CPU_AVX512_BF16 = 1 << 4,
+};
+struct ipex_cpu {
+    uint32_t features;
+    int32_t l1d_bytes, l2_bytes; /* of one core; 32 KiB and 512 KiB where cpuid does not say */
+};
+void ipex_cpu_detect(struct ipex_cpu *ret);
+
+/* The best level of a feature mask, and whether a level can run with it. Levels that no kernel of
+ * this build uses (yet) run the kernels of the level below. */
+enum ipex_isa ipex_isa_best(uint32_t features);
+bool ipex_isa_usable(enum ipex_isa isa, uint32_t features);
+
+/* Fills every slot for the level: the reference first, then the ladder overwrites. `names` may be
+ * NULL. */
+void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
+                       enum ipex_isa isa);
+
+/* Number of jobs of a step, and bytes of scratch per thread (the same for every level). */
+int64_t ipex_conv_jobs(const struct ipex_conv_args *args);
+int64_t ipex_depthwise_jobs(const struct ipex_depthwise_args *args);
+int64_t ipex_pool_jobs(const struct ipex_pool_args *args);
+int64_t ipex_pointwise_jobs(const struct ipex_pointwise_args *args);
+size_t ipex_conv_scratch(const struct ipex_conv_args *args);
+size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Depthwise convolution: one chain of fma per output, taps in row-major order, then residual and
+ * activation. */
+#include "kernels/ref/math_ref.h"
+
+static void depthwise_pixel(const struct ipex_depthwise_args *args, const float *x,
+                            const float *residual, float *y) {
+    const int64_t w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL;
+    for (int64_t c = 0; c < args->channels; c++) {
+        const float *w = args->w + c;
+        float chain = args->bias[c];
+        for (int64_t i = 0; i < args->kernel_h; i++)
+            for (int64_t j = 0; j < args->kernel_w; j++, w += w_tap)
+                chain = fmaf(x[i * args->x_kh + j * args->x_kw + c], *w, chain);
+        if (residual)
+            chain = chain + residual[c];
+        y[c] = ref_act(chain, args->act, args->act_a, args->act_b);
+    }
+}
+
+void IPEX_REF(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job_begin,
+                             int64_t job_end, void *scratch) {
+    (void)scratch;
+    for (int64_t j = job_begin; j < job_end; j++) {
+        const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
+        for (int64_t line = job.line; line < job.line_end; line++)
+            for (int64_t pixel = 0; pixel < args->pixels; pixel++) {
+                const float *residual = args->residual;
+                if (residual)
+                    residual +=
+                        job.image * args->r_image + line * args->r_line + pixel * args->r_pixel;
+                depthwise_pixel(args,
+                                args->x + job.image * args->x_image + line * args->x_line +
+                                    pixel * args->x_pixel,
+                                residual,
+                                args->y + job.image * args->y_image + line * args->y_line +
+                                    pixel * args->y_pixel);
+            }
+    }
+}

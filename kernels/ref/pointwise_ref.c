@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pointwise program, one element at a time: every step of it, then the next element. */
+#include "kernels/ref/math_ref.h"
+
+static float pointwise_step(int16_t op, float a, float b) {
+    switch (op) {
+    case IPEX_STEP_add:
+        return a + b;
+    case IPEX_STEP_sub:
+        return a - b;
+    case IPEX_STEP_mul:
+        return a * b;
+    case IPEX_STEP_div:
+        return a / b;
+    case IPEX_STEP_min:
+        return ref_min(a, b);
+    case IPEX_STEP_max:
+        return ref_max(a, b);
+    case IPEX_STEP_neg:
+        return ref_float(ref_bits(a) ^ UINT32_C(0x80000000));
+    case IPEX_STEP_abs:
+        return ref_abs(a);
+    case IPEX_STEP_sqrt:
+        return sqrtf(a);
+    case IPEX_STEP_exp:
+        return ref_exp(a);
+    case IPEX_STEP_sigmoid:
+        return ref_sigmoid(a);
+    case IPEX_STEP_tanh:
+        return ref_tanh(a);
+    case IPEX_STEP_floor:
+        return floorf(ref_flush(a));
+    case IPEX_STEP_ceil:
+        return ceilf(ref_flush(a));
+    case IPEX_STEP_reciprocal:
+        return 1.0f / a;
+    case IPEX_STEP_leaky:
+        return a > 0.0f ? a : a * b;
+    default:
+        return a;
+    }
+}
+
+/* An operand of element i of a row: an input, a register or a constant. */
+static float pointwise_operand(const struct ipex_pointwise_args *args, const float *const *rows,
+                               const float *registers, int16_t code, int64_t i) {
+    if (code < 0)
+        return args->constants[-1 - code];
+    if (code >= IPEX_POINTWISE_RESULT)
+        return registers[(code - IPEX_POINTWISE_RESULT) * IPEX_POINTWISE_BLOCK];
+    return rows[code][i * args->x_stride[code][args->rank - 1]];
+}
+
+static void pointwise_row(const struct ipex_pointwise_args *args, const float *const *rows,
+                          float *y, float *registers) {
+    for (int64_t i = 0; i < args->dims[args->rank - 1]; i++) {
+        float result = 0.0f;
+        for (int32_t s = 0; s < args->steps; s++) {
+            const struct ipex_pointwise_step *step = &args->program[s];
+            const float a = pointwise_operand(args, rows, registers, step->a, i);
+            const float b = pointwise_operand(args, rows, registers, step->b, i);
+            result = pointwise_step(step->op, a, b);
+            registers[step->dst * IPEX_POINTWISE_BLOCK] = result;
+        }
+        y[i] = result;
+    }
+}
+
+void IPEX_REF(pointwise_f32)(const struct ipex_pointwise_args *args, int64_t job_begin,
+                             int64_t job_end, void *scratch) {
+    const int64_t rows = ipex_row_count(args->dims, 0, args->rank - 1);
+    int64_t end = job_end * args->rows_per_job;
+    if (end > rows)
+        end = rows;
+    for (int64_t row = job_begin * args->rows_per_job; row < end; row++) {
+        const float *x[IPEX_POINTWISE_INPUTS];
+        for (int32_t i = 0; i < args->inputs; i++)
+            x[i] = args->x[i] + ipex_row_offset(args->dims, args->x_stride[i], args->rank - 1, row);
+        pointwise_row(args, x,
+                      args->y + ipex_row_offset(args->dims, args->y_stride, args->rank - 1, row),
+                      scratch);
+    }
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the reference kernels share. They are the specification of every slot: plain loops, strict
+ * floating point, fmaf written out. Each file is compiled twice, for the baseline and
+ * (IPEX_REF_FMA) with -mavx2 -mfma: the same bits, but without FMA instructions fmaf is a function
+ * some 40 times slower. */
+#ifndef IPEX_KERNELS_REF_H
+#define IPEX_KERNELS_REF_H
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/jobs.h"
+
+#ifdef IPEX_REF_FMA
+#define IPEX_REF(slot) ipex_k_##slot##__reference_fma
+#else
+#define IPEX_REF(slot) ipex_k_##slot##__reference
+#endif
+
+#define IPEX_KERNEL(slot, args_struct)                                                             \
+    void IPEX_REF(slot)(const struct args_struct *, int64_t, int64_t, void *);
+#include "kernels/ops.inc"
+
+static inline uint32_t ref_bits(float x) {
+    uint32_t ret;
+    memcpy(&ret, &x, sizeof ret);
+    return ret;
+}
+
+static inline float ref_float(uint32_t bits) {
+    float ret;
+    memcpy(&ret, &bits, sizeof ret);
+    return ret;
+}
+
+/* A denormal becomes a zero of its sign. MXCSR (FTZ, DAZ) does this in every arithmetic
+ * instruction, minimum and maximum included; it is written out where the compiler may choose
+ * compare-and-select, which would pass a denormal on. */
+static inline float ref_flush(float x) {
+    const uint32_t bits = ref_bits(x);
+    return bits & UINT32_C(0x7f800000) ? x : ref_float(bits & UINT32_C(0x80000000));
+}
+
+/* b > a ? b : a and b < a ? b : a: a NaN in a stays. */
+static inline float ref_max(float a, float b) {
+    return ref_flush(b > a ? b : a);
+}
+
+static inline float ref_min(float a, float b) {
+    return ref_flush(b < a ? b : a);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel table of a level: the reference fills every slot, then an early-return ladder
+ * overwrites. */
+#include "kernels/jobs.h"
+
+#define IPEX_KERNEL(slot, args_struct)                                                             \
+    void ipex_k_##slot##__reference(const struct args_struct *, int64_t, int64_t, void *);         \
+    void ipex_k_##slot##__reference_fma(const struct args_struct *, int64_t, int64_t, void *);
+#include "kernels/ops.inc"
+
+/* The reference's two builds give the same bits; the name is the level's. */
+static void take_reference(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
+#define IPEX_KERNEL(slot, args_struct)                                                             \
+    kernels->slot = ipex_k_##slot##__reference;                                                    \
+    names->slot = #slot "__reference";
+#include "kernels/ops.inc"
+}
+
+#if defined(__x86_64__)
+#include "kernels/x86/x86.h"
+
+static void take_reference_fma(struct ipex_kernels *kernels) {
+#define IPEX_KERNEL(slot, args_struct) kernels->slot = ipex_k_##slot##__reference_fma;
+#include "kernels/ops.inc"
+}
+
+#define TAKE(slot, level)                                                                          \
+    kernels->slot = ipex_k_##slot##__##level;                                                      \
+    names->slot = #slot "__" #level
+
+static void take_avx2(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
+#define IPEX_KERNEL(slot, args_struct) TAKE(slot, avx2);
+#include "kernels/ops.inc"
+}
+
+/* move and fill are bound by memory: AVX2's do. */
+static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
+    TAKE(conv_f32, avx512);
+    TAKE(depthwise_f32, avx512);
+    TAKE(max_pool_f32, avx512);
+    TAKE(avg_pool_f32, avx512);
+    TAKE(pointwise_f32, avx512);
+    TAKE(softmax_f32, avx512);
+    TAKE(reduce_f32, avx512);
+}
+
+/* avx_vnni, avx512_vnni, avx512_bf16 and amx have nothing of their own for f32. */
+static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
+                     enum ipex_isa isa) {
+    struct ipex_cpu cpu;
+    ipex_cpu_detect(&cpu);
+    if (!(cpu.features & IPEX_CPU_AVX2_FMA))
+        return;
+    take_reference_fma(kernels);
+    if (isa < IPEX_ISA_avx2)
+        return;
+    take_avx2(kernels, names);
+    if (isa < IPEX_ISA_avx512)
+        return;
+    take_avx512(kernels, names);
+}
+#else
+static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
+                     enum ipex_isa isa) {
+    (void)kernels, (void)names, (void)isa;
+}
+#endif
+
+void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
+                       enum ipex_isa isa) {
+    struct ipex_kernel_names unused;
+    if (!names)
+        names = &unused;
+    take_reference(kernels, names);
+    take_x86(kernels, names, isa);
+}

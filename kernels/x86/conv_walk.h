@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a convolution job is walked: panels, parts of K, lines, blocks of rows. The same at every
+ * vector level; a level brings its register blocks and the policy that chooses among them. Static
+ * inline only: each level compiles its own copy. */
+#ifndef IPEX_KERNELS_X86_CONV_WALK_H
+#define IPEX_KERNELS_X86_CONV_WALK_H
+
+#include "kernels/x86/rows.h"
+#include "kernels/x86/vec_math.h"
+
+/* One register block. Rows [0, HALF) start at x, rows [HALF, MR) at x + x_half, with HALF half of
+ * MR rounded up: the second half is either the following pixels or, where lines are short, the same
+ * pixels of the next line. All strides in floats. */
+struct conv_block {
+    const float *x;        /* first row's first k */
+    const float *w;        /* first panel's first k */
+    const float *init;     /* bias (strides 0), or y where a chain is taken up again */
+    const float *residual; /* NULL, or added to the finished chain */
+    float *y;
+    int64_t x_row, x_half; /* between rows, and to the second half's first row */
+    int64_t x_kw, x_kh;    /* to the next tap, and from a kernel row's last tap to the next row */
+    int64_t w_panel, w_segment;
+    int64_t init_row, init_half, y_row, y_half, r_row, r_half;
+    int32_t k, segments;
+    int32_t segments_w, tap_w; /* taps in a kernel row, and the first segment's place in it */
+    int32_t columns;           /* of the last panel: 1 to 16 */
+    float lo, hi;              /* clamp of the store */
+};
+
+/* What a level brings. panels_for: how many panels a block of so many rows takes when so many are
+ * left. run: computes a block. */
+struct conv_level {
+    int32_t max_rows;
+    int64_t (*panels_for)(int64_t rows, int64_t panels_left);
+    void (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
+};
+
+/* What stays the same over one part of K: `segments` whole segments from `segment` on, or `k_count`
+ * elements of one. */
+struct conv_part {
+    int64_t segment, segments, k, k_count;
+    bool first, last;
+};
+
+/* A job, with the bases of its image and group. */
+struct conv_walk {
+    const struct conv_level *level;
+    const struct ipex_conv_args *args;
+    const struct ipex_conv_job *job;
+    const float *x, *w, *bias, *residual;
+    float *y;
+};
+
+/* Rows whose distance is a multiple of 4 KiB fall into one set of an 8-way (or 12-way) L1 cache: 14
+ * of them evict each other at every k, 6 leave room for the weights that pass. */
+static inline int64_t most_rows(const struct conv_level *level, const struct ipex_conv_args *args) {
+    return args->x_pixel % 1024 == 0 && level->max_rows > 6 ? 6 : level->max_rows;
+}
+
+/* Row r of a matrix whose second half of rows starts elsewhere. */
+static inline int64_t conv_row(int64_t rows, int64_t row, int64_t half, int64_t r) {
+    const int64_t first = (rows + 1) / 2;
+    return r < first ? r * row : half + (r - first) * row;
+}
+
+/* Activations that are not clamps: a pass over what a block has just written. */
+static inline void activate(const struct conv_block *b, const struct ipex_conv_args *args,
+                            int64_t rows, int64_t columns) {
+    for (int64_t r = 0; r < rows; r++)
+        vec_act_row(b->y + conv_row(rows, b->y_row, b->y_half, r), columns, args->act, args->act_a,
+                    args->act_b);
+}
+
+/* Panels [begin, end) of one block of rows; b has everything that does not depend on the panel. */
+static inline void walk_panels(const struct conv_walk *walk, const struct conv_part *part,
+                               struct conv_block *b, int64_t rows, int64_t begin, int64_t end) {
+    const struct ipex_conv_args *args = walk->args;
+    const float *w = walk->w + part->segment * b->w_segment + part->k * IPEX_PANEL;
+    float *y = b->y;
+    const float *residual = b->residual;
+    for (int64_t panel = begin, panels; panel < end; panel += panels) {
+        panels = walk->level->panels_for(rows, end - panel);
+        const int64_t column = panel * IPEX_PANEL;
+        const int64_t left = args->n - (panel + panels - 1) * IPEX_PANEL;
+        b->w = w + panel * b->w_panel;
+        b->y = y + column;
+        b->init = part->first ? walk->bias + column : b->y;
+        b->residual = residual ? residual + column : NULL;
+        b->columns = left < IPEX_PANEL ? (int32_t)left : IPEX_PANEL;
+        walk->level->run(b, rows, panels);
+        if (part->last && !act_is_clamp(args->act))
+            activate(b, args, rows, (panels - 1) * IPEX_PANEL + b->columns);
+    }
+}
+
+/* Pixels of one line, or of two short ones (`lines` = 2), in blocks of nearly equal size. */
+static inline void walk_pixels(const struct conv_walk *walk, const struct conv_part *part,
+                               int64_t line, int64_t lines, int64_t begin, int64_t end) {
+    const struct ipex_conv_args *args = walk->args;
+    const int64_t pixels = ipex_conv_line_pixels(args, line);
+    const int64_t count = ipex_div_up(pixels * lines, most_rows(walk->level, args));
+    const int64_t small = pixels / count, larger = pixels % count;
+    for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
+        rows = small + (i < larger);
+        const bool two = lines == 2;
+        const int64_t half = (rows + 1) / 2;
+        struct conv_block b = {
+            .x = walk->x + line * args->x_line + pixel * args->x_pixel +
+                 part->segment / args->segments_w * args->x_kh +
+                 part->segment % args->segments_w * args->x_kw + part->k,
+            .y = walk->y + line * args->y_line + pixel * args->y_pixel,
+            .x_row = args->x_pixel,
+            .x_half = two ? args->x_line : half * args->x_pixel,
+            .x_kw = args->x_kw,
+            .x_kh = args->x_kh - (args->segments_w - 1) * args->x_kw,
+            .w_panel = ipex_conv_panel_floats(args),
+            .w_segment = ipex_conv_segment_floats(args),
+            .y_row = args->y_pixel,
+            .y_half = two ? args->y_line : half * args->y_pixel,
+            .r_row = args->r_pixel,
+            .r_half = two ? args->r_line : half * args->r_pixel,
+            .k = (int32_t)part->k_count,
+            .segments = (int32_t)part->segments,
+            .segments_w = args->segments_w,
+            .tap_w = (int32_t)(part->segment % args->segments_w),
+        };
+        if (walk->residual && part->last)
+            b.residual = walk->residual + line * args->r_line + pixel * args->r_pixel;
+        if (!part->first) {
+            b.init_row = b.y_row;
+            b.init_half = b.y_half;
+        }
+        b.lo = part->last ? act_low(args->act, args->act_a) : -__builtin_inff();
+        b.hi = part->last ? act_high(args->act, args->act_b) : __builtin_inff();
+        walk_panels(walk, part, &b, rows * lines, begin, end);
+    }
+}
+
+/* Two lines go together where that makes fewer, fuller blocks, each with half its rows in each
+ * line: 7 pixels and at most 6 rows are 3 + 3, 2 + 2, 2 + 2 instead of 4, 3, 4, 3. */
+static inline void walk_lines(const struct conv_walk *walk, const struct conv_part *part,
+                              int64_t begin, int64_t end) {
+    const struct ipex_conv_args *args = walk->args;
+    for (int64_t line = walk->job->line, lines; line < walk->job->line_end; line += lines) {
+        const int64_t pixels = ipex_conv_line_pixels(args, line);
+        const int64_t most = most_rows(walk->level, args);
+        const bool two = line + 1 < walk->job->line_end &&
+                         ipex_conv_line_pixels(args, line + 1) == pixels &&
+                         ipex_div_up(2 * pixels, most) < 2 * ipex_div_up(pixels, most);
+        lines = two ? 2 : 1;
+        walk_pixels(walk, part, line, lines, begin, end);
+    }
+}
+
+/* Cuts K so that the weights of panels [begin, end) stay in half of L2 while the lines go by: into
+ * groups of segments, or inside a segment where one is too long. */
+static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end) {
+    const struct ipex_conv_args *args = walk->args;
+    const int64_t segments = (int64_t)args->segments_h * args->segments_w;
+    int64_t limit = args->cache_l2 / 2 / ((end - begin) * IPEX_PANEL * (int64_t)sizeof(float));
+    if (limit < IPEX_TILE_ROWS)
+        limit = IPEX_TILE_ROWS;
+    if (args->residual == args->y) /* a parked chain would overwrite it */
+        limit = segments * args->k;
+    const int64_t whole = limit / args->k; /* segments in a part; 0: cut inside segments */
+    const int64_t cuts = whole ? 1 : ipex_div_up(args->k, limit);
+    const int64_t step = ipex_div_up(ipex_div_up(args->k, cuts), IPEX_TILE_ROWS) * IPEX_TILE_ROWS;
+    struct conv_part part = {0};
+    for (part.segment = 0; part.segment < segments; part.segment += part.segments) {
+        part.segments = whole ? whole : 1;
+        if (part.segments > segments - part.segment)
+            part.segments = segments - part.segment;
+        for (part.k = 0; part.k < args->k; part.k += part.k_count) {
+            part.k_count = whole || step > args->k - part.k ? args->k - part.k : step;
+            part.first = part.segment == 0 && part.k == 0;
+            part.last =
+                part.segment + part.segments == segments && part.k + part.k_count == args->k;
+            walk_lines(walk, &part, begin, end);
+        }
+    }
+}
+
+/* Panels that are taken over all lines before the next ones: all, or with panels_outside as many as
+ * half of L2 holds with their whole K, at least one block's. */
+static inline int64_t panels_at_once(const struct conv_level *level,
+                                     const struct ipex_conv_args *args) {
+    const int64_t panels = ipex_conv_panels(args);
+    if (!args->panels_outside)
+        return panels;
+    const int64_t panel_bytes = (int64_t)args->segments_h * args->segments_w * args->k *
+                                IPEX_PANEL * (int64_t)sizeof(float);
+    const int64_t fit = args->cache_l2 / 2 / panel_bytes;
+    const int64_t most = most_rows(level, args);
+    const int64_t least = level->panels_for(args->pixels < most ? args->pixels : most, panels);
+    return fit > least ? fit / least * least : least;
+}
+
+/* A kernel's whole body. */
+static inline void conv_jobs(const struct conv_level *level, const struct ipex_conv_args *args,
+                             int64_t job_begin, int64_t job_end) {
+    const int64_t group_floats =
+        (int64_t)args->segments_h * args->segments_w * ipex_conv_segment_floats(args);
+    const int64_t step = panels_at_once(level, args);
+    for (int64_t j = job_begin; j < job_end; j++) {
+        const struct ipex_conv_job job = ipex_conv_job(args, j);
+        const int64_t column = job.group * args->n;
+        struct conv_walk walk = {
+            .level = level,
+            .args = args,
+            .job = &job,
+            .x = args->x + job.image * args->x_image + job.group * args->x_group,
+            .w = args->w + job.group * group_floats,
+            .bias = args->bias + column,
+            .y = args->y + job.image * args->y_image + column,
+        };
+        if (args->residual)
+            walk.residual = args->residual + job.image * args->r_image + column;
+        for (int64_t panel = job.panel; panel < job.panel_end; panel += step)
+            walk_parts(&walk, panel, panel + step < job.panel_end ? panel + step : job.panel_end);
+    }
+}
+
+#endif

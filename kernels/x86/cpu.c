@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the CPU and the operating system allow: cpuid for instructions and caches, xgetbv for the
+ * registers that are saved over a context switch. No libc. */
+#include <cpuid.h>
+
+#include "kernels/kernels.h"
+
+/* Bits of cpuid leaf 1 ECX, leaf 7 EBX and ECX, leaf 7.1 EAX (Intel SDM volume 2, CPUID). */
+enum {
+    L1_ECX_FMA = 1 << 12,
+    L1_ECX_OSXSAVE = 1 << 27,
+    L1_ECX_AVX = 1 << 28,
+    L1_ECX_F16C = 1 << 29,
+    L7_EBX_AVX2 = 1 << 5,
+    L7_EBX_BMI2 = 1 << 8,
+    L7_EBX_AVX512F = 1 << 16,
+    L7_EBX_AVX512DQ = 1 << 17,
+    L7_EBX_AVX512CD = 1 << 28,
+    L7_EBX_AVX512BW = 1 << 30,
+    L7_ECX_AVX512_VNNI = 1 << 11,
+    L71_EAX_AVX_VNNI = 1 << 4,
+    L71_EAX_AVX512_BF16 = 1 << 5,
+    XCR0_YMM = 0x06, /* SSE and AVX state */
+    XCR0_ZMM = 0xe6, /* and opmask, upper halves, ZMM16-31 */
+};
+#define L7_EBX_AVX512VL UINT32_C(0x80000000)
+
+struct regs {
+    uint32_t eax, ebx, ecx, edx;
+};
+
+static struct regs cpuid(uint32_t leaf, uint32_t subleaf) {
+    struct regs ret = {0};
+    __get_cpuid_count(leaf, subleaf, &ret.eax, &ret.ebx, &ret.ecx, &ret.edx);
+    return ret;
+}
+
+/* xgetbv without asm needs the compiler's own target attribute. */
+__attribute__((target("xsave"))) static uint32_t xcr0(void) {
+    return (uint32_t)__builtin_ia32_xgetbv(0);
+}
+
+static bool has(uint32_t value, uint32_t bits) {
+    return (value & bits) == bits;
+}
+
+static uint32_t detect_features(void) {
+    const struct regs l1 = cpuid(1, 0), l7 = cpuid(7, 0);
+    const struct regs l71 = l7.eax >= 1 ? cpuid(7, 1) : (struct regs){0};
+    if (!has(l1.ecx, L1_ECX_OSXSAVE | L1_ECX_AVX))
+        return 0;
+    const uint32_t os = xcr0();
+    if (!has(os, XCR0_YMM) || !has(l1.ecx, L1_ECX_FMA | L1_ECX_F16C) ||
+        !has(l7.ebx, L7_EBX_AVX2 | L7_EBX_BMI2))
+        return 0;
+    uint32_t ret = IPEX_CPU_AVX2_FMA;
+    if (has(l71.eax, L71_EAX_AVX_VNNI))
+        ret |= IPEX_CPU_AVX_VNNI;
+    if (!has(os, XCR0_ZMM) || !has(l7.ebx, L7_EBX_AVX512F | L7_EBX_AVX512DQ | L7_EBX_AVX512CD |
+                                               L7_EBX_AVX512BW | L7_EBX_AVX512VL))
+        return ret;
+    ret |= IPEX_CPU_AVX512;
+    if (has(l7.ecx, L7_ECX_AVX512_VNNI))
+        ret |= IPEX_CPU_AVX512_VNNI;
+    if (has(l71.eax, L71_EAX_AVX512_BF16))
+        ret |= IPEX_CPU_AVX512_BF16;
+    return ret;
+}
+
+/* Data and unified caches of levels 1 and 2 from cpuid's deterministic cache parameters: leaf 4, or
+ * AMD's leaf 0x8000001D, which has the same form. Returns false when the leaf names no cache. */
+static bool detect_caches(uint32_t leaf, struct ipex_cpu *ret) {
+    bool found = false;
+    for (uint32_t i = 0; i < 16; i++) {
+        const struct regs r = cpuid(leaf, i);
+        const uint32_t type = r.eax & 31, level = r.eax >> 5 & 7;
+        if (type == 0)
+            break;
+        const uint64_t bytes = (uint64_t)((r.ebx >> 22) + 1) * ((r.ebx >> 12 & 1023) + 1) *
+                               ((r.ebx & 4095) + 1) * ((uint64_t)r.ecx + 1);
+        if (type == 2 || bytes > INT32_MAX) /* instructions */
+            continue;
+        if (level == 1)
+            ret->l1d_bytes = (int32_t)bytes;
+        if (level == 2)
+            ret->l2_bytes = (int32_t)bytes;
+        found = true;
+    }
+    return found;
+}
+
+void ipex_cpu_detect(struct ipex_cpu *ret) {
+    *ret = (struct ipex_cpu){
+        .features = detect_features(), .l1d_bytes = 32 << 10, .l2_bytes = 512 << 10};
+    if (!detect_caches(4, ret))
+        detect_caches(UINT32_C(0x8000001d), ret);
+}
+
+bool ipex_isa_usable(enum ipex_isa isa, uint32_t features) {
+    const uint32_t avx512 = IPEX_CPU_AVX2_FMA | IPEX_CPU_AVX512;
+    switch (isa) {
+    case IPEX_ISA_reference:
+        return true;
+    case IPEX_ISA_avx2:
+        return has(features, IPEX_CPU_AVX2_FMA);
+    case IPEX_ISA_avx_vnni:
+        return has(features, IPEX_CPU_AVX2_FMA | IPEX_CPU_AVX_VNNI);
+    case IPEX_ISA_avx512:
+        return has(features, avx512);
+    case IPEX_ISA_avx512_vnni:
+        return has(features, avx512 | IPEX_CPU_AVX512_VNNI);
+    case IPEX_ISA_avx512_bf16:
+        return has(features, avx512 | IPEX_CPU_AVX512_VNNI | IPEX_CPU_AVX512_BF16);
+    default:
+        return false;
+    }
+}
+
+enum ipex_isa ipex_isa_best(uint32_t features) {
+    enum ipex_isa ret = IPEX_ISA_reference;
+    for (int isa = IPEX_ISA_reference; isa <= IPEX_ISA_amx; isa++)
+        if (ipex_isa_usable((enum ipex_isa)isa, features))
+            ret = (enum ipex_isa)isa;
+    return ret;
+}

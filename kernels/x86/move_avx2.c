@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strided copies and fills. A copy is brought to its simplest form (no dims of 1, neighbours merged
+ * where both sides allow it); then dense rows are copied, two dims whose dense sides differ are
+ * transposed in 8 x 8 blocks of registers (4-byte elements; NCHW to NHWC and back), and the rest
+ * goes element by element. */
+#include <string.h>
+
+#include "kernels/x86/vec_avx2.h"
+
+enum { MAX_DIMS = 8, BLOCK = 8 };
+
+/* A copy with the jobs of this call as its first dim. Strides in elements. */
+struct copy {
+    const char *x;
+    char *y;
+    int32_t rank, size;
+    int64_t dims[MAX_DIMS], x_stride[MAX_DIMS], y_stride[MAX_DIMS];
+};
+
+static void append(struct copy *copy, int64_t dim, int64_t x_stride, int64_t y_stride) {
+    const int32_t last = copy->rank - 1;
+    if (dim == 1)
+        return;
+    if (copy->rank > 0 && copy->x_stride[last] == dim * x_stride &&
+        copy->y_stride[last] == dim * y_stride) {
+        copy->dims[last] *= dim;
+        copy->x_stride[last] = x_stride;
+        copy->y_stride[last] = y_stride;
+        return;
+    }
+    copy->dims[copy->rank] = dim;
+    copy->x_stride[copy->rank] = x_stride;
+    copy->y_stride[copy->rank++] = y_stride;
+}
+
+static struct copy simplify(const struct ipex_move_args *args, int64_t begin, int64_t end) {
+    struct copy ret = {
+        .x = (const char *)args->x + begin * args->x_stride[0] * args->size,
+        .y = (char *)args->y + begin * args->y_stride[0] * args->size,
+        .size = args->size,
+    };
+    append(&ret, end - begin, args->x_stride[0], args->y_stride[0]);
+    for (int32_t i = 1; i < args->rank; i++)
+        append(&ret, args->dims[i], args->x_stride[i], args->y_stride[i]);
+    return ret;
+}
+
+/* Takes dim i out of the copy and puts it last. */
+static void move_last(struct copy *copy, int32_t i) {
+    const int64_t dim = copy->dims[i], x = copy->x_stride[i], y = copy->y_stride[i];
+    for (; i + 1 < copy->rank; i++) {
+        copy->dims[i] = copy->dims[i + 1];
+        copy->x_stride[i] = copy->x_stride[i + 1];
+        copy->y_stride[i] = copy->y_stride[i + 1];
+    }
+    copy->dims[i] = dim;
+    copy->x_stride[i] = x;
+    copy->y_stride[i] = y;
+}
+
+static int32_t find_dense(const int64_t *stride, int32_t rank) {
+    for (int32_t i = rank - 1; i >= 0; i--)
+        if (stride[i] == 1)
+            return i;
+    return -1;
+}
+
+/* y[c][r] = x[r][c] for 8 x 8 floats; strides between the rows of x and of y. */
+static inline void transpose_8x8(const float *x, int64_t x_stride, float *y, int64_t y_stride) {
+#define LOAD(i)                                                                                    \
+    const __m256 r##i =                                                                            \
+        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x + (i)*x_stride)),               \
+                             _mm_loadu_ps(x + (i + 4) * x_stride), 1),                             \
+                 s##i = _mm256_insertf128_ps(                                                      \
+                     _mm256_castps128_ps256(_mm_loadu_ps(x + (i)*x_stride + 4)),                   \
+                     _mm_loadu_ps(x + (i + 4) * x_stride + 4), 1);
+    LOAD(0)
+    LOAD(1)
+    LOAD(2)
+    LOAD(3)
+#undef LOAD
+/* Columns 0-3 of rows 0-3 and 4-7 are in the halves of r0..r3; columns 4-7 in s0..s3. */
+#define FOUR(v, first)                                                                             \
+    {                                                                                              \
+        const __m256 a = _mm256_unpacklo_ps(v##0, v##1), b = _mm256_unpackhi_ps(v##0, v##1);       \
+        const __m256 c = _mm256_unpacklo_ps(v##2, v##3), d = _mm256_unpackhi_ps(v##2, v##3);       \
+        float *to = y + (first)*y_stride;                                                          \
+        _mm256_storeu_ps(to, _mm256_shuffle_ps(a, c, 0x44));                                       \
+        _mm256_storeu_ps(to + y_stride, _mm256_shuffle_ps(a, c, 0xee));                            \
+        _mm256_storeu_ps(to + 2 * y_stride, _mm256_shuffle_ps(b, d, 0x44));                        \
+        _mm256_storeu_ps(to + 3 * y_stride, _mm256_shuffle_ps(b, d, 0xee));                        \
+    }
+    FOUR(r, 0)
+    FOUR(s, 4)
+#undef FOUR
+}
+
+static void transpose_edge(const float *x, int64_t x_stride, float *y, int64_t y_stride,
+                           int64_t rows, int64_t columns) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++)
+            y[c * y_stride + r] = x[r * x_stride + c];
+}
+
+/* y[c][r] = x[r][c]; blocks go down the columns of x so that y is written in runs. */
+static void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
+                      int64_t columns) {
+    const int64_t whole_rows = rows / BLOCK * BLOCK, whole_columns = columns / BLOCK * BLOCK;
+    for (int64_t c = 0; c < whole_columns; c += BLOCK)
+        for (int64_t r = 0; r < whole_rows; r += BLOCK)
+            transpose_8x8(x + r * x_stride + c, x_stride, y + c * y_stride + r, y_stride);
+    transpose_edge(x + whole_rows * x_stride, x_stride, y + whole_rows, y_stride, rows - whole_rows,
+                   columns);
+    transpose_edge(x + whole_columns, x_stride, y + whole_columns * y_stride, y_stride, whole_rows,
+                   columns - whole_columns);
+}
+
+static void copy_elements(const struct copy *c, const char *x, char *y) {
+    const int32_t last = c->rank - 1;
+    const int64_t x_step = c->x_stride[last] * c->size, y_step = c->y_stride[last] * c->size;
+    const int64_t n = c->dims[last];
+    switch (c->size) {
+#define ELEMENTS(bytes)                                                                            \
+    case bytes:                                                                                    \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            memcpy(y + i * y_step, x + i * x_step, bytes);                                         \
+        break;
+        ELEMENTS(1)
+        ELEMENTS(2)
+        ELEMENTS(4)
+        ELEMENTS(8)
+#undef ELEMENTS
+    default:
+        break;
+    }
+}
+
+enum inner { ROWS, ELEMENTS, TRANSPOSE };
+
+/* Brings the dims that the inner loops take to the end: a dense one, or two that are dense on one
+ * side each. */
+static enum inner choose_inner(struct copy *copy) {
+    const int32_t dense_y = find_dense(copy->y_stride, copy->rank);
+    const int32_t dense_x = find_dense(copy->x_stride, copy->rank);
+    if (dense_y >= 0 && copy->x_stride[dense_y] == 1) {
+        move_last(copy, dense_y);
+        return ROWS;
+    }
+    if (dense_x < 0 || dense_y < 0 || copy->size != 4)
+        return ELEMENTS;
+    move_last(copy, dense_x);
+    move_last(copy, find_dense(copy->y_stride, copy->rank));
+    return TRANSPOSE;
+}
+
+static void copy_inner(const struct copy *c, enum inner inner, const char *x, char *y) {
+    const int32_t last = c->rank - 1;
+    if (inner == ROWS)
+        memcpy(y, x, (size_t)(c->dims[last] * c->size));
+    else if (inner == ELEMENTS)
+        copy_elements(c, x, y);
+    else
+        transpose((const float *)(const void *)x, c->x_stride[last], (float *)(void *)y,
+                  c->y_stride[last - 1], c->dims[last], c->dims[last - 1]);
+}
+
+/* Every index of the first `lead` dims, the last of them fastest. No dim is empty. */
+static void walk_outer(const struct copy *c, enum inner inner, int32_t lead) {
+    int64_t index[MAX_DIMS] = {0};
+    const char *x = c->x;
+    char *y = c->y;
+    for (int32_t i = 0; i >= 0;) {
+        copy_inner(c, inner, x, y);
+        for (i = lead - 1; i >= 0; i--) {
+            x += c->x_stride[i] * c->size;
+            y += c->y_stride[i] * c->size;
+            if (++index[i] < c->dims[i])
+                break;
+            x -= c->dims[i] * c->x_stride[i] * c->size;
+            y -= c->dims[i] * c->y_stride[i] * c->size;
+            index[i] = 0;
+        }
+    }
+}
+
+void ipex_k_move__avx2(const struct ipex_move_args *args, int64_t job_begin, int64_t job_end,
+                       void *scratch) {
+    (void)scratch;
+    struct copy c = simplify(args, job_begin, job_end);
+    for (int32_t i = 0; i < c.rank; i++)
+        if (c.dims[i] == 0)
+            return;
+    if (c.rank == 0) { /* one element */
+        memcpy(c.y, c.x, (size_t)c.size);
+        return;
+    }
+    const enum inner inner = choose_inner(&c);
+    walk_outer(&c, inner, c.rank - (inner == TRANSPOSE ? 2 : 1));
+}
+
+void ipex_k_fill__avx2(const struct ipex_fill_args *args, int64_t job_begin, int64_t job_end,
+                       void *scratch) {
+    (void)scratch;
+    const int32_t lead = ipex_move_lead(args->rank), last = args->rank - 1;
+    const int64_t rows = ipex_row_count(args->dims, 1, lead);
+    const int64_t n = ipex_move_length(args->dims, args->rank);
+    const __m256i pattern = _mm256_set1_epi32((int32_t)args->pattern);
+    for (int64_t row = job_begin * rows; row < job_end * rows; row++) {
+        int32_t *y = (int32_t *)args->y + ipex_row_offset(args->dims, args->y_stride, lead, row);
+        int64_t i = 0;
+        if (args->y_stride[last] == 1)
+            for (; i + 8 <= n; i += 8)
+                _mm256_storeu_si256((__m256i *)(void *)(y + i), pattern);
+        for (; i < n; i++)
+            y[i * args->y_stride[last]] = (int32_t)args->pattern;
+    }
+}

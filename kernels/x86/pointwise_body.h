@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pointwise programs for either vector width: a row is cut into blocks of IPEX_POINTWISE_BLOCK
+ * elements, every step runs over a block while it is in L1, registers are blocks of the scratch,
+ * the last step writes y. Include a vec_*.h first. */
+#ifndef IPEX_KERNELS_X86_POINTWISE_BODY_H
+#define IPEX_KERNELS_X86_POINTWISE_BODY_H
+
+#include "kernels/x86/vec_math.h"
+
+/* An operand over a block: step is 1, or 0 for one value that is broadcast. */
+struct pointwise_operand {
+    const float *p;
+    int64_t step;
+};
+
+static inline vec pointwise_load(struct pointwise_operand operand, int64_t i, int64_t n) {
+    return operand.step ? vec_load_part(operand.p + i, n - i) : vec_set(*operand.p);
+}
+
+/* One step over n elements; `expression` uses a and b. */
+#define POINTWISE_LOOP(expression)                                                                 \
+    for (int64_t i = 0; i < n; i += LANES) {                                                       \
+        const vec a = pointwise_load(oa, i, n), b = pointwise_load(ob, i, n);                      \
+        (void)a, (void)b;                                                                          \
+        vec_store_part(y + i, n - i, expression);                                                  \
+    }                                                                                              \
+    break;
+
+static inline void pointwise_step(int16_t op, struct pointwise_operand oa,
+                                  struct pointwise_operand ob, float *y, int64_t n) {
+    switch (op) {
+    case IPEX_STEP_add:
+        POINTWISE_LOOP(vec_add(a, b))
+    case IPEX_STEP_sub:
+        POINTWISE_LOOP(vec_sub(a, b))
+    case IPEX_STEP_mul:
+        POINTWISE_LOOP(vec_mul(a, b))
+    case IPEX_STEP_div:
+        POINTWISE_LOOP(vec_div(a, b))
+    case IPEX_STEP_min:
+        POINTWISE_LOOP(vec_min(b, a))
+    case IPEX_STEP_max:
+        POINTWISE_LOOP(vec_max(b, a))
+    case IPEX_STEP_neg:
+        POINTWISE_LOOP(vec_neg(a))
+    case IPEX_STEP_abs:
+        POINTWISE_LOOP(vec_abs(a))
+    case IPEX_STEP_sqrt:
+        POINTWISE_LOOP(vec_sqrt(a))
+    case IPEX_STEP_exp:
+        POINTWISE_LOOP(vec_exp(a))
+    case IPEX_STEP_sigmoid:
+        POINTWISE_LOOP(vec_sigmoid(a))
+    case IPEX_STEP_tanh:
+        POINTWISE_LOOP(vec_tanh(a))
+    case IPEX_STEP_floor:
+        POINTWISE_LOOP(vec_floor(vec_flush(a)))
+    case IPEX_STEP_ceil:
+        POINTWISE_LOOP(vec_ceil(vec_flush(a)))
+    case IPEX_STEP_reciprocal:
+        POINTWISE_LOOP(vec_div(vec_set(1.0f), a))
+    case IPEX_STEP_leaky:
+        POINTWISE_LOOP(vec_leaky(a, b))
+    default:
+        POINTWISE_LOOP(a)
+    }
+}
+
+static inline struct pointwise_operand pointwise_operand(const struct ipex_pointwise_args *args,
+                                                         const float *const *rows,
+                                                         const float *registers, int16_t code,
+                                                         int64_t at) {
+    if (code < 0)
+        return (struct pointwise_operand){args->constants - 1 - code, 0};
+    if (code >= IPEX_POINTWISE_RESULT)
+        return (struct pointwise_operand){
+            registers + (code - IPEX_POINTWISE_RESULT) * IPEX_POINTWISE_BLOCK, 1};
+    const int64_t step = args->x_stride[code][args->rank - 1];
+    return (struct pointwise_operand){rows[code] + at * step, step};
+}
+
+static inline void pointwise_row(const struct ipex_pointwise_args *args, const float *const *rows,
+                                 float *y, float *registers) {
+    const int64_t length = args->dims[args->rank - 1];
+    for (int64_t at = 0; at < length; at += IPEX_POINTWISE_BLOCK) {
+        const int64_t n = length - at < IPEX_POINTWISE_BLOCK ? length - at : IPEX_POINTWISE_BLOCK;
+        for (int32_t s = 0; s < args->steps; s++) {
+            const struct ipex_pointwise_step *step = &args->program[s];
+            const bool last = s + 1 == args->steps;
+            pointwise_step(step->op, pointwise_operand(args, rows, registers, step->a, at),
+                           pointwise_operand(args, rows, registers, step->b, at),
+                           last ? y + at : registers + step->dst * IPEX_POINTWISE_BLOCK, n);
+        }
+    }
+}
+
+void IPEX_LEVEL(pointwise_f32)(const struct ipex_pointwise_args *args, int64_t job_begin,
+                               int64_t job_end, void *scratch) {
+    const int32_t lead = args->rank - 1;
+    const int64_t rows = ipex_row_count(args->dims, 0, lead);
+    int64_t end = job_end * args->rows_per_job;
+    if (end > rows)
+        end = rows;
+    for (int64_t row = job_begin * args->rows_per_job; row < end; row++) {
+        const float *x[IPEX_POINTWISE_INPUTS];
+        for (int32_t i = 0; i < args->inputs; i++)
+            x[i] = args->x[i] + ipex_row_offset(args->dims, args->x_stride[i], lead, row);
+        pointwise_row(args, x, args->y + ipex_row_offset(args->dims, args->y_stride, lead, row),
+                      scratch);
+    }
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vector of AVX2 and FMA under the names that kernels/x86/math.h and the kernels written once
+ * for both widths use. vec_max(b, a) is b > a ? b : a and vec_min(b, a) is b < a ? b : a, as in
+ * kernels/ref/ref.h: a NaN in a stays. */
+#ifndef IPEX_KERNELS_X86_VEC_AVX2_H
+#define IPEX_KERNELS_X86_VEC_AVX2_H
+
+#include <immintrin.h>
+
+#include "kernels/x86/x86.h"
+
+#define IPEX_LEVEL(slot) ipex_k_##slot##__avx2
+
+enum { LANES = 8 };
+typedef __m256 vec;
+typedef __m256i vec_int;
+typedef __m256 vec_mask; /* all bits of a lane, or none */
+
+/* The first n lanes; all of them where n >= LANES, none where n <= 0. */
+static inline vec_mask vec_first(int64_t n) {
+    const int32_t count = n >= LANES ? LANES : n <= 0 ? 0 : (int32_t)n;
+    return _mm256_castsi256_ps(
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
+}
+
+static inline vec vec_set(float x) {
+    return _mm256_set1_ps(x);
+}
+static inline vec vec_load(const float *p) {
+    return _mm256_loadu_ps(p);
+}
+static inline void vec_store(float *p, vec x) {
+    _mm256_storeu_ps(p, x);
+}
+/* Masked: lanes that are off are 0, and their memory is not touched. */
+static inline vec vec_load_masked(const float *p, vec_mask m) {
+    return _mm256_maskload_ps(p, _mm256_castps_si256(m));
+}
+static inline void vec_store_masked(float *p, vec_mask m, vec x) {
+    _mm256_maskstore_ps(p, _mm256_castps_si256(m), x);
+}
+
+static inline vec vec_add(vec a, vec b) {
+    return _mm256_add_ps(a, b);
+}
+static inline vec vec_sub(vec a, vec b) {
+    return _mm256_sub_ps(a, b);
+}
+static inline vec vec_mul(vec a, vec b) {
+    return _mm256_mul_ps(a, b);
+}
+static inline vec vec_div(vec a, vec b) {
+    return _mm256_div_ps(a, b);
+}
+static inline vec vec_fma(vec a, vec b, vec c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+static inline vec vec_fnma(vec a, vec b, vec c) {
+    return _mm256_fnmadd_ps(a, b, c);
+}
+static inline vec vec_max(vec b, vec a) {
+    return _mm256_max_ps(b, a);
+}
+static inline vec vec_min(vec b, vec a) {
+    return _mm256_min_ps(b, a);
+}
+static inline vec vec_sqrt(vec a) {
+    return _mm256_sqrt_ps(a);
+}
+static inline vec vec_floor(vec a) {
+    return _mm256_floor_ps(a);
+}
+static inline vec vec_ceil(vec a) {
+    return _mm256_ceil_ps(a);
+}
+
+static inline vec_mask vec_less(vec a, vec b) {
+    return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+static inline vec_mask vec_is_nan(vec a) {
+    return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+}
+static inline vec vec_select(vec_mask m, vec yes, vec no) {
+    return _mm256_blendv_ps(no, yes, m);
+}
+
+static inline vec_int vec_bits(vec a) {
+    return _mm256_castps_si256(a);
+}
+static inline vec vec_float(vec_int a) {
+    return _mm256_castsi256_ps(a);
+}
+static inline vec_int vec_int_set(int32_t x) {
+    return _mm256_set1_epi32(x);
+}
+static inline vec_int vec_int_add(vec_int a, vec_int b) {
+    return _mm256_add_epi32(a, b);
+}
+static inline vec_int vec_int_sub(vec_int a, vec_int b) {
+    return _mm256_sub_epi32(a, b);
+}
+static inline vec_int vec_int_half(vec_int a) {
+    return _mm256_srai_epi32(a, 1);
+}
+static inline vec_int vec_int_to_exponent(vec_int a) {
+    return _mm256_slli_epi32(a, 23);
+}
+static inline vec_int vec_and(vec_int a, vec_int b) {
+    return _mm256_and_si256(a, b);
+}
+static inline vec_int vec_or(vec_int a, vec_int b) {
+    return _mm256_or_si256(a, b);
+}
+static inline vec_int vec_xor(vec_int a, vec_int b) {
+    return _mm256_xor_si256(a, b);
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vector of AVX-512 under the names that kernels/x86/math.h and the kernels written once for
+ * both widths use. vec_max(b, a) is b > a ? b : a and vec_min(b, a) is b < a ? b : a, as in
+ * kernels/ref/ref.h: a NaN in a stays. */
+#ifndef IPEX_KERNELS_X86_VEC_AVX512_H
+#define IPEX_KERNELS_X86_VEC_AVX512_H
+
+#include <immintrin.h>
+
+#include "kernels/x86/x86.h"
+
+#define IPEX_LEVEL(slot) ipex_k_##slot##__avx512
+
+enum { LANES = 16 };
+typedef __m512 vec;
+typedef __m512i vec_int;
+typedef __mmask16 vec_mask;
+
+/* The first n lanes; all of them where n >= LANES, none where n <= 0. */
+static inline vec_mask vec_first(int64_t n) {
+    return n >= LANES ? (vec_mask)0xffff : n <= 0 ? (vec_mask)0 : (vec_mask)((1u << n) - 1);
+}
+
+static inline vec vec_set(float x) {
+    return _mm512_set1_ps(x);
+}
+static inline vec vec_load(const float *p) {
+    return _mm512_loadu_ps(p);
+}
+static inline void vec_store(float *p, vec x) {
+    _mm512_storeu_ps(p, x);
+}
+/* Masked: lanes that are off are 0, and their memory is not touched. */
+static inline vec vec_load_masked(const float *p, vec_mask m) {
+    return _mm512_maskz_loadu_ps(m, p);
+}
+static inline void vec_store_masked(float *p, vec_mask m, vec x) {
+    _mm512_mask_storeu_ps(p, m, x);
+}
+
+static inline vec vec_add(vec a, vec b) {
+    return _mm512_add_ps(a, b);
+}
+static inline vec vec_sub(vec a, vec b) {
+    return _mm512_sub_ps(a, b);
+}
+static inline vec vec_mul(vec a, vec b) {
+    return _mm512_mul_ps(a, b);
+}
+static inline vec vec_div(vec a, vec b) {
+    return _mm512_div_ps(a, b);
+}
+static inline vec vec_fma(vec a, vec b, vec c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+static inline vec vec_fnma(vec a, vec b, vec c) {
+    return _mm512_fnmadd_ps(a, b, c);
+}
+static inline vec vec_max(vec b, vec a) {
+    return _mm512_max_ps(b, a);
+}
+static inline vec vec_min(vec b, vec a) {
+    return _mm512_min_ps(b, a);
+}
+static inline vec vec_sqrt(vec a) {
+    return _mm512_sqrt_ps(a);
+}
+static inline vec vec_floor(vec a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+static inline vec vec_ceil(vec a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+}
+
+static inline vec_mask vec_less(vec a, vec b) {
+    return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+static inline vec_mask vec_is_nan(vec a) {
+    return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+}
+static inline vec vec_select(vec_mask m, vec yes, vec no) {
+    return _mm512_mask_mov_ps(no, m, yes);
+}
+
+static inline vec_int vec_bits(vec a) {
+    return _mm512_castps_si512(a);
+}
+static inline vec vec_float(vec_int a) {
+    return _mm512_castsi512_ps(a);
+}
+static inline vec_int vec_int_set(int32_t x) {
+    return _mm512_set1_epi32(x);
+}
+static inline vec_int vec_int_add(vec_int a, vec_int b) {
+    return _mm512_add_epi32(a, b);
+}
+static inline vec_int vec_int_sub(vec_int a, vec_int b) {
+    return _mm512_sub_epi32(a, b);
+}
+static inline vec_int vec_int_half(vec_int a) {
+    return _mm512_srai_epi32(a, 1);
+}
+static inline vec_int vec_int_to_exponent(vec_int a) {
+    return _mm512_slli_epi32(a, 23);
+}
+static inline vec_int vec_and(vec_int a, vec_int b) {
+    return _mm512_and_si512(a, b);
+}
+static inline vec_int vec_or(vec_int a, vec_int b) {
+    return _mm512_or_si512(a, b);
+}
+static inline vec_int vec_xor(vec_int a, vec_int b) {
+    return _mm512_xor_si512(a, b);
+}
+
+#endif

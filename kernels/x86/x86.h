@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels that x86 levels have. A level takes the kernels of the one below where it has none of
+ * its own. */
+#ifndef IPEX_KERNELS_X86_H
+#define IPEX_KERNELS_X86_H
+
+#include "kernels/jobs.h"
+
+#define IPEX_KERNEL(slot, args_struct)                                                             \
+    void ipex_k_##slot##__avx2(const struct args_struct *, int64_t, int64_t, void *);              \
+    void ipex_k_##slot##__avx512(const struct args_struct *, int64_t, int64_t, void *);
+#include "kernels/ops.inc"
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a node of the file becomes a kernel call. A binder (one per operator, runtime/ops/) sees
+ * shapes and strides, never addresses: it fills the kernel's arguments and says which pointer field
+ * means which operand. The plan builder puts the addresses in. All choices are made here: block
+ * sizes, loop orders, number of jobs. */
+#ifndef IPEX_RUNTIME_BIND_H
+#define IPEX_RUNTIME_BIND_H
+
+#include <stddef.h>
+
+#include "format/check.h"
+#include "kernels/kernels.h"
+
+/* What a session has decided before anything is bound. */
+struct ipex_setup {
+    struct ipex_kernels kernels;
+    struct ipex_kernel_names names;
+    enum ipex_isa isa;
+    enum ipex_arithmetic arithmetic;
+    int32_t threads;
+    int32_t l2_bytes;
+};
+
+#define IPEX_BIND_INPUTS 8
+#define IPEX_BIND_REFS   12
+#define IPEX_BIND_FILLS  (2 * IPEX_MAX_RANK + 4) /* borders of a pad, and the halo */
+
+/* What a pointer field points to: an input by its number, or one of these. */
+enum ipex_ref_target {
+    IPEX_REF_OUTPUT = IPEX_BIND_INPUTS,
+    IPEX_REF_ZEROS,     /* as many zero bytes as `zeros` asks for */
+    IPEX_REF_PROGRAM,   /* `program` */
+    IPEX_REF_CONSTANTS, /* the node's own floats, in the image */
+};
+
+struct ipex_ref {
+    uint32_t field; /* offset of the pointer in the arguments */
+    uint32_t target;
+    int64_t delta; /* elements from the operand's element (0, ..., 0) */
+};
+
+/* A box of the output that is filled before the kernel runs. */
+struct ipex_bind_fill {
+    struct ipex_fill_args args;
+    int64_t delta; /* elements from the output's element (0, ..., 0) */
+};
+
+struct ipex_bind {
+    /* given */
+    const struct ipex_setup *setup;
+    uint32_t op;
+    const int32_t *ints;
+    const float *floats;
+    uint32_t n_ints, n_floats, n_inputs;
+    const struct ipex_tensor_info *input[IPEX_BIND_INPUTS]; /* NULL: absent */
+    const struct ipex_tensor_info *output;
+    bool dense; /* bound again: operands are dense now, input 0 with its axes in `order` where that
+                   was asked for */
+
+    /* found */
+    ipex_kernel_fn fn;
+    const char *kernel;
+    size_t args_size;
+    int64_t jobs;
+    int64_t flops;
+    size_t scratch; /* bytes per thread */
+    size_t zeros;   /* bytes */
+    uint32_t n_refs, n_fills, n_program;
+    bool reorder; /* with NEEDS_DENSE: input 0's copy has axis order[d] of the original as its axis
+                     d */
+    int8_t order[IPEX_MAX_RANK];
+    union {
+        struct ipex_conv_args conv;
+        struct ipex_depthwise_args depthwise;
+        struct ipex_pool_args pool;
+        struct ipex_pointwise_args pointwise;
+        struct ipex_move_args move;
+        struct ipex_softmax_args softmax;
+        struct ipex_reduce_args reduce;
+    } args;
+    struct ipex_ref ref[IPEX_BIND_REFS];
+    struct ipex_bind_fill fill[IPEX_BIND_FILLS];
+    struct ipex_pointwise_step program[IPEX_POINTWISE_STEPS];
+};
+
+enum ipex_bound {
+    IPEX_BOUND,
+    IPEX_BOUND_NEEDS_DENSE, /* strides do not suit the kernel: bind again with dense copies */
+    IPEX_BOUND_TOO_LARGE,   /* a count does not fit the kernel's arguments */
+};
+
+typedef enum ipex_bound (*ipex_binder_fn)(struct ipex_bind *bind);
+
+/* One per operator of format/ops.inc. */
+#define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats)                                 \
+    enum ipex_bound ipex_bind_##name(struct ipex_bind *bind);
+#include "format/ops.inc"
+
+/* Chooses the kernel of a slot; `member` of the union holds its arguments. */
+#define IPEX_BIND_KERNEL(bind, slot, member)                                                       \
+    ((bind)->fn = (ipex_kernel_fn)(bind)->setup->kernels.slot,                                     \
+     (bind)->kernel = (bind)->setup->names.slot, (bind)->args_size = sizeof(bind)->args.member)
+
+/* Declares that pointer `name` of `member` points `shift` elements behind the target's first. */
+#define IPEX_BIND_REF(bind, member, name, target_, shift)                                          \
+    ((bind)->ref[(bind)->n_refs++] =                                                               \
+         (struct ipex_ref){.field = (uint32_t)((const uint8_t *)&(bind)->args.member.name -        \
+                                               (const uint8_t *)&(bind)->args),                    \
+                           .target = (target_),                                                    \
+                           .delta = (shift)})
+
+/* True when every value fits a field of 32 bits. */
+static inline bool ipex_fits_i32(int64_t value) {
+    return value >= INT32_MIN && value <= INT32_MAX;
+}
+
+static inline int64_t ipex_min_i64(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static inline int64_t ipex_max_i64(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static inline int64_t ipex_ceil_div(int64_t a, int64_t b) {
+    return a / b + (a % b != 0);
+}
+
+/* Products of counts for reports and estimates: saturating. */
+static inline int64_t ipex_mul_sat(int64_t a, int64_t b) {
+    int64_t ret;
+    return __builtin_mul_overflow(a, b, &ret) ? INT64_MAX : ret;
+}
+
+/* Elements of a resolved tensor (its caps keep the product in range). */
+static inline int64_t ipex_info_numel(const struct ipex_tensor_info *info) {
+    int64_t ret = 1;
+    for (int32_t d = 0; d < info->rank; d++)
+        ret *= info->dims[d];
+    return ret;
+}
+
+/* With several threads a step is cut into at least this many jobs where it is long enough. */
+static inline int64_t ipex_jobs_wanted(const struct ipex_setup *setup) {
+    return setup->threads > 1 ? 4 * (int64_t)setup->threads : 1;
+}
+
+/* Blocks of `count` units of `unit_cost` (flops or elements) each: large enough that a job is worth
+ * `job_cost`, small enough for the jobs wanted. */
+static inline int64_t ipex_block_size(const struct ipex_setup *setup, int64_t count,
+                                      int64_t unit_cost, int64_t job_cost) {
+    const int64_t least = ipex_ceil_div(job_cost, ipex_max_i64(unit_cost, 1));
+    const int64_t share = ipex_ceil_div(count, ipex_jobs_wanted(setup));
+    return ipex_max_i64(1, ipex_min_i64(count, ipex_max_i64(least, share)));
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a binding to a step of the plan: arguments copied into the session's memory, pointers set,
+ * fills aimed, cost estimated. */
+#include "runtime/emit.h"
+
+#include <string.h>
+
+/* Writes the address of element `delta` of the operand into a pointer field, and remembers the
+ * field when the storage may move. */
+static void set_pointer(struct ipex_plan_builder *b, uint8_t *field, const struct ipex_slot *slot,
+                        int64_t delta) {
+    const int64_t bytes = (slot->info->offset + delta) * ipex_element_size(slot->info);
+    struct ipex_patch *patch = slot->root >= 0 ? ipex_plan_take(b, sizeof *patch) : NULL;
+    if (!ipex_plan_placing(b))
+        return;
+    const uint8_t *address = slot->storage + bytes;
+    memcpy(field, &address, sizeof address);
+    if (patch == NULL)
+        return;
+    struct ipex_storage *storage = &b->plan->storage[slot->root];
+    *patch = (struct ipex_patch){.field = field, .delta = bytes, .next = storage->patches};
+    storage->patches = patch;
+}
+
+/* Adds the box [lines] x [pixels] of every image, all channels, whose first element is `offset`
+ * elements into the root's storage. */
+static void add_halo_box(struct ipex_bind *bind, const struct ipex_tensor_info *root,
+                         int64_t offset, int64_t lines, int64_t pixels) {
+    if (lines == 0 || pixels == 0)
+        return;
+    bind->fill[bind->n_fills++] = (struct ipex_bind_fill){
+        .args = {.rank = 3,
+                 .dims = {root->dims[0], lines, pixels * root->dims[3]},
+                 .y_stride = {root->strides[0], root->strides[1], 1}},
+        .delta = offset - bind->output->offset,
+    };
+}
+
+void ipex_bind_halo(struct ipex_bind *bind, const struct ipex_tensor_info *root) {
+    const int64_t top = root->halo[0], left = root->halo[1];
+    const int64_t bottom = root->halo[2], right = root->halo[3];
+    if (top + left + bottom + right == 0)
+        return;
+    const int64_t line = root->strides[1], pixel = root->strides[2];
+    const int64_t width = left + root->dims[2] + right;
+    add_halo_box(bind, root, 0, top, width);
+    add_halo_box(bind, root, (top + root->dims[1]) * line, bottom, width);
+    add_halo_box(bind, root, top * line, root->dims[1], left);
+    add_halo_box(bind, root, top * line + (left + root->dims[2]) * pixel, root->dims[1], right);
+}
+
+struct ipex_fill_args *ipex_emit_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
+                                       const struct ipex_slot *output) {
+    if (bind->n_fills == 0)
+        return NULL;
+    struct ipex_fill_args *ret = ipex_plan_take(b, bind->n_fills * sizeof *ret);
+    for (uint32_t i = 0; i < bind->n_fills; i++) {
+        uint8_t *field = NULL;
+        if (ipex_plan_placing(b)) {
+            ret[i] = bind->fill[i].args;
+            field = (uint8_t *)&ret[i].y;
+        }
+        set_pointer(b, field, output, bind->fill[i].delta);
+    }
+    return ret;
+}
+
+/* Steps of less than about 20 us stay on the calling thread. A core does about 100,000 flops and
+ * moves about 20,000 bytes per us. */
+static bool is_short(int64_t flops, int64_t bytes) {
+    return flops / 100000 + bytes / 20000 < 20;
+}
+
+static int64_t moved_bytes(const struct ipex_bind *bind) {
+    int64_t ret = ipex_info_numel(bind->output) * ipex_element_size(bind->output);
+    for (uint32_t i = 0; i < bind->n_inputs; i++)
+        if (bind->input[i] != NULL)
+            ret += ipex_info_numel(bind->input[i]) * ipex_element_size(bind->input[i]);
+    return ret;
+}
+
+static void emit_refs(struct ipex_plan_builder *b, const struct ipex_bind *bind,
+                      const struct ipex_slot *slots, uint8_t *args) {
+    const void *program = NULL;
+    if (bind->n_program > 0) {
+        struct ipex_pointwise_step *copy = ipex_plan_take(b, bind->n_program * sizeof *copy);
+        if (ipex_plan_placing(b))
+            memcpy(copy, bind->program, bind->n_program * sizeof *copy);
+        program = copy;
+    }
+    for (uint32_t i = 0; i < bind->n_refs; i++) {
+        const struct ipex_ref *ref = &bind->ref[i];
+        if (ref->target <= IPEX_REF_OUTPUT) {
+            set_pointer(b, args != NULL ? args + ref->field : NULL, &slots[ref->target],
+                        ref->delta);
+            continue;
+        }
+        const void *address = ref->target == IPEX_REF_ZEROS     ? b->zeros
+                              : ref->target == IPEX_REF_PROGRAM ? program
+                                                                : (const void *)bind->floats;
+        if (ipex_plan_placing(b))
+            memcpy(args + ref->field, &address, sizeof address);
+    }
+}
+
+void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *node,
+                    const struct ipex_bind *bind, const struct ipex_slot *slots) {
+    uint8_t *args = ipex_plan_take(b, bind->args_size);
+    if (ipex_plan_placing(b))
+        memcpy(args, &bind->args, bind->args_size);
+    emit_refs(b, bind, slots, args);
+    const struct ipex_fill_args *fill = ipex_emit_fills(b, bind, &slots[IPEX_REF_OUTPUT]);
+    if (b->scratch_bytes < bind->scratch)
+        b->scratch_bytes = bind->scratch;
+    if (b->zero_bytes < bind->zeros)
+        b->zero_bytes = bind->zeros;
+    const int64_t at = b->steps++;
+    if (!ipex_plan_placing(b))
+        return;
+    const int64_t bytes = moved_bytes(bind);
+    b->plan->step[at] = (struct ipex_plan_step){
+        .fn = bind->fn,
+        .args = args,
+        .jobs = bind->jobs,
+        .fill = fill,
+        .fills = (int32_t)bind->n_fills,
+        .alone = bind->jobs < 2 || is_short(bind->flops, bytes),
+        .name = ipex_fb_node_name(node->fb),
+        .op = ipex_op_info(bind->op)->name,
+        .kernel = bind->kernel,
+        .flops = bind->flops,
+        .bytes = bytes,
+    };
+}
+
+void ipex_bind_begin(const struct ipex_plan_builder *b, struct ipex_bind *bind) {
+    memset(bind, 0, sizeof *bind);
+    bind->setup = b->setup;
+}
+
+static enum ipex_bound call_binder(struct ipex_bind *bind) {
+    static const ipex_binder_fn binders[] = {
+#define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats) [id] = ipex_bind_##name,
+#include "format/ops.inc"
+    };
+    return binders[bind->op](bind);
+}
+
+enum ipex_bound ipex_bind_node(const struct ipex_plan_builder *b, const struct ipex_plan_node *node,
+                               bool dense, struct ipex_bind *bind) {
+    ipex_bind_begin(b, bind);
+    bind->dense = dense;
+    bind->op = ipex_fb_node_op(node->fb);
+    bind->ints = ipex_fb_node_ints(node->fb);
+    bind->n_ints = ipex_fb_node_ints_len(node->fb);
+    bind->floats = ipex_fb_node_floats(node->fb);
+    bind->n_floats = ipex_fb_node_floats_len(node->fb);
+    bind->n_inputs = node->inputs;
+    for (uint32_t i = 0; i < node->inputs; i++)
+        bind->input[i] = node->slot[i].info;
+    bind->output = node->slot[IPEX_REF_OUTPUT].info;
+    return call_binder(bind);
+}
+
+enum ipex_status ipex_refuse_node(const struct ipex_plan_builder *b,
+                                  const struct ipex_plan_node *node, enum ipex_bound bound) {
+    return ipex_fail(&b->report, IPEX_ERROR_MEMORY, "node %d (%s '%s'): %s", (int)node->index,
+                     ipex_op_info(ipex_fb_node_op(node->fb))->name, ipex_fb_node_name(node->fb),
+                     bound == IPEX_BOUND_TOO_LARGE
+                         ? "a dimension is too large for its kernel"
+                         : "its operands' layouts do not suit its kernel");
+}

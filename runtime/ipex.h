@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ipex.h: load an .ipex file and run it.
+ *
+ *   image    the file: checked, mapped read-only, immutable, shared by threads and sessions
+ *   session  one user of the image: resolved plan and arena, in one block of the caller's
+ *            memory; one thread at a time
+ *   pool     worker threads that sessions may share (none needed)
+ *
+ *   ipex_image_measure   -> ipex_image_open   -> ipex_session_measure -> ipex_session_init
+ *   -> ipex_run ...      -> ipex_session_finish -> ipex_image_close
+ *
+ * The library never allocates, prints, exits, reads the environment, or opens what it was not told
+ * to open. After ipex_session_init a run with one thread makes no system call; with more, only
+ * futex. Results go through ret_* parameters and are not touched on failure. Option structs start
+ * with size_of_struct: `struct ipex_session_options options = {.size_of_struct = sizeof options}`
+ * is all defaults, and NULL options are defaults too. */
+#ifndef IPEX_H
+#define IPEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/ipex_status.h"
+#include "format/ipex_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define IPEX_VERSION_STRING "0.1.0"
+#define IPEX_RANK_MAX       8
+#define IPEX_MEMORY_ALIGN   64 /* alignment of every block of memory given to the library */
+
+struct ipex_image;
+struct ipex_session;
+struct ipex_pool;
+
+/* ---- image ---- */
+
+enum ipex_prefault {
+    IPEX_PREFAULT_NONE = 0,     /* pages come in when first touched */
+    IPEX_PREFAULT_WILLNEED = 1, /* start reading now, in the background */
+    IPEX_PREFAULT_POPULATE = 2, /* return when every page is mapped */
+};
+
+struct ipex_image_options {
+    size_t size_of_struct;
+    const uint8_t *expect_digest; /* 32 bytes: open only the file whose SHA-256 over header and
+                                     metadata this is; NULL: any */
+    enum ipex_prefault prefault;
+    int verify_data; /* nonzero: also check the SHA-256 of every chunk of data now (reads the whole
+                        file) */
+    char *message;   /* filled on failure with what is wrong and where; may be NULL */
+    size_t message_size;
+};
+
+/* Bytes of memory that opening `path` needs (a copy of the metadata and tables over it, not the
+ * weights). Reads the header only. ERROR_FILE_IO, _MAGIC, _VERSION, _FEATURE, _HEADER, _LIMIT. */
+IPEX_WARN_UNUSED enum ipex_status
+ipex_image_measure(const char *path, const struct ipex_image_options *options, size_t *ret_size);
+
+/* Opens, maps and checks a file; nothing in it is used before the check has passed, and the check
+ * cannot be switched off. memory: `size` bytes from ipex_image_measure or more, aligned to
+ * IPEX_MEMORY_ALIGN, the caller's, must outlive the image; it holds the image. The file must not
+ * change while it is open (replace files by rename). On failure nothing stays open or mapped. Any
+ * ERROR_FILE_*, ERROR_MODEL_*, ERROR_MEMORY. Thread-safe. */
+IPEX_WARN_UNUSED enum ipex_status ipex_image_open(struct ipex_image **ret_image, const char *path,
+                                                  void *memory, size_t size,
+                                                  const struct ipex_image_options *options);
+
+/* The same over a file descriptor (read and mapped from offset 0; the descriptor may be closed
+ * afterwards), for sandboxed processes. */
+IPEX_WARN_UNUSED enum ipex_status
+ipex_image_measure_fd(int fd, const struct ipex_image_options *options, size_t *ret_size);
+IPEX_WARN_UNUSED enum ipex_status ipex_image_from_fd(struct ipex_image **ret_image, int fd,
+                                                     void *memory, size_t size,
+                                                     const struct ipex_image_options *options);
+
+/* The same over bytes in memory: `file` aligned to 4096, must outlive the image and not change. */
+IPEX_WARN_UNUSED enum ipex_status
+ipex_image_measure_memory(const void *file, size_t file_size,
+                          const struct ipex_image_options *options, size_t *ret_size);
+IPEX_WARN_UNUSED enum ipex_status ipex_image_from_memory(struct ipex_image **ret_image,
+                                                         const void *file, size_t file_size,
+                                                         void *memory, size_t size,
+                                                         const struct ipex_image_options *options);
+
+/* Unmaps. Every session of the image must be finished. NULL is allowed. */
+void ipex_image_close(struct ipex_image *image);
+
+/* SHA-256 over header and metadata, which holds the digests of all data: the identity of the file.
+ * 32 bytes, lives as long as the image. */
+const uint8_t *ipex_image_digest(const struct ipex_image *image);
+
+/* ---- introspection ---- */
+
+/* An input or output of an entry. */
+struct ipex_port {
+    const char *name;
+    enum ipex_dtype dtype;
+    int32_t rank;
+    int64_t dims[IPEX_RANK_MAX];
+};
+
+/* Names live as long as the image. NULL or false past the end. entry: NULL is "main", or the only
+ * entry. */
+size_t ipex_image_entry_count(const struct ipex_image *image);
+const char *ipex_image_entry_name(const struct ipex_image *image, size_t index);
+size_t ipex_image_input_count(const struct ipex_image *image, const char *entry);
+size_t ipex_image_output_count(const struct ipex_image *image, const char *entry);
+IPEX_WARN_UNUSED enum ipex_status ipex_image_input(const struct ipex_image *image,
+                                                   const char *entry, size_t index,
+                                                   struct ipex_port *ret_port);
+IPEX_WARN_UNUSED enum ipex_status ipex_image_output(const struct ipex_image *image,
+                                                    const char *entry, size_t index,
+                                                    struct ipex_port *ret_port);
+size_t ipex_image_label_count(const struct ipex_image *image, const char *entry);
+const char *ipex_image_label(const struct ipex_image *image, const char *entry, size_t index);
+/* Value of a metadata key of the source model; NULL when it has none. */
+const char *ipex_image_metadata(const struct ipex_image *image, const char *key);
+
+/* ---- machine ---- */
+
+/* The best level of this machine, and whether a level can be used on it. */
+enum ipex_isa ipex_isa_detect(void);
+int ipex_isa_available(enum ipex_isa isa);
+/* Whether a profile can be computed by this library (at every level). */
+int ipex_arithmetic_available(enum ipex_arithmetic arithmetic);
+
+/* ---- threads ---- */
+
+struct ipex_pool_options {
+    size_t size_of_struct;
+    int32_t threads; /* the calling thread included; at least 1 */
+    int32_t pin;     /* nonzero: worker i is bound to the i-th CPU of the process's affinity mask */
+    int32_t spin_us; /* how long an idle worker spins before it sleeps; 0: default (200) */
+    char *message;
+    size_t message_size;
+};
+
+/* Workers live in the caller's memory (their stacks too). ERROR_ARGUMENT, ERROR_MEMORY,
+ * ERROR_SYSTEM. Sessions on different threads may share a pool: their steps take turns. */
+IPEX_WARN_UNUSED enum ipex_status ipex_pool_measure(const struct ipex_pool_options *options,
+                                                    size_t *ret_size);
+IPEX_WARN_UNUSED enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
+                                                 const struct ipex_pool_options *options,
+                                                 void *memory, size_t size);
+/* Stops and joins the workers. No session may be running on it. NULL is allowed. */
+void ipex_pool_finish(struct ipex_pool *pool);
+
+/* ---- session ---- */
+
+/* One step of the plan, for reports. Strings live as long as the session. */
+struct ipex_step_info {
+    const char *name;   /* source nodes */
+    const char *op;     /* plan operator */
+    const char *kernel; /* "conv_f32__avx512" */
+    int64_t flops;      /* of the direct algorithm: 2 per multiply-add */
+    int64_t bytes;      /* inputs read + weights read + outputs written, once each */
+    int64_t jobs;
+};
+
+struct ipex_session_options {
+    size_t size_of_struct;
+    const char *entry; /* NULL: all entries; else only this one (less memory) */
+    enum ipex_isa isa;
+    enum ipex_arithmetic arithmetic;
+    struct ipex_pool *pool; /* NULL: one thread; must outlive the session */
+    /* Or the caller's own threads: calls fn(arg, i) for every i in [0, n), in any order, on any
+     * thread, and returns when all are done. */
+    void (*parallel_for)(void *user, void (*fn)(void *arg, int i), void *arg, int n);
+    void *parallel_user;
+    int32_t parallel_threads; /* how many may run at once, with parallel_for */
+    const int
+        *cancel; /* NULL, or looked at between steps: nonzero ends the run with ERROR_CANCELLED */
+    char *message;
+    size_t message_size;
+};
+
+struct ipex_requirements {
+    size_t memory; /* bytes for ipex_session_init: plan + states + arena + scratch */
+    size_t plan, states, arena, scratch;
+};
+
+/* Memory for a session with these options (the same options must be given to init). ERROR_ARGUMENT,
+ * ERROR_NOT_FOUND, ERROR_ISA, ERROR_ARITHMETIC. */
+IPEX_WARN_UNUSED enum ipex_status ipex_session_measure(const struct ipex_image *image,
+                                                       const struct ipex_session_options *options,
+                                                       struct ipex_requirements *ret_requirements);
+
+/* memory: aligned to IPEX_MEMORY_ALIGN, the caller's, must outlive the session; it holds the
+ * session. Touches every page of it. As measure, and ERROR_MEMORY. On failure the memory holds
+ * nothing that needs freeing. */
+IPEX_WARN_UNUSED enum ipex_status ipex_session_init(struct ipex_session **ret_session,
+                                                    const struct ipex_image *image,
+                                                    const struct ipex_session_options *options,
+                                                    void *memory, size_t size);
+
+/* Ends a session; its memory is the caller's again. NULL is allowed. */
+void ipex_session_finish(struct ipex_session *session);
+
+/* A tensor of the caller's. As input: data, dtype, dims; strides in elements (all 0: dense
+ * row-major), may be negative or 0-stride broadcast. As output: with data, the result is written
+ * there (dims must be the port's; strides as above, no overlaps). With data NULL, data, dtype,
+ * rank, dims and strides are filled with a view into the session's arena, valid until the next run
+ * or finish. */
+struct ipex_tensor {
+    const char *name; /* NULL: the position counts; else the port of that name */
+    void *data;
+    enum ipex_dtype dtype;
+    int32_t rank;
+    int64_t dims[IPEX_RANK_MAX];
+    int64_t strides[IPEX_RANK_MAX];
+};
+
+struct ipex_run_options {
+    size_t size_of_struct;
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none. Looked at between steps */
+    uint64_t *step_ticks; /* NULL, or room for steps + 1: time-stamp counter before each step and
+                             after the last */
+    size_t step_ticks_count;
+};
+
+/* Runs one entry (NULL: "main", or the only one). Every input must be given; outputs that are not
+ * given are not returned. Inputs and outputs may not overlap each other. The result is a function
+ * of file, inputs and arithmetic profile only. On failure outputs hold nothing useful.
+ * ERROR_ARGUMENT, ERROR_NOT_FOUND, ERROR_SHAPE, ERROR_DTYPE, ERROR_CANCELLED, ERROR_DEADLINE;
+ * ipex_session_message says more. One thread at a time per session. */
+IPEX_WARN_UNUSED enum ipex_status ipex_run(struct ipex_session *session, const char *entry,
+                                           const struct ipex_tensor *inputs, size_t n_inputs,
+                                           struct ipex_tensor *outputs, size_t n_outputs);
+IPEX_WARN_UNUSED enum ipex_status ipex_run_with(struct ipex_session *session, const char *entry,
+                                                const struct ipex_tensor *inputs, size_t n_inputs,
+                                                struct ipex_tensor *outputs, size_t n_outputs,
+                                                const struct ipex_run_options *options);
+
+/* What the last failed run of this session has to say; "" when it succeeded. */
+const char *ipex_session_message(const struct ipex_session *session);
+
+/* What a session resolved to. */
+enum ipex_isa ipex_session_isa(const struct ipex_session *session);
+enum ipex_arithmetic ipex_session_arithmetic(const struct ipex_session *session);
+int32_t ipex_session_threads(const struct ipex_session *session);
+size_t ipex_session_step_count(const struct ipex_session *session, const char *entry);
+IPEX_WARN_UNUSED enum ipex_status ipex_session_step(const struct ipex_session *session,
+                                                    const char *entry, size_t index,
+                                                    struct ipex_step_info *ret_step);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* depthwise: one kernel per channel, weights plain channels-last with the channels rounded up
+ * to 16. */
+#include "runtime/bind.h"
+
+#define JOB_FLOPS 200000
+
+static bool set_i32(int32_t *field, int64_t value) {
+    *field = (int32_t)value;
+    return ipex_fits_i32(value) && value >= 0;
+}
+
+static void set_strides(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *x = bind->input[0], *y = bind->output, *r = bind->input[3];
+    struct ipex_depthwise_args *args = &bind->args.depthwise;
+    args->x_image = x->strides[0];
+    args->x_line = bind->ints[IPEX_CONV_STRIDE_H] * x->strides[1];
+    args->x_pixel = bind->ints[IPEX_CONV_STRIDE_W] * x->strides[2];
+    args->x_kh = bind->ints[IPEX_CONV_DILATION_H] * x->strides[1];
+    args->x_kw = bind->ints[IPEX_CONV_DILATION_W] * x->strides[2];
+    args->y_image = y->strides[0];
+    args->y_line = y->strides[1];
+    args->y_pixel = y->strides[2];
+    if (r == NULL)
+        return;
+    args->r_image = r->strides[0];
+    args->r_line = r->strides[1];
+    args->r_pixel = r->strides[2];
+}
+
+static void set_refs(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *x = bind->input[0];
+    const int64_t shift = bind->ints[IPEX_CONV_PAD_TOP] * x->strides[1] +
+                          bind->ints[IPEX_CONV_PAD_LEFT] * x->strides[2];
+    IPEX_BIND_REF(bind, depthwise, x, 0, -shift);
+    IPEX_BIND_REF(bind, depthwise, w, 1, 0);
+    if (bind->input[2] != NULL) {
+        IPEX_BIND_REF(bind, depthwise, bias, 2, 0);
+    } else {
+        bind->zeros = (size_t)ipex_ceil_div(bind->args.depthwise.channels, IPEX_PANEL) *
+                      IPEX_PANEL * sizeof(float);
+        IPEX_BIND_REF(bind, depthwise, bias, IPEX_REF_ZEROS, 0);
+    }
+    if (bind->input[3] != NULL)
+        IPEX_BIND_REF(bind, depthwise, residual, 3, 0);
+    IPEX_BIND_REF(bind, depthwise, y, IPEX_REF_OUTPUT, 0);
+}
+
+enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *y = bind->output;
+    struct ipex_depthwise_args *args = &bind->args.depthwise;
+    args->kernel_h = bind->ints[IPEX_CONV_KERNEL_H];
+    args->kernel_w = bind->ints[IPEX_CONV_KERNEL_W];
+    args->act = bind->ints[IPEX_CONV_ACT];
+    args->act_a = bind->floats[0];
+    args->act_b = bind->floats[1];
+    if (!set_i32(&args->images, y->dims[0]) || !set_i32(&args->lines, y->dims[1]) ||
+        !set_i32(&args->pixels, y->dims[2]) || !set_i32(&args->channels, y->dims[3]))
+        return IPEX_BOUND_TOO_LARGE;
+    set_strides(bind);
+    set_refs(bind);
+    const int64_t taps = 2 * (int64_t)args->kernel_h * args->kernel_w;
+    const int64_t line = ipex_mul_sat(taps, y->dims[2] * y->dims[3]);
+    args->lines_per_job = (int32_t)ipex_block_size(bind->setup, args->lines, line, JOB_FLOPS);
+    bind->jobs = ipex_depthwise_jobs(args);
+    bind->flops = ipex_mul_sat(taps, ipex_info_numel(y));
+    IPEX_BIND_KERNEL(bind, depthwise_f32, depthwise);
+    return IPEX_BOUND;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear and conv: both are a batch-reduce product over segments of K (format/tile.h). Here their
+ * geometry is found, and the work is cut so that what a job walks over again and again stays in L2:
+ * either the job's weights (lines outside) or the job's lines (panels outside), whichever moves
+ * fewer bytes. */
+#include "runtime/bind.h"
+#include "runtime/loops.h"
+
+/* Rows of a matrix that are handled as one line of pixels: a multiple of the row blocks of all
+ * micro-kernels (14, 12, 6, 4). */
+#define MATRIX_LINE 84
+
+/* A job below this many flops costs more to hand out than another thread saves. */
+#define JOB_FLOPS 1000000
+
+static bool set_i32(int32_t *field, int64_t value) {
+    *field = (int32_t)value;
+    return ipex_fits_i32(value) && value >= 0;
+}
+
+/* Bytes of weights that one panel of one group has. */
+static int64_t panel_bytes(const struct ipex_conv_args *args) {
+    return (int64_t)args->segments_h * args->segments_w * ipex_ceil_div(args->k, IPEX_TILE_ROWS) *
+           IPEX_TILE_BYTES;
+}
+
+static int64_t line_flops(const struct ipex_conv_args *args, int64_t panels) {
+    const int64_t k = (int64_t)args->segments_h * args->segments_w * args->k;
+    return ipex_mul_sat(2 * k, (int64_t)args->pixels * panels * IPEX_PANEL);
+}
+
+/* One thread's blocks: see the head of the file. */
+static void block_for_cache(struct ipex_conv_args *args, int64_t panels) {
+    const int64_t budget = args->cache_l2 / 2;
+    const int64_t per_panel = panel_bytes(args);
+    const int64_t weights = per_panel * panels;
+    const int64_t line = ipex_max_i64(1, args->x_line) * (int64_t)sizeof(float);
+    args->lines_per_job = args->lines;
+    args->panels_per_job = (int32_t)panels;
+    args->panels_outside = false;
+    if (weights <= budget)
+        return;
+    const int64_t lines_that_fit = ipex_max_i64(1, ipex_min_i64(args->lines, budget / line));
+    const int64_t panels_that_fit =
+        ipex_min_i64(panels, ipex_max_i64(4, budget / per_panel / 4 * 4));
+    const int64_t lines_total = line * args->lines;
+    const int64_t moved_panels_outside =
+        ipex_mul_sat(weights, ipex_ceil_div(args->lines, lines_that_fit));
+    const int64_t moved_lines_outside =
+        ipex_mul_sat(lines_total, ipex_ceil_div(panels, panels_that_fit));
+    args->panels_outside = moved_panels_outside + lines_total <= moved_lines_outside + weights;
+    if (args->panels_outside)
+        args->lines_per_job = (int32_t)lines_that_fit;
+    else
+        args->panels_per_job = (int32_t)panels_that_fit;
+}
+
+/* Cuts blocks in halves until there are jobs enough for all threads, along the dimension that does
+ * not share what the cache holds. */
+static void block_for_threads(const struct ipex_setup *setup, struct ipex_conv_args *args) {
+    const int64_t wanted = ipex_jobs_wanted(setup);
+    while (ipex_conv_jobs(args) < wanted) {
+        const int64_t flops =
+            ipex_mul_sat(args->lines_per_job, line_flops(args, args->panels_per_job));
+        const bool lines = args->lines_per_job > 1, panels = args->panels_per_job > 4;
+        if (flops < 2 * JOB_FLOPS || (!lines && !panels))
+            return;
+        if (lines && (!args->panels_outside || !panels))
+            args->lines_per_job = (args->lines_per_job + 1) / 2;
+        else
+            args->panels_per_job = (args->panels_per_job / 2 + 3) / 4 * 4;
+    }
+}
+
+/* With one thread, or many lines, whole-tensor jobs would leave a late thread with everything:
+ * blocks of about this many flops at most. */
+#define JOB_FLOPS_MOST 40000000
+
+static void block_lines(struct ipex_conv_args *args) {
+    const int64_t flops = line_flops(args, args->panels_per_job);
+    const int64_t most = ipex_max_i64(1, JOB_FLOPS_MOST / ipex_max_i64(1, flops));
+    if (!args->panels_outside && args->lines_per_job > most)
+        args->lines_per_job = (int32_t)most;
+}
+
+static void choose_blocks(const struct ipex_setup *setup, struct ipex_conv_args *args) {
+    const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL);
+    args->cache_l2 = setup->l2_bytes;
+    block_for_cache(args, panels);
+    block_lines(args);
+    block_for_threads(setup, args);
+}
+
+/* Operands 1.. of linear and conv are the same: weight, bias, residual; then the epilogue. */
+static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shift) {
+    struct ipex_conv_args *args = &bind->args.conv;
+    args->act = act;
+    args->act_a = bind->floats[0];
+    args->act_b = bind->floats[1];
+    IPEX_BIND_REF(bind, conv, x, 0, x_shift);
+    IPEX_BIND_REF(bind, conv, w, 1, 0);
+    if (bind->input[2] != NULL) {
+        IPEX_BIND_REF(bind, conv, bias, 2, 0);
+    } else {
+        bind->zeros = (size_t)ipex_ceil_div((int64_t)args->groups * args->n, IPEX_PANEL) *
+                      IPEX_PANEL * sizeof(float);
+        IPEX_BIND_REF(bind, conv, bias, IPEX_REF_ZEROS, 0);
+    }
+    if (bind->input[3] != NULL)
+        IPEX_BIND_REF(bind, conv, residual, 3, 0);
+    IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
+    choose_blocks(bind->setup, args);
+    bind->jobs = ipex_conv_jobs(args);
+    bind->scratch = ipex_conv_scratch(args);
+    const int64_t k = (int64_t)args->segments_h * args->segments_w * args->k;
+    bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * k);
+    IPEX_BIND_KERNEL(bind, conv_f32, conv);
+    return IPEX_BOUND;
+}
+
+/* Lays M rows out as lines of MATRIX_LINE pixels, of each of `images`. */
+static bool set_rows(struct ipex_conv_args *args, int64_t images, int64_t rows) {
+    const int64_t pixels = ipex_max_i64(1, ipex_min_i64(rows, MATRIX_LINE));
+    const int64_t lines = ipex_ceil_div(rows, pixels);
+    args->x_line = pixels * args->x_pixel;
+    args->y_line = pixels * args->y_pixel;
+    args->r_line = pixels * args->r_pixel;
+    return set_i32(&args->images, images) && set_i32(&args->lines, lines) &&
+           set_i32(&args->pixels, pixels) &&
+           set_i32(&args->last_pixels, rows - (lines - 1) * pixels);
+}
+
+/* Stride of dims [begin, end) taken as one, of an operand that may be absent. */
+static bool one_stride(const struct ipex_tensor_info *info, int32_t begin, int32_t end,
+                       int64_t *ret) {
+    *ret = 0;
+    return info == NULL || ipex_loops_merge(info->dims, info->strides, begin, end, ret);
+}
+
+enum ipex_bound ipex_bind_linear(struct ipex_bind *bind) {
+    struct ipex_conv_args *args = &bind->args.conv;
+    const struct ipex_tensor_info *x = bind->input[0], *y = bind->output, *r = bind->input[3];
+    const int32_t leading = x->rank - 1;
+    struct ipex_tiles tiles;
+    if (!ipex_tiles_of((enum ipex_dtype)bind->input[1]->dtype, bind->input[1]->dims, 2, &tiles))
+        return IPEX_BOUND_TOO_LARGE;
+    if (!one_stride(x, 0, leading, &args->x_pixel) || !one_stride(y, 0, leading, &args->y_pixel) ||
+        !one_stride(r, 0, leading, &args->r_pixel))
+        return IPEX_BOUND_NEEDS_DENSE;
+    int64_t rows = 1;
+    for (int32_t d = 0; d < leading; d++)
+        rows *= x->dims[d];
+    args->groups = args->segments_h = args->segments_w = 1;
+    if (!set_rows(args, 1, rows) || !set_i32(&args->k, tiles.k) || !set_i32(&args->n, tiles.n))
+        return IPEX_BOUND_TOO_LARGE;
+    return finish(bind, bind->ints[0], 0);
+}
+
+/* Kernel 1x1 with stride 1: pixels of neighbouring lines follow each other wherever no operand has
+ * gaps between its lines. */
+static bool flatten(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *x = bind->input[0], *y = bind->output, *r = bind->input[3];
+    struct ipex_conv_args *args = &bind->args.conv;
+    int64_t x_all, y_all, r_all;
+    if (one_stride(x, 0, 3, &x_all) && one_stride(y, 0, 3, &y_all) && one_stride(r, 0, 3, &r_all)) {
+        args->x_pixel = x_all;
+        args->y_pixel = y_all;
+        args->r_pixel = r_all;
+        return set_rows(args, 1, y->dims[0] * y->dims[1] * y->dims[2]);
+    }
+    if (one_stride(x, 1, 3, &x_all) && one_stride(y, 1, 3, &y_all) && one_stride(r, 1, 3, &r_all)) {
+        args->x_pixel = x_all;
+        args->y_pixel = y_all;
+        args->r_pixel = r_all;
+        return set_rows(args, y->dims[0], y->dims[1] * y->dims[2]);
+    }
+    return true;
+}
+
+static bool set_image_strides(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *x = bind->input[0], *y = bind->output, *r = bind->input[3];
+    const int32_t *attr = bind->ints;
+    struct ipex_conv_args *args = &bind->args.conv;
+    args->x_image = x->strides[0];
+    args->x_line = attr[IPEX_CONV_STRIDE_H] * x->strides[1];
+    args->x_pixel = attr[IPEX_CONV_STRIDE_W] * x->strides[2];
+    args->x_kh = attr[IPEX_CONV_DILATION_H] * x->strides[1];
+    args->x_kw = attr[IPEX_CONV_DILATION_W] * x->strides[2];
+    args->y_image = y->strides[0];
+    args->y_line = y->strides[1];
+    args->y_pixel = y->strides[2];
+    if (r != NULL) {
+        args->r_image = r->strides[0];
+        args->r_line = r->strides[1];
+        args->r_pixel = r->strides[2];
+    }
+    return set_i32(&args->images, y->dims[0]) && set_i32(&args->lines, y->dims[1]) &&
+           set_i32(&args->pixels, y->dims[2]) && set_i32(&args->last_pixels, y->dims[2]);
+}
+
+enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *x = bind->input[0], *w = bind->input[1];
+    const int32_t *attr = bind->ints;
+    struct ipex_conv_args *args = &bind->args.conv;
+    struct ipex_tiles tiles;
+    if (!ipex_tiles_of((enum ipex_dtype)w->dtype, w->dims, w->rank, &tiles))
+        return IPEX_BOUND_TOO_LARGE;
+    const int32_t kernel_h = attr[IPEX_CONV_KERNEL_H], kernel_w = attr[IPEX_CONV_KERNEL_W];
+    /* Where a kernel row is one segment its taps are neighbours in x: the checker has seen to it.
+     */
+    const bool whole_rows = w->dims[3] == kernel_w;
+    args->segments_h = kernel_h;
+    args->segments_w = whole_rows ? 1 : kernel_w;
+    args->x_group = x->dims[3] / attr[IPEX_CONV_GROUPS];
+    if (!set_image_strides(bind) || !set_i32(&args->groups, tiles.groups) ||
+        !set_i32(&args->k, tiles.k) || !set_i32(&args->n, tiles.n))
+        return IPEX_BOUND_TOO_LARGE;
+    const bool pointwise = kernel_h == 1 && kernel_w == 1 && attr[IPEX_CONV_STRIDE_H] == 1 &&
+                           attr[IPEX_CONV_STRIDE_W] == 1 && attr[IPEX_CONV_PAD_TOP] == 0 &&
+                           attr[IPEX_CONV_PAD_LEFT] == 0 && attr[IPEX_CONV_PAD_BOTTOM] == 0 &&
+                           attr[IPEX_CONV_PAD_RIGHT] == 0;
+    if (pointwise && !flatten(bind))
+        return IPEX_BOUND_TOO_LARGE;
+    const int64_t shift =
+        attr[IPEX_CONV_PAD_TOP] * x->strides[1] + attr[IPEX_CONV_PAD_LEFT] * x->strides[2];
+    return finish(bind, attr[IPEX_CONV_ACT], -shift);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy, transpose, pad and slice: one strided move, walked in y's order. The two loops that a
+ * transpose is about stay apart (strides differ), so the kernel sees them and can work in square
+ * blocks. */
+#include "runtime/bind.h"
+#include "runtime/loops.h"
+
+#include <string.h>
+
+#define INNER_MAX                                                                                  \
+    16384 /* elements of a run: what is contiguous as a whole is cut here, for threads */
+
+/* Binds a move of a box: dims as y walks them, x's strides for them, and where the box begins in x
+ * and y. */
+static enum ipex_bound bind_move(struct ipex_bind *bind, const int64_t *dims,
+                                 const int64_t *x_stride, int64_t x_shift, int64_t y_shift) {
+    const struct ipex_tensor_info *y = bind->output;
+    struct ipex_move_args *args = &bind->args.move;
+    struct ipex_loops box = {.rank = y->rank, .operands = 2};
+    memcpy(box.dims, dims, sizeof box.dims);
+    memcpy(box.stride[0], x_stride, sizeof box.dims);
+    memcpy(box.stride[1], y->strides, sizeof box.dims);
+    struct ipex_loops loops = box;
+    ipex_loops_collapse(&loops, INT64_MAX);
+    if (loops.rank == 1 && loops.dims[0] > INNER_MAX) {
+        loops = box;
+        ipex_loops_collapse(&loops, INNER_MAX);
+    }
+    memcpy(args->dims, loops.dims, sizeof args->dims);
+    memcpy(args->x_stride, loops.stride[0], sizeof args->x_stride);
+    memcpy(args->y_stride, loops.stride[1], sizeof args->y_stride);
+    args->rank = loops.rank;
+    args->size = (int32_t)ipex_dtype_size((enum ipex_dtype)y->dtype);
+    IPEX_BIND_REF(bind, move, x, 0, x_shift);
+    IPEX_BIND_REF(bind, move, y, IPEX_REF_OUTPUT, y_shift);
+    IPEX_BIND_KERNEL(bind, move, move);
+    bind->jobs = loops.dims[0];
+    return IPEX_BOUND;
+}
+
+enum ipex_bound ipex_bind_copy(struct ipex_bind *bind) {
+    return bind_move(bind, bind->output->dims, bind->input[0]->strides, 0, 0);
+}
+
+enum ipex_bound ipex_bind_transpose(struct ipex_bind *bind) {
+    int64_t x_stride[IPEX_MAX_RANK] = {0};
+    for (int32_t d = 0; d < bind->output->rank; d++)
+        x_stride[d] = bind->input[0]->strides[bind->ints[d]];
+    return bind_move(bind, bind->output->dims, x_stride, 0, 0);
+}
+
+enum ipex_bound ipex_bind_slice(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *x = bind->input[0], *y = bind->output;
+    int64_t x_stride[IPEX_MAX_RANK] = {0}, shift = 0;
+    for (int32_t d = 0; d < y->rank; d++) {
+        shift += bind->ints[d] * x->strides[d];
+        x_stride[d] = bind->ints[y->rank + d] * x->strides[d];
+    }
+    return bind_move(bind, y->dims, x_stride, shift, 0);
+}
+
+/* Adds the box of y that reaches from `begin` to `begin + length` along `axis`; outer axes inside x
+ * only, inner ones whole. */
+static void add_border(struct ipex_bind *bind, int32_t axis, int64_t begin, int64_t length,
+                       uint32_t pattern) {
+    const struct ipex_tensor_info *x = bind->input[0], *y = bind->output;
+    if (length == 0)
+        return;
+    struct ipex_bind_fill *fill = &bind->fill[bind->n_fills++];
+    *fill = (struct ipex_bind_fill){
+        .args = {.rank = y->rank, .pattern = pattern},
+        .delta = begin * y->strides[axis],
+    };
+    for (int32_t d = 0; d < y->rank; d++) {
+        fill->args.dims[d] = d < axis ? x->dims[d] : d == axis ? length : y->dims[d];
+        fill->args.y_stride[d] = y->strides[d];
+        if (d < axis)
+            fill->delta += bind->ints[d] * y->strides[d];
+    }
+}
+
+enum ipex_bound ipex_bind_pad(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *x = bind->input[0], *y = bind->output;
+    uint32_t pattern;
+    memcpy(&pattern, &bind->floats[0], sizeof pattern);
+    int64_t shift = 0;
+    for (int32_t d = 0; d < y->rank; d++) {
+        const int64_t before = bind->ints[d], after = bind->ints[y->rank + d];
+        add_border(bind, d, 0, before, pattern);
+        add_border(bind, d, before + x->dims[d], after, pattern);
+        shift += before * y->strides[d];
+    }
+    return bind_move(bind, x->dims, x->strides, 0, shift);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public face of the loader: opening files, and looking into them. */
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "loader/loader.h"
+#include "runtime/session.h"
+
+/* ---- opening ---- */
+
+static enum ipex_status load_options(const struct ipex_image_options *options,
+                                     struct ipex_load_options *ret) {
+    memset(ret, 0, sizeof *ret);
+    if (options == NULL)
+        return IPEX_OK;
+    if (options->size_of_struct != sizeof *options)
+        return IPEX_ERROR_ARGUMENT; /* a message buffer of unknown place cannot be filled */
+    ret->report = (struct ipex_report){.text = options->message, .size = options->message_size};
+    ret->expect_digest = options->expect_digest;
+    ret->verify_data = options->verify_data != 0;
+    switch (options->prefault) {
+    case IPEX_PREFAULT_NONE:
+        ret->prefault = IPEX_LOAD_LAZY;
+        return IPEX_OK;
+    case IPEX_PREFAULT_WILLNEED:
+        ret->prefault = IPEX_LOAD_WILLNEED;
+        return IPEX_OK;
+    case IPEX_PREFAULT_POPULATE:
+        ret->prefault = IPEX_LOAD_POPULATE;
+        return IPEX_OK;
+    }
+    return ipex_fail(&ret->report, IPEX_ERROR_ARGUMENT, "prefault: %d is no such mode",
+                     (int)options->prefault);
+}
+
+static enum ipex_status measure(const struct ipex_source *source,
+                                const struct ipex_image_options *options, size_t *ret_size) {
+    struct ipex_load_options load;
+    IPEX_TRY(load_options(options, &load));
+    return ipex_load_measure(source, &load, ret_size);
+}
+
+static enum ipex_status open_source(struct ipex_image **ret_image, const struct ipex_source *source,
+                                    void *memory, size_t size,
+                                    const struct ipex_image_options *options) {
+    struct ipex_load_options load;
+    IPEX_TRY(load_options(options, &load));
+    IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, &load.report,
+               IPEX_ERROR_MEMORY, "memory of an image must be aligned to %d bytes",
+               IPEX_MEMORY_ALIGN);
+    return ipex_load(source, memory, size, &load, ret_image);
+}
+
+enum ipex_status ipex_image_measure(const char *path, const struct ipex_image_options *options,
+                                    size_t *ret_size) {
+    const struct ipex_source source = {.path = path, .fd = -1};
+    return path != NULL ? measure(&source, options, ret_size) : IPEX_ERROR_ARGUMENT;
+}
+
+enum ipex_status ipex_image_open(struct ipex_image **ret_image, const char *path, void *memory,
+                                 size_t size, const struct ipex_image_options *options) {
+    const struct ipex_source source = {.path = path, .fd = -1};
+    return path != NULL ? open_source(ret_image, &source, memory, size, options)
+                        : IPEX_ERROR_ARGUMENT;
+}
+
+enum ipex_status ipex_image_measure_fd(int fd, const struct ipex_image_options *options,
+                                       size_t *ret_size) {
+    const struct ipex_source source = {.fd = fd};
+    return measure(&source, options, ret_size);
+}
+
+enum ipex_status ipex_image_from_fd(struct ipex_image **ret_image, int fd, void *memory,
+                                    size_t size, const struct ipex_image_options *options) {
+    const struct ipex_source source = {.fd = fd};
+    return open_source(ret_image, &source, memory, size, options);
+}
+
+/* What is mapped is page-aligned; what is given must be too. */
+static bool is_page(const void *file) {
+    return file != NULL && (uintptr_t)file % 4096 == 0;
+}
+
+enum ipex_status ipex_image_measure_memory(const void *file, size_t file_size,
+                                           const struct ipex_image_options *options,
+                                           size_t *ret_size) {
+    const struct ipex_source source = {.bytes = file, .size = file_size, .fd = -1};
+    return is_page(file) ? measure(&source, options, ret_size) : IPEX_ERROR_ARGUMENT;
+}
+
+enum ipex_status ipex_image_from_memory(struct ipex_image **ret_image, const void *file,
+                                        size_t file_size, void *memory, size_t size,
+                                        const struct ipex_image_options *options) {
+    const struct ipex_source source = {.bytes = file, .size = file_size, .fd = -1};
+    return is_page(file) ? open_source(ret_image, &source, memory, size, options)
+                         : IPEX_ERROR_ARGUMENT;
+}
+
+void ipex_image_close(struct ipex_image *image) {
+    if (image != NULL)
+        ipex_unload(image);
+}
+
+const uint8_t *ipex_image_digest(const struct ipex_image *image) {
+    return image->digest;
+}
+
+/* ---- looking ---- */
+
+int32_t ipex_image_find_entry(const struct ipex_image *image, const char *entry) {
+    if (entry == NULL && image->entries == 1)
+        return 0;
+    for (int32_t i = 0; i < image->entries; i++)
+        if (strcmp(ipex_fb_entry_name(image->entry[i].fb), entry != NULL ? entry : "main") == 0)
+            return i;
+    return -1;
+}
+
+static const struct ipex_image_entry *entry_of(const struct ipex_image *image, const char *entry) {
+    const int32_t index = ipex_image_find_entry(image, entry);
+    return index >= 0 ? &image->entry[index] : NULL;
+}
+
+size_t ipex_image_entry_count(const struct ipex_image *image) {
+    return (size_t)image->entries;
+}
+
+const char *ipex_image_entry_name(const struct ipex_image *image, size_t index) {
+    return index < (size_t)image->entries ? ipex_fb_entry_name(image->entry[index].fb) : NULL;
+}
+
+size_t ipex_image_input_count(const struct ipex_image *image, const char *entry) {
+    const struct ipex_image_entry *found = entry_of(image, entry);
+    return found != NULL ? (size_t)found->inputs : 0;
+}
+
+size_t ipex_image_output_count(const struct ipex_image *image, const char *entry) {
+    const struct ipex_image_entry *found = entry_of(image, entry);
+    return found != NULL ? (size_t)found->outputs : 0;
+}
+
+static void describe_port(const struct ipex_image_entry *entry, struct ipex_fb_port fb,
+                          struct ipex_port *ret) {
+    const struct ipex_tensor_info *info = &entry->tensor[ipex_fb_port_tensor(fb)];
+    *ret = (struct ipex_port){
+        .name = ipex_fb_port_name(fb),
+        .dtype = (enum ipex_dtype)info->dtype,
+        .rank = info->rank,
+    };
+    memcpy(ret->dims, info->dims, (size_t)info->rank * sizeof *info->dims);
+}
+
+enum ipex_status ipex_image_input(const struct ipex_image *image, const char *entry, size_t index,
+                                  struct ipex_port *ret_port) {
+    const struct ipex_image_entry *found = entry_of(image, entry);
+    if (found == NULL || index >= (size_t)found->inputs)
+        return IPEX_ERROR_NOT_FOUND;
+    describe_port(found, ipex_fb_entry_inputs(found->fb, (uint32_t)index), ret_port);
+    return IPEX_OK;
+}
+
+enum ipex_status ipex_image_output(const struct ipex_image *image, const char *entry, size_t index,
+                                   struct ipex_port *ret_port) {
+    const struct ipex_image_entry *found = entry_of(image, entry);
+    if (found == NULL || index >= (size_t)found->outputs)
+        return IPEX_ERROR_NOT_FOUND;
+    describe_port(found, ipex_fb_entry_outputs(found->fb, (uint32_t)index), ret_port);
+    return IPEX_OK;
+}
+
+size_t ipex_image_label_count(const struct ipex_image *image, const char *entry) {
+    const struct ipex_image_entry *found = entry_of(image, entry);
+    return found != NULL ? ipex_fb_entry_labels_len(found->fb) : 0;
+}
+
+const char *ipex_image_label(const struct ipex_image *image, const char *entry, size_t index) {
+    return index < ipex_image_label_count(image, entry)
+               ? ipex_fb_entry_labels(entry_of(image, entry)->fb, (uint32_t)index)
+               : NULL;
+}
+
+const char *ipex_image_metadata(const struct ipex_image *image, const char *key) {
+    const uint32_t count = ipex_fb_model_metadata_len(image->model);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ipex_fb_pair pair = ipex_fb_model_metadata(image->model, i);
+        if (strcmp(ipex_fb_pair_key(pair), key) == 0)
+            return ipex_fb_pair_value(pair);
+    }
+    return NULL;
+}
+
+/* ---- machine ---- */
+
+enum ipex_isa ipex_isa_detect(void) {
+    struct ipex_cpu cpu;
+    ipex_cpu_detect(&cpu);
+    return ipex_isa_best(cpu.features);
+}
+
+int ipex_isa_available(enum ipex_isa isa) {
+    struct ipex_cpu cpu;
+    ipex_cpu_detect(&cpu);
+    return ipex_isa_usable(isa, cpu.features);
+}
+
+int ipex_arithmetic_available(enum ipex_arithmetic arithmetic) {
+    return arithmetic == IPEX_ARITHMETIC_f32;
+}

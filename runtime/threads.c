@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool. A step is published in `work` and cut into chunks; `ticket` holds the step's number and
+ * its next free chunk in one word:
+ *
+ *   ticket = step << 16 | next chunk
+ *
+ * A thread claims a chunk by compare-and-swap of the whole word. While the word names a free chunk
+ * the step cannot end and its fields do not change; before they change the word is closed (next
+ * chunk = all ones), and fields are stored with release and read with acquire, so a thread that
+ * read a new field fails to swap the old word. Nobody waits for workers that did not come: a step
+ * ends when its chunks are done, not when every worker has seen it.
+ *
+ * Waiting: spin for spin_us, then sleep on a futex. Memory: the pool, its workers and their stacks
+ * are one block of the caller's. */
+#include "runtime/threads.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/fpu.h"
+#include "runtime/memory.h"
+
+#define LINE 64
+#define STACK_BYTES                                                                                \
+    (256u << 10) /* kernels need a few KiB; the rest is for the C library's thread data and signal \
+                    frames */
+#define STACK_ALIGN       4096
+#define SPIN_US_DEFAULT   200
+#define SPIN_US_MAX       1000000
+#define CHUNKS_PER_THREAD 8
+#define CHUNK_BITS        16
+#define CHUNK_MASK        ((UINT64_C(1) << CHUNK_BITS) - 1)
+
+_Static_assert(IPEX_THREADS_MAX *CHUNKS_PER_THREAD < CHUNK_MASK, "chunk numbers fit the ticket");
+
+struct ipex_worker {
+    struct ipex_pool *pool;
+    pthread_t thread;
+    int32_t index;
+};
+
+/* The fields of the step that is running. Atomic because a late worker may read them while they
+ * change (it then finds its ticket void). */
+struct shared_work {
+    _Atomic(ipex_kernel_fn) fn;
+    _Atomic(const void *) args;
+    _Atomic(int64_t) jobs;
+    _Atomic(int64_t) chunks;
+    _Atomic(uint8_t *) scratch;
+    _Atomic(size_t) scratch_stride;
+};
+
+struct ipex_pool {
+    int32_t threads;
+    int64_t spins; /* pauses before sleeping */
+    struct ipex_worker *worker;
+
+    _Alignas(LINE) struct shared_work work;
+    _Alignas(LINE) _Atomic uint64_t ticket;
+    _Alignas(LINE) _Atomic uint32_t done; /* chunks finished; the caller sleeps on it */
+    _Atomic uint32_t caller_sleeps;
+    _Alignas(LINE) _Atomic uint32_t
+        wake; /* changes with every step and at the end; workers sleep on it */
+    _Atomic uint32_t sleepers;
+    _Atomic uint32_t stop;
+    _Alignas(LINE) _Atomic uint32_t
+        turn; /* lock between callers: 0 free, 1 taken, 2 taken and somebody sleeps */
+};
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t expected) {
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int count) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+/* ---- claiming and doing chunks ---- */
+
+static void run_chunk(const struct ipex_work *work, int64_t chunk, int64_t chunks, int32_t thread) {
+    /* The first jobs % chunks chunks have one job more. */
+    const int64_t size = work->jobs / chunks, rest = work->jobs % chunks;
+    const int64_t begin = chunk * size + (chunk < rest ? chunk : rest);
+    const int64_t end = begin + size + (chunk < rest);
+    work->fn(work->args, begin, end, work->scratch + (size_t)thread * work->scratch_stride);
+}
+
+static int64_t chunk_count(int64_t jobs, int32_t threads) {
+    const int64_t most = (int64_t)threads * CHUNKS_PER_THREAD;
+    return jobs < most ? jobs : most;
+}
+
+/* Claims one chunk of the step that is running and does it. False when there is none. */
+static bool claim_and_run(struct ipex_pool *pool, int32_t thread) {
+    uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
+    for (;;) {
+        struct shared_work *shared = &pool->work;
+        const struct ipex_work work = {
+            .fn = atomic_load_explicit(&shared->fn, memory_order_acquire),
+            .args = atomic_load_explicit(&shared->args, memory_order_acquire),
+            .jobs = atomic_load_explicit(&shared->jobs, memory_order_acquire),
+            .scratch = atomic_load_explicit(&shared->scratch, memory_order_acquire),
+            .scratch_stride = atomic_load_explicit(&shared->scratch_stride, memory_order_acquire),
+        };
+        const int64_t chunks = atomic_load_explicit(&shared->chunks, memory_order_acquire);
+        const int64_t chunk = (int64_t)(ticket & CHUNK_MASK);
+        if (chunk >= chunks)
+            return false;
+        if (!atomic_compare_exchange_weak_explicit(&pool->ticket, &ticket, ticket + 1,
+                                                   memory_order_acq_rel, memory_order_acquire))
+            continue;
+        run_chunk(&work, chunk, chunks, thread);
+        const uint32_t done = atomic_fetch_add(&pool->done, 1) + 1;
+        if (done == (uint32_t)chunks && atomic_load(&pool->caller_sleeps) != 0)
+            futex_wake(&pool->done, 1);
+        return true;
+    }
+}
+
+/* ---- workers ---- */
+
+/* Spins, then sleeps, until `wake` is no longer `seen`. */
+static void wait_for_step(struct ipex_pool *pool, uint32_t seen) {
+    for (int64_t i = 0; i < pool->spins; i++) {
+        if (atomic_load_explicit(&pool->wake, memory_order_acquire) != seen)
+            return;
+        _mm_pause();
+    }
+    atomic_fetch_add(&pool->sleepers, 1);
+    while (atomic_load(&pool->wake) == seen)
+        futex_wait(&pool->wake, seen);
+    atomic_fetch_sub(&pool->sleepers, 1);
+}
+
+static void *worker_main(void *arg) {
+    const struct ipex_worker *worker = arg;
+    struct ipex_pool *pool = worker->pool;
+    (void)ipex_fpu_enter(); /* the thread is ours: nothing to restore */
+    uint32_t seen = 0;
+    while (atomic_load_explicit(&pool->stop, memory_order_acquire) == 0) {
+        const uint32_t now = atomic_load_explicit(&pool->wake, memory_order_acquire);
+        while (claim_and_run(pool, worker->index)) {
+        }
+        seen = now;
+        wait_for_step(pool, seen);
+    }
+    return NULL;
+}
+
+/* ---- one step ---- */
+
+static void take_turn(struct ipex_pool *pool) {
+    uint32_t expected = 0;
+    if (atomic_compare_exchange_strong(&pool->turn, &expected, 1))
+        return;
+    for (int64_t i = 0; i < pool->spins; i++) {
+        expected = 0;
+        if (atomic_load_explicit(&pool->turn, memory_order_relaxed) == 0 &&
+            atomic_compare_exchange_strong(&pool->turn, &expected, 1))
+            return;
+        _mm_pause();
+    }
+    while (atomic_exchange(&pool->turn, 2) != 0)
+        futex_wait(&pool->turn, 2);
+}
+
+static void end_turn(struct ipex_pool *pool) {
+    if (atomic_exchange(&pool->turn, 0) == 2)
+        futex_wake(&pool->turn, 1);
+}
+
+static void publish(struct ipex_pool *pool, const struct ipex_work *work, int64_t chunks) {
+    struct shared_work *shared = &pool->work;
+    const uint64_t step = atomic_load_explicit(&pool->ticket, memory_order_relaxed) >> CHUNK_BITS;
+    atomic_store_explicit(&pool->ticket, step << CHUNK_BITS | CHUNK_MASK, memory_order_relaxed);
+    atomic_store_explicit(&shared->fn, work->fn, memory_order_release);
+    atomic_store_explicit(&shared->args, work->args, memory_order_release);
+    atomic_store_explicit(&shared->jobs, work->jobs, memory_order_release);
+    atomic_store_explicit(&shared->chunks, chunks, memory_order_release);
+    atomic_store_explicit(&shared->scratch, work->scratch, memory_order_release);
+    atomic_store_explicit(&shared->scratch_stride, work->scratch_stride, memory_order_release);
+    atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool->ticket, (step + 1) << CHUNK_BITS, memory_order_release);
+    atomic_fetch_add(&pool->wake, 1);
+    if (chunks > 1 && atomic_load(&pool->sleepers) != 0)
+        futex_wake(&pool->wake, (int)chunks - 1);
+}
+
+static void wait_for_chunks(struct ipex_pool *pool, uint32_t chunks) {
+    for (int64_t i = 0; i < pool->spins; i++) {
+        if (atomic_load_explicit(&pool->done, memory_order_acquire) == chunks)
+            return;
+        _mm_pause();
+    }
+    atomic_store(&pool->caller_sleeps, 1);
+    for (;;) {
+        const uint32_t done = atomic_load(&pool->done);
+        if (done == chunks)
+            break;
+        futex_wait(&pool->done, done);
+    }
+    atomic_store(&pool->caller_sleeps, 0);
+}
+
+void ipex_pool_work(struct ipex_pool *pool, const struct ipex_work *work) {
+    const int64_t chunks = chunk_count(work->jobs, pool->threads);
+    if (chunks == 0)
+        return;
+    take_turn(pool);
+    publish(pool, work, chunks);
+    while (claim_and_run(pool, 0)) {
+    }
+    wait_for_chunks(pool, (uint32_t)chunks);
+    end_turn(pool);
+}
+
+/* ---- the caller's threads ---- */
+
+struct parallel_step {
+    const struct ipex_work *work;
+    int64_t chunks;
+    _Atomic int64_t next;
+};
+
+static void parallel_part(void *arg, int index) {
+    struct parallel_step *step = arg;
+    const uint32_t fpu = ipex_fpu_enter();
+    for (;;) {
+        const int64_t chunk = atomic_fetch_add_explicit(&step->next, 1, memory_order_relaxed);
+        if (chunk >= step->chunks)
+            break;
+        run_chunk(step->work, chunk, step->chunks, index);
+    }
+    ipex_fpu_leave(fpu);
+}
+
+void ipex_parallel_work(void (*parallel_for)(void *user, void (*fn)(void *arg, int i), void *arg,
+                                             int n),
+                        void *user, int32_t threads, const struct ipex_work *work) {
+    struct parallel_step step = {.work = work, .chunks = chunk_count(work->jobs, threads)};
+    if (step.chunks == 0)
+        return;
+    const int32_t parts = step.chunks < threads ? (int32_t)step.chunks : threads;
+    parallel_for(user, parallel_part, &step, parts);
+}
+
+/* ---- life cycle ---- */
+
+static struct ipex_report report_of(const struct ipex_pool_options *options) {
+    return options != NULL
+               ? (struct ipex_report){.text = options->message, .size = options->message_size}
+               : (struct ipex_report){0};
+}
+
+/* The options with defaults filled in, checked. */
+static enum ipex_status read_options(const struct ipex_pool_options *options,
+                                     struct ipex_pool_options *ret) {
+    *ret = (struct ipex_pool_options){.threads = 1};
+    const struct ipex_report none = {0};
+    if (options != NULL) {
+        IPEX_CHECK(options->size_of_struct == sizeof *options, &none, IPEX_ERROR_ARGUMENT,
+                   "ipex_pool_options.size_of_struct");
+        *ret = *options;
+    }
+    const struct ipex_report report = report_of(options);
+    IPEX_CHECK(ret->threads >= 1 && ret->threads <= IPEX_THREADS_MAX, &report, IPEX_ERROR_ARGUMENT,
+               "pool threads must be 1..%d, %d given", IPEX_THREADS_MAX, (int)ret->threads);
+    IPEX_CHECK(ret->spin_us >= 0 && ret->spin_us <= SPIN_US_MAX, &report, IPEX_ERROR_ARGUMENT,
+               "pool spin_us must be 0..%d, %d given", SPIN_US_MAX, (int)ret->spin_us);
+    if (ret->spin_us == 0)
+        ret->spin_us = SPIN_US_DEFAULT;
+    return IPEX_OK;
+}
+
+/* The pool, its workers and their stacks; the stacks begin at a page of their own. */
+static struct ipex_pool *lay_out(struct ipex_bump *bump, int32_t threads, uint8_t **ret_stacks) {
+    struct ipex_pool *pool = ipex_bump_take(bump, sizeof *pool, LINE);
+    struct ipex_worker *worker =
+        ipex_bump_take(bump, (size_t)threads * sizeof *worker, _Alignof(struct ipex_worker));
+    /* The block is aligned to IPEX_MEMORY_ALIGN only: up to a page goes into aligning the stacks by
+     * address. */
+    uint8_t *stacks = ipex_bump_take(bump, (size_t)(threads - 1) * STACK_BYTES + STACK_ALIGN, LINE);
+    if (bump->base != NULL && !bump->failed) {
+        memset(pool, 0, sizeof *pool);
+        pool->worker = worker;
+        *ret_stacks =
+            (uint8_t *)(((uintptr_t)stacks + STACK_ALIGN - 1) & ~(uintptr_t)(STACK_ALIGN - 1));
+    }
+    return pool;
+}
+
+enum ipex_status ipex_pool_measure(const struct ipex_pool_options *options, size_t *ret_size) {
+    struct ipex_pool_options set;
+    IPEX_TRY(read_options(options, &set));
+    struct ipex_bump bump = {0};
+    (void)lay_out(&bump, set.threads, NULL);
+    *ret_size = bump.used;
+    return IPEX_OK;
+}
+
+uint64_t ipex_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Pauses that take spin_us: timed here, once, so that running needs no clock. */
+static int64_t measure_spins(int32_t spin_us) {
+    enum { sample = 2000 };
+    const uint64_t begin = ipex_now_ns();
+    for (int i = 0; i < sample; i++)
+        _mm_pause();
+    const uint64_t ns = ipex_now_ns() - begin;
+    return (int64_t)((uint64_t)spin_us * 1000u * sample / (ns > 0 ? ns : 1));
+}
+
+/* Binds the worker to the index-th CPU (counting around) that the process may use. */
+static int pin_worker(const struct ipex_worker *worker) {
+    cpu_set_t allowed, one;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0)
+        return -1;
+    int left = worker->index % CPU_COUNT(&allowed), cpu = 0;
+    while (!CPU_ISSET(cpu, &allowed) || left-- > 0)
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    return pthread_setaffinity_np(worker->thread, sizeof one, &one);
+}
+
+static int start_worker(struct ipex_worker *worker, uint8_t *stack) {
+    pthread_attr_t attr;
+    int error = pthread_attr_init(&attr);
+    if (error != 0)
+        return error;
+    error = pthread_attr_setstack(&attr, stack, STACK_BYTES);
+    if (error == 0)
+        error = pthread_create(&worker->thread, &attr, worker_main, worker);
+    pthread_attr_destroy(&attr);
+    return error;
+}
+
+/* Starts workers 1.. of the pool; pool->threads counts what runs, so that a failure can be undone.
+ */
+static enum ipex_status start_workers(struct ipex_pool *pool, const struct ipex_pool_options *set,
+                                      uint8_t *stacks, const struct ipex_report *report) {
+    for (int32_t i = 1; i < set->threads; i++) {
+        struct ipex_worker *worker = &pool->worker[i];
+        *worker = (struct ipex_worker){.pool = pool, .index = i};
+        const int error = start_worker(worker, stacks + (size_t)(i - 1) * STACK_BYTES);
+        IPEX_CHECK(error == 0, report, IPEX_ERROR_SYSTEM, "cannot start thread %d of %d: error %d",
+                   (int)i, (int)set->threads, error);
+        pool->threads = i + 1;
+        IPEX_CHECK(set->pin == 0 || pin_worker(worker) == 0, report, IPEX_ERROR_SYSTEM,
+                   "cannot bind thread %d to a CPU", (int)i);
+    }
+    return IPEX_OK;
+}
+
+enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
+                                const struct ipex_pool_options *options, void *memory,
+                                size_t size) {
+    struct ipex_pool_options set;
+    IPEX_TRY(read_options(options, &set));
+    const struct ipex_report report = report_of(options);
+    size_t need = 0;
+    IPEX_TRY(ipex_pool_measure(options, &need));
+    IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, &report,
+               IPEX_ERROR_MEMORY, "memory of a pool must be aligned to %d bytes",
+               IPEX_MEMORY_ALIGN);
+    IPEX_CHECK(size >= need, &report, IPEX_ERROR_MEMORY, "a pool needs %llu bytes, %llu given",
+               (unsigned long long)need, (unsigned long long)size);
+    struct ipex_bump bump = {.base = memory, .size = size};
+    uint8_t *stacks = NULL;
+    struct ipex_pool *pool = lay_out(&bump, set.threads, &stacks);
+    pool->spins = measure_spins(set.spin_us);
+    pool->threads = 1;
+    const enum ipex_status status = start_workers(pool, &set, stacks, &report);
+    if (status != IPEX_OK) {
+        ipex_pool_finish(pool);
+        return status;
+    }
+    *ret_pool = pool;
+    return IPEX_OK;
+}
+
+void ipex_pool_finish(struct ipex_pool *pool) {
+    if (pool == NULL)
+        return;
+    atomic_store(&pool->stop, 1);
+    atomic_fetch_add(&pool->wake, 1);
+    futex_wake(&pool->wake, INT_MAX);
+    for (int32_t i = 1; i < pool->threads; i++)
+        pthread_join(pool->worker[i].thread, NULL);
+}
+
+int32_t ipex_pool_threads(const struct ipex_pool *pool) {
+    return pool->threads;
+}

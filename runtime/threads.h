@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who does the jobs of a step: the calling thread alone, a pool, or the caller's own threads. Jobs
+ * are cut into chunks that threads claim one after the other; every thread has scratch of its own.
+ * Only threads.c knows pthread and futex. */
+#ifndef IPEX_RUNTIME_THREADS_H
+#define IPEX_RUNTIME_THREADS_H
+
+#include "format/base.h"
+#include "kernels/kernels.h"
+#include "runtime/ipex.h"
+
+#define IPEX_THREADS_MAX 1024
+
+/* One step's work. */
+struct ipex_work {
+    ipex_kernel_fn fn;
+    const void *args;
+    int64_t jobs;
+    uint8_t *scratch; /* of thread 0; thread i has scratch + i * scratch_stride */
+    size_t scratch_stride;
+};
+
+/* Number of threads of a pool, the caller's included. */
+int32_t ipex_pool_threads(const struct ipex_pool *pool);
+
+/* Does the work on the pool's threads and the calling one; returns when all is done. Callers on
+ * several threads take turns. */
+void ipex_pool_work(struct ipex_pool *pool, const struct ipex_work *work);
+
+/* The same through the caller's parallel_for. */
+void ipex_parallel_work(void (*parallel_for)(void *user, void (*fn)(void *arg, int i), void *arg,
+                                             int n),
+                        void *user, int32_t threads, const struct ipex_work *work);
+
+/* CLOCK_MONOTONIC; no system call where the kernel offers it through the vDSO. */
+uint64_t ipex_now_ns(void);
+
+#endif

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ipexpack, ONNX Runtime and OpenVINO on the same networks, side by side. See tests/bench/README.md.
+
+compare.py [--models A,B] [--threads 1,2] [--rounds 5] [--seconds 1] [--isa LEVEL] [--json FILE]
+
+Rounds alternate between the runtimes; each measurement is a process of its own, bound to as many CPUs as it has
+threads. Minima are compared, medians stand beside them."""
+import argparse
+import glob
+import importlib.metadata
+import importlib.util
+import json
+import os
+import pathlib
+import platform
+import statistics
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ipextest import BUILD, CLI, command, cli_json, networks
+
+FOLDER = BUILD / "bench"
+LIBRARIES = {
+    "onnxruntime": ("onnxruntime", "capi/libonnxruntime.so.*"),
+    "openvino": ("openvino", "libs/libopenvino_c.so*"),
+}
+
+
+def peer_libraries():
+    """{peer: (library, version)} of the opponents that this Python has."""
+    found = {}
+    for peer, (package, pattern) in LIBRARIES.items():
+        spec = importlib.util.find_spec(package)
+        files = sorted(glob.glob(os.path.join(os.path.dirname(spec.origin), pattern))) if spec else []
+        if files:
+            found[peer] = (files[0], importlib.metadata.version(package))
+    return found
+
+
+def cpu_name():
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+        fields = dict(line.split(":", 1) for line in lines.read().split("\n\n")[0].splitlines())
+    fields = {key.strip(): value.strip() for key, value in fields.items()}
+    return f"{fields['model name']} (family {fields['cpu family']}, model {fields['model']})"
+
+
+def cpu_ticks():
+    """(busy, all) ticks of the whole machine."""
+    with open("/proc/stat", encoding="ascii") as lines:
+        ticks = [int(word) for word in lines.readline().split()[1:9]]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+
+
+class Load:
+    """The share of the machine that others used while measurements ran."""
+
+    def __init__(self):
+        self.busy = self.own = self.all = 0
+
+    def __enter__(self):
+        self.begin, self.begin_own = cpu_ticks(), os.times()
+        return self
+
+    def __exit__(self, *_):
+        now, own = cpu_ticks(), os.times()
+        self.busy += now[0] - self.begin[0]
+        self.all += now[1] - self.begin[1]
+        seconds = sum(own[:4]) - sum(self.begin_own[:4])
+        self.own += seconds * os.sysconf("SC_CLK_TCK")
+
+    def others(self):
+        return max(0.0, self.busy - self.own) / max(1, self.all)
+
+
+def bound(threads, *arguments):
+    """Runs a measuring program on as many CPUs as it has threads; returns the object that it prints."""
+    cpus = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:threads])
+    done = command("taskset", "-c", cpus, *arguments)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def prepare(network):
+    """What the opponents read: the model with batch 1 written into it, and the input."""
+    import onnx
+    FOLDER.mkdir(exist_ok=True)
+    model, tensor = FOLDER / f"{network.name}.onnx", FOLDER / f"{network.name}.f32"
+    if not model.exists():
+        graph = onnx.load(str(network.onnx))
+        port = next(p for p in graph.graph.input if p.name == network.port)
+        for dim, value in zip(port.type.tensor_type.shape.dim, network.dims(1)):
+            dim.dim_value = value
+        onnx.save(graph, str(model))
+        network.random_input(1).tofile(tensor)
+    return model, tensor
+
+
+def measure_ours(network, threads, options):
+    isa = ["--isa", options.isa] if options.isa else []
+    got = bound(threads, CLI, "bench", network.ipex(), "--threads", threads, "--seconds", options.seconds, "--json",
+                *isa)
+    got["create_us"] = got["open_us"] + got["init_us"]
+    return got
+
+
+def measure_peer(peer, library, network, threads, options):
+    model, tensor = prepare(network)
+    dims = "x".join(map(str, network.dims(1)))
+    program = BUILD / "tests" / "bench" / "peer"
+    return bound(threads, program, peer, library, model, threads, dims, tensor, options.seconds)
+
+
+def flops(network):
+    """Of the direct algorithm: 2 per multiply-add."""
+    profile = cli_json("bench", network.ipex(), "--seconds", "0.1", "--profile")
+    return sum(step["flops"] for step in profile["steps"])
+
+
+def summary(rounds):
+    return {
+        "min_us": min(r["min_us"] for r in rounds),
+        "median_us": statistics.median(r["median_us"] for r in rounds),
+        "create_us": min(r["create_us"] for r in rounds),
+        "first_run_us": min(r["first_run_us"] for r in rounds),
+    }
+
+
+def measure(network, threads, peers, options, load):
+    rounds = {"ipexpack": []} | {peer: [] for peer in peers}
+    for _ in range(options.rounds):
+        with load:
+            rounds["ipexpack"].append(measure_ours(network, threads, options))
+            for peer, (library, _version) in peers.items():
+                rounds[peer].append(measure_peer(peer, library, network, threads, options))
+    used = rounds["ipexpack"][0]
+    return {"network": network.name, "threads": threads, "isa": used["isa"], "flops": flops(network),
+            "times": {who: summary(got) for who, got in rounds.items()}}
+
+
+def ratio(row, peer, key="min_us"):
+    return row["times"]["ipexpack"][key] / row["times"][peer][key] if peer in row["times"] else float("nan")
+
+
+def print_machine(peers, peaks, rounds):
+    versions = ", ".join(f"{peer} {version}" for peer, (_, version) in peers.items()) or "nobody"
+    print(f"{time.strftime('%Y-%m-%d')}, {cpu_name()}, Linux {platform.release()}")
+    print(f"against {versions}; {rounds} alternating rounds")
+    for threads, peak in peaks.items():
+        print(f"{threads} thread(s): FMA peak {peak['fma512_gflops']} GFLOP/s with AVX-512, {peak['fma256_gflops']} with"
+              f" AVX2; memory read {peak['read_gbs']} GB/s")
+
+
+def pair(times):
+    """Minimum and median in ms."""
+    return f"{times['min_us'] / 1e3:9.3f} /{times['median_us'] / 1e3:8.3f}"
+
+
+def print_times(rows, peers, peaks):
+    print("\ntimes of one inference in ms, minimum / median; ratio = ipexpack's minimum over theirs;"
+          " GFLOP/s and % of the FMA peak are ipexpack's")
+    heads = "".join(f"{peer:>19} {'ratio':>6}" for peer in peers)
+    print(f"{'network':17} thr {'isa':12}{'ipexpack':>19}{heads} {'GFLOP/s':>8} {'% peak':>6}")
+    for row in rows:
+        ours = row["times"]["ipexpack"]
+        cells = f"{row['network']:17} {row['threads']:3} {row['isa']:12}{pair(ours)}"
+        for peer in peers:
+            cells += f"{pair(row['times'][peer])} {ratio(row, peer):6.2f}"
+        rate = row["flops"] / ours["min_us"] / 1e3
+        print(f"{cells} {rate:8.1f} {100 * rate / peak_of(row, peaks):6.1f}")
+
+
+def peak_of(row, peaks):
+    wide = "512" in row["isa"] or row["isa"] == "amx"
+    return peaks[row["threads"]]["fma512_gflops" if wide else "fma256_gflops"]
+
+
+def print_starts(rows, peers):
+    print("\ntime to a session that can run, in ms (minimum): ipexpack open + init, theirs session creation;"
+          " ratio = theirs over ipexpack's")
+    print(f"{'network':17} thr {'ipexpack':>9}" + "".join(f"{peer:>13} {'ratio':>7}" for peer in peers))
+    for row in rows:
+        cells = f"{row['network']:17} {row['threads']:3} {row['times']['ipexpack']['create_us'] / 1e3:9.3f}"
+        for peer in peers:
+            cells += f"{row['times'][peer]['create_us'] / 1e3:13.2f} {1 / ratio(row, peer, 'create_us'):7.1f}"
+        print(cells)
+
+
+def print_scaling(rows):
+    one = {row["network"]: row["times"] for row in rows if row["threads"] == 1}
+    two = {row["network"]: row["times"] for row in rows if row["threads"] == 2}
+    both = [name for name in one if name in two]
+    if both:
+        print("\nspeed-up of two threads over one (minima)")
+    for name in both:
+        cells = [f"{who} {one[name][who]['min_us'] / two[name][who]['min_us']:.2f}" for who in one[name]]
+        print(f"{name:17} {', '.join(cells)}")
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--models", help="names, comma-separated (default: all that tests/models.py could make)")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of one measurement")
+    parser.add_argument("--isa", help="level for ipexpack (default: the best)")
+    parser.add_argument("--json", type=pathlib.Path, help="also write everything here")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    here, _absent = networks()
+    wanted = options.models.split(",") if options.models else [n.name for n in here]
+    chosen = [n for n in here if n.name in wanted]
+    counts = [int(t) for t in options.threads.split(",")]
+    if not chosen or max(counts) > len(os.sched_getaffinity(0)):
+        sys.exit(f"compare: no such network, or more threads than CPUs; networks: {' '.join(n.name for n in here)}")
+    peers, load, rows = peer_libraries(), Load(), []
+    peaks = {t: bound(t, BUILD / "tests" / "bench" / "ceilings", t) for t in counts}
+    print_machine(peers, peaks, options.rounds)
+    for t in counts:
+        for network in chosen:
+            print(f"  measuring {network.name}, {t} thread(s)", file=sys.stderr)
+            rows.append(measure(network, t, peers, options, load))
+    print_times(rows, peers, peaks)
+    print_starts(rows, peers)
+    print_scaling(rows)
+    print(f"\nother processes used {100 * load.others():.1f} % of the machine while this ran")
+    if options.json:
+        everything = {"cpu": cpu_name(), "peaks": peaks, "others": load.others(), "rows": rows}
+        options.json.write_text(json.dumps(everything, indent=1))
+
+
+if __name__ == "__main__":
+    main()

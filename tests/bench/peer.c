@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times an opponent on one network: one process, one measurement.
+ *
+ * peer onnxruntime|openvino LIBRARY MODEL.onnx THREADS DIMS INPUT.f32 SECONDS
+ *
+ * DIMS is 1x3x224x224. Prints one JSON object: create_us (from a loaded library to a session ready
+ * to run), first_run_us, min_us, median_us, runs, and output_0 (to see that the right thing ran).
+ */
+#include "tests/bench/peer.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WARM_UP = 3, RUNS_MIN = 10, RUNS_MAX = 1 << 20 };
+
+void peer_fail(const char *what, const char *why) {
+    fprintf(stderr, "peer: %s: %s\n", what, why);
+    exit(1);
+}
+
+void *peer_library(const char *path) {
+    void *library = dlopen(path, RTLD_NOW);
+    if (!library)
+        peer_fail(path, dlerror());
+    return library;
+}
+
+void *peer_symbol(void *library, const char *name) {
+    void *symbol = dlsym(library, name);
+    if (!symbol)
+        peer_fail(name, dlerror());
+    return symbol;
+}
+
+static double now_us(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return 1e6 * (double)time.tv_sec + 1e-3 * (double)time.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void read_dims(struct peer_job *job, const char *text) {
+    job->elements = 1;
+    for (char *end; *text; text = *end == 'x' ? end + 1 : end) {
+        long dim = strtol(text, &end, 10);
+        if (end == text || dim <= 0 || job->rank == 8)
+            peer_fail("dims", text);
+        job->dims[job->rank++] = dim;
+        job->elements *= (size_t)dim;
+    }
+}
+
+static void read_input(struct peer_job *job, const char *path) {
+    FILE *file = fopen(path, "rb");
+    job->input = malloc(job->elements * sizeof(float));
+    if (!file || !job->input ||
+        fread(job->input, sizeof(float), job->elements, file) != job->elements)
+        peer_fail(path, "cannot read the input");
+    fclose(file);
+}
+
+/* Runs for `seconds`; fills times_us and returns how many. */
+static size_t time_runs(const struct peer *peer, double seconds, double *times_us) {
+    size_t runs = 0;
+    for (int i = 0; i < WARM_UP; i++)
+        peer->run();
+    for (double end = now_us() + 1e6 * seconds;
+         (runs < RUNS_MIN || now_us() < end) && runs < RUNS_MAX;) {
+        double begin = now_us();
+        peer->run();
+        times_us[runs++] = now_us() - begin;
+    }
+    qsort(times_us, runs, sizeof *times_us, by_value);
+    return runs;
+}
+
+int main(int argc, char **argv) {
+    static double times_us[RUNS_MAX];
+    if (argc != 8) {
+        fprintf(stderr,
+                "usage: peer onnxruntime|openvino LIBRARY MODEL THREADS DIMS INPUT SECONDS\n");
+        return 2;
+    }
+    const struct peer *peer = strcmp(argv[1], "openvino") == 0 ? &peer_openvino : &peer_onnxruntime;
+    struct peer_job job = {.library = argv[2], .model = argv[3], .threads = atoi(argv[4])};
+    read_dims(&job, argv[5]);
+    read_input(&job, argv[6]);
+    peer->load(peer_library(job.library));
+    double begin = now_us();
+    peer->create(&job);
+    double created = now_us();
+    const float *output = peer->run();
+    double ran = now_us(), output_0 = (double)output[0];
+    size_t runs = time_runs(peer, atof(argv[7]), times_us);
+    printf("{\"create_us\": %.1f, \"first_run_us\": %.1f, \"min_us\": %.2f, \"median_us\": %.2f, "
+           "\"runs\": %zu, \"output_0\": %.6g}\n",
+           created - begin, ran - created, times_us[0], times_us[runs / 2], runs, output_0);
+    fflush(stdout);
+    _Exit(0); /* the opponents' own tear-down is not our business */
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An opponent behind three functions. It is reached through its C interface by dlopen, so that
+ * neither its headers nor Python stand in the timed path. A failure ends the program with a
+ * message: these are measuring tools. */
+#ifndef IPEX_TESTS_BENCH_PEER_H
+#define IPEX_TESTS_BENCH_PEER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A network with one f32 input of fixed shape. */
+struct peer_job {
+    const char *library, *model; /* paths */
+    int threads;
+    int64_t dims[8];
+    size_t rank;
+    float *input; /* what to feed, dense */
+    size_t elements;
+};
+
+struct peer {
+    /* Finds the interface in the loaded library. */
+    void (*load)(void *library);
+    /* Loads the model and binds the input: what a product does once. */
+    void (*create)(const struct peer_job *job);
+    /* One inference; returns the first output. */
+    const float *(*run)(void);
+};
+
+extern const struct peer peer_onnxruntime, peer_openvino;
+
+/* The function of that name; ends the program when the library lacks it. */
+void *peer_symbol(void *library, const char *name);
+void *peer_library(const char *path);
+_Noreturn void peer_fail(const char *what, const char *why);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv_f32: geometries of real convolutions and linears, with every byte that is not part of x, w, bias or residual poisoned,
+ * and every byte of y's buffer compared. */
+#include "checkkern.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A convolution as a model would state it; the kernel's arguments follow from it. Gaps are unused elements between pixels. */
+struct shape {
+    int32_t images, lines, pixels, last_pixels;
+    int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+    int32_t groups, k, n; /* channels per group: in, out */
+    int32_t x_gap, y_gap, r_gap;
+    int32_t lines_per_job, panels_per_job, cache_l2;
+    int32_t act;
+    bool residual, in_place, panels_outside, special;
+};
+
+struct operands {
+    struct buffer x, w, bias, residual, y;
+};
+
+static void make_args(const struct shape *s, struct ipex_conv_args *ret) {
+    const bool dense = s->groups == 1 && s->dilation_w == 1 && s->x_gap == 0;
+    const int64_t x_pitch = (int64_t)s->groups * s->k + s->x_gap;
+    const int64_t x_row = x_pitch * ((int64_t)(s->pixels - 1) * s->stride_w +
+                                     (int64_t)(s->kernel_w - 1) * s->dilation_w + 1);
+    const int64_t x_rows =
+        (int64_t)(s->lines - 1) * s->stride_h + (int64_t)(s->kernel_h - 1) * s->dilation_h + 1;
+    const int64_t y_pitch = (int64_t)s->groups * s->n + s->y_gap;
+    const int64_t r_pitch = (int64_t)s->groups * s->n + s->r_gap;
+    *ret = (struct ipex_conv_args){
+        .x_image = x_rows * x_row,
+        .x_line = s->stride_h * x_row,
+        .x_pixel = s->stride_w * x_pitch,
+        .x_group = s->k,
+        .x_kh = s->dilation_h * x_row,
+        .x_kw = s->dilation_w * x_pitch,
+        .y_image = s->lines * s->pixels * y_pitch,
+        .y_line = s->pixels * y_pitch,
+        .y_pixel = y_pitch,
+        .r_image = s->lines * s->pixels * r_pitch,
+        .r_line = s->pixels * r_pitch,
+        .r_pixel = r_pitch,
+        .images = s->images,
+        .lines = s->lines,
+        .pixels = s->pixels,
+        .last_pixels = s->last_pixels,
+        .groups = s->groups,
+        .segments_h = s->kernel_h,
+        .segments_w = dense ? 1 : s->kernel_w,
+        .k = dense ? s->k * s->kernel_w : s->k,
+        .n = s->n,
+        .lines_per_job = s->lines_per_job,
+        .panels_per_job = s->panels_per_job,
+        .act = s->act,
+        .act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f,
+        .act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f,
+        .panels_outside = s->panels_outside,
+        .cache_l2 = s->cache_l2,
+    };
+}
+
+static int64_t line_pixels(const struct ipex_conv_args *args, int64_t line) {
+    return line == args->lines - 1 ? args->last_pixels : args->pixels;
+}
+
+/* Calls visit(x offset) for every element of x that the formula in kernels.h reads. */
+static void visit_x(const struct ipex_conv_args *a, void (*visit)(void *, int64_t), void *data) {
+    for (int64_t i = 0; i < a->images; i++)
+        for (int64_t l = 0; l < a->lines; l++)
+            for (int64_t p = 0; p < line_pixels(a, l); p++)
+                for (int64_t g = 0; g < a->groups; g++)
+                    for (int64_t s = 0; s < a->segments_h * a->segments_w; s++)
+                        for (int64_t k = 0; k < a->k; k++)
+                            visit(data, i * a->x_image + l * a->x_line + p * a->x_pixel +
+                                            g * a->x_group + s / a->segments_w * a->x_kh +
+                                            s % a->segments_w * a->x_kw + k);
+}
+
+static void visit_last(void *data, int64_t offset) {
+    int64_t *last = data;
+    *last = offset > *last ? offset : *last;
+}
+
+struct filler {
+    float *x;
+    struct rng *rng;
+    bool special;
+};
+
+static void visit_fill(void *data, int64_t offset) {
+    const struct filler *filler = data;
+    if (isnan(filler->x[offset]))
+        filler->x[offset] = rng_value(filler->rng, filler->special);
+}
+
+static int64_t last_output(const struct ipex_conv_args *a, int64_t image, int64_t line,
+                           int64_t pixel) {
+    int64_t ret = (int64_t)(a->images - 1) * image + (int64_t)(a->lines - 1) * line;
+    ret += (int64_t)(a->last_pixels - 1) * pixel;
+    if (a->lines > 1) {
+        const int64_t before = (int64_t)(a->images - 1) * image +
+                               (int64_t)(a->lines - 2) * line + (int64_t)(a->pixels - 1) * pixel;
+        ret = before > ret ? before : ret;
+    }
+    return ret + (int64_t)a->groups * a->n;
+}
+
+static void fill_values(struct buffer *b, size_t count, struct rng *rng, bool special) {
+    float *p = b->data;
+    for (size_t i = 0; i < count; i++)
+        p[i] = rng_value(rng, special);
+}
+
+/* Tiles as format/tile.h has them; edges zero. Weights are never special: a NaN there makes all outputs NaN. */
+static struct buffer make_weights(const struct ipex_conv_args *a, struct rng *rng) {
+    const int64_t panels = (a->n + 15) / 16, tiles = (a->k + 15) / 16;
+    const int64_t segments = (int64_t)a->groups * a->segments_h * a->segments_w;
+    struct buffer ret = buffer_make((size_t)(segments * panels * tiles * 1024), AT_END);
+    float *w = ret.data;
+    for (int64_t s = 0; s < segments; s++)
+        for (int64_t n = 0; n < panels * 16; n++)
+            for (int64_t k = 0; k < tiles * 16; k++)
+                w[((s * panels + n / 16) * tiles * 16 + k) * 16 + n % 16] =
+                    n < a->n && k < a->k ? rng_float(rng) : 0.0f;
+    return ret;
+}
+
+static struct operands make_operands(const struct shape *s, struct ipex_conv_args *a,
+                                     struct rng *rng) {
+    struct operands ret = {0};
+    int64_t last = 0;
+    visit_x(a, visit_last, &last);
+    ret.x = buffer_make((size_t)(last + 1) * 4, AT_END);
+    fill_poison(&ret.x);
+    struct filler filler = {ret.x.data, rng, s->special};
+    visit_x(a, visit_fill, &filler);
+    ret.w = make_weights(a, rng);
+    const int64_t outputs = (int64_t)a->groups * a->n;
+    ret.bias = buffer_make((size_t)((outputs + 15) / 16 * 16) * 4, AT_END);
+    fill_poison(&ret.bias);
+    fill_values(&ret.bias, (size_t)outputs, rng, s->special);
+    ret.y = buffer_make((size_t)last_output(a, a->y_image, a->y_line, a->y_pixel) * 4, AT_END);
+    fill_canary(&ret.y);
+    a->x = ret.x.data;
+    a->w = ret.w.data;
+    a->bias = ret.bias.data;
+    if (s->residual) {
+        const size_t count = (size_t)last_output(a, a->r_image, a->r_line, a->r_pixel);
+        ret.residual = buffer_make(count * 4, AT_END);
+        fill_values(&ret.residual, count, rng, s->special);
+        a->residual = ret.residual.data;
+    }
+    return ret;
+}
+
+static void free_operands(struct operands *operands) {
+    buffer_free(&operands->x);
+    buffer_free(&operands->w);
+    buffer_free(&operands->bias);
+    buffer_free(&operands->y);
+    if (operands->residual.map)
+        buffer_free(&operands->residual);
+}
+
+/* Runs one level into a fresh copy of y. With in_place, y holds the residual before. */
+static struct buffer run_level(const struct level *level, const struct shape *s,
+                               const struct ipex_conv_args *args, const struct operands *operands,
+                               struct rng *rng) {
+    struct ipex_conv_args a = *args;
+    struct buffer y = buffer_copy(s->in_place ? &operands->residual : &operands->y, AT_END);
+    a.y = y.data;
+    if (s->in_place)
+        a.residual = y.data;
+    run_jobs(rng, (ipex_kernel_fn)level->kernels.conv_f32, &a, ipex_conv_jobs(&a),
+             ipex_conv_scratch(&a));
+    return y;
+}
+
+/* One output in f64, and the sum of magnitudes that bounds its rounding errors. */
+static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_t p,
+                           int64_t c, double *ret_magnitude) {
+    const int64_t g = c / a->n, n = c % a->n;
+    const int64_t panels = (a->n + 15) / 16, tiles = (a->k + 15) / 16;
+    const int64_t segments = (int64_t)a->segments_h * a->segments_w;
+    double sum = (double)a->bias[c], magnitude = fabs(sum);
+    for (int64_t s = 0; s < segments; s++)
+        for (int64_t k = 0; k < a->k; k++) {
+            const float x = a->x[i * a->x_image + l * a->x_line + p * a->x_pixel + g * a->x_group +
+                                 s / a->segments_w * a->x_kh + s % a->segments_w * a->x_kw + k];
+            const float w =
+                a->w[(((g * segments + s) * panels + n / 16) * tiles * 16 + k) * 16 + n % 16];
+            sum += (double)x * (double)w;
+            magnitude += fabs((double)x * (double)w);
+        }
+    if (a->residual) {
+        const float r = a->residual[i * a->r_image + l * a->r_line + p * a->r_pixel + c];
+        sum += (double)r;
+        magnitude += fabs((double)r);
+    }
+    *ret_magnitude = magnitude;
+    return sum;
+}
+
+/* The reference within the classic bound (terms + 1) 2^-24 sum |terms|, and 4 ULP for the activation. */
+static double worst_error(const struct ipex_conv_args *a, const float *y) {
+    const double terms = (double)a->segments_h * a->segments_w * a->k + 2;
+    double worst = 0;
+    for (int64_t i = 0; i < a->images; i++)
+        for (int64_t l = 0; l < a->lines; l++)
+            for (int64_t p = 0; p < line_pixels(a, l); p++)
+                for (int64_t c = 0; c < (int64_t)a->groups * a->n; c++) {
+                    double magnitude;
+                    const double sum = exact_output(a, i, l, p, c, &magnitude);
+                    const double want =
+                        exact_act(sum, a->act, (double)a->act_a, (double)a->act_b);
+                    const double got =
+                        (double)y[i * a->y_image + l * a->y_line + p * a->y_pixel + c];
+                    const double bound =
+                        terms * 0x1p-24 * magnitude * act_slope(a->act, (double)a->act_a) +
+                        0x1p-22 * fabs(want) + 0x1p-24;
+                    worst = fmax(worst, fabs(got - want) / bound);
+                }
+    return worst;
+}
+
+static void describe(const struct shape *s, const char *level, char *text, size_t size) {
+    snprintf(text, size,
+             "conv_f32 %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d groups %d %d->%d "
+             "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s",
+             level, s->images, s->lines, s->pixels, s->last_pixels, s->kernel_h, s->kernel_w,
+             s->stride_h, s->stride_w, s->dilation_h, s->dilation_w, s->groups, s->k, s->n, s->act,
+             s->residual, s->in_place ? " in place" : "", s->panels_outside, s->lines_per_job,
+             s->panels_per_job, s->cache_l2, s->x_gap, s->y_gap, s->special ? " special" : "");
+}
+
+/* All levels on one shape; the number of failures. */
+static int check_shape(const struct context *context, const struct shape *s, struct rng *rng) {
+    struct ipex_conv_args args;
+    make_args(s, &args);
+    struct operands operands = make_operands(s, &args, rng);
+    struct buffer want = run_level(&context->levels[0], s, &args, &operands, rng);
+    char text[400];
+    int failed = 0;
+    if (!s->special) {
+        const double error = worst_error(&args, want.data);
+        describe(s, "reference against f64", text, sizeof text);
+        if (!(error <= 1))
+            failed += !report(false, text, "error is %g of the bound", error);
+    }
+    for (size_t i = 1; i < context->n_levels; i++) {
+        struct buffer got = run_level(&context->levels[i], s, &args, &operands, rng);
+        const int64_t at = first_difference(&want, &got);
+        describe(s, ipex_isa_name(context->levels[i].isa), text, sizeof text);
+        if (at >= 0)
+            failed += !report(false, text, "element %lld of %zu: %a, want %a", (long long)at,
+                              want.bytes / 4, (double)((float *)got.data)[at],
+                              (double)((float *)want.data)[at]);
+        buffer_free(&got);
+    }
+    buffer_free(&want);
+    free_operands(&operands);
+    return failed;
+}
+
+static struct shape random_shape(struct rng *rng) {
+    struct shape s = {
+        .images = (int32_t)rng_range(rng, 1, 2),
+        .lines = (int32_t)rng_range(rng, 1, 5),
+        .pixels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 60 : 16),
+        .kernel_h = (int32_t)rng_range(rng, 1, 3),
+        .kernel_w = (int32_t)rng_range(rng, 1, 3),
+        .stride_h = (int32_t)rng_range(rng, 1, 2),
+        .stride_w = (int32_t)rng_range(rng, 1, 2),
+        .dilation_h = rng_one_in(rng, 4) ? 2 : 1,
+        .dilation_w = rng_one_in(rng, 4) ? 2 : 1,
+        .groups = rng_one_in(rng, 4) ? (int32_t)rng_range(rng, 2, 4) : 1,
+        .k = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 70 : 20),
+        .n = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 40),
+        .x_gap = rng_one_in(rng, 4) ? (int32_t)rng_range(rng, 1, 9) : 0,
+        .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
+        .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
+        .residual = rng_one_in(rng, 2),
+        .panels_outside = rng_one_in(rng, 2),
+        .special = rng_one_in(rng, 5),
+        .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
+    };
+    s.last_pixels = rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.pixels) : s.pixels;
+    s.in_place = s.residual && rng_one_in(rng, 2);
+    s.r_gap = s.in_place ? s.y_gap : (int32_t)rng_range(rng, 0, 5);
+    s.lines_per_job = (int32_t)rng_range(rng, 1, s.lines);
+    s.panels_per_job = (int32_t)rng_range(rng, 1, (s.n + 15) / 16);
+    return s;
+}
+
+/* Every number of rows with every number of panels around the register blocks, with a cut last panel and without. */
+static int check_blocks(const struct context *context, struct rng *rng) {
+    int failed = 0;
+    for (int32_t pixels = 1; pixels <= 29; pixels++)
+        for (int32_t n = 16; n <= 16 * 9; n += 16)
+            for (int32_t cut = 0; cut <= 15; cut += 5) {
+                const struct shape s = {
+                    .images = 1, .lines = 3, .pixels = pixels, .last_pixels = pixels,
+                    .kernel_h = 1, .kernel_w = 1, .stride_h = 1, .stride_w = 1,
+                    .dilation_h = 1, .dilation_w = 1, .groups = 1,
+                    .k = 1 + pixels % 7, .n = n - cut,
+                    .lines_per_job = 3, .panels_per_job = n / 16, .cache_l2 = 1 << 20,
+                    .residual = cut == 5, .act = cut == 10 ? IPEX_ACT_relu : IPEX_ACT_none,
+                };
+                failed += check_shape(context, &s, rng);
+            }
+    return failed;
+}
+
+void check_conv(const struct context *context) {
+    if (!wanted(context, "conv_f32"))
+        return;
+    struct rng rng = {context->seed};
+    report(check_blocks(context, &rng) == 0, "conv_f32: every block of rows and panels",
+           "see above");
+    int failed = 0;
+    for (int i = 0; i < context->cases; i++) {
+        const struct shape s = random_shape(&rng);
+        failed += check_shape(context, &s, &rng);
+    }
+    report(failed == 0, "conv_f32: random shapes", "%d failed", failed);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkkern: every kernel slot at every ISA level of this machine against the reference, bit for bit, in buffers that end at
+ * guard pages; the reference against f64; a benchmark. */
+#ifndef CHECKKERN_H
+#define CHECKKERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+
+/* Memory between two inaccessible pages. The data ends at the second one (or, with AT_START, begins after the first). */
+struct buffer {
+    char *map;
+    size_t map_bytes;
+    void *data;
+    size_t bytes;
+};
+enum buffer_place { AT_END, AT_START };
+struct buffer buffer_make(size_t bytes, enum buffer_place place);
+void buffer_free(struct buffer *buffer);
+/* The same bytes at the same distance from a guard page. */
+struct buffer buffer_copy(const struct buffer *from, enum buffer_place place);
+
+/* Fills with a NaN (what must not be read), or with a pattern that is no NaN (what must not be written). */
+void fill_poison(struct buffer *buffer);
+void fill_canary(struct buffer *buffer);
+
+/* Seeded random numbers, the same everywhere. */
+struct rng {
+    uint64_t state;
+};
+uint64_t rng_next(struct rng *rng);
+int64_t rng_range(struct rng *rng, int64_t low, int64_t high); /* both included */
+bool rng_one_in(struct rng *rng, int64_t n);
+float rng_float(struct rng *rng); /* [-1, 1) */
+/* Mostly rng_float; with `special` also inf, NaN, denormals, huge values and zeros of both signs. */
+float rng_value(struct rng *rng, bool special);
+
+/* Index of the first f32 that differs (any NaN equals any NaN), or -1. Sizes must be equal. */
+int64_t first_difference(const struct buffer *a, const struct buffer *b);
+int64_t first_byte_difference(const struct buffer *a, const struct buffer *b);
+
+/* One level under test. */
+struct level {
+    enum ipex_isa isa;
+    struct ipex_kernels kernels;
+};
+
+struct context {
+    const struct level *levels; /* levels[0] is the reference */
+    size_t n_levels;
+    uint64_t seed;
+    const char *slot; /* NULL: all */
+    int cases;        /* random shapes per slot */
+};
+
+/* TAP. `ok` counts; the text of the reason follows as a comment. Returns passed. */
+bool report(bool passed, const char *name, const char *reason, ...)
+    __attribute__((format(printf, 3, 4)));
+int report_failures(void);
+bool wanted(const struct context *context, const char *slot);
+
+/* Runs all jobs in random ranges and random order. */
+void run_jobs(struct rng *rng, ipex_kernel_fn fn, const void *args, int64_t jobs, size_t scratch);
+
+/* f64 versions for the comparison of the reference with the truth. */
+double exact_act(double x, int32_t act, double a, double b);
+/* How much an error of x can grow by the activation, at most. */
+double act_slope(int32_t act, double a);
+
+void check_conv(const struct context *context);
+void check_depthwise(const struct context *context);
+void check_pool(const struct context *context);
+void check_pointwise(const struct context *context);
+void check_rows(const struct context *context);
+void check_move(const struct context *context);
+void check_math(const struct context *context);
+void bench(const struct context *context);
+
+#endif

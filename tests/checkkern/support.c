@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Guarded buffers, random numbers, comparison, job splitting, TAP. */
+#include "checkkern.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define POISON UINT32_C(0x7fc0dead)
+#define CANARY UINT32_C(0x4b1d4b1d)
+
+struct buffer buffer_make(size_t bytes, enum buffer_place place) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t inside = (bytes + page - 1) / page * page;
+    struct buffer ret = {.map_bytes = inside + 2 * page, .bytes = bytes};
+    ret.map = mmap(NULL, ret.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (ret.map == MAP_FAILED ||
+        (inside && mprotect(ret.map + page, inside, PROT_READ | PROT_WRITE) != 0)) {
+        perror("checkkern: mmap");
+        exit(2);
+    }
+    ret.data = ret.map + page + (place == AT_END ? inside - bytes : 0);
+    return ret;
+}
+
+void buffer_free(struct buffer *buffer) {
+    munmap(buffer->map, buffer->map_bytes);
+}
+
+struct buffer buffer_copy(const struct buffer *from, enum buffer_place place) {
+    struct buffer ret = buffer_make(from->bytes, place);
+    memcpy(ret.data, from->data, from->bytes);
+    return ret;
+}
+
+static void fill_pattern(struct buffer *buffer, uint32_t pattern) {
+    char *bytes = buffer->data;
+    for (size_t i = 0; i < buffer->bytes; i++)
+        bytes[i] = (char)(pattern >> i % 4 * 8);
+}
+
+void fill_poison(struct buffer *buffer) {
+    fill_pattern(buffer, POISON);
+}
+
+void fill_canary(struct buffer *buffer) {
+    fill_pattern(buffer, CANARY);
+}
+
+/* splitmix64. */
+uint64_t rng_next(struct rng *rng) {
+    uint64_t z = rng->state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+int64_t rng_range(struct rng *rng, int64_t low, int64_t high) {
+    return low + (int64_t)(rng_next(rng) % (uint64_t)(high - low + 1));
+}
+
+bool rng_one_in(struct rng *rng, int64_t n) {
+    return rng_range(rng, 1, n) == 1;
+}
+
+float rng_float(struct rng *rng) {
+    return (float)((double)(rng_next(rng) >> 40) * 0x1p-23 - 1.0);
+}
+
+float rng_value(struct rng *rng, bool special) {
+    static const float specials[] = {0.0f,     -0.0f,    INFINITY, -INFINITY, NAN,    1e-40f,
+                                     -3e-39f,  1e-38f,   3e38f,    -3e38f,    1e-30f, 88.5f,
+                                     -87.33f,  -88.0f,   0.5f,     -0.625f,   1.0f,   2.5f,
+                                     -1.5f,    0x1p-126f};
+    const size_t n = sizeof specials / sizeof specials[0];
+    if (special && rng_one_in(rng, 12))
+        return specials[rng_next(rng) % n];
+    return rng_float(rng) * (special ? 8.0f : 1.0f);
+}
+
+int64_t first_difference(const struct buffer *a, const struct buffer *b) {
+    const char *pa = a->data, *pb = b->data;
+    for (size_t i = 0; i < a->bytes / 4; i++) {
+        float fa, fb;
+        memcpy(&fa, pa + 4 * i, 4);
+        memcpy(&fb, pb + 4 * i, 4);
+        if (memcmp(&fa, &fb, 4) != 0 && !(isnan(fa) && isnan(fb)))
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+int64_t first_byte_difference(const struct buffer *a, const struct buffer *b) {
+    const char *pa = a->data, *pb = b->data;
+    for (size_t i = 0; i < a->bytes; i++)
+        if (pa[i] != pb[i])
+            return (int64_t)i;
+    return -1;
+}
+
+static int failures;
+
+bool report(bool passed, const char *name, const char *reason, ...) {
+    printf("%s - %s\n", passed ? "ok" : "not ok", name);
+    if (!passed) {
+        failures++;
+        va_list list;
+        va_start(list, reason);
+        printf("# ");
+        vprintf(reason, list);
+        printf("\n");
+        va_end(list);
+    }
+    fflush(stdout);
+    return passed;
+}
+
+int report_failures(void) {
+    return failures;
+}
+
+bool wanted(const struct context *context, const char *slot) {
+    return !context->slot || strcmp(context->slot, slot) == 0;
+}
+
+void run_jobs(struct rng *rng, ipex_kernel_fn fn, const void *args, int64_t jobs, size_t scratch) {
+    struct buffer block = buffer_make(scratch, AT_END);
+    fill_poison(&block);
+    int64_t cut[4] = {0, rng_range(rng, 0, jobs), rng_range(rng, 0, jobs), jobs};
+    if (cut[1] > cut[2]) {
+        const int64_t swap = cut[1];
+        cut[1] = cut[2];
+        cut[2] = swap;
+    }
+    for (int64_t i = 0, first = rng_range(rng, 0, 2); i < 3; i++) {
+        const int64_t part = (first + i) % 3;
+        if (cut[part] < cut[part + 1])
+            fn(args, cut[part], cut[part + 1], block.data);
+    }
+    buffer_free(&block);
+}
+
+static double clamp(double x, double low, double high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+double exact_act(double x, int32_t act, double a, double b) {
+    switch (act) {
+    case IPEX_ACT_relu: return x < 0 ? 0 : x;
+    case IPEX_ACT_clip: return clamp(x, a, b);
+    case IPEX_ACT_leaky_relu: return x > 0 ? x : a * x;
+    case IPEX_ACT_hard_sigmoid: return clamp(a * x + b, 0, 1);
+    case IPEX_ACT_hard_swish: return x * clamp(x / 6 + 0.5, 0, 1);
+    case IPEX_ACT_sigmoid: return 1 / (1 + exp(-x));
+    case IPEX_ACT_silu: return x / (1 + exp(-x));
+    case IPEX_ACT_tanh: return tanh(x);
+    default: return x;
+    }
+}
+
+double act_slope(int32_t act, double a) {
+    switch (act) {
+    case IPEX_ACT_leaky_relu: return fmax(1, fabs(a));
+    case IPEX_ACT_hard_sigmoid: return fabs(a);
+    case IPEX_ACT_hard_swish: return 1.5;
+    case IPEX_ACT_silu: return 1.1;
+    default: return 1;
+    }
+}

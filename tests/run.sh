@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Sets up, builds in build/ and tests everything: tests/run.sh [--quick]
+#
+#   --quick   only the tests of suite "quick" (under a minute)
+#
+# Failures are printed with their reasons. The last line is "N passed, M failed, K skipped"; the exit status is 1 when
+# anything failed. Networks come from IPEX_TEST_DATA (default ../shared/data) and from a PyPI wheel; what is not there is
+# skipped and said. One test alone: .venv/bin/python tests/run_tests.py --only NAME.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+arguments=()
+case "${1-}" in
+'') ;;
+--quick) arguments=(--suite quick) ;;
+*) echo "usage: tests/run.sh [--quick]" >&2; exit 2 ;;
+esac
+
+tools/install_deps.sh --test
+tools/install_deps.sh --python .venv
+[ -f build/build.ninja ] || meson setup build
+meson compile -C build
+.venv/bin/python tests/run_tests.py "${arguments[@]}"

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Describing a small model, and writing it as an .ipex file. */
+#include "tests/runtime/net.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/check.h"
+#include "format/fb_build.h"
+#include "format/model_fb_build.h"
+#include "format/sha256.h"
+
+float net_random(uint32_t *seed) {
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(int32_t)(*seed >> 8) / (float)(1 << 23) - 1.0f;
+}
+
+void net_init(struct net *net) {
+    memset(net, 0, sizeof *net);
+    net->seed = 1;
+}
+
+void net_free(struct net *net) {
+    for (int i = 0; i < net->tensors; i++)
+        free(net->tensor[i].value);
+    for (int i = 0; i < net->weights; i++)
+        free(net->weight[i].bytes);
+}
+
+int64_t net_numel(const struct net_tensor *tensor) {
+    int64_t numel = 1;
+    for (int d = 0; d < tensor->rank; d++)
+        numel *= tensor->dims[d];
+    return numel;
+}
+
+/* ---- tensors ---- */
+
+int net_tensor(struct net *net, int rank, const int64_t *dims) {
+    struct net_tensor *t = &net->tensor[net->tensors];
+    snprintf(t->name, sizeof t->name, "t%d", net->tensors);
+    t->rank = rank;
+    memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
+    t->weight = t->view_of = t->view_axis = -1;
+    t->value = calloc((size_t)net_numel(t), sizeof(float));
+    return net->tensors++;
+}
+
+int net_halo(struct net *net, int rank, const int64_t *dims, int halo) {
+    const int t = net_tensor(net, rank, dims);
+    for (int side = 0; side < 4; side++)
+        net->tensor[t].halo[side] = (uint16_t)halo;
+    return t;
+}
+
+int net_input(struct net *net, int rank, const int64_t *dims) {
+    const int t = net_tensor(net, rank, dims);
+    net->input[net->inputs++] = t;
+    return t;
+}
+
+void net_output(struct net *net, int tensor) {
+    net->output[net->outputs++] = tensor;
+}
+
+static void randomize(struct net *net, struct net_tensor *t) {
+    for (int64_t i = 0; i < net_numel(t); i++)
+        t->value[i] = net_random(&net->seed);
+}
+
+/* Gives a constant its bytes in the file: zeros, to be filled by the caller. */
+static void *add_weight(struct net *net, int tensor, enum ipex_layout layout) {
+    struct net_tensor *t = &net->tensor[tensor];
+    struct net_weight *w = &net->weight[net->weights];
+    w->layout = layout;
+    w->rank = t->rank;
+    memcpy(w->dims, t->dims, sizeof w->dims);
+    if (!ipex_weight_bytes(IPEX_DTYPE_f32, layout, w->dims, (unsigned)w->rank, &w->size))
+        abort();
+    w->bytes = calloc(1, (size_t)w->size);
+    t->weight = net->weights++;
+    return w->bytes;
+}
+
+int net_constant(struct net *net, int rank, const int64_t *dims) {
+    const int t = net_tensor(net, rank, dims);
+    randomize(net, &net->tensor[t]);
+    memcpy(add_weight(net, t, IPEX_LAYOUT_plain), net->tensor[t].value,
+           (size_t)net_numel(&net->tensor[t]) * sizeof(float));
+    return t;
+}
+
+/* Layout channels: [rows][channels], the channels rounded up to 16. */
+static int channels_constant(struct net *net, int rank, const int64_t *dims) {
+    const int t = net_tensor(net, rank, dims);
+    const int64_t channels = dims[rank - 1], padded = (channels + 15) / 16 * 16;
+    randomize(net, &net->tensor[t]);
+    float *bytes = add_weight(net, t, IPEX_LAYOUT_channels);
+    for (int64_t i = 0; i < net_numel(&net->tensor[t]); i++)
+        bytes[i / channels * padded + i % channels] = net->tensor[t].value[i];
+    return t;
+}
+
+/* Tiles: dims are [G][segments][N][taps][C] (or [N][K]); value has the same order. */
+static int tiles_constant(struct net *net, int rank, const int64_t *dims) {
+    const int t = net_tensor(net, rank, dims);
+    struct ipex_tiles tiles;
+    if (!ipex_tiles_of(IPEX_DTYPE_f32, dims, (unsigned)rank, &tiles))
+        abort();
+    randomize(net, &net->tensor[t]);
+    float *bytes = add_weight(net, t, IPEX_LAYOUT_tiles);
+    const float *value = net->tensor[t].value;
+    for (int64_t s = 0; s < tiles.groups * tiles.segments; s++)
+        for (int64_t n = 0; n < tiles.n; n++)
+            for (int64_t k = 0; k < tiles.k; k++) {
+                const int64_t panel = s * tiles.panels + n / 16;
+                const int64_t tile = panel * tiles.k_tiles + k / 16;
+                bytes[(tile * 16 + k % 16) * 16 + n % 16] = value[(s * tiles.n + n) * tiles.k + k];
+            }
+    return t;
+}
+
+int net_reshape(struct net *net, int of, int rank, const int64_t *dims) {
+    const int t = net_tensor(net, rank, dims);
+    net->tensor[t].view_of = of;
+    return t;
+}
+
+int net_slice(struct net *net, int of, int axis, int64_t start, int64_t length) {
+    int64_t dims[8];
+    memcpy(dims, net->tensor[of].dims, sizeof dims);
+    dims[axis] = length;
+    const int t = net_tensor(net, net->tensor[of].rank, dims);
+    net->tensor[t].view_of = of;
+    net->tensor[t].view_axis = axis;
+    net->tensor[t].view_start = start;
+    memcpy(net->tensor[t].halo, net->tensor[of].halo, sizeof net->tensor[t].halo);
+    return t;
+}
+
+/* ---- nodes ---- */
+
+void net_node(struct net *net, enum ipex_op op, int y, int n_inputs, const int *inputs, int n_ints,
+              const int32_t *ints, int n_floats, const float *floats) {
+    struct net_node *node = &net->node[net->nodes++];
+    node->op = op;
+    node->output = y;
+    node->n_inputs = n_inputs;
+    node->n_ints = n_ints;
+    node->n_floats = n_floats;
+    memcpy(node->inputs, inputs, (size_t)n_inputs * sizeof *inputs);
+    memcpy(node->ints, ints, (size_t)n_ints * sizeof *ints);
+    memcpy(node->floats, floats, (size_t)n_floats * sizeof *floats);
+}
+
+static void windowed(struct net *net, enum ipex_op op, int y, int n_inputs, const int *inputs,
+                     struct net_window w, int groups, int last) {
+    const int32_t ints[] = {w.kernel, w.kernel, w.stride, w.stride,   w.pad,      w.pad,
+                            w.pad,    w.pad,    w.dilation, w.dilation, groups, last};
+    const float floats[] = {0.1f, 0.5f};
+    const bool pool = op == IPEX_OP_max_pool || op == IPEX_OP_avg_pool;
+    net_node(net, op, y, n_inputs, inputs, 12, ints, pool ? 0 : 2, floats);
+}
+
+void net_conv(struct net *net, int x, int y, struct net_window w, bool bias, int residual,
+              enum ipex_act act) {
+    const int64_t c = net->tensor[x].dims[3] / w.groups, m = net->tensor[y].dims[3];
+    const bool rows = w.groups == 1 && w.dilation == 1;
+    const int weight = tiles_constant(
+        net, NET_DIMS(w.groups, rows ? w.kernel : w.kernel * w.kernel, m / w.groups,
+                      rows ? w.kernel : 1, c));
+    const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
+    windowed(net, IPEX_OP_conv, y, NET_IN(x, weight, b, residual), w, w.groups, act);
+}
+
+void net_depthwise(struct net *net, int x, int y, struct net_window w, bool bias,
+                   enum ipex_act act) {
+    const int64_t c = net->tensor[x].dims[3];
+    const int weight = channels_constant(net, NET_DIMS(w.kernel, w.kernel, c));
+    const int b = bias ? channels_constant(net, NET_DIMS(c)) : -1;
+    windowed(net, IPEX_OP_depthwise, y, NET_IN(x, weight, b, -1), w, (int)c, act);
+}
+
+void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act) {
+    const struct net_tensor *tx = &net->tensor[x], *ty = &net->tensor[y];
+    const int64_t n = ty->dims[ty->rank - 1];
+    const int weight = tiles_constant(net, NET_DIMS(n, tx->dims[tx->rank - 1]));
+    const int b = bias ? channels_constant(net, NET_DIMS(n)) : -1;
+    net_node(net, IPEX_OP_linear, y, NET_IN(x, weight, b, residual), NET_INTS_(act),
+             NET_FLOATS(0.1f, 0.5f));
+}
+
+void net_pool(struct net *net, enum ipex_op op, int x, int y, struct net_window w,
+              bool count_pad) {
+    windowed(net, op, y, NET_IN(x), w, 0, count_pad);
+}
+
+/* ---- file ---- */
+
+static uint32_t put_tensor(struct ipex_fb_builder *b, const struct net_tensor *t) {
+    const uint32_t name = ipex_fb_string(b, t->name);
+    const uint32_t dims = ipex_fb_tensor_make_dims(b, t->dims, (uint32_t)t->rank);
+    const uint32_t halo = t->halo[0] != 0 ? ipex_fb_tensor_make_halo(b, t->halo, 4) : 0;
+    ipex_fb_start(b);
+    ipex_fb_tensor_put_name(b, name);
+    ipex_fb_tensor_put_dtype(b, IPEX_DTYPE_f32);
+    ipex_fb_tensor_put_dims(b, dims);
+    ipex_fb_tensor_put_halo(b, halo);
+    ipex_fb_tensor_put_weight(b, t->weight);
+    ipex_fb_tensor_put_view_of(b, t->view_of);
+    ipex_fb_tensor_put_view_axis(b, t->view_axis);
+    ipex_fb_tensor_put_view_start(b, t->view_start);
+    return ipex_fb_end(b);
+}
+
+static uint32_t put_node(struct ipex_fb_builder *b, const struct net_node *n, int index) {
+    char text[32];
+    snprintf(text, sizeof text, "node%d", index);
+    const uint32_t name = ipex_fb_string(b, text);
+    const uint32_t inputs = ipex_fb_node_make_inputs(b, n->inputs, (uint32_t)n->n_inputs);
+    const uint32_t outputs = ipex_fb_node_make_outputs(b, &n->output, 1);
+    const uint32_t ints = ipex_fb_node_make_ints(b, n->ints, (uint32_t)n->n_ints);
+    const uint32_t floats = ipex_fb_node_make_floats(b, n->floats, (uint32_t)n->n_floats);
+    ipex_fb_start(b);
+    ipex_fb_node_put_op(b, (uint16_t)n->op);
+    ipex_fb_node_put_name(b, name);
+    ipex_fb_node_put_inputs(b, inputs);
+    ipex_fb_node_put_outputs(b, outputs);
+    ipex_fb_node_put_ints(b, ints);
+    ipex_fb_node_put_floats(b, floats);
+    return ipex_fb_end(b);
+}
+
+static uint32_t put_port(struct ipex_fb_builder *b, const struct net *net, int tensor) {
+    const struct net_tensor *t = &net->tensor[tensor];
+    const uint32_t name =
+        ipex_fb_string(b, net->port[tensor] != NULL ? net->port[tensor] : t->name);
+    const uint32_t dims = ipex_fb_port_make_dims(b, t->dims, (uint32_t)t->rank);
+    ipex_fb_start(b);
+    ipex_fb_port_put_name(b, name);
+    ipex_fb_port_put_tensor(b, (uint32_t)tensor);
+    ipex_fb_port_put_dims(b, dims);
+    return ipex_fb_end(b);
+}
+
+static uint32_t put_entry(struct ipex_fb_builder *b, const struct net *net, const char *text) {
+    uint32_t refs[NET_TENSORS];
+    const uint32_t name = ipex_fb_string(b, text);
+    for (int i = 0; i < net->tensors; i++)
+        refs[i] = put_tensor(b, &net->tensor[i]);
+    const uint32_t tensors = ipex_fb_refs(b, refs, (uint32_t)net->tensors);
+    for (int i = 0; i < net->nodes; i++)
+        refs[i] = put_node(b, &net->node[i], i);
+    const uint32_t nodes = ipex_fb_refs(b, refs, (uint32_t)net->nodes);
+    for (int i = 0; i < net->inputs; i++)
+        refs[i] = put_port(b, net, net->input[i]);
+    const uint32_t inputs = ipex_fb_refs(b, refs, (uint32_t)net->inputs);
+    for (int i = 0; i < net->outputs; i++)
+        refs[i] = put_port(b, net, net->output[i]);
+    const uint32_t outputs = ipex_fb_refs(b, refs, (uint32_t)net->outputs);
+    ipex_fb_start(b);
+    ipex_fb_entry_put_name(b, name);
+    ipex_fb_entry_put_tensors(b, tensors);
+    ipex_fb_entry_put_nodes(b, nodes);
+    ipex_fb_entry_put_inputs(b, inputs);
+    ipex_fb_entry_put_outputs(b, outputs);
+    ipex_fb_entry_put_arithmetic(b, net->arithmetic);
+    return ipex_fb_end(b);
+}
+
+static uint32_t put_weight(struct ipex_fb_builder *b, const struct net_weight *w,
+                           uint64_t offset) {
+    const uint32_t dims = ipex_fb_weight_make_dims(b, w->dims, (uint32_t)w->rank);
+    ipex_fb_start(b);
+    ipex_fb_weight_put_dtype(b, IPEX_DTYPE_f32);
+    ipex_fb_weight_put_layout(b, (uint8_t)w->layout);
+    ipex_fb_weight_put_dims(b, dims);
+    ipex_fb_weight_put_offset(b, offset);
+    ipex_fb_weight_put_bytes(b, (uint64_t)w->size);
+    return ipex_fb_end(b);
+}
+
+/* All weights, each at a multiple of a tile, in one section. */
+static uint64_t weight_offsets(const struct net *net, uint64_t *ret_offsets) {
+    uint64_t at = 0;
+    for (int i = 0; i < net->weights; i++) {
+        ret_offsets[i] = at;
+        at += ((uint64_t)net->weight[i].size + IPEX_TILE_BYTES - 1) & ~(uint64_t)(IPEX_TILE_BYTES - 1);
+    }
+    return at;
+}
+
+struct model_refs {
+    uint32_t sections, digests, root;
+};
+
+static struct model_refs put_model(struct ipex_fb_builder *b, const struct net *net,
+                                   uint64_t data) {
+    uint64_t offsets[NET_WEIGHTS];
+    uint32_t refs[NET_WEIGHTS];
+    static const uint8_t zeros[64 * IPEX_SHA256_BYTES];
+    struct model_refs ret = {0};
+    (void)weight_offsets(net, offsets);
+    for (int i = 0; i < net->weights; i++)
+        refs[i] = put_weight(b, &net->weight[i], offsets[i]);
+    const uint32_t weights = ipex_fb_refs(b, refs, (uint32_t)net->weights);
+    const struct ipex_fb_section section = {.stored = data, .raw = data};
+    const uint32_t chunks = (uint32_t)((data + IPEX_CHUNK_BYTES - 1) / IPEX_CHUNK_BYTES);
+    ret.sections = ipex_fb_model_make_sections(b, &section, data > 0);
+    ret.digests = ipex_fb_model_make_chunk_digests(b, zeros, chunks * IPEX_SHA256_BYTES);
+    refs[0] = put_entry(b, net, "main");
+    refs[1] = net->second_entry ? put_entry(b, net, "other") : 0;
+    const uint32_t entries = ipex_fb_refs(b, refs, 1 + net->second_entry);
+    ipex_fb_start(b);
+    ipex_fb_model_put_sections(b, ret.sections);
+    ipex_fb_model_put_weights(b, weights);
+    ipex_fb_model_put_entries(b, entries);
+    ipex_fb_model_put_chunk_digests(b, ret.digests);
+    ret.root = ipex_fb_end(b);
+    return ret;
+}
+
+void *net_file(const struct net *net, size_t *ret_size) {
+    uint64_t offsets[NET_WEIGHTS];
+    const uint64_t data = weight_offsets(net, offsets);
+    struct ipex_fb_builder b;
+    ipex_fb_init(&b);
+    const struct model_refs refs = put_model(&b, net, data);
+    uint32_t metadata_size = 0;
+    uint8_t *metadata = ipex_fb_finish(&b, refs.root, &metadata_size);
+    const uint64_t begin = ipex_data_begin(metadata_size);
+    const uint64_t size = data > 0 ? begin + data : metadata_size;
+    uint8_t *file = aligned_alloc(4096, (size_t)((size + 4095) & ~(uint64_t)4095));
+    memset(file, 0, (size_t)size);
+    for (int i = 0; i < net->weights; i++)
+        memcpy(file + begin + offsets[i], net->weight[i].bytes, (size_t)net->weight[i].size);
+    if (data > 0)
+        ((struct ipex_fb_section *)ipex_fb_patch(&b, refs.sections))->offset = begin;
+    for (uint64_t at = begin, i = 0; at < size; at += IPEX_CHUNK_BYTES, i++)
+        ipex_sha256(file + at, (size_t)(size - at < IPEX_CHUNK_BYTES ? size - at : IPEX_CHUNK_BYTES),
+                    (uint8_t *)ipex_fb_patch(&b, refs.digests) + i * IPEX_SHA256_BYTES);
+    struct ipex_header header = {
+        .file_size = size,
+        .metadata_size = metadata_size,
+        .entries = 1 + net->second_entry,
+        .tensors = (uint32_t)net->tensors * (1 + net->second_entry),
+    };
+    ipex_header_seal(metadata, &header);
+    memcpy(file, metadata, metadata_size);
+    ipex_fb_free(&b);
+    *ret_size = (size_t)size;
+    return file;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The oracle: every operator as the loops that define it (format/ops.inc, kernels/kernels.h), over
+ * dense arrays without halo. Dots are chains of fma in stored order, so results must be equal bit
+ * for bit; only softmax, whose exp is libm's here, is compared with a tolerance. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/runtime/net.h"
+
+/* Where element `index` of a tensor lies in its root's dense value. */
+static float *element(const struct net *net, int tensor, const int64_t *index) {
+    const struct net_tensor *t = &net->tensor[tensor];
+    int64_t at[8], flat = 0;
+    if (t->view_of >= 0 && t->view_axis >= 0) {
+        memcpy(at, index, sizeof at);
+        at[t->view_axis] += t->view_start;
+        return element(net, t->view_of, at);
+    }
+    for (int d = 0; d < t->rank; d++)
+        flat = flat * t->dims[d] + index[d];
+    if (t->view_of < 0)
+        return &t->value[flat];
+    const struct net_tensor *parent = &net->tensor[t->view_of];
+    for (int d = parent->rank - 1; d >= 0; d--) {
+        at[d] = flat % parent->dims[d];
+        flat /= parent->dims[d];
+    }
+    return element(net, t->view_of, at);
+}
+
+/* Steps to the next index in row-major order; false after the last. */
+static bool next(const struct net_tensor *t, int64_t *index) {
+    for (int d = t->rank - 1; d >= 0; d--) {
+        if (++index[d] < t->dims[d])
+            return true;
+        index[d] = 0;
+    }
+    return false;
+}
+
+static float act(const struct net_node *node, int kind, float v) {
+    switch (kind) {
+    case IPEX_ACT_none: return v;
+    case IPEX_ACT_relu: return 0.0f > v ? 0.0f : v;
+    case IPEX_ACT_clip:
+        v = node->floats[0] > v ? node->floats[0] : v;
+        return node->floats[1] < v ? node->floats[1] : v;
+    case IPEX_ACT_leaky_relu: return v > 0.0f ? v : node->floats[0] * v;
+    default: abort();
+    }
+}
+
+/* Element of x, or 0 in the padding. */
+static float padded(const struct net *net, int x, int64_t n, int64_t h, int64_t w, int64_t c) {
+    const struct net_tensor *t = &net->tensor[x];
+    if (h < 0 || w < 0 || h >= t->dims[1] || w >= t->dims[2])
+        return 0.0f;
+    const int64_t at[8] = {n, h, w, c};
+    return *element(net, x, at);
+}
+
+/* Weights in stored order: [G][segments][M/G][taps][C/G]; depthwise [KH][KW][C]. */
+static float weight_at(const struct net *net, const struct net_node *node, int64_t m, int64_t kh,
+                       int64_t kw, int64_t c) {
+    const struct net_tensor *w = &net->tensor[node->inputs[1]];
+    if (node->op == IPEX_OP_depthwise)
+        return w->value[(kh * w->dims[1] + kw) * w->dims[2] + m];
+    const int64_t per_group = w->dims[2], g = m / per_group, taps = w->dims[3];
+    const int64_t segment = taps > 1 ? kh : kh * node->ints[IPEX_CONV_KERNEL_W] + kw;
+    const int64_t tap = taps > 1 ? kw : 0;
+    return w->value[(((g * w->dims[1] + segment) * per_group + m % per_group) * taps + tap) *
+                        w->dims[4] +
+                    c];
+}
+
+static float conv_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const int32_t *a = node->ints;
+    const int x = node->inputs[0], bias = node->inputs[2];
+    const int64_t groups = a[IPEX_CONV_GROUPS], m = at[3];
+    const int64_t channels = net->tensor[x].dims[3] / groups;
+    const int64_t first = m / (net->tensor[node->output].dims[3] / groups) * channels;
+    float chain = bias >= 0 ? net->tensor[bias].value[m] : 0.0f;
+    for (int64_t kh = 0; kh < a[IPEX_CONV_KERNEL_H]; kh++)
+        for (int64_t kw = 0; kw < a[IPEX_CONV_KERNEL_W]; kw++)
+            for (int64_t c = 0; c < channels; c++) {
+                const int64_t h = at[1] * a[IPEX_CONV_STRIDE_H] - a[IPEX_CONV_PAD_TOP] +
+                                  kh * a[IPEX_CONV_DILATION_H];
+                const int64_t w = at[2] * a[IPEX_CONV_STRIDE_W] - a[IPEX_CONV_PAD_LEFT] +
+                                  kw * a[IPEX_CONV_DILATION_W];
+                chain = fmaf(padded(net, x, at[0], h, w, first + c),
+                             weight_at(net, node, m, kh, kw, c), chain);
+            }
+    if (node->inputs[3] >= 0)
+        chain += *element(net, node->inputs[3], at);
+    return act(node, a[IPEX_CONV_ACT], chain);
+}
+
+static float linear_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const struct net_tensor *x = &net->tensor[node->inputs[0]], *w = &net->tensor[node->inputs[1]];
+    const int last = x->rank - 1, bias = node->inputs[2];
+    int64_t in[8];
+    memcpy(in, at, sizeof in);
+    float chain = bias >= 0 ? net->tensor[bias].value[at[last]] : 0.0f;
+    for (in[last] = 0; in[last] < x->dims[last]; in[last]++)
+        chain = fmaf(*element(net, node->inputs[0], in),
+                     w->value[at[last] * w->dims[1] + in[last]], chain);
+    if (node->inputs[3] >= 0)
+        chain += *element(net, node->inputs[3], at);
+    return act(node, node->ints[0], chain);
+}
+
+static float pool_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const int32_t *a = node->ints;
+    const struct net_tensor *x = &net->tensor[node->inputs[0]];
+    float value = 0.0f;
+    int64_t inside = 0, with_pad = 0;
+    for (int64_t kh = 0; kh < a[IPEX_POOL_KERNEL_H]; kh++)
+        for (int64_t kw = 0; kw < a[IPEX_POOL_KERNEL_W]; kw++) {
+            const int64_t h = at[1] * a[IPEX_POOL_STRIDE_H] - a[IPEX_POOL_PAD_TOP] + kh;
+            const int64_t w = at[2] * a[IPEX_POOL_STRIDE_W] - a[IPEX_POOL_PAD_LEFT] + kw;
+            with_pad += h < x->dims[1] + a[IPEX_POOL_PAD_BOTTOM] &&
+                        w < x->dims[2] + a[IPEX_POOL_PAD_RIGHT];
+            if (h < 0 || w < 0 || h >= x->dims[1] || w >= x->dims[2])
+                continue;
+            const float v = padded(net, node->inputs[0], at[0], h, w, at[3]);
+            if (inside++ == 0)
+                value = v;
+            else if (node->op == IPEX_OP_avg_pool)
+                value += v;
+            else
+                value = v > value ? v : value;
+        }
+    if (node->op == IPEX_OP_max_pool)
+        return value;
+    return value / (float)(a[IPEX_POOL_COUNT_PAD] ? with_pad : inside);
+}
+
+/* Element of an input that is broadcast to y, dims aligned at the last. */
+static float broadcast_at(const struct net *net, int x, int y, const int64_t *at) {
+    const struct net_tensor *t = &net->tensor[x];
+    const int missing = net->tensor[y].rank - t->rank;
+    int64_t in[8] = {0};
+    for (int d = 0; d < t->rank; d++)
+        in[d] = t->dims[d] == 1 ? 0 : at[d + missing];
+    return *element(net, x, in);
+}
+
+static float pointwise_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    float result[IPEX_POINTWISE_STEPS] = {0}, v[2] = {0};
+    const int steps = node->n_ints / 3;
+    for (int s = 0; s < steps; s++) {
+        for (int o = 0; o < 2; o++) {
+            const int32_t code = node->ints[3 * s + 1 + o];
+            v[o] = code < 0 ? node->floats[-1 - code]
+                   : code >= IPEX_POINTWISE_RESULT
+                       ? result[code - IPEX_POINTWISE_RESULT]
+                       : broadcast_at(net, node->inputs[code], node->output, at);
+        }
+        switch (node->ints[3 * s]) {
+        case IPEX_STEP_add: result[s] = v[0] + v[1]; break;
+        case IPEX_STEP_sub: result[s] = v[0] - v[1]; break;
+        case IPEX_STEP_mul: result[s] = v[0] * v[1]; break;
+        case IPEX_STEP_max: result[s] = v[1] > v[0] ? v[1] : v[0]; break;
+        case IPEX_STEP_neg: result[s] = -v[0]; break;
+        default: abort();
+        }
+    }
+    return result[steps - 1];
+}
+
+static float move_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const struct net_tensor *x = &net->tensor[node->inputs[0]];
+    int64_t in[8] = {0};
+    for (int d = 0; d < x->rank; d++) {
+        switch (node->op) {
+        case IPEX_OP_copy: in[d] = at[d]; break;
+        case IPEX_OP_transpose: in[node->ints[d]] = at[d]; break;
+        case IPEX_OP_slice: in[d] = node->ints[d] + at[d] * node->ints[x->rank + d]; break;
+        default: in[d] = at[d] - node->ints[d]; break;
+        }
+    }
+    for (int d = 0; node->op == IPEX_OP_pad && d < x->rank; d++)
+        if (in[d] < 0 || in[d] >= x->dims[d])
+            return node->floats[0];
+    return *element(net, node->inputs[0], in);
+}
+
+static float softmax_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const struct net_tensor *x = &net->tensor[node->inputs[0]];
+    const int last = x->rank - 1;
+    int64_t in[8];
+    double sum = 0.0;
+    memcpy(in, at, sizeof in);
+    for (in[last] = 0; in[last] < x->dims[last]; in[last]++)
+        sum += exp((double)*element(net, node->inputs[0], in));
+    return (float)(exp((double)*element(net, node->inputs[0], at)) / sum);
+}
+
+static float combine(int kind, float a, float v) {
+    if (kind == IPEX_REDUCE_max || kind == IPEX_REDUCE_min)
+        return (kind == IPEX_REDUCE_max) == (v > a) ? v : a;
+    return a + v;
+}
+
+/* The reduced elements in row-major order: one chain, or, where nothing follows the reduced axes,
+ * 16 lanes and a tree. */
+static float reduce_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    struct net_tensor box = net->tensor[node->inputs[0]];
+    const int kind = node->ints[0];
+    int64_t index[8] = {0}, in[8], inner = 1, count = 0;
+    float lane[16], chain = 0.0f;
+    for (int i = 0; i < 16; i++)
+        lane[i] = kind == IPEX_REDUCE_max   ? -INFINITY
+                  : kind == IPEX_REDUCE_min ? INFINITY
+                                            : 0.0f;
+    for (int d = 0; d < box.rank; d++) {
+        inner = (node->ints[1] >> d & 1) != 0 ? 1 : inner * box.dims[d];
+        if ((node->ints[1] >> d & 1) == 0)
+            box.dims[d] = 1;
+    }
+    do {
+        for (int d = 0; d < box.rank; d++)
+            in[d] = at[d] + index[d];
+        const float v = *element(net, node->inputs[0], in);
+        chain = count == 0 ? v : combine(kind, chain, v);
+        lane[count % 16] = combine(kind, lane[count % 16], v);
+        count++;
+    } while (next(&box, index));
+    for (int half = 8; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            lane[i] = combine(kind, lane[i], lane[i + half]);
+    const float result = inner == 1 ? lane[0] : chain;
+    return kind == IPEX_REDUCE_mean ? result / (float)count : result;
+}
+
+static float compute(const struct net *net, const struct net_node *node, const int64_t *at) {
+    switch (node->op) {
+    case IPEX_OP_linear: return linear_at(net, node, at);
+    case IPEX_OP_conv:
+    case IPEX_OP_depthwise: return conv_at(net, node, at); /* as many groups as channels */
+    case IPEX_OP_max_pool:
+    case IPEX_OP_avg_pool: return pool_at(net, node, at);
+    case IPEX_OP_pointwise: return pointwise_at(net, node, at);
+    case IPEX_OP_softmax: return softmax_at(net, node, at);
+    case IPEX_OP_reduce: return reduce_at(net, node, at);
+    default: return move_at(net, node, at);
+    }
+}
+
+void net_oracle(struct net *net) {
+    for (int i = 0; i < net->inputs; i++) {
+        struct net_tensor *t = &net->tensor[net->input[i]];
+        for (int64_t e = 0; e < net_numel(t); e++)
+            t->value[e] = net_random(&net->seed);
+    }
+    for (int i = 0; i < net->nodes; i++) {
+        const struct net_node *node = &net->node[i];
+        int64_t at[8] = {0};
+        do
+            *element(net, node->output, at) = compute(net, node, at);
+        while (next(&net->tensor[node->output], at));
+    }
+}
+
+float *net_value(const struct net *net, int tensor) {
+    const struct net_tensor *t = &net->tensor[tensor];
+    float *ret = malloc((size_t)net_numel(t) * sizeof *ret);
+    int64_t at[8] = {0}, i = 0;
+    do
+        ret[i++] = *element(net, tensor, at);
+    while (next(t, at));
+    return ret;
+}

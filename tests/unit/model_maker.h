@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Test files: a plain C description of a model, which a test changes at will before it is written.
+ * maker_default describes one small valid model that uses every operator and every kind of record.
+ */
+#ifndef IPEX_TESTS_MODEL_MAKER_H
+#define IPEX_TESTS_MODEL_MAKER_H
+
+#include "format/check.h"
+
+#define MAKER_TEXT  128
+#define MAKER_LISTS 32
+
+struct maker_weight {
+    char name[MAKER_TEXT];
+    uint8_t dtype, layout;
+    uint32_t rank;
+    int64_t dims[9];
+    uint32_t section;
+    uint64_t offset, bytes;
+};
+
+struct maker_tensor {
+    char name[MAKER_TEXT];
+    uint8_t dtype;
+    uint32_t rank;
+    int64_t dims[9];
+    uint32_t sides;
+    uint16_t halo[5];
+    int32_t weight, view_of, view_axis;
+    int64_t view_start;
+};
+
+struct maker_node {
+    char name[MAKER_TEXT];
+    uint16_t op;
+    uint32_t inputs, outputs, ints, floats;
+    int32_t input[10], output[2];
+    int32_t int_[200];
+    float float_[70];
+    uint32_t band;
+};
+
+struct maker_port {
+    char name[MAKER_TEXT];
+    uint32_t tensor;
+    uint32_t rank;
+    int64_t dims[9];
+};
+
+struct maker_answer {
+    char origin[MAKER_TEXT];
+    uint32_t inputs, outputs;
+    uint32_t input[4];
+    int32_t output[4];
+};
+
+struct maker_entry {
+    char name[MAKER_TEXT];
+    uint32_t tensors, nodes, inputs, outputs, labels, answers;
+    struct maker_tensor tensor[MAKER_LISTS];
+    struct maker_node node[MAKER_LISTS];
+    struct maker_port input[4], output[4];
+    char label[MAKER_LISTS][MAKER_TEXT];
+    struct maker_answer answer[2];
+    uint8_t arithmetic;
+};
+
+struct maker_site {
+    uint32_t entry;
+    bool applied;
+    char site[MAKER_TEXT], pass[MAKER_TEXT], reason[MAKER_TEXT], text[MAKER_TEXT];
+};
+
+struct maker_model {
+    char producer[MAKER_TEXT];
+    uint32_t sections, weights, entries, sites, pairs;
+    struct ipex_fb_section section[MAKER_LISTS]; /* offsets are filled in when written */
+    bool keep_offsets;                           /* ... unless this is set */
+    struct maker_weight weight[MAKER_LISTS];
+    struct maker_entry entry[3];
+    struct maker_site site[2];
+    char key[2][MAKER_TEXT], value[2][MAKER_TEXT];
+    int32_t extra_digests;    /* more (or fewer) chunk digests than there are chunks */
+    uint32_t extra_file_size; /* the header states this much more than there is */
+    uint32_t repeat_tensors;  /* how often the first tensor stands in its vector */
+};
+
+/* A written file, aligned to 4096. */
+struct maker_file {
+    uint8_t *bytes;
+    uint64_t size, metadata_size;
+};
+
+/* Tensors of the default model that tests speak of. */
+enum {
+    T_X,       /* [1][6][6][3] input */
+    T_XH,      /* [1][6][6][3] halo 1 */
+    T_CONV_W,  /* constant tiles [1][3][8][3][3] */
+    T_CONV_B,  /* constant channels [8] */
+    T_CAT,     /* [1][6][6][24] halo 1 */
+    T_CAT_A,   /* channels 0..7 of it */
+    T_CAT_B,   /* channels 8..23 of it */
+    T_POINT_W, /* constant tiles [1][1][16][1][3] */
+    T_DEPTH_W, /* constant channels [3][3][24] */
+    T_DEPTH,   /* [1][3][3][24] */
+    T_MAX,     /* [1][2][2][24] */
+    T_FLAT,    /* [1][96], T_MAX reshaped */
+    T_LIN_W,   /* constant tiles [10][96] */
+    T_LIN_B,   /* constant channels [10] */
+    T_LIN,     /* [1][10] */
+    T_SOFT,    /* [1][10] */
+    T_SCALE,   /* constant plain [10] */
+    T_PROB,    /* [1][10] output */
+    T_TURNED,  /* [10][1] */
+    T_PADDED,  /* [12][1] */
+    T_SLICED,  /* [6][1] */
+    T_MEAN,    /* [1][1] output */
+    T_AVG,     /* [1][1][1][24] output */
+    T_COUNT
+};
+
+enum {
+    N_COPY,
+    N_CONV,
+    N_POINT,
+    N_DEPTH,
+    N_MAX,
+    N_LINEAR,
+    N_SOFTMAX,
+    N_POINTWISE,
+    N_TRANSPOSE,
+    N_PAD,
+    N_SLICE,
+    N_REDUCE,
+    N_AVG,
+    N_COUNT
+};
+
+enum { W_CONV, W_CONV_B, W_POINT, W_DEPTH, W_LIN, W_LIN_B, W_SCALE, W_ANSWER_X, W_ANSWER_Y };
+
+void maker_default(struct maker_model *model);
+
+/* Writes the file. Weight bytes are a counter; sections, digests and header fit unless the model
+ * says otherwise. */
+struct maker_file maker_write(const struct maker_model *model);
+void maker_free(struct maker_file *file);
+
+/* Makes the header's digest fit the metadata again after it was tampered with. */
+void maker_repair_digest(struct maker_file *file);
+
+/* Checks a file as the loader does: header, then all of it, with room for tensors. */
+enum ipex_status maker_check(const struct maker_file *file, const struct ipex_report *report);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One broken file per rule of format/FORMAT.md, and the status and reason that it must give. Every
+ * case starts from the valid default model, so whatever refuses it is the one change made. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "format/ops.h"
+#include "format/tile.h"
+#include "model_maker.h"
+
+struct rule_case {
+    const char *name;
+    void (*break_model)(struct maker_model *m);
+    enum ipex_status status;
+    const char *reason; /* part of the message */
+};
+
+#define TENSOR(i) (m->entry[0].tensor[i])
+#define NODE(i)   (m->entry[0].node[i])
+#define ENTRY     (m->entry[0])
+
+static void swap_nodes(struct maker_model *m, int a, int b) {
+    struct maker_node swap = m->entry[0].node[a];
+    m->entry[0].node[a] = m->entry[0].node[b];
+    m->entry[0].node[b] = swap;
+}
+
+#define RULE(name, status, reason, ...)                                                            \
+    static void break_##name(struct maker_model *m) {                                              \
+        __VA_ARGS__;                                                                               \
+    }
+#include "rules.inc"
+
+static const struct rule_case cases[] = {
+#define RULE(name, status, reason, ...) {#name, break_##name, IPEX_##status, reason},
+#include "rules.inc"
+};
+
+static void run_case(void **state) {
+    const struct rule_case *c = *state;
+    struct maker_model *model = malloc(sizeof *model);
+    char message[512] = "";
+    struct ipex_report report = {message, sizeof message};
+    maker_default(model);
+    c->break_model(model);
+    struct maker_file file = maker_write(model);
+    enum ipex_status status = maker_check(&file, &report);
+    maker_free(&file);
+    free(model);
+    if (status != c->status)
+        print_message("# %s: %s\n", ipex_status_name(status), message);
+    assert_string_equal(ipex_status_name(status), ipex_status_name(c->status));
+    if (!strstr(message, c->reason))
+        fail_msg("'%s' is not in '%s'", c->reason, message);
+}
+
+static void default_model_is_valid(void **state) {
+    (void)state;
+    struct maker_model *model = malloc(sizeof *model);
+    char message[512] = "";
+    struct ipex_report report = {message, sizeof message};
+    maker_default(model);
+    struct maker_file file = maker_write(model);
+    enum ipex_status status = maker_check(&file, &report);
+    maker_free(&file);
+    free(model);
+    assert_string_equal(message, "");
+    assert_int_equal(status, IPEX_OK);
+}
+
+int main(void) {
+    enum { COUNT = sizeof cases / sizeof cases[0] };
+    static struct CMUnitTest rules[COUNT + 1];
+    rules[0] = (struct CMUnitTest)cmocka_unit_test(default_model_is_valid);
+    for (size_t i = 0; i < COUNT; i++)
+        rules[i + 1] = (struct CMUnitTest){.name = cases[i].name,
+                                           .test_func = run_case,
+                                           .initial_state = (void *)(uintptr_t)&cases[i]};
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(rules, NULL, NULL);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Known answers: inputs and outputs that travel in the file, so that `ipexpack verify` can replay
+ * them on any machine. */
+#ifndef IPEX_TOOLS_GOLDEN_H
+#define IPEX_TOOLS_GOLDEN_H
+
+#include "tools/convert/draft.h"
+
+/* Inputs and outputs of one answer, in the order of the graph's; an output may be NULL (not given).
+ * Heap memory of the set's. */
+struct ipex_golden {
+    const char *origin;
+    void **input, **output;
+};
+struct ipex_golden_set {
+    struct ipex_golden *answer;
+    size_t answers, capacity, inputs, outputs;
+};
+void ipex_golden_finish(struct ipex_golden_set *set);
+
+/* `count` seeded inputs (standard normal, by exact integer arithmetic: the same on every machine),
+ * answered by the reference kernels on the graph as imported. Origin "self". The graph must not be
+ * used for anything else afterwards. */
+IPEX_WARN_UNUSED enum ipex_status ipex_golden_compute(struct ipex_golden_set *set,
+                                                      struct ipex_graph *graph, int64_t count,
+                                                      const struct ipex_report *report);
+
+/* Reads DIR: input_*.pb with output_*.pb (an ONNX test data set; positions count), or NAME.npy for
+ * inputs and outputs. One answer, origin "given". Shapes and types must be the graph's; every input
+ * must be there, outputs may be missing but not all. */
+IPEX_WARN_UNUSED enum ipex_status ipex_golden_read(struct ipex_golden_set *set,
+                                                   const struct ipex_graph *graph,
+                                                   const char *folder,
+                                                   const struct ipex_report *report);
+
+/* Turns the set into weights and answers of the plan; the set must outlive the writing. */
+void ipex_golden_store(const struct ipex_golden_set *set, const struct ipex_graph *graph,
+                       struct ipex_plan *plan);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values, nodes and the few rewrites that passes are made of. */
+#include "tools/convert/graph.h"
+
+#include <assert.h>
+#include <string.h>
+
+void ipex_graph_init(struct ipex_graph *graph, struct ipex_ledger *ledger) {
+    *graph = (struct ipex_graph){.ledger = ledger};
+}
+
+void ipex_graph_finish(struct ipex_graph *graph) {
+    ipex_arena_finish(&graph->arena);
+    *graph = (struct ipex_graph){0};
+}
+
+struct ipex_value *ipex_graph_value(struct ipex_graph *graph, const char *name,
+                                    enum ipex_dtype dtype, int32_t rank, const int64_t *dims) {
+    struct ipex_value *value = ipex_arena_alloc(&graph->arena, sizeof *value);
+    value->name = ipex_arena_strdup(&graph->arena, name);
+    value->dtype = dtype;
+    value->rank = rank;
+    if (rank)
+        memcpy(value->dims, dims, (size_t)rank * sizeof *dims);
+    return value;
+}
+
+struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *name,
+                                       enum ipex_dtype dtype, int32_t rank, const int64_t *dims,
+                                       const void *data) {
+    struct ipex_value *value = ipex_graph_value(graph, name, dtype, rank, dims);
+    struct ipex_constant *constant = ipex_arena_alloc(&graph->arena, sizeof *constant);
+    constant->data = data;
+    constant->size = (uint64_t)ipex_value_numel(value) * ipex_dtype_size(dtype);
+    value->constant = constant;
+    return value;
+}
+
+static void link_before(struct ipex_graph *graph, struct ipex_node *node,
+                        struct ipex_node *before) {
+    node->next = before;
+    node->prev = before ? before->prev : graph->last;
+    *(node->prev ? &node->prev->next : &graph->first) = node;
+    *(before ? &before->prev : &graph->last) = node;
+}
+
+static void unlink_node(struct ipex_graph *graph, struct ipex_node *node) {
+    *(node->prev ? &node->prev->next : &graph->first) = node->next;
+    *(node->next ? &node->next->prev : &graph->last) = node->prev;
+}
+
+struct ipex_node *ipex_graph_node(struct ipex_graph *graph, enum ipex_kind kind, const char *name,
+                                  const char *source_op, struct ipex_node *before) {
+    struct ipex_node *node = ipex_arena_alloc(&graph->arena, sizeof *node);
+    node->kind = kind;
+    node->name = name;
+    node->source_op = source_op;
+    link_before(graph, node, before);
+    graph->nodes++;
+    return node;
+}
+
+struct ipex_value **ipex_node_operands(struct ipex_node *node) {
+    return node->concat_input ? node->concat_input : node->input;
+}
+
+void ipex_node_add_input(struct ipex_node *node, struct ipex_value *value) {
+    assert(node->concat_input || node->inputs < IPEX_POINTWISE_INPUTS);
+    ipex_node_operands(node)[node->inputs++] = value;
+    value->uses++;
+}
+
+void ipex_node_set_input(struct ipex_node *node, int32_t index, struct ipex_value *value) {
+    struct ipex_value **slot = &ipex_node_operands(node)[index];
+    (*slot)->uses--;
+    *slot = value;
+    value->uses++;
+}
+
+void ipex_node_set_output(struct ipex_node *node, struct ipex_value *value) {
+    if (node->output && node->output->producer == node)
+        node->output->producer = NULL;
+    node->output = value;
+    value->producer = node;
+}
+
+void ipex_graph_remove(struct ipex_graph *graph, struct ipex_node *node) {
+    for (int32_t i = 0; i < node->inputs; i++)
+        ipex_node_operands(node)[i]->uses--;
+    if (node->output && node->output->producer == node)
+        node->output->producer = NULL;
+    unlink_node(graph, node);
+    graph->nodes--;
+}
+
+void ipex_graph_transfer(struct ipex_graph *from, struct ipex_graph *to, struct ipex_node *node) {
+    unlink_node(from, node);
+    from->nodes--;
+    link_before(to, node, NULL);
+    to->nodes++;
+}
+
+void ipex_graph_move(struct ipex_graph *graph, struct ipex_node *node, struct ipex_node *before) {
+    if (node == before || node->next == before)
+        return;
+    unlink_node(graph, node);
+    link_before(graph, node, before);
+}
+
+void ipex_graph_replace(struct ipex_graph *graph, struct ipex_value *from, struct ipex_value *to) {
+    for (struct ipex_node *node = graph->first; node; node = node->next)
+        for (int32_t i = 0; i < node->inputs; i++)
+            if (ipex_node_operands(node)[i] == from)
+                ipex_node_set_input(node, i, to);
+    for (size_t i = 0; i < graph->outputs; i++)
+        if (graph->output[i] == from) {
+            graph->output[i] = to;
+            from->uses--;
+            to->uses++;
+            to->is_output = true;
+            from->is_output = false;
+        }
+}
+
+struct ipex_node *ipex_value_only_reader(const struct ipex_graph *graph,
+                                         const struct ipex_value *value) {
+    if (value->uses != 1 || value->is_output)
+        return NULL;
+    struct ipex_node *node = value->producer ? value->producer->next : graph->first;
+    for (; node; node = node->next)
+        for (int32_t i = 0; i < node->inputs; i++)
+            if (ipex_node_operands(node)[i] == value)
+                return node;
+    return NULL;
+}
+
+void ipex_graph_prune(struct ipex_graph *graph) {
+    for (struct ipex_node *node = graph->last, *prev; node; node = prev) {
+        prev = node->prev;
+        if (node->output->uses == 0)
+            ipex_graph_remove(graph, node);
+    }
+}
+
+const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char *b) {
+    return ipex_arena_printf(&graph->arena, "%s+%s", a, b);
+}
+
+int64_t ipex_value_numel(const struct ipex_value *value) {
+    int64_t n = 1;
+    for (int32_t i = 0; i < value->rank; i++)
+        n *= value->dims[i];
+    return n;
+}
+
+static float half_to_float(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = (h >> 10) & 31, mantissa = h & 1023;
+    float magnitude;
+    if (exponent == 31) {
+        uint32_t bits = sign | 0x7f800000 | mantissa << 13;
+        memcpy(&magnitude, &bits, 4);
+        return magnitude;
+    }
+    magnitude = exponent ? (float)(mantissa | 1024) : (float)mantissa;
+    for (uint32_t e = exponent ? exponent : 1; e < 25; e++)
+        magnitude *= 0.5f;
+    for (uint32_t e = 25; e < exponent; e++)
+        magnitude *= 2.0f;
+    return sign ? -magnitude : magnitude;
+}
+
+double ipex_constant_f64(const struct ipex_value *value, int64_t i) {
+    const uint8_t *p = value->constant->data + (uint64_t)i * ipex_dtype_size(value->dtype);
+    assert((uint64_t)i * ipex_dtype_size(value->dtype) < value->constant->size);
+    switch (value->dtype) {
+    case IPEX_DTYPE_f32: {
+        float v;
+        memcpy(&v, p, 4);
+        return (double)v;
+    }
+    case IPEX_DTYPE_f64: {
+        double v;
+        memcpy(&v, p, 8);
+        return v;
+    }
+    case IPEX_DTYPE_bf16: {
+        uint16_t h;
+        memcpy(&h, p, 2);
+        uint32_t bits = (uint32_t)h << 16;
+        float v;
+        memcpy(&v, &bits, 4);
+        return (double)v;
+    }
+    case IPEX_DTYPE_f16: {
+        uint16_t h;
+        memcpy(&h, p, 2);
+        return (double)half_to_float(h);
+    }
+    default:
+        return (double)ipex_constant_i64(value, i);
+    }
+}
+
+int64_t ipex_constant_i64(const struct ipex_value *value, int64_t i) {
+    const uint8_t *p = value->constant->data + (uint64_t)i * ipex_dtype_size(value->dtype);
+    assert((uint64_t)i * ipex_dtype_size(value->dtype) < value->constant->size);
+    switch (value->dtype) {
+    case IPEX_DTYPE_i64: {
+        int64_t v;
+        memcpy(&v, p, 8);
+        return v;
+    }
+    case IPEX_DTYPE_i32: {
+        int32_t v;
+        memcpy(&v, p, 4);
+        return v;
+    }
+    case IPEX_DTYPE_i8:
+        return (int8_t)*p;
+    case IPEX_DTYPE_u8:
+    case IPEX_DTYPE_bool:
+        return *p;
+    default: {
+        double v = ipex_constant_f64(value, i);
+        return v >= -0x1p62 && v <= 0x1p62 ? (int64_t)v : 0;
+    }
+    }
+}

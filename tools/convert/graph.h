@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The converter's graph: typed values in single-assignment form, in the source's own axis order
+ * ("logical": images are N, C, H, W). Import fills it, passes rewrite it in place, lower.c turns it
+ * into a plan with physical layouts.
+ *
+ * Everything lives in the graph's arena until ipex_graph_finish. Nodes are kept in execution order.
+ * A value has at most one producer; `uses` counts operands and graph outputs and is kept right by
+ * the helpers below. */
+#ifndef IPEX_TOOLS_GRAPH_H
+#define IPEX_TOOLS_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/base.h"
+#include "format/ipex_types.h"
+#include "format/ops.h"
+#include "tools/arena.h"
+#include "tools/convert/ledger.h"
+
+/* Constant data, usually inside the source's map; elements row-major, any alignment. */
+struct ipex_constant {
+    const uint8_t *data;
+    uint64_t size;
+};
+
+struct ipex_value {
+    const char *name;
+    enum ipex_dtype dtype;
+    int32_t rank;
+    int64_t dims[IPEX_MAX_RANK];
+    const struct ipex_constant *constant; /* NULL: computed at run time */
+    struct ipex_node *producer;           /* NULL: a graph input or a constant */
+    int32_t uses;
+    bool is_output;
+    bool foldable; /* depends on constants only; pass_constant.c */
+    bool unknown;  /* produced by something unsupported: import keeps looking for more of these */
+    struct ipex_value_layout *layout; /* lower.c */
+};
+
+/* The operators of the graph. Some exist only offline: affine becomes part of a weight or a
+ * pointwise step, reshape and transpose become views where they can, concat becomes slices of one
+ * tensor. */
+enum ipex_kind {
+    IPEX_KIND_conv,      /* x, w [M][C/G][KH][KW], (bias vector in node) */
+    IPEX_KIND_linear,    /* x [..., K], w [N][K] or, with weight_kn, [K][N] */
+    IPEX_KIND_affine,    /* x * scale[c] + shift[c] along `axis` */
+    IPEX_KIND_pointwise, /* a program */
+    IPEX_KIND_pool,
+    IPEX_KIND_reshape,
+    IPEX_KIND_transpose,
+    IPEX_KIND_concat,
+    IPEX_KIND_pad,
+    IPEX_KIND_slice,
+    IPEX_KIND_softmax,
+    IPEX_KIND_reduce,
+};
+
+/* The weight of a conv or linear after folding: out[n] = scale[n] * w[n] . x + bias[n], rounded to
+ * f32 once when packed. */
+struct ipex_fold {
+    double *scale; /* [n] or NULL: ones */
+    double *bias;  /* [n] or NULL: zeros */
+    int64_t n;
+    int64_t *k_order; /* linear: position k of the packed weight is column k_order[k] of the source;
+                         NULL: as it is */
+};
+
+struct ipex_epilogue {
+    enum ipex_act act;
+    float a, b;
+    struct ipex_value *residual; /* also listed in node->input[2] */
+};
+
+struct ipex_conv {
+    int64_t kernel[2], stride[2], pad[4] /* top left bottom right */, dilation[2];
+    int64_t groups;
+};
+
+struct ipex_pool {
+    bool max, ceil, count_pad;
+    int64_t kernel[2], stride[2], pad[4], dilation[2];
+};
+
+struct ipex_program {
+    int32_t steps, constants;
+    struct {
+        int16_t op, a, b; /* as in format/ops.inc */
+    } step[IPEX_POINTWISE_STEPS];
+    float constant[IPEX_POINTWISE_CONSTANTS];
+};
+
+struct ipex_node {
+    enum ipex_kind kind;
+    const char *name; /* source node, several joined by "+" once fused */
+    const char *source_op;
+    int32_t inputs;
+    struct ipex_value *input[IPEX_POINTWISE_INPUTS];
+    struct ipex_value *
+        *concat_input; /* concat: any number of inputs, `inputs` counts them; input[] is unused */
+    struct ipex_value *output;
+    struct ipex_node *prev, *next;
+
+    struct ipex_fold fold;         /* conv, linear */
+    struct ipex_epilogue epilogue; /* conv, linear */
+    bool weight_kn;                /* linear */
+    union {
+        struct ipex_conv conv;
+        struct ipex_pool pool;
+        struct {
+            int32_t axis;
+            int64_t n;
+            double *scale, *shift;
+        } affine;
+        struct ipex_program *program;
+        int32_t perm[IPEX_MAX_RANK]; /* transpose: output axis i is input axis perm[i] */
+        int32_t axis;                /* concat, softmax */
+        struct {
+            int64_t before[IPEX_MAX_RANK], after[IPEX_MAX_RANK];
+            float value;
+        } pad;
+        struct {
+            int64_t start[IPEX_MAX_RANK], step[IPEX_MAX_RANK];
+        } slice;
+        struct {
+            enum ipex_reduce kind;
+            uint32_t axes; /* bit mask; the reduced dims stay as 1 */
+        } reduce;
+    } u;
+};
+
+struct ipex_graph {
+    struct ipex_arena arena;
+    struct ipex_node *first, *last;
+    size_t nodes;
+    struct ipex_value **input, **output;
+    size_t inputs, outputs;
+    struct ipex_ledger *ledger;
+};
+
+void ipex_graph_init(struct ipex_graph *graph, struct ipex_ledger *ledger);
+void ipex_graph_finish(struct ipex_graph *graph);
+
+struct ipex_value *ipex_graph_value(struct ipex_graph *graph, const char *name,
+                                    enum ipex_dtype dtype, int32_t rank, const int64_t *dims);
+/* A constant value; `data` is kept, not copied. */
+struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *name,
+                                       enum ipex_dtype dtype, int32_t rank, const int64_t *dims,
+                                       const void *data);
+
+/* A new node before `before` (NULL: at the end). Its operands are set with the calls below. */
+struct ipex_node *ipex_graph_node(struct ipex_graph *graph, enum ipex_kind kind, const char *name,
+                                  const char *source_op, struct ipex_node *before);
+void ipex_node_add_input(struct ipex_node *node, struct ipex_value *value);
+void ipex_node_set_input(struct ipex_node *node, int32_t index, struct ipex_value *value);
+void ipex_node_set_output(struct ipex_node *node, struct ipex_value *value);
+/* Takes a node out; its output keeps no producer. */
+void ipex_graph_remove(struct ipex_graph *graph, struct ipex_node *node);
+/* Moves a node to the end of another graph. */
+void ipex_graph_transfer(struct ipex_graph *from, struct ipex_graph *to, struct ipex_node *node);
+/* Moves a node to just before another. */
+void ipex_graph_move(struct ipex_graph *graph, struct ipex_node *node, struct ipex_node *before);
+
+/* Every operand and graph output that is `from` becomes `to`. */
+void ipex_graph_replace(struct ipex_graph *graph, struct ipex_value *from, struct ipex_value *to);
+/* The one node that reads a value; NULL when there are none, several, or the value is an output. */
+struct ipex_node *ipex_value_only_reader(const struct ipex_graph *graph,
+                                         const struct ipex_value *value);
+/* Removes nodes whose output nobody reads. */
+void ipex_graph_prune(struct ipex_graph *graph);
+
+/* "a+b": the name of what two nodes became. */
+const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char *b);
+
+int64_t ipex_value_numel(const struct ipex_value *value);
+struct ipex_value **ipex_node_operands(struct ipex_node *node);
+/* Element i of a constant as f64 or i64 (converted); no bounds check beyond an assert. */
+double ipex_constant_f64(const struct ipex_value *value, int64_t i);
+int64_t ipex_constant_i64(const struct ipex_value *value, int64_t i);
+
+#endif

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Drives the import: names, dims of the inputs, constants, then every node through the operator
+ * tables; collects all that is not supported. */
+#include "tools/convert/import.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/convert/passes.h"
+
+/* ---- names -> values: open addressing ---- */
+
+struct ipex_name_table {
+    size_t mask;
+    struct {
+        const char *name;
+        struct ipex_value *value;
+    } * slot;
+};
+
+static size_t hash_name(const char *name) {
+    uint64_t h = 1469598103934665603u; /* FNV-1a */
+    for (; *name; name++)
+        h = (h ^ (uint8_t)*name) * 1099511628211u;
+    return (size_t)(h ^ h >> 32);
+}
+
+static struct ipex_name_table *names_create(struct ipex_arena *arena, size_t count) {
+    struct ipex_name_table *table = ipex_arena_alloc(arena, sizeof *table);
+    size_t size = 64;
+    while (size < 2 * count)
+        size *= 2;
+    table->mask = size - 1;
+    table->slot = ipex_arena_array(arena, size, sizeof *table->slot);
+    return table;
+}
+
+static size_t find_slot(const struct ipex_name_table *table, const char *name) {
+    size_t i = hash_name(name) & table->mask;
+    while (table->slot[i].name && strcmp(table->slot[i].name, name))
+        i = (i + 1) & table->mask;
+    return i;
+}
+
+static void bind_name(struct ipex_import *import, const char *name, struct ipex_value *value) {
+    size_t i = find_slot(import->names, name);
+    import->names->slot[i].name = name;
+    import->names->slot[i].value = value;
+}
+
+static struct ipex_value *lookup(const struct ipex_import *import, const char *name) {
+    return import->names->slot[find_slot(import->names, name)].value;
+}
+
+/* ---- for the operator functions ---- */
+
+static void add_unsupported(struct ipex_import *import, const char *node, const char *op,
+                            const char *reason) {
+    import->unsupported = ipex_grow(import->unsupported, &import->unsupported_capacity,
+                                    import->unsupported_count + 1, sizeof *import->unsupported);
+    import->unsupported[import->unsupported_count++] = (struct ipex_unsupported){node, op, reason};
+}
+
+static void outputs_unknown(struct ipex_import *import) {
+    for (size_t i = 0; i < import->node->outputs; i++) {
+        if (!*import->node->output[i])
+            continue;
+        struct ipex_value *value =
+            ipex_graph_value(import->graph, import->node->output[i], IPEX_DTYPE_f32, 0, NULL);
+        value->unknown = true;
+        bind_name(import, import->node->output[i], value);
+    }
+}
+
+void ipex_import_refuse(struct ipex_import *import, const char *format, ...) {
+    char text[512];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    add_unsupported(import, import->label, import->node->op_type,
+                    ipex_arena_strdup(&import->graph->arena, text));
+    outputs_unknown(import);
+}
+
+struct ipex_value *ipex_import_in(const struct ipex_import *import, size_t i) {
+    return i < import->node->inputs && *import->node->input[i]
+               ? lookup(import, import->node->input[i])
+               : NULL;
+}
+
+void ipex_import_out(struct ipex_import *import, size_t i, struct ipex_value *value) {
+    if (i < import->node->outputs && *import->node->output[i])
+        bind_name(import, import->node->output[i], value);
+}
+
+struct ipex_value *ipex_import_new(struct ipex_import *import, size_t i, int32_t rank,
+                                   const int64_t *dims) {
+    const char *name = i < import->node->outputs ? import->node->output[i] : "";
+    struct ipex_value *value = ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, rank, dims);
+    ipex_import_out(import, i, value);
+    return value;
+}
+
+struct ipex_node *ipex_import_node(struct ipex_import *import, enum ipex_kind kind) {
+    return ipex_graph_node(import->graph, kind, import->label, import->node->op_type, NULL);
+}
+
+const struct ipex_onnx_attr *ipex_import_attr(const struct ipex_import *import, const char *name) {
+    for (size_t i = 0; i < import->node->attrs; i++)
+        if (!strcmp(import->node->attr[i].name, name))
+            return &import->node->attr[i];
+    return NULL;
+}
+
+int64_t ipex_import_int(const struct ipex_import *import, const char *name, int64_t otherwise) {
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, name);
+    return attr ? attr->i : otherwise;
+}
+
+float ipex_import_float(const struct ipex_import *import, const char *name, float otherwise) {
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, name);
+    return attr ? attr->f : otherwise;
+}
+
+const char *ipex_import_string(const struct ipex_import *import, const char *name,
+                               const char *otherwise) {
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, name);
+    return attr && attr->s ? attr->s : otherwise;
+}
+
+int ipex_import_ints(struct ipex_import *import, const char *name, size_t input, int64_t *ret,
+                     int max) {
+    const struct ipex_onnx_attr *attr = name ? ipex_import_attr(import, name) : NULL;
+    const struct ipex_value *value = attr ? NULL : ipex_import_in(import, input);
+    int64_t count = attr                       ? (int64_t)attr->count
+                    : value && value->constant ? ipex_value_numel(value)
+                                               : 0;
+    if (value && !value->constant) {
+        ipex_import_refuse(import, "input %zu (%s) decides a shape and is computed at run time",
+                           input, value->name);
+        return -1;
+    }
+    if (count > max) {
+        ipex_import_refuse(import, "%s has %lld elements, at most %d are possible",
+                           attr ? name : value->name, (long long)count, max);
+        return -1;
+    }
+    for (int i = 0; i < count; i++)
+        ret[i] = attr ? attr->ints[i] : ipex_constant_i64(value, i);
+    return (int)count;
+}
+
+struct ipex_value *ipex_import_f32(struct ipex_import *import, size_t i) {
+    struct ipex_value *value = ipex_import_in(import, i);
+    if (!value) {
+        ipex_import_refuse(import, "input %zu is missing", i);
+        return NULL;
+    }
+    if (value->dtype != IPEX_DTYPE_f32) {
+        ipex_import_refuse(import, "input %s is %s; at run time only f32 is supported", value->name,
+                           ipex_dtype_name(value->dtype));
+        return NULL;
+    }
+    return value;
+}
+
+struct ipex_value *ipex_import_reshape(struct ipex_import *import, struct ipex_value *x,
+                                       const char *name, int32_t rank, const int64_t *dims) {
+    if (x->constant)
+        return ipex_graph_constant(import->graph, name, x->dtype, rank, dims, x->constant->data);
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_reshape);
+    ipex_node_add_input(node, x);
+    ipex_node_set_output(node, ipex_graph_value(import->graph, name, x->dtype, rank, dims));
+    return node->output;
+}
+
+struct ipex_value *ipex_import_transpose(struct ipex_import *import, struct ipex_value *x,
+                                         const char *name, const int32_t *perm) {
+    int64_t dims[IPEX_MAX_RANK];
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_transpose);
+    for (int32_t i = 0; i < x->rank; i++) {
+        dims[i] = x->dims[perm[i]];
+        node->u.perm[i] = perm[i];
+    }
+    ipex_node_add_input(node, x);
+    ipex_node_set_output(node, ipex_graph_value(import->graph, name, x->dtype, x->rank, dims));
+    return node->output;
+}
+
+/* ---- constants ---- */
+
+static enum ipex_dtype dtype_of(int32_t onnx_type) {
+    switch (onnx_type) {
+    case IPEX_ONNX_FLOAT:
+        return IPEX_DTYPE_f32;
+    case IPEX_ONNX_UINT8:
+        return IPEX_DTYPE_u8;
+    case IPEX_ONNX_INT8:
+        return IPEX_DTYPE_i8;
+    case IPEX_ONNX_INT32:
+        return IPEX_DTYPE_i32;
+    case IPEX_ONNX_INT64:
+        return IPEX_DTYPE_i64;
+    case IPEX_ONNX_BOOL:
+        return IPEX_DTYPE_bool;
+    case IPEX_ONNX_FLOAT16:
+        return IPEX_DTYPE_f16;
+    case IPEX_ONNX_BFLOAT16:
+        return IPEX_DTYPE_bf16;
+    case IPEX_ONNX_DOUBLE:
+        return IPEX_DTYPE_f64;
+    default:
+        return IPEX_DTYPE_NONE;
+    }
+}
+
+static struct ipex_value *constant_from(struct ipex_import *import, const char *name,
+                                        const struct ipex_onnx_tensor *tensor) {
+    enum ipex_dtype dtype = dtype_of(tensor->type);
+    if (!dtype || tensor->rank > IPEX_MAX_RANK)
+        return NULL;
+    return ipex_graph_constant(import->graph, name, dtype, tensor->rank, tensor->dims,
+                               tensor->data);
+}
+
+static void import_constant(struct ipex_import *import) {
+    struct ipex_graph *graph = import->graph;
+    const char *name = import->node->output[0];
+    const struct ipex_onnx_attr *attr = import->node->attrs == 1 ? import->node->attr : NULL;
+    if (!attr) {
+        ipex_import_refuse(import, "a Constant has exactly one attribute");
+        return;
+    }
+    struct ipex_value *value = NULL;
+    int64_t count = (int64_t)attr->count;
+    if (!strcmp(attr->name, "value") && attr->tensor)
+        value = constant_from(import, name, attr->tensor);
+    else if (!strcmp(attr->name, "value_int"))
+        value = ipex_graph_constant(graph, name, IPEX_DTYPE_i64, 0, NULL, &attr->i);
+    else if (!strcmp(attr->name, "value_float"))
+        value = ipex_graph_constant(graph, name, IPEX_DTYPE_f32, 0, NULL, &attr->f);
+    else if (!strcmp(attr->name, "value_ints"))
+        value = ipex_graph_constant(graph, name, IPEX_DTYPE_i64, 1, &count, attr->ints);
+    else if (!strcmp(attr->name, "value_floats"))
+        value = ipex_graph_constant(graph, name, IPEX_DTYPE_f32, 1, &count, attr->floats);
+    if (value)
+        ipex_import_out(import, 0, value);
+    else
+        ipex_import_refuse(import, "constants of this type (%s) are not supported", attr->name);
+}
+
+/* ---- inputs ---- */
+
+/* A growing text in the graph's arena. */
+static void append(struct ipex_graph *graph, const char **text, const char *line) {
+    *text = *text ? ipex_arena_printf(&graph->arena, "%s%s", *text, line) : line;
+}
+
+static bool find_dim(struct ipex_import_options *options, const char *symbol, int64_t *ret) {
+    for (size_t i = 0; i < options->dims; i++)
+        if (!strcmp(options->dim[i].name, symbol)) {
+            options->dim[i].used = true;
+            *ret = options->dim[i].value;
+            return true;
+        }
+    return false;
+}
+
+struct dims_state {
+    struct ipex_import *import;
+    struct ipex_import_options *options;
+    const char *missing; /* lines of flags to paste */
+    const char *wrong;   /* contradictions */
+};
+
+/* A symbol bound by --input counts for every other place where it stands, so bindings are
+ * remembered as if given by --dim. */
+static void remember_dim(struct dims_state *state, const char *symbol, int64_t value) {
+    int64_t known;
+    struct ipex_import_options *options = state->options;
+    struct ipex_graph *graph = state->import->graph;
+    if (find_dim(options, symbol, &known)) {
+        if (known != value)
+            append(graph, &state->wrong,
+                   ipex_arena_printf(&graph->arena,
+                                     "  dimension %s is given both as %lld and as %lld\n", symbol,
+                                     (long long)known, (long long)value));
+        return;
+    }
+    struct ipex_dim_option *dim = ipex_arena_array(&graph->arena, options->dims + 1, sizeof *dim);
+    if (options->dims)
+        memcpy(dim, options->dim, options->dims * sizeof *dim);
+    dim[options->dims] = (struct ipex_dim_option){.name = symbol, .value = value, .used = true};
+    options->dim = dim;
+    options->dims++;
+}
+
+static const char *symbol_of(struct ipex_graph *graph, const struct ipex_onnx_value *input,
+                             int32_t axis) {
+    return *input->params[axis] ? input->params[axis]
+                                : ipex_arena_printf(&graph->arena, "%s[%d]", input->name, axis);
+}
+
+static struct ipex_shape_option *find_shape(struct dims_state *state, const char *name) {
+    for (size_t i = 0; i < state->options->shapes; i++)
+        if (!strcmp(state->options->shape[i].name, name))
+            return &state->options->shape[i];
+    return NULL;
+}
+
+/* First pass over an input: checks its --input option and remembers what that says of symbols. */
+static void apply_shape(struct dims_state *state, const struct ipex_onnx_value *input) {
+    struct ipex_graph *graph = state->import->graph;
+    struct ipex_shape_option *shape = find_shape(state, input->name);
+    if (!shape)
+        return;
+    shape->used = true;
+    if (input->rank >= 0 && shape->rank != input->rank) {
+        append(graph, &state->wrong,
+               ipex_arena_printf(&graph->arena, "  --input %s has %d dims, the model says %d\n",
+                                 input->name, shape->rank, input->rank));
+        return;
+    }
+    for (int32_t i = 0; i < input->rank; i++) {
+        if (input->dims[i] < 0)
+            remember_dim(state, symbol_of(graph, input, i), shape->dims[i]);
+        else if (input->dims[i] != shape->dims[i])
+            append(graph, &state->wrong,
+                   ipex_arena_printf(
+                       &graph->arena, "  --input %s: dim %d is %lld in the model, %lld was given\n",
+                       input->name, i, (long long)input->dims[i], (long long)shape->dims[i]));
+    }
+}
+
+static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_value *input,
+                           int32_t axis) {
+    struct ipex_graph *graph = state->import->graph;
+    int64_t value = input->dims[axis];
+    if (value >= 0)
+        return value;
+    const char *symbol = symbol_of(graph, input, axis);
+    if (find_dim(state->options, symbol, &value))
+        return value;
+    if (axis == 0) { /* the batch */
+        remember_dim(state, symbol, 1);
+        append(graph, &state->import->notes,
+               ipex_arena_printf(&graph->arena,
+                                 "dimension %s of input %s was not given: 1 is used (--dim %s=N)\n",
+                                 symbol, input->name, symbol));
+        return 1;
+    }
+    const char *line = ipex_arena_printf(&graph->arena, "  --dim '%s=N'   (dim %d of input %s)\n",
+                                         symbol, axis, input->name);
+    if (!state->missing || !strstr(state->missing, line))
+        append(graph, &state->missing, line);
+    return 1;
+}
+
+static struct ipex_value *make_input(struct dims_state *state,
+                                     const struct ipex_onnx_value *input) {
+    struct ipex_import *import = state->import;
+    struct ipex_shape_option *shape = find_shape(state, input->name);
+    int64_t dims[IPEX_MAX_RANK] = {0};
+    int32_t rank = input->rank >= 0 ? input->rank : shape ? shape->rank : -1;
+    if (rank < 0)
+        append(import->graph, &state->missing,
+               ipex_arena_printf(&import->graph->arena,
+                                 "  --input '%s=AxBxC'   (the model gives no shape)\n",
+                                 input->name));
+    for (int32_t i = 0; i < rank && i < IPEX_MAX_RANK; i++) {
+        dims[i] = input->rank >= 0 ? resolve_dim(state, input, i) : shape->dims[i];
+        if (dims[i] < 1 || dims[i] > IPEX_MAX_DIM)
+            append(import->graph, &state->wrong,
+                   ipex_arena_printf(&import->graph->arena,
+                                     "  input %s: dim %d is %lld; dims go from 1 to %lld\n",
+                                     input->name, i, (long long)dims[i], (long long)IPEX_MAX_DIM));
+    }
+    struct ipex_value *value = ipex_graph_value(import->graph, input->name, dtype_of(input->type),
+                                                rank < 0 || rank > IPEX_MAX_RANK ? 0 : rank, dims);
+    if (value->dtype != IPEX_DTYPE_f32 || rank > IPEX_MAX_RANK) {
+        add_unsupported(import, input->name, "graph input",
+                        rank > IPEX_MAX_RANK ? "has more than 8 dims"
+                                             : "is not f32; at run time only f32 is supported");
+        value->dtype = IPEX_DTYPE_f32;
+    }
+    return value;
+}
+
+static void unused_options(struct dims_state *state) {
+    struct ipex_graph *graph = state->import->graph;
+    for (size_t i = 0; i < state->options->dims; i++)
+        if (!state->options->dim[i].used)
+            append(graph, &state->wrong,
+                   ipex_arena_printf(&graph->arena,
+                                     "  --dim %s: no input has a dimension of that name\n",
+                                     state->options->dim[i].name));
+    for (size_t i = 0; i < state->options->shapes; i++)
+        if (!state->options->shape[i].used)
+            append(graph, &state->wrong,
+                   ipex_arena_printf(&graph->arena,
+                                     "  --input %s: the model has no input of that name\n",
+                                     state->options->shape[i].name));
+}
+
+static const char *describe_inputs(struct dims_state *state) {
+    struct ipex_graph *graph = state->import->graph;
+    const struct ipex_onnx_graph *source = &state->import->model->graph;
+    const char *text = "the inputs are\n";
+    for (size_t i = 0; i < source->inputs; i++) {
+        const struct ipex_onnx_value *input = &source->input[i];
+        if (lookup(state->import, input->name) && lookup(state->import, input->name)->constant)
+            continue;
+        text = ipex_arena_printf(&graph->arena, "%s  %s [", text, input->name);
+        for (int32_t k = 0; k < input->rank; k++)
+            text = input->dims[k] >= 0
+                       ? ipex_arena_printf(&graph->arena, "%s%s%lld", text, k ? ", " : "",
+                                           (long long)input->dims[k])
+                       : ipex_arena_printf(&graph->arena, "%s%s%s", text, k ? ", " : "",
+                                           symbol_of(graph, input, k));
+        text = ipex_arena_printf(&graph->arena, "%s%s]\n", text, input->rank < 0 ? "?" : "");
+    }
+    return text;
+}
+
+/* Makes the graph inputs; false with a message when dims are missing or wrong. */
+static bool import_inputs(struct ipex_import *import, struct ipex_import_options *options,
+                          const char **ret_message) {
+    const struct ipex_onnx_graph *source = &import->model->graph;
+    struct ipex_graph *graph = import->graph;
+    struct dims_state state = {.import = import, .options = options};
+    for (size_t i = 0; i < source->inputs; i++)
+        if (!lookup(import, source->input[i].name))
+            apply_shape(&state, &source->input[i]);
+    graph->input = ipex_arena_array(&graph->arena, source->inputs + 1, sizeof(struct ipex_value *));
+    for (size_t i = 0; i < source->inputs; i++) {
+        if (lookup(import,
+                   source->input[i].name)) /* a default value: an initializer of the same name */
+            continue;
+        struct ipex_value *value = make_input(&state, &source->input[i]);
+        bind_name(import, source->input[i].name, value);
+        graph->input[graph->inputs++] = value;
+    }
+    unused_options(&state);
+    if (state.wrong || state.missing) {
+        *ret_message = ipex_arena_printf(
+            &graph->arena, "%s%s%s%s%s",
+            state.wrong ? "the sizes given do not fit the model:\n" : "",
+            state.wrong ? state.wrong : "", state.missing ? "sizes are missing; give\n" : "",
+            state.missing ? state.missing : "", describe_inputs(&state));
+        return false;
+    }
+    return true;
+}
+
+/* ---- nodes ---- */
+
+static ipex_import_fn find_op(const char *op_type) {
+    const struct ipex_import_op *const tables[] = {ipex_import_nn, ipex_import_pointwise,
+                                                   ipex_import_move};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const struct ipex_import_op *op = tables[t]; op->op_type; op++)
+            if (!strcmp(op->op_type, op_type))
+                return op->fn;
+    return strcmp(op_type, "Constant") ? NULL : import_constant;
+}
+
+static bool known_inputs(struct ipex_import *import) {
+    bool known = true;
+    for (size_t i = 0; i < import->node->inputs; i++) {
+        const char *name = import->node->input[i];
+        struct ipex_value *value = *name ? lookup(import, name) : NULL;
+        if (*name && !value) {
+            ipex_import_refuse(import, "reads %s, which nothing before it computes", name);
+            return false;
+        }
+        known &= !value || !value->unknown;
+    }
+    return known;
+}
+
+/* Runs the operator's function; what it made is computed right away if it depends on constants
+ * only. */
+static void import_known(struct ipex_import *import, ipex_import_fn fn) {
+    struct ipex_node *last = import->graph->last;
+    size_t before = import->unsupported_count;
+    char text[256] = "";
+    const struct ipex_report report = {text, sizeof text};
+    fn(import);
+    if (import->unsupported_count == before &&
+        ipex_fold_constants(import->graph, last ? last->next : import->graph->first, &report) !=
+            IPEX_OK)
+        ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
+}
+
+static void import_node(struct ipex_import *import, const struct ipex_onnx_node *node) {
+    import->node = node;
+    import->label = *node->name ? node->name : node->outputs ? node->output[0] : "?";
+    size_t before = import->unsupported_count;
+    ipex_import_fn fn = *node->domain ? NULL : find_op(node->op_type);
+    bool known = known_inputs(import);
+    if (import->unsupported_count != before)
+        return;
+    if (known && !*node->domain && ipex_import_symbolic(import)) {
+        import->shape_folds++;
+        return;
+    }
+    if (!fn)
+        ipex_import_refuse(import,
+                           *node->domain ? "operators of domain %s are not supported"
+                                         : "this operator is not supported%s",
+                           node->domain);
+    else if (!known)
+        outputs_unknown(import); /* what stands before it is in the list already */
+    else
+        import_known(import, fn);
+}
+
+static void import_outputs(struct ipex_import *import) {
+    const struct ipex_onnx_graph *source = &import->model->graph;
+    struct ipex_graph *graph = import->graph;
+    graph->output =
+        ipex_arena_array(&graph->arena, source->outputs + 1, sizeof(struct ipex_value *));
+    for (size_t i = 0; i < source->outputs; i++) {
+        struct ipex_value *value = lookup(import, source->output[i].name);
+        if (!value) {
+            add_unsupported(import, source->output[i].name, "graph output", "nothing computes it");
+            continue;
+        }
+        if (!value->unknown && value->dtype != IPEX_DTYPE_f32)
+            add_unsupported(import, source->output[i].name, "graph output",
+                            "is not f32; at run time only f32 is supported");
+        if (value->is_output || value->constant || !value->producer) {
+            /* an output that is an input, a constant or another output: a step of its own gives it
+             * a place */
+            struct ipex_node *node =
+                ipex_graph_node(graph, IPEX_KIND_pointwise, value->name, "Identity", NULL);
+            node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
+            node->u.program->steps = 1; /* copy of operand 0 */
+            ipex_node_add_input(node, value);
+            ipex_node_set_output(node, ipex_graph_value(graph, source->output[i].name, value->dtype,
+                                                        value->rank, value->dims));
+            node->output->unknown = value->unknown;
+            value = node->output;
+        }
+        value->is_output = true;
+        value->uses++;
+        value->name = ipex_arena_strdup(&graph->arena, source->output[i].name);
+        graph->output[graph->outputs++] = value;
+    }
+}
+
+static const char *list_unsupported(struct ipex_import *import) {
+    struct ipex_arena *arena = &import->graph->arena;
+    const char *text =
+        ipex_arena_printf(arena, "%zu thing%s in this model cannot be converted:\n",
+                          import->unsupported_count, import->unsupported_count == 1 ? "" : "s");
+    for (size_t i = 0; i < import->unsupported_count; i++)
+        text = ipex_arena_printf(arena, "%s  %s (%s): %s\n", text, import->unsupported[i].node,
+                                 import->unsupported[i].op, import->unsupported[i].reason);
+    return text;
+}
+
+static size_t count_names(const struct ipex_onnx_graph *source) {
+    size_t n = source->inputs + source->initializers;
+    for (size_t i = 0; i < source->nodes; i++)
+        n += source->node[i].outputs + source->node[i].inputs;
+    return n;
+}
+
+enum ipex_import_result ipex_import_model(const struct ipex_onnx_model *model,
+                                          struct ipex_import_options *options,
+                                          struct ipex_graph *graph, struct ipex_import *ret_import,
+                                          const char **ret_message) {
+    const struct ipex_onnx_graph *source = &model->graph;
+    struct ipex_import *import = ret_import;
+    *import = (struct ipex_import){.graph = graph, .model = model};
+    import->names = names_create(&graph->arena, count_names(source));
+    for (size_t i = 0; i < source->initializers; i++) {
+        struct ipex_value *value =
+            constant_from(import, source->initializer[i].name, &source->initializer[i]);
+        if (!value) {
+            add_unsupported(import, source->initializer[i].name, "initializer",
+                            "has a data type or rank that is not supported");
+            value = ipex_graph_value(graph, source->initializer[i].name, IPEX_DTYPE_f32, 0, NULL);
+            value->unknown = true;
+        }
+        bind_name(import, source->initializer[i].name, value);
+    }
+    if (!import_inputs(import, options, ret_message)) {
+        free(import->unsupported);
+        return IPEX_IMPORT_USAGE;
+    }
+    for (size_t i = 0; i < source->nodes; i++)
+        import_node(import, &source->node[i]);
+    import_outputs(import);
+    bool failed = import->unsupported_count != 0;
+    if (failed)
+        *ret_message = list_unsupported(import);
+    free(import->unsupported);
+    import->unsupported = NULL;
+    return failed ? IPEX_IMPORT_FAILED : IPEX_IMPORT_OK;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX model -> graph. One small function per ONNX operator, in tables (import_nn.c,
+ * import_pointwise.c, import_move.c); integer shape arithmetic on constants is evaluated on the way
+ * (symbolic.c). Import never stops at the first thing it cannot do: it lists them all. */
+#ifndef IPEX_TOOLS_IMPORT_H
+#define IPEX_TOOLS_IMPORT_H
+
+#include "tools/convert/graph.h"
+#include "tools/convert/onnx_read.h"
+
+/* A value given on the command line: --dim NAME=N, --input NAME=AxBxC. */
+struct ipex_dim_option {
+    const char *name;
+    int64_t value;
+    bool used;
+};
+struct ipex_shape_option {
+    const char *name;
+    int32_t rank;
+    int64_t dims[IPEX_MAX_RANK];
+    bool used;
+};
+struct ipex_import_options {
+    struct ipex_dim_option *dim;
+    size_t dims;
+    struct ipex_shape_option *shape;
+    size_t shapes;
+};
+
+struct ipex_unsupported {
+    const char *node, *op, *reason;
+};
+
+struct ipex_import {
+    struct ipex_graph *graph;
+    const struct ipex_onnx_model *model;
+    const struct ipex_onnx_node *node; /* the one being imported */
+    const char *label;                 /* its name, or its first output's */
+    struct ipex_name_table *names;
+    struct ipex_unsupported *unsupported;
+    size_t unsupported_count, unsupported_capacity;
+    const char *notes;  /* lines for the person: what was assumed */
+    size_t shape_folds; /* nodes of shape arithmetic evaluated */
+};
+
+typedef void (*ipex_import_fn)(struct ipex_import *import);
+struct ipex_import_op {
+    const char *op_type;
+    ipex_import_fn fn;
+};
+extern const struct ipex_import_op ipex_import_nn[], ipex_import_pointwise[], ipex_import_move[];
+
+enum ipex_import_result { IPEX_IMPORT_OK, IPEX_IMPORT_FAILED, IPEX_IMPORT_USAGE };
+
+/* Fills the graph. On FAILED (something cannot be converted) and USAGE (dims missing or
+ * contradictory) *ret_message is the full text for the person, in the graph's arena. */
+enum ipex_import_result ipex_import_model(const struct ipex_onnx_model *model,
+                                          struct ipex_import_options *options,
+                                          struct ipex_graph *graph, struct ipex_import *ret_import,
+                                          const char **ret_message);
+
+/* ---- for the operator functions ---- */
+
+/* The current node cannot be converted, and why (printf). Its outputs become unknown. */
+void ipex_import_refuse(struct ipex_import *import, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Input i, NULL when absent. */
+struct ipex_value *ipex_import_in(const struct ipex_import *import, size_t i);
+/* Output i becomes this value. */
+void ipex_import_out(struct ipex_import *import, size_t i, struct ipex_value *value);
+/* A new f32 value named after output i, bound to it. */
+struct ipex_value *ipex_import_new(struct ipex_import *import, size_t i, int32_t rank,
+                                   const int64_t *dims);
+/* A new node named after the current one. */
+struct ipex_node *ipex_import_node(struct ipex_import *import, enum ipex_kind kind);
+
+const struct ipex_onnx_attr *ipex_import_attr(const struct ipex_import *import, const char *name);
+int64_t ipex_import_int(const struct ipex_import *import, const char *name, int64_t otherwise);
+float ipex_import_float(const struct ipex_import *import, const char *name, float otherwise);
+const char *ipex_import_string(const struct ipex_import *import, const char *name,
+                               const char *otherwise);
+/* Integers from attribute `name` or, from some opset on, from constant input i: count (at most
+ * `max`), 0 when there are none, -1 when refused. */
+int ipex_import_ints(struct ipex_import *import, const char *name, size_t input, int64_t *ret,
+                     int max);
+
+/* The first input as a run-time or constant f32 tensor; NULL after refusing. */
+struct ipex_value *ipex_import_f32(struct ipex_import *import, size_t i);
+
+/* Building blocks shared by operators. */
+struct ipex_value *ipex_import_reshape(struct ipex_import *import, struct ipex_value *x,
+                                       const char *name, int32_t rank, const int64_t *dims);
+struct ipex_value *ipex_import_transpose(struct ipex_import *import, struct ipex_value *x,
+                                         const char *name, const int32_t *perm);
+
+/* symbolic.c: evaluates an integer operator on constants (and Shape of anything). True when it did;
+ * the outputs are bound then. */
+bool ipex_import_symbolic(struct ipex_import *import);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX elementwise operators: each becomes a small pointwise program, which later passes join or
+ * turn into epilogues. */
+#include "tools/convert/import.h"
+
+#include <math.h>
+#include <string.h>
+
+/* numpy broadcasting of two shapes; false after refusing. */
+static bool broadcast(struct ipex_import *import, const struct ipex_value *x, int32_t *rank,
+                      int64_t *dims) {
+    int64_t joint[IPEX_MAX_RANK];
+    int32_t r = x->rank > *rank ? x->rank : *rank;
+    for (int32_t i = 0; i < r; i++) {
+        int64_t a = i - (r - *rank) >= 0 ? dims[i - (r - *rank)] : 1,
+                b = i - (r - x->rank) >= 0 ? x->dims[i - (r - x->rank)] : 1;
+        if (a != b && a != 1 && b != 1) {
+            ipex_import_refuse(import, "the operands cannot be broadcast together (%lld and %lld)",
+                               (long long)a, (long long)b);
+            return false;
+        }
+        joint[i] = a == 1 ? b : a;
+    }
+    memcpy(dims, joint, (size_t)r * sizeof *dims);
+    *rank = r;
+    return true;
+}
+
+/* A pointwise node over inputs 0..count-1; the caller fills the program. NULL after refusing. */
+static struct ipex_program *program(struct ipex_import *import, size_t count) {
+    struct ipex_value *x[IPEX_POINTWISE_INPUTS];
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t rank = 0;
+    if (count > IPEX_POINTWISE_INPUTS) {
+        ipex_import_refuse(import, "has %zu inputs, at most %d are supported", count,
+                           IPEX_POINTWISE_INPUTS);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        x[i] = ipex_import_f32(import, i);
+        if (!x[i] || !broadcast(import, x[i], &rank, dims))
+            return NULL;
+    }
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pointwise);
+    node->u.program = ipex_arena_alloc(&import->graph->arena, sizeof *node->u.program);
+    for (size_t i = 0; i < count; i++)
+        ipex_node_add_input(node, x[i]);
+    ipex_node_set_output(node, ipex_import_new(import, 0, rank, dims));
+    return node->u.program;
+}
+
+/* Appends a step and returns its operand code. */
+static int16_t step(struct ipex_program *p, enum ipex_step op, int16_t a, int16_t b) {
+    p->step[p->steps].op = (int16_t)op;
+    p->step[p->steps].a = a;
+    p->step[p->steps].b = b;
+    return (int16_t)(IPEX_POINTWISE_RESULT + p->steps++);
+}
+
+static int16_t constant(struct ipex_program *p, float value) {
+    p->constant[p->constants] = value;
+    return (int16_t)(-1 - p->constants++);
+}
+
+static int16_t clamp(struct ipex_program *p, int16_t a, float lo, float hi) {
+    a = step(p, IPEX_STEP_max, a, constant(p, lo));
+    return step(p, IPEX_STEP_min, a, constant(p, hi));
+}
+
+static void unary(struct ipex_import *import, enum ipex_step op) {
+    struct ipex_program *p = program(import, 1);
+    if (p)
+        step(p, op, 0, 0);
+}
+
+static void binary(struct ipex_import *import, enum ipex_step op) {
+    struct ipex_program *p = program(import, 2);
+    if (p)
+        step(p, op, 0, 1);
+}
+
+static void variadic(struct ipex_import *import, enum ipex_step op) {
+    struct ipex_program *p = program(import, import->node->inputs);
+    int16_t a = 0;
+    for (int16_t i = 1; p && i < (int16_t)import->node->inputs; i++)
+        a = step(p, op, a, i);
+    if (p && import->node->inputs == 1)
+        step(p, IPEX_STEP_copy, 0, 0);
+}
+
+static void import_abs(struct ipex_import *import) {
+    unary(import, IPEX_STEP_abs);
+}
+static void import_add(struct ipex_import *import) {
+    binary(import, IPEX_STEP_add);
+}
+static void import_ceil(struct ipex_import *import) {
+    unary(import, IPEX_STEP_ceil);
+}
+static void import_div(struct ipex_import *import) {
+    binary(import, IPEX_STEP_div);
+}
+static void import_exp(struct ipex_import *import) {
+    unary(import, IPEX_STEP_exp);
+}
+static void import_floor(struct ipex_import *import) {
+    unary(import, IPEX_STEP_floor);
+}
+static void import_max(struct ipex_import *import) {
+    variadic(import, IPEX_STEP_max);
+}
+static void import_min(struct ipex_import *import) {
+    variadic(import, IPEX_STEP_min);
+}
+static void import_mul(struct ipex_import *import) {
+    binary(import, IPEX_STEP_mul);
+}
+static void import_neg(struct ipex_import *import) {
+    unary(import, IPEX_STEP_neg);
+}
+static void import_prelu(struct ipex_import *import) {
+    binary(import, IPEX_STEP_leaky);
+}
+static void import_reciprocal(struct ipex_import *import) {
+    unary(import, IPEX_STEP_reciprocal);
+}
+static void import_sigmoid(struct ipex_import *import) {
+    unary(import, IPEX_STEP_sigmoid);
+}
+static void import_sqrt(struct ipex_import *import) {
+    unary(import, IPEX_STEP_sqrt);
+}
+static void import_sub(struct ipex_import *import) {
+    binary(import, IPEX_STEP_sub);
+}
+static void import_sum(struct ipex_import *import) {
+    variadic(import, IPEX_STEP_add);
+}
+static void import_tanh(struct ipex_import *import) {
+    unary(import, IPEX_STEP_tanh);
+}
+
+static void import_relu(struct ipex_import *import) {
+    struct ipex_program *p = program(import, 1);
+    if (p)
+        step(p, IPEX_STEP_max, 0, constant(p, 0));
+}
+
+static void import_leaky_relu(struct ipex_import *import) {
+    struct ipex_program *p = program(import, 1);
+    if (p)
+        step(p, IPEX_STEP_leaky, 0, constant(p, ipex_import_float(import, "alpha", 0.01f)));
+}
+
+static void import_hard_sigmoid(struct ipex_import *import) {
+    struct ipex_program *p = program(import, 1);
+    if (!p)
+        return;
+    int16_t a = step(p, IPEX_STEP_mul, 0, constant(p, ipex_import_float(import, "alpha", 0.2f)));
+    a = step(p, IPEX_STEP_add, a, constant(p, ipex_import_float(import, "beta", 0.5f)));
+    clamp(p, a, 0, 1);
+}
+
+static void import_hard_swish(struct ipex_import *import) {
+    struct ipex_program *p = program(import, 1);
+    if (!p)
+        return;
+    int16_t a = step(p, IPEX_STEP_mul, 0, constant(p, 1.0f / 6.0f));
+    a = clamp(p, step(p, IPEX_STEP_add, a, constant(p, 0.5f)), 0, 1);
+    step(p, IPEX_STEP_mul, 0, a);
+}
+
+/* Bounds are attributes up to opset 10, then optional constant inputs. */
+static bool clip_bound(struct ipex_import *import, const char *name, size_t input, float *ret,
+                       bool *given) {
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, name);
+    const struct ipex_value *value = attr ? NULL : ipex_import_in(import, input);
+    *given = attr || value;
+    if (value && (!value->constant || ipex_value_numel(value) != 1)) {
+        ipex_import_refuse(import, "the bound %s is not a constant scalar", value->name);
+        return false;
+    }
+    if (*given)
+        *ret = attr ? attr->f : (float)ipex_constant_f64(value, 0);
+    return true;
+}
+
+static void import_clip(struct ipex_import *import) {
+    float lo = 0, hi = 0;
+    bool has_lo, has_hi;
+    if (!clip_bound(import, "min", 1, &lo, &has_lo) || !clip_bound(import, "max", 2, &hi, &has_hi))
+        return;
+    struct ipex_program *p = program(import, 1);
+    int16_t a = 0;
+    if (p && has_lo)
+        a = step(p, IPEX_STEP_max, a, constant(p, lo));
+    if (p && (has_hi || !has_lo))
+        step(p, IPEX_STEP_min, a, constant(p, has_hi ? hi : INFINITY));
+}
+
+static void import_identity(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_in(import, 0);
+    if (!x)
+        ipex_import_refuse(import, "input 0 is missing");
+    else
+        ipex_import_out(import, 0, x);
+}
+
+static void import_dropout(struct ipex_import *import) {
+    const struct ipex_value *training = ipex_import_in(import, 2);
+    if (import->node->outputs > 1 && *import->node->output[1])
+        ipex_import_refuse(import, "the second output (mask) is not supported");
+    else if (training && (!training->constant || ipex_constant_i64(training, 0)))
+        ipex_import_refuse(import, "training mode is not supported");
+    else
+        import_identity(import);
+}
+
+static void import_cast(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_in(import, 0);
+    int64_t to = ipex_import_int(import, "to", 0);
+    if (!x || x->dtype != IPEX_DTYPE_f32 || to != IPEX_ONNX_FLOAT)
+        ipex_import_refuse(import, "a cast from %s to ONNX type %lld at run time is not supported",
+                           x ? ipex_dtype_name(x->dtype) : "nothing", (long long)to);
+    else
+        ipex_import_out(import, 0, x);
+}
+
+static void import_pow(struct ipex_import *import) {
+    const struct ipex_value *e = ipex_import_in(import, 1);
+    double power = e && e->constant && ipex_value_numel(e) == 1 ? ipex_constant_f64(e, 0) : 0;
+    if (power != 2 && power != 0.5 && power != -1) {
+        ipex_import_refuse(import, "only the constant exponents 2, 0.5 and -1 are supported");
+        return;
+    }
+    struct ipex_program *p = program(import, 1);
+    if (p)
+        step(p,
+             power == 2    ? IPEX_STEP_mul
+             : power == -1 ? IPEX_STEP_reciprocal
+                           : IPEX_STEP_sqrt,
+             0, 0);
+}
+
+const struct ipex_import_op ipex_import_pointwise[] = {
+    {"Abs", import_abs},
+    {"Add", import_add},
+    {"Cast", import_cast},
+    {"Ceil", import_ceil},
+    {"Clip", import_clip},
+    {"Div", import_div},
+    {"Dropout", import_dropout},
+    {"Exp", import_exp},
+    {"Floor", import_floor},
+    {"HardSigmoid", import_hard_sigmoid},
+    {"HardSwish", import_hard_swish},
+    {"Identity", import_identity},
+    {"LeakyRelu", import_leaky_relu},
+    {"Max", import_max},
+    {"Min", import_min},
+    {"Mul", import_mul},
+    {"Neg", import_neg},
+    {"PRelu", import_prelu},
+    {"Pow", import_pow},
+    {"Reciprocal", import_reciprocal},
+    {"Relu", import_relu},
+    {"Sigmoid", import_sigmoid},
+    {"Sqrt", import_sqrt},
+    {"Sub", import_sub},
+    {"Sum", import_sum},
+    {"Tanh", import_tanh},
+    {NULL, NULL},
+};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The optimisation ledger (promise P6): for every site that a pass looked at, applied, or the exact
+ * reason why not. */
+#ifndef IPEX_TOOLS_LEDGER_H
+#define IPEX_TOOLS_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tools/arena.h"
+
+/* Reason codes: X(code, sentence with a hint). */
+#define IPEX_REASON_LIST(X)                                                                        \
+    X(two_consumers, "the value in between is read by several nodes or is a graph output, so it "  \
+                     "must exist on its own")                                                      \
+    X(shared_weight, "other nodes use the same weight; folding would store it twice: export with " \
+                     "separate weights to allow it")                                               \
+    X(axis_mismatch, "the scale runs along an axis that is not the producer's output channel")     \
+    X(dynamic_weight, "the weight is computed at run time, so nothing can be folded into it")      \
+    X(dynamic_parameter, "a parameter of the normalisation is computed at run time")               \
+    X(after_concat,                                                                                \
+      "the producer is a concatenation; the scale would have to be split over its inputs")         \
+    X(no_producer, "the value comes straight from a graph input: there is no weight to fold into") \
+    X(no_linear_producer, "the producer is not a convolution or a linear layer")                   \
+    X(act_between, "an activation lies between the producer and this node")                        \
+    X(residual_between, "an addition lies between the producer and this node")                     \
+    X(epilogue_full, "the producer's epilogue already holds a residual or an activation")          \
+    X(broadcast, "the operands have different shapes")                                             \
+    X(not_an_epilogue, "no epilogue computes this operation")                                      \
+    X(nonzero_padding, "the padding value is not zero")                                            \
+    X(pads_channels, "the padding grows an axis that is not spatial")                              \
+    X(negative_padding, "the padding is negative")                                                 \
+    X(not_a_window, "a reader is not a convolution")                                               \
+    X(program_full, "the joined program would have too many steps, inputs or constants")           \
+    X(not_pointwise, "the producer is not a pointwise program")                                    \
+    X(layout_differs, "the parts lie in memory in different axis orders")                          \
+    X(already_a_view, "the value is already part of another tensor")                               \
+    X(port, "the value is a graph input, a graph output or a constant")                            \
+    X(not_adjacent, "the elements do not lie next to each other in memory, so they are copied")
+
+enum ipex_reason {
+    IPEX_REASON_applied,
+#define IPEX_REASON_ENUM(code, text) IPEX_REASON_##code,
+    IPEX_REASON_LIST(IPEX_REASON_ENUM)
+#undef IPEX_REASON_ENUM
+};
+
+struct ipex_site {
+    const char *site, *pass;
+    enum ipex_reason reason;
+    const char *text; /* what was done, or the reason's sentence */
+};
+
+struct ipex_ledger {
+    struct ipex_arena arena;
+    struct ipex_site *site;
+    size_t sites, capacity;
+};
+
+void ipex_ledger_finish(struct ipex_ledger *ledger);
+
+/* Records a verdict. text: NULL takes the reason's own sentence. Strings are copied. */
+void ipex_ledger_add(struct ipex_ledger *ledger, const char *pass, const char *site,
+                     enum ipex_reason reason, const char *text);
+
+/* "two_consumers"; "" for applied. */
+const char *ipex_reason_code(enum ipex_reason reason);
+size_t ipex_ledger_count(const struct ipex_ledger *ledger, const char *pass, bool applied);
+
+#endif

@@ -1,0 +1,674 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graph -> plan: gives every value its place in memory, then emits plan operators in order.
+ *
+ * A value's *order* is the sequence of its logical axes as they lie in memory. Convolutions and
+ * pools make and want channels-last (N, H, W, C); pointwise nodes keep the order of their operands;
+ * a transpose only renames axes; a reshape is a view wherever the axes it joins lie next to each
+ * other. Only where an operator needs an order that the value does not have is a transpose step
+ * emitted, once per value and order. Three walks: orders and concatenation slots (layout.c), then
+ * halos, then the steps. */
+#include "tools/convert/lower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int32_t identity[IPEX_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+/* ---- plan building blocks ---- */
+
+static int32_t add_tensor(struct ipex_plan *plan, const struct ipex_plan_tensor *tensor) {
+    plan->tensor =
+        ipex_grow(plan->tensor, &plan->tensor_capacity, plan->tensors + 1, sizeof *plan->tensor);
+    plan->tensor[plan->tensors] = *tensor;
+    return (int32_t)plan->tensors++;
+}
+
+static struct ipex_plan_tensor new_tensor(const char *name, int32_t rank, const int64_t *dims) {
+    struct ipex_plan_tensor t = {.name = name,
+                                 .dtype = IPEX_DTYPE_f32,
+                                 .rank = rank,
+                                 .weight = -1,
+                                 .view_of = -1,
+                                 .view_axis = -1};
+    memcpy(t.dims, dims, (size_t)rank * sizeof *dims);
+    return t;
+}
+
+static struct ipex_plan_node *add_node(struct ipex_plan *plan, enum ipex_op op, const char *name,
+                                       int32_t output) {
+    plan->node = ipex_grow(plan->node, &plan->node_capacity, plan->nodes + 1, sizeof *plan->node);
+    struct ipex_plan_node *node = &plan->node[plan->nodes++];
+    *node = (struct ipex_plan_node){.op = op, .name = name, .output = output};
+    return node;
+}
+
+static void set_ints(struct ipex_plan *plan, struct ipex_plan_node *node, int32_t count) {
+    node->ints = count;
+    node->int_ = ipex_arena_array(plan->arena, (size_t)count + 1, sizeof *node->int_);
+}
+
+static void set_floats(struct ipex_plan *plan, struct ipex_plan_node *node, int32_t count) {
+    node->floats = count;
+    node->float_ = ipex_arena_array(plan->arena, (size_t)count + 1, sizeof *node->float_);
+}
+
+int32_t ipex_plan_add_weight(struct ipex_plan *plan, const struct ipex_plan_weight *weight) {
+    plan->weight =
+        ipex_grow(plan->weight, &plan->weight_capacity, plan->weights + 1, sizeof *plan->weight);
+    plan->weight[plan->weights] = *weight;
+    struct ipex_plan_weight *w = &plan->weight[plan->weights];
+    if (!ipex_weight_bytes(w->dtype, w->layout, w->dims, (unsigned)w->rank, &w->bytes))
+        w->bytes = -1; /* write.c refuses it */
+    return (int32_t)plan->weights++;
+}
+
+void ipex_plan_finish(struct ipex_plan *plan) {
+    free(plan->tensor);
+    free(plan->node);
+    free(plan->weight);
+    free(plan->answer);
+    *plan = (struct ipex_plan){0};
+}
+
+/* A weight that an earlier site packed in the same way, or a new one. */
+static int32_t intern_weight(struct ipex_plan *plan, const struct ipex_plan_weight *w) {
+    for (size_t i = 0; i < plan->weights; i++) {
+        const struct ipex_plan_weight *o = &plan->weight[i];
+        bool plain_fold = !w->fold || (!w->fold->scale && !w->fold->k_order);
+        bool other_plain = !o->fold || (!o->fold->scale && !o->fold->k_order);
+        if (w->source && o->source == w->source && o->recipe == w->recipe && o->rank == w->rank &&
+            plain_fold && other_plain && o->weight_kn == w->weight_kn &&
+            !memcmp(o->dims, w->dims, sizeof w->dims) && !memcmp(o->perm, w->perm, sizeof w->perm))
+            return (int32_t)i;
+    }
+    return ipex_plan_add_weight(plan, w);
+}
+
+static int32_t weight_tensor(struct lower *lower, const struct ipex_plan_weight *weight) {
+    struct ipex_plan_tensor t = new_tensor(weight->name, weight->rank, weight->dims);
+    t.weight = intern_weight(lower->plan, weight);
+    return add_tensor(lower->plan, &t);
+}
+
+/* ---- values in memory ---- */
+
+static void physical_dims(const int64_t *dims, const int32_t *order, int32_t rank, int64_t *ret) {
+    for (int32_t i = 0; i < rank; i++)
+        ret[i] = dims[order[i]];
+}
+
+static void add_variant(struct lower *lower, struct ipex_value *value,
+                        const struct variant *variant) {
+    struct variant *v = ipex_arena_alloc(lower->plan->arena, sizeof *v);
+    *v = *variant;
+    v->next = value->layout->variants;
+    value->layout->variants = v;
+}
+
+static struct variant make_variant(int32_t tensor, int32_t rank, const int32_t *order) {
+    struct variant v = {.tensor = tensor, .rank = rank};
+    memcpy(v.order, order, (size_t)rank * sizeof *order);
+    return v;
+}
+
+/* The tensor that a node writes for its output: a slice of a concatenation, or one of its own with
+ * the halo that readers need. */
+static int32_t own_tensor(struct lower *lower, struct ipex_value *value) {
+    struct ipex_value_layout *l = value->layout;
+    int64_t dims[IPEX_MAX_RANK];
+    physical_dims(value->dims, l->order, value->rank, dims);
+    struct ipex_plan_tensor t = new_tensor(value->name, value->rank, dims);
+    if (l->concat) {
+        struct ipex_value_layout *parent = l->concat->layout;
+        if (!parent->variants)
+            own_tensor(lower, l->concat);
+        t.view_of = parent->own;
+        for (int32_t i = 0; i < value->rank; i++)
+            if (l->order[i] == l->concat_axis)
+                t.view_axis = i;
+        t.view_start = l->concat_start;
+        if (t.view_axis == value->rank - 1)
+            memcpy(t.halo, lower->plan->tensor[t.view_of].halo, sizeof t.halo);
+    } else {
+        memcpy(t.halo, l->halo, sizeof t.halo);
+    }
+    l->own = add_tensor(lower->plan, &t);
+    struct variant v = make_variant(l->own, value->rank, l->order);
+    add_variant(lower, value, &v);
+    return l->own;
+}
+
+/* The sequences of axes that are not 1 agree: both lie the same way in memory. `pad`: leading ones
+ * that the second was given. */
+static bool same_order(const struct ipex_value *value, const struct variant *v,
+                       const int32_t *order, int32_t rank) {
+    int32_t pad = rank - value->rank, at = 0;
+    for (int32_t i = 0; i < rank; i++) {
+        int32_t axis = order[i] - pad;
+        if (axis < 0 || value->dims[axis] == 1)
+            continue;
+        while (value->dims[v->order[at]] == 1)
+            at++;
+        if (v->order[at++] != axis)
+            return false;
+    }
+    return true;
+}
+
+static bool has_halo(const struct ipex_plan_tensor *t) {
+    return t->halo[0] || t->halo[1] || t->halo[2] || t->halo[3];
+}
+
+static bool halo_suffices(const struct ipex_plan_tensor *t, const uint16_t *need) {
+    for (int i = 0; i < 4; i++)
+        if (need && t->halo[i] < need[i])
+            return false;
+    return true;
+}
+
+/* Its elements follow each other without gaps, so that a reshape may look at it. */
+static bool is_dense(const struct ipex_plan *plan, int32_t tensor) {
+    for (const struct ipex_plan_tensor *t = &plan->tensor[tensor];; t = &plan->tensor[t->view_of]) {
+        if (has_halo(t) || t->view_axis >= 0 || t->weight >= 0)
+            return false;
+        if (t->view_of < 0)
+            return true;
+    }
+}
+
+static int32_t reshape_view(struct lower *lower, int32_t tensor, int32_t rank,
+                            const int64_t *dims) {
+    struct ipex_plan_tensor t = new_tensor(lower->plan->tensor[tensor].name, rank, dims);
+    t.view_of = tensor;
+    return add_tensor(lower->plan, &t);
+}
+
+/* A constant, stored in the order asked for. */
+static int32_t constant_tensor(struct lower *lower, struct ipex_value *value, int32_t rank,
+                               const int64_t *dims, const int32_t *order) {
+    struct ipex_plan_weight w = {.name = value->name,
+                                 .dtype = value->dtype,
+                                 .layout = IPEX_LAYOUT_plain,
+                                 .rank = rank,
+                                 .recipe = IPEX_RECIPE_permute,
+                                 .source = value};
+    memcpy(w.dims, dims, (size_t)rank * sizeof *dims);
+    memcpy(w.perm, order, (size_t)rank * sizeof *order);
+    return weight_tensor(lower, &w);
+}
+
+/* A step that puts `from` (rank dims, order as given) into a new tensor of the order asked for. */
+static int32_t materialise(struct lower *lower, struct ipex_value *value, int32_t from,
+                           const int32_t *from_order, int32_t rank, const int64_t *dims,
+                           const int32_t *order, const uint16_t *halo) {
+    struct ipex_plan *plan = lower->plan;
+    struct ipex_plan_tensor t = new_tensor(value->name, rank, dims);
+    if (halo)
+        memcpy(t.halo, halo, sizeof t.halo);
+    int32_t to = add_tensor(plan, &t);
+    bool moves = memcmp(order, from_order, (size_t)rank * sizeof *order) != 0;
+    struct ipex_plan_node *node =
+        add_node(plan, moves ? IPEX_OP_transpose : IPEX_OP_copy, lower->step_name, to);
+    node->inputs = 1;
+    node->input[0] = from;
+    if (moves) {
+        set_ints(plan, node, rank);
+        for (int32_t i = 0; i < rank; i++)
+            for (int32_t k = 0; k < rank; k++)
+                if (from_order[k] == order[i])
+                    node->int_[i] = k;
+    }
+    ipex_ledger_add(lower->graph->ledger, "layout", lower->step_name,
+                    value->producer ? IPEX_REASON_not_adjacent : IPEX_REASON_port,
+                    ipex_arena_printf(plan->arena, "%s is copied into %s%s before this node",
+                                      value->name,
+                                      moves ? "another axis order" : "a place of its own",
+                                      halo ? " with room for padding" : ""));
+    return to;
+}
+
+/* The value as `rank` dims (leading ones added) in this order and with at least this halo (NULL:
+ * any): a tensor, by view where possible, else by a step. */
+static int32_t get_tensor(struct lower *lower, struct ipex_value *value, int32_t rank,
+                          const int32_t *order, const uint16_t *halo) {
+    int64_t padded[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
+    int32_t pad = rank - value->rank;
+    for (int32_t i = 0; i < rank; i++)
+        padded[i] = i < pad ? 1 : value->dims[i - pad];
+    physical_dims(padded, order, rank, dims);
+    if (value->constant)
+        return constant_tensor(lower, value, rank, dims, order);
+    const bool any_halo = halo && (halo[0] || halo[1] || halo[2] || halo[3]);
+    struct variant *same = NULL;
+    for (struct variant *v = value->layout->variants; v; v = v->next) {
+        const struct ipex_plan_tensor *t = &lower->plan->tensor[v->tensor];
+        if (!same_order(value, v, order, rank))
+            continue;
+        if (t->rank == rank && !memcmp(t->dims, dims, (size_t)rank * sizeof *dims) &&
+            halo_suffices(t, halo))
+            return v->tensor;
+        if (is_dense(lower->plan, v->tensor))
+            same = v;
+    }
+    if (same && !any_halo)
+        return reshape_view(lower, same->tensor, rank, dims);
+    /* from a variant of the right rank, or through a dense copy seen with leading ones */
+    struct variant *from = same ? same : value->layout->variants;
+    int32_t source = from->tensor, from_order[IPEX_MAX_RANK];
+    if (rank != value->rank || lower->plan->tensor[source].rank != rank) {
+        int64_t flat[IPEX_MAX_RANK];
+        if (!is_dense(lower->plan, source)) {
+            physical_dims(value->dims, from->order, value->rank, flat);
+            source = materialise(lower, value, source, from->order, value->rank, flat, from->order,
+                                 NULL);
+        }
+        for (int32_t i = 0; i < rank; i++) {
+            from_order[i] = i < pad ? i : from->order[i - pad] + pad;
+            flat[i] = padded[from_order[i]];
+        }
+        source = reshape_view(lower, source, rank, flat);
+    } else {
+        memcpy(from_order, from->order, sizeof from_order);
+    }
+    if (same && memcmp(from_order, order,
+                       (size_t)rank * sizeof *order)) { /* same bytes, other dims: a view, then a
+                                                           plain copy into the halo */
+        source = reshape_view(lower, source, rank, dims);
+        memcpy(from_order, order, (size_t)rank * sizeof *order);
+    }
+    int32_t tensor = materialise(lower, value, source, from_order, rank, dims, order, halo);
+    if (rank == value->rank) {
+        struct variant v = make_variant(tensor, rank, order);
+        add_variant(lower, value, &v);
+    }
+    return tensor;
+}
+
+static int32_t get_identity(struct lower *lower, struct ipex_value *value) {
+    return get_tensor(lower, value, value->rank, identity, NULL);
+}
+
+/* ---- weights ---- */
+
+static int32_t bias_tensor(struct lower *lower, const struct ipex_node *node) {
+    if (!node->fold.bias)
+        return -1;
+    struct ipex_plan_weight w = {
+        .name = ipex_arena_printf(lower->plan->arena, "%s.bias", node->output->name),
+        .dtype = IPEX_DTYPE_f32,
+        .layout = IPEX_LAYOUT_channels,
+        .rank = 1,
+        .dims = {node->fold.n},
+        .recipe = IPEX_RECIPE_vector,
+        .vector = node->fold.bias};
+    return weight_tensor(lower, &w);
+}
+
+static int32_t weight_of(struct lower *lower, const struct ipex_node *node, enum ipex_recipe recipe,
+                         enum ipex_layout layout, int32_t rank, const int64_t *dims) {
+    struct ipex_plan_weight w = {.name = node->input[1]->name,
+                                 .dtype = IPEX_DTYPE_f32,
+                                 .layout = layout,
+                                 .rank = rank,
+                                 .recipe = recipe,
+                                 .source = node->input[1],
+                                 .fold = &node->fold,
+                                 .weight_kn = node->weight_kn};
+    memcpy(w.dims, dims, (size_t)rank * sizeof *dims);
+    return weight_tensor(lower, &w);
+}
+
+/* ---- steps ---- */
+
+static void set_epilogue(struct lower *lower, const struct ipex_node *node,
+                         struct ipex_plan_node *step, int32_t act_at) {
+    step->int_[act_at] = (int32_t)node->epilogue.act;
+    set_floats(lower->plan, step, 2);
+    step->float_[0] = node->epilogue.a;
+    step->float_[1] = node->epilogue.b;
+}
+
+/* bias and residual operands, trailing absent ones dropped */
+static void set_operands(struct ipex_plan_node *step, int32_t x, int32_t w, int32_t bias,
+                         int32_t residual) {
+    const int32_t operand[4] = {x, w, bias, residual};
+    memcpy(step->input, operand, sizeof operand);
+    step->inputs = residual >= 0 ? 4 : bias >= 0 ? 3 : 2;
+}
+
+static bool is_depthwise(const struct ipex_node *node) {
+    const struct ipex_value *w = node->input[1];
+    return node->u.conv.groups > 1 && w->dims[0] == node->u.conv.groups && w->dims[1] == 1;
+}
+
+static int32_t conv_weight(struct lower *lower, const struct ipex_node *node) {
+    const struct ipex_conv *c = &node->u.conv;
+    const int64_t *w = node->input[1]->dims;
+    if (is_depthwise(node)) {
+        const int64_t dims[3] = {c->kernel[0], c->kernel[1], w[0]};
+        return weight_of(lower, node, IPEX_RECIPE_depthwise, IPEX_LAYOUT_channels, 3, dims);
+    }
+    bool joined =
+        c->groups == 1 && c->dilation[1] == 1; /* the taps of a kernel row lie next to each other */
+    const int64_t dims[5] = {c->groups, joined ? c->kernel[0] : c->kernel[0] * c->kernel[1],
+                             w[0] / c->groups, joined ? c->kernel[1] : 1, w[1]};
+    return weight_of(lower, node, IPEX_RECIPE_conv, IPEX_LAYOUT_tiles, 5, dims);
+}
+
+static void lower_conv(struct lower *lower, struct ipex_node *node) {
+    const struct ipex_conv *c = &node->u.conv;
+    const uint16_t halo[4] = {(uint16_t)c->pad[0], (uint16_t)c->pad[1], (uint16_t)c->pad[2],
+                              (uint16_t)c->pad[3]};
+    int32_t x = get_tensor(lower, node->input[0], 4, ipex_channels_last, halo);
+    int32_t residual = node->epilogue.residual
+                           ? get_tensor(lower, node->epilogue.residual, 4, ipex_channels_last, NULL)
+                           : -1;
+    int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node);
+    int32_t y = own_tensor(lower, node->output);
+    struct ipex_plan_node *step =
+        add_node(lower->plan, is_depthwise(node) ? IPEX_OP_depthwise : IPEX_OP_conv, node->name, y);
+    set_operands(step, x, w, bias, residual);
+    set_ints(lower->plan, step, IPEX_CONV_ATTRS);
+    for (int i = 0; i < 2; i++) {
+        step->int_[IPEX_CONV_KERNEL_H + i] = (int32_t)c->kernel[i];
+        step->int_[IPEX_CONV_STRIDE_H + i] = (int32_t)c->stride[i];
+        step->int_[IPEX_CONV_DILATION_H + i] = (int32_t)c->dilation[i];
+    }
+    for (int i = 0; i < 4; i++)
+        step->int_[IPEX_CONV_PAD_TOP + i] = (int32_t)c->pad[i];
+    step->int_[IPEX_CONV_GROUPS] = (int32_t)c->groups;
+    set_epilogue(lower, node, step, IPEX_CONV_ACT);
+}
+
+static void lower_linear(struct lower *lower, struct ipex_node *node) {
+    const struct ipex_value *weight = node->input[1];
+    const int64_t dims[2] = {node->fold.n, weight->dims[node->weight_kn ? 0 : 1]};
+    int32_t x = get_identity(lower, node->input[0]);
+    int32_t residual = node->epilogue.residual ? get_identity(lower, node->epilogue.residual) : -1;
+    int32_t w = weight_of(lower, node, IPEX_RECIPE_linear, IPEX_LAYOUT_tiles, 2, dims),
+            bias = bias_tensor(lower, node);
+    int32_t y = own_tensor(lower, node->output);
+    struct ipex_plan_node *step = add_node(lower->plan, IPEX_OP_linear, node->name, y);
+    set_operands(step, x, w, bias, residual);
+    set_ints(lower->plan, step, 1);
+    set_epilogue(lower, node, step, 0);
+}
+
+static void lower_pool(struct lower *lower, struct ipex_node *node) {
+    const struct ipex_pool *p = &node->u.pool;
+    int32_t x = get_tensor(lower, node->input[0], 4, ipex_channels_last, NULL),
+            y = own_tensor(lower, node->output);
+    struct ipex_plan_node *step =
+        add_node(lower->plan, p->max ? IPEX_OP_max_pool : IPEX_OP_avg_pool, node->name, y);
+    step->inputs = 1;
+    step->input[0] = x;
+    set_ints(lower->plan, step, IPEX_POOL_ATTRS);
+    for (int i = 0; i < 2; i++) {
+        step->int_[IPEX_POOL_KERNEL_H + i] = (int32_t)p->kernel[i];
+        step->int_[IPEX_POOL_STRIDE_H + i] = (int32_t)p->stride[i];
+        step->int_[IPEX_POOL_DILATION_H + i] = (int32_t)p->dilation[i];
+    }
+    for (int i = 0; i < 4; i++)
+        step->int_[IPEX_POOL_PAD_TOP + i] = (int32_t)p->pad[i];
+    step->int_[IPEX_POOL_CEIL] = p->ceil;
+    step->int_[IPEX_POOL_COUNT_PAD] = p->count_pad;
+}
+
+static void lower_pointwise(struct lower *lower, struct ipex_node *node) {
+    const struct ipex_program *p = node->u.program;
+    struct ipex_value *value = node->output;
+    int32_t x[IPEX_POINTWISE_INPUTS];
+    for (int32_t i = 0; i < node->inputs; i++)
+        x[i] = get_tensor(lower, node->input[i], value->rank, value->layout->order, NULL);
+    int32_t y = own_tensor(lower, value);
+    struct ipex_plan_node *step = add_node(lower->plan, IPEX_OP_pointwise, node->name, y);
+    step->inputs = node->inputs;
+    memcpy(step->input, x, (size_t)node->inputs * sizeof *x);
+    set_ints(lower->plan, step, 3 * p->steps);
+    for (int32_t i = 0; i < p->steps; i++) {
+        step->int_[3 * i] = p->step[i].op;
+        step->int_[3 * i + 1] = p->step[i].a;
+        step->int_[3 * i + 2] = p->step[i].b;
+    }
+    set_floats(lower->plan, step, p->constants);
+    memcpy(step->float_, p->constant, (size_t)p->constants * sizeof *p->constant);
+}
+
+/* The output is the input's tensor under other axis names. */
+static void lower_transpose(struct lower *lower, struct ipex_node *node) {
+    struct ipex_value *x = node->input[0], *y = node->output;
+    struct variant constant =
+        make_variant(x->constant ? get_identity(lower, x) : -1, x->rank, identity);
+    for (struct variant *v = x->constant ? &constant : x->layout->variants; v; v = v->next) {
+        struct variant renamed = {.tensor = v->tensor, .rank = v->rank};
+        for (int32_t i = 0; i < v->rank; i++)
+            for (int32_t k = 0; k < y->rank; k++)
+                if (node->u.perm[k] == v->order[i])
+                    renamed.order[i] = k;
+        add_variant(lower, y, &renamed);
+    }
+    ipex_ledger_add(lower->graph->ledger, "layout", node->name, IPEX_REASON_applied,
+                    "the transpose only renames axes");
+}
+
+static void lower_reshape(struct lower *lower, struct ipex_node *node) {
+    struct ipex_value *x = node->input[0], *y = node->output;
+    int32_t order[IPEX_MAX_RANK], tensor = -1;
+    int64_t dims[IPEX_MAX_RANK];
+    for (struct variant *v = x->constant ? NULL : x->layout->variants; v && tensor < 0; v = v->next)
+        if (is_dense(lower->plan, v->tensor) && ipex_reshape_order(x, v->order, y, order))
+            tensor = v->tensor;
+    if (tensor < 0) {
+        tensor = get_identity(lower, x);
+        if (!is_dense(lower->plan, tensor)) {
+            tensor = materialise(lower, x, tensor, identity, x->rank, x->dims, identity, NULL);
+        }
+        for (int32_t i = 0; i < y->rank; i++)
+            order[i] = i;
+    } else {
+        ipex_ledger_add(lower->graph->ledger, "layout", node->name, IPEX_REASON_applied,
+                        "the reshape is a view");
+    }
+    physical_dims(y->dims, order, y->rank, dims);
+    struct variant v = make_variant(reshape_view(lower, tensor, y->rank, dims), y->rank, order);
+    add_variant(lower, y, &v);
+}
+
+static void lower_concat(struct lower *lower, struct ipex_node *node) {
+    struct ipex_value *y = node->output;
+    struct ipex_value_layout *l = y->layout;
+    int32_t parent = l->variants ? l->own : own_tensor(lower, y), axis = 0;
+    int64_t start = 0;
+    for (int32_t i = 0; i < y->rank; i++)
+        if (l->order[i] == node->u.axis)
+            axis = i;
+    for (int32_t i = 0; i < node->inputs; i++) {
+        struct ipex_value *x = node->concat_input[i];
+        bool in_place = x->layout && x->layout->concat == y && x->layout->concat_start == start;
+        const char *site = ipex_arena_printf(lower->plan->arena, "%s[%d]", node->name, i);
+        if (!in_place) {
+            int32_t from = get_tensor(lower, x, y->rank, l->order, NULL);
+            struct ipex_plan_tensor t =
+                new_tensor(x->name, y->rank, lower->plan->tensor[from].dims);
+            t.view_of = parent;
+            t.view_axis = axis;
+            t.view_start = start;
+            if (axis == y->rank - 1)
+                memcpy(t.halo, lower->plan->tensor[parent].halo, sizeof t.halo);
+            struct ipex_plan_node *step =
+                add_node(lower->plan, IPEX_OP_copy, node->name, add_tensor(lower->plan, &t));
+            step->inputs = 1;
+            step->input[0] = from;
+        }
+        ipex_ledger_add(lower->graph->ledger, "concat", site,
+                        in_place ? IPEX_REASON_applied : ipex_concat_reason(y, x),
+                        in_place ? "written straight into its slice of the result" : NULL);
+        start += x->dims[node->u.axis];
+    }
+}
+
+static void lower_slice(struct lower *lower, struct ipex_node *node) {
+    struct ipex_value *x = node->input[0], *y = node->output;
+    struct ipex_value_layout *l = y->layout;
+    int32_t from = get_tensor(lower, x, x->rank, l->order, NULL), cut = -1, cuts = 0;
+    bool plain = true;
+    for (int32_t i = 0; i < x->rank; i++) {
+        int32_t axis = l->order[i];
+        plain &= node->u.slice.step[axis] == 1;
+        if (x->dims[axis] != y->dims[axis]) {
+            cut = i;
+            cuts++;
+        }
+    }
+    const struct ipex_plan_tensor *parent = &lower->plan->tensor[from];
+    plain &= cuts == 1 && !has_halo(parent) && parent->weight < 0 && !y->is_output;
+    if (plain) {
+        int64_t dims[IPEX_MAX_RANK];
+        physical_dims(y->dims, l->order, y->rank, dims);
+        struct ipex_plan_tensor t = new_tensor(y->name, y->rank, dims);
+        t.view_of = from;
+        t.view_axis = cut;
+        t.view_start = node->u.slice.start[l->order[cut]];
+        struct variant v = make_variant(add_tensor(lower->plan, &t), y->rank, l->order);
+        add_variant(lower, y, &v);
+    } else {
+        struct ipex_plan_node *step =
+            add_node(lower->plan, IPEX_OP_slice, node->name, own_tensor(lower, y));
+        step->inputs = 1;
+        step->input[0] = from;
+        set_ints(lower->plan, step, 2 * x->rank);
+        for (int32_t i = 0; i < x->rank; i++) {
+            step->int_[i] = (int32_t)node->u.slice.start[l->order[i]];
+            step->int_[x->rank + i] = (int32_t)node->u.slice.step[l->order[i]];
+        }
+    }
+    ipex_ledger_add(lower->graph->ledger, "slice", node->name,
+                    plain ? IPEX_REASON_applied : IPEX_REASON_not_adjacent,
+                    plain ? "a view of its input" : NULL);
+}
+
+static void lower_pad(struct lower *lower, struct ipex_node *node) {
+    struct ipex_value *y = node->output;
+    int32_t rank = y->rank, x = get_tensor(lower, node->input[0], rank, y->layout->order, NULL);
+    struct ipex_plan_node *step =
+        add_node(lower->plan, IPEX_OP_pad, node->name, own_tensor(lower, y));
+    step->inputs = 1;
+    step->input[0] = x;
+    set_ints(lower->plan, step, 2 * rank);
+    for (int32_t i = 0; i < rank; i++) {
+        step->int_[i] = (int32_t)node->u.pad.before[y->layout->order[i]];
+        step->int_[rank + i] = (int32_t)node->u.pad.after[y->layout->order[i]];
+    }
+    set_floats(lower->plan, step, 1);
+    step->float_[0] = node->u.pad.value;
+}
+
+static void lower_softmax(struct lower *lower, struct ipex_node *node) {
+    struct ipex_value *y = node->output;
+    int32_t x = get_tensor(lower, node->input[0], y->rank, y->layout->order, NULL);
+    struct ipex_plan_node *step =
+        add_node(lower->plan, IPEX_OP_softmax, node->name, own_tensor(lower, y));
+    step->inputs = 1;
+    step->input[0] = x;
+}
+
+static void lower_reduce(struct lower *lower, struct ipex_node *node) {
+    struct ipex_value *y = node->output;
+    int32_t x = get_tensor(lower, node->input[0], y->rank, y->layout->order, NULL);
+    struct ipex_plan_node *step =
+        add_node(lower->plan, IPEX_OP_reduce, node->name, own_tensor(lower, y));
+    step->inputs = 1;
+    step->input[0] = x;
+    set_ints(lower->plan, step, 2);
+    step->int_[0] = (int32_t)node->u.reduce.kind;
+    for (int32_t i = 0; i < y->rank; i++)
+        step->int_[1] |= (int32_t)(node->u.reduce.axes >> y->layout->order[i] & 1) << i;
+}
+
+static void lower_node(struct lower *lower, struct ipex_node *node) {
+    lower->step_name = node->name;
+    switch (node->kind) {
+    case IPEX_KIND_conv:
+        lower_conv(lower, node);
+        break;
+    case IPEX_KIND_linear:
+        lower_linear(lower, node);
+        break;
+    case IPEX_KIND_affine: /* made pointwise before lowering */
+    case IPEX_KIND_pointwise:
+        lower_pointwise(lower, node);
+        break;
+    case IPEX_KIND_pool:
+        lower_pool(lower, node);
+        break;
+    case IPEX_KIND_reshape:
+        lower_reshape(lower, node);
+        break;
+    case IPEX_KIND_transpose:
+        lower_transpose(lower, node);
+        break;
+    case IPEX_KIND_concat:
+        lower_concat(lower, node);
+        break;
+    case IPEX_KIND_pad:
+        lower_pad(lower, node);
+        break;
+    case IPEX_KIND_slice:
+        lower_slice(lower, node);
+        break;
+    case IPEX_KIND_softmax:
+        lower_softmax(lower, node);
+        break;
+    case IPEX_KIND_reduce:
+        lower_reduce(lower, node);
+        break;
+    }
+}
+
+/* ---- ports ---- */
+
+static void lower_inputs(struct lower *lower) {
+    struct ipex_plan *plan = lower->plan;
+    plan->inputs = lower->graph->inputs;
+    plan->input = ipex_arena_array(plan->arena, plan->inputs + 1, sizeof *plan->input);
+    for (size_t i = 0; i < plan->inputs; i++) {
+        struct ipex_value *value = lower->graph->input[i];
+        plan->input[i] = (struct ipex_plan_port){value->name, own_tensor(lower, value)};
+    }
+}
+
+/* An output must be a tensor of its own: written by a step (not an input), in the source's axis
+ * order, without a halo. */
+static int32_t output_tensor(struct lower *lower, struct ipex_value *value) {
+    lower->step_name = value->name;
+    int32_t tensor = get_identity(lower, value), root = tensor;
+    while (lower->plan->tensor[root].view_of >= 0)
+        root = lower->plan->tensor[root].view_of;
+    bool is_port = lower->plan->tensor[root].weight >= 0; /* or a constant */
+    for (size_t i = 0; i < lower->plan->inputs; i++)
+        is_port |= lower->plan->input[i].tensor == root;
+    if (is_port || has_halo(&lower->plan->tensor[tensor]))
+        tensor =
+            materialise(lower, value, tensor, identity, value->rank, value->dims, identity, NULL);
+    return tensor;
+}
+
+static void lower_outputs(struct lower *lower) {
+    struct ipex_plan *plan = lower->plan;
+    plan->outputs = lower->graph->outputs;
+    plan->output = ipex_arena_array(plan->arena, plan->outputs + 1, sizeof *plan->output);
+    for (size_t i = 0; i < plan->outputs; i++) {
+        struct ipex_value *value = lower->graph->output[i];
+        plan->output[i] = (struct ipex_plan_port){value->name, output_tensor(lower, value)};
+    }
+}
+
+void ipex_lower(struct ipex_graph *graph, struct ipex_plan *ret_plan) {
+    *ret_plan = (struct ipex_plan){.arena = &graph->arena};
+    struct lower lower = {.graph = graph, .plan = ret_plan, .step_name = ""};
+    ipex_layout(graph);
+    lower_inputs(&lower);
+    for (struct ipex_node *node = graph->first; node; node = node->next)
+        lower_node(&lower, node);
+    lower_outputs(&lower);
+}

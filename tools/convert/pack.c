@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Carries out weight recipes: reads the source where it lies, scales in f64, rounds once, and
+ * writes the packed layout of format/tile.h. */
+#include "tools/convert/draft.h"
+
+#include <string.h>
+
+static float scaled(const struct ipex_value *source, int64_t at, const struct ipex_fold *fold,
+                    int64_t n) {
+    double w = ipex_constant_f64(source, at);
+    return (float)(fold && fold->scale ? w * fold->scale[n] : w);
+}
+
+/* Tiles [G][segments][panels][k_tiles][16 k][16 n] from W[m][c][kh][kw]: a segment's k runs over
+ * taps, then channels. */
+static void pack_conv(const struct ipex_plan_weight *w, float *out) {
+    int64_t groups = w->dims[0], segments = w->dims[1], n_count = w->dims[2], taps = w->dims[3],
+            channels = w->dims[4];
+    int64_t window = w->source->dims[2] * w->source->dims[3];
+    struct ipex_tiles tiles;
+    if (!ipex_tiles_of(w->dtype, w->dims, (unsigned)w->rank, &tiles))
+        return;
+    for (int64_t g = 0; g < groups; g++)
+        for (int64_t s = 0; s < segments; s++)
+            for (int64_t p = 0; p < tiles.panels; p++, out += tiles.k_tiles * 256)
+                for (int64_t k = 0; k < taps * channels; k++)
+                    for (int64_t j = 0; j < IPEX_PANEL && p * IPEX_PANEL + j < n_count; j++) {
+                        int64_t m = g * n_count + p * IPEX_PANEL + j, c = k % channels,
+                                tap = s * taps + k / channels;
+                        out[k * IPEX_PANEL + j] =
+                            scaled(w->source, (m * channels + c) * window + tap, w->fold, m);
+                    }
+}
+
+static void pack_linear(const struct ipex_plan_weight *w, float *out) {
+    int64_t n_count = w->dims[0], k_count = w->dims[1];
+    struct ipex_tiles tiles;
+    if (!ipex_tiles_of(w->dtype, w->dims, (unsigned)w->rank, &tiles))
+        return;
+    for (int64_t p = 0; p < tiles.panels; p++, out += tiles.k_tiles * 256)
+        for (int64_t k = 0; k < k_count; k++) {
+            int64_t from = w->fold->k_order ? w->fold->k_order[k] : k;
+            for (int64_t j = 0; j < IPEX_PANEL && p * IPEX_PANEL + j < n_count; j++) {
+                int64_t n = p * IPEX_PANEL + j;
+                out[k * IPEX_PANEL + j] = scaled(
+                    w->source, w->weight_kn ? from * n_count + n : n * k_count + from, w->fold, n);
+            }
+        }
+}
+
+static void pack_depthwise(const struct ipex_plan_weight *w, float *out) {
+    int64_t window = w->dims[0] * w->dims[1], channels = w->dims[2],
+            pitch = (channels + IPEX_PANEL - 1) / IPEX_PANEL * IPEX_PANEL;
+    for (int64_t tap = 0; tap < window; tap++)
+        for (int64_t c = 0; c < channels; c++)
+            out[tap * pitch + c] = scaled(w->source, c * window + tap, w->fold, c);
+}
+
+static void pack_vector(const struct ipex_plan_weight *w, float *out) {
+    for (int64_t i = 0; i < w->dims[0]; i++)
+        out[i] = (float)w->vector[i];
+}
+
+/* Row-major copy of the source with its axes permuted; the source's dims get leading ones up to the
+ * rank. */
+static void pack_permute(const struct ipex_plan_weight *w, uint8_t *out) {
+    int64_t stride[IPEX_MAX_RANK], index[IPEX_MAX_RANK] = {0}, by_axis[IPEX_MAX_RANK], at = 0,
+                                   step = 1;
+    size_t size = ipex_dtype_size(w->dtype);
+    int32_t pad = w->rank - w->source->rank;
+    for (int32_t i = w->rank; i-- > 0;) {
+        by_axis[i] = step;
+        step *= i < pad ? 1 : w->source->dims[i - pad];
+    }
+    for (int32_t i = 0; i < w->rank; i++)
+        stride[i] = by_axis[w->perm[i]];
+    for (uint64_t n = w->source->constant->size / size; n-- > 0; out += size) {
+        memcpy(out, w->source->constant->data + (size_t)at * size, size);
+        for (int32_t i = w->rank; i-- > 0;) {
+            at += stride[i];
+            if (++index[i] < w->dims[i])
+                break;
+            at -= stride[i] * w->dims[i];
+            index[i] = 0;
+        }
+    }
+}
+
+void ipex_pack(const struct ipex_plan_weight *weight, uint8_t *out) {
+    float *f32 = (float *)(void *)out;
+    memset(out, 0, (size_t)weight->bytes);
+    switch (weight->recipe) {
+    case IPEX_RECIPE_conv:
+        pack_conv(weight, f32);
+        break;
+    case IPEX_RECIPE_linear:
+        pack_linear(weight, f32);
+        break;
+    case IPEX_RECIPE_depthwise:
+        pack_depthwise(weight, f32);
+        break;
+    case IPEX_RECIPE_vector:
+        pack_vector(weight, f32);
+        break;
+    case IPEX_RECIPE_permute:
+        pack_permute(weight, out);
+        break;
+    case IPEX_RECIPE_bytes:
+        memcpy(out, weight->data, (size_t)weight->bytes);
+        break;
+    }
+}

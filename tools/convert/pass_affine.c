@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* BatchNorm, and Mul, Add, Sub, Div by a constant per channel, after a convolution or linear layer:
+ * s (W x + b) + t = (s W) x + (s b + t). Scales and biases are kept in f64; the weight is
+ * multiplied and rounded once, when it is packed. */
+#include "tools/convert/passes.h"
+
+#include <math.h>
+#include <string.h>
+
+/* y = scale * x + shift along one axis of x, both NULL-able (ones, zeros). */
+struct affine {
+    int32_t axis; /* of the output; -1: the same everywhere */
+    int64_t n;
+    const double *scale, *shift;
+};
+
+/* The axis along which a constant broadcast to `rank` dims varies: -1 none, -2 several. */
+static int32_t varying_axis(const struct ipex_value *constant, int32_t rank) {
+    int32_t axis = -1;
+    for (int32_t i = 0; i < constant->rank; i++)
+        if (constant->dims[i] != 1) {
+            if (axis != -1)
+                return -2;
+            axis = i + rank - constant->rank;
+        }
+    return axis;
+}
+
+static double *doubles(struct ipex_graph *graph, const struct ipex_value *constant, bool negate,
+                       bool invert) {
+    int64_t n = ipex_value_numel(constant);
+    double *v = ipex_arena_array(&graph->arena, (size_t)n, sizeof *v);
+    for (int64_t i = 0; i < n; i++) {
+        v[i] = ipex_constant_f64(constant, i);
+        v[i] = invert ? 1 / v[i] : negate ? -v[i] : v[i];
+    }
+    return v;
+}
+
+/* Which operand of a one-step pointwise node is the constant: its code, or 1 << 15 when neither
+ * fits. */
+static bool constant_operand(const struct ipex_node *node, int16_t *ret_data,
+                             int16_t *ret_constant) {
+    const struct ipex_program *p = node->u.program;
+    int16_t a = p->step[0].a, b = p->step[0].b;
+    bool a_constant = a < 0 || node->input[a]->constant,
+         b_constant = b < 0 || node->input[b]->constant;
+    if (a_constant == b_constant)
+        return false;
+    *ret_data = a_constant ? b : a;
+    *ret_constant = a_constant ? a : b;
+    return true;
+}
+
+static bool as_affine(struct ipex_graph *graph, const struct ipex_node *node, struct affine *ret,
+                      struct ipex_value **ret_x) {
+    if (node->kind == IPEX_KIND_affine) {
+        *ret = (struct affine){node->u.affine.axis, node->u.affine.n, node->u.affine.scale,
+                               node->u.affine.shift};
+        *ret_x = node->input[0];
+        return true;
+    }
+    int16_t data, constant;
+    if (node->kind != IPEX_KIND_pointwise || node->u.program->steps != 1 ||
+        !constant_operand(node, &data, &constant))
+        return false;
+    enum ipex_step op = (enum ipex_step)node->u.program->step[0].op;
+    bool constant_first = node->u.program->step[0].a == constant;
+    if ((op != IPEX_STEP_add && op != IPEX_STEP_mul && op != IPEX_STEP_sub &&
+         op != IPEX_STEP_div) ||
+        (constant_first && (op == IPEX_STEP_sub || op == IPEX_STEP_div)))
+        return false;
+    const int64_t one = 1;
+    const struct ipex_value *value =
+        constant >= 0 ? node->input[constant]
+                      : ipex_graph_constant(graph, "", IPEX_DTYPE_f32, 1, &one,
+                                            &node->u.program->constant[-1 - constant]);
+    const double *v = doubles(graph, value, op == IPEX_STEP_sub, op == IPEX_STEP_div);
+    bool scales = op == IPEX_STEP_mul || op == IPEX_STEP_div;
+    *ret = (struct affine){varying_axis(value, node->output->rank), ipex_value_numel(value),
+                           scales ? v : NULL, scales ? NULL : v};
+    *ret_x = node->input[data];
+    return true;
+}
+
+/* Looks through a reshape that only adds or drops dims of 1 behind the channel (1-d convolutions):
+ * the value before it. */
+static struct ipex_value *behind_reshape(const struct ipex_graph *graph, struct ipex_value *x,
+                                         struct ipex_node **ret_reshape) {
+    struct ipex_node *node = x->producer;
+    *ret_reshape = NULL;
+    if (!node || node->kind != IPEX_KIND_reshape || !ipex_value_only_reader(graph, x))
+        return x;
+    struct ipex_value *from = node->input[0];
+    if (!from->producer || from->producer->kind != IPEX_KIND_conv || x->rank < 2 ||
+        from->dims[0] != x->dims[0] || from->dims[1] != x->dims[1])
+        return x;
+    *ret_reshape = node;
+    return from;
+}
+
+static enum ipex_reason check(const struct ipex_graph *graph, const struct affine *affine,
+                              const struct ipex_value *x, struct ipex_value *y) {
+    struct ipex_node *producer = x->producer;
+    if (!producer)
+        return IPEX_REASON_no_producer;
+    if (producer->kind == IPEX_KIND_concat)
+        return IPEX_REASON_after_concat;
+    if (producer->kind == IPEX_KIND_pointwise && producer->inputs == 1)
+        return IPEX_REASON_act_between;
+    if (producer->kind == IPEX_KIND_pointwise && producer->u.program->steps == 1 &&
+        producer->u.program->step[0].op == IPEX_STEP_add)
+        return IPEX_REASON_residual_between;
+    if (producer->kind != IPEX_KIND_conv && producer->kind != IPEX_KIND_linear)
+        return IPEX_REASON_no_linear_producer;
+    if (affine->axis != -1 &&
+        (affine->axis != (producer->kind == IPEX_KIND_conv ? 1 : x->rank - 1) ||
+         affine->n != producer->fold.n))
+        return IPEX_REASON_axis_mismatch;
+    if (y->rank != x->rank || memcmp(y->dims, x->dims, (size_t)x->rank * sizeof *x->dims))
+        return IPEX_REASON_broadcast;
+    if (x->uses != 1 || x->is_output || !ipex_value_only_reader(graph, x))
+        return IPEX_REASON_two_consumers;
+    if (affine->scale && producer->input[1]->uses > 1)
+        return IPEX_REASON_shared_weight;
+    return IPEX_REASON_applied;
+}
+
+static void apply(struct ipex_graph *graph, const struct affine *affine,
+                  struct ipex_node *producer) {
+    struct ipex_fold *fold = &producer->fold;
+    size_t n = (size_t)fold->n;
+    double *scale = ipex_arena_array(&graph->arena, n, sizeof *scale),
+           *bias = ipex_arena_array(&graph->arena, n, sizeof *bias);
+    for (size_t i = 0; i < n; i++) {
+        size_t k = affine->axis == -1 ? 0 : i;
+        double s = affine->scale ? affine->scale[k] : 1, t = affine->shift ? affine->shift[k] : 0;
+        scale[i] = (fold->scale ? fold->scale[i] : 1) * s;
+        bias[i] = (fold->bias ? fold->bias[i] : 0) * s + t;
+    }
+    if (affine->scale || fold->scale)
+        fold->scale = scale;
+    fold->bias = bias;
+}
+
+/* The affine node disappears: what it wrote is now written by the producer (or by the reshape
+ * between them). */
+static void splice(struct ipex_graph *graph, struct ipex_node *node, struct ipex_node *producer,
+                   struct ipex_node *reshape) {
+    struct ipex_node *writer = reshape ? reshape : producer;
+    struct ipex_value *y = node->output;
+    producer->name = ipex_graph_join(graph, producer->name, node->name);
+    ipex_graph_remove(graph, node);
+    ipex_node_set_output(writer, y);
+}
+
+static bool is_batch_norm(const struct ipex_node *node) {
+    return !strcmp(node->source_op, "BatchNormalization");
+}
+
+static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
+    struct affine affine;
+    struct ipex_value *x;
+    struct ipex_node *reshape;
+    if (!as_affine(graph, node, &affine, &x)) {
+        if (node->kind == IPEX_KIND_pointwise && is_batch_norm(node))
+            ipex_ledger_add(graph->ledger, "affine", node->name, IPEX_REASON_dynamic_parameter,
+                            NULL);
+        return;
+    }
+    struct ipex_value *from = behind_reshape(graph, x, &reshape);
+    enum ipex_reason reason = reshape && (affine.axis != 1 && affine.axis != -1)
+                                  ? IPEX_REASON_axis_mismatch
+                              : reshape ? check(graph, &affine, from, from)
+                                        : check(graph, &affine, from, node->output);
+    struct ipex_node *producer = from->producer;
+    bool near_weight =
+        producer && (producer->kind == IPEX_KIND_conv || producer->kind == IPEX_KIND_linear);
+    if (!is_batch_norm(node) && !near_weight)
+        return; /* an ordinary addition or multiplication: nothing to fold it into */
+    const char *text = NULL;
+    if (reason == IPEX_REASON_applied) {
+        text = ipex_arena_printf(&graph->arena, "%s folded into %s (%s)", node->source_op,
+                                 producer->name, producer->source_op);
+        apply(graph, &affine, producer);
+    }
+    ipex_ledger_add(graph->ledger, "affine", node->name, reason, text);
+    if (reason == IPEX_REASON_applied)
+        splice(graph, node, producer, reshape);
+}
+
+void ipex_pass_affine(struct ipex_graph *graph) {
+    for (struct ipex_node *node = graph->first, *next; node; node = next) {
+        next = node->next;
+        try_site(graph, node);
+    }
+    for (struct ipex_node *node = graph->first; node; node = node->next)
+        if (node->kind == IPEX_KIND_affine)
+            ipex_affine_to_pointwise(graph, node);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folds what depends on constants only: nodes just imported whose operands are all constant are
+ * moved into a graph of their own, which is run once on the reference kernels; its results become
+ * constants. There is no second implementation of any operator. */
+#include "tools/convert/evaluate.h"
+#include "tools/convert/passes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every operand is a constant or the result of an earlier node of the run that begins at `from`. */
+static bool is_foldable(struct ipex_node *from) {
+    bool foldable = from != NULL;
+    for (struct ipex_node *node = from; node; node = node->next) {
+        for (int32_t i = 0; i < node->inputs; i++) {
+            const struct ipex_value *x = ipex_node_operands(node)[i];
+            foldable &= x->constant || x->foldable;
+        }
+        node->output->foldable = foldable;
+    }
+    for (struct ipex_node *node = from; node && !foldable; node = node->next)
+        node->output->foldable = false;
+    return foldable;
+}
+
+/* Values that no node of the run reads are its results. */
+static void find_results(struct ipex_graph *constants) {
+    constants->output =
+        ipex_arena_array(&constants->arena, constants->nodes, sizeof(struct ipex_value *));
+    for (struct ipex_node *node = constants->first; node; node = node->next)
+        if (!node->output->uses) {
+            node->output->is_output = true;
+            node->output->uses = 1;
+            constants->output[constants->outputs++] = node->output;
+        }
+}
+
+static enum ipex_status evaluate(struct ipex_graph *graph, struct ipex_graph *constants,
+                                 const struct ipex_report *report) {
+    struct ipex_evaluator evaluator;
+    float **data = ipex_arena_array(&constants->arena, constants->outputs + 1, sizeof *data);
+    for (size_t i = 0; i < constants->outputs; i++)
+        data[i] = ipex_arena_array(&graph->arena, (size_t)ipex_value_numel(constants->output[i]),
+                                   sizeof **data);
+    IPEX_TRY(ipex_evaluator_open(&evaluator, constants, report));
+    enum ipex_status status = ipex_evaluator_run(&evaluator, constants, NULL, data, report);
+    ipex_evaluator_close(&evaluator);
+    IPEX_TRY(status);
+    for (size_t i = 0; i < constants->outputs; i++) {
+        struct ipex_value *value = constants->output[i];
+        struct ipex_constant *constant = ipex_arena_alloc(&graph->arena, sizeof *constant);
+        *constant = (struct ipex_constant){(const uint8_t *)data[i],
+                                           (uint64_t)ipex_value_numel(value) * sizeof **data};
+        value->constant = constant;
+        value->producer = NULL;
+        value->layout = NULL;
+        value->is_output = false;
+        value->uses = 0;
+    }
+    return IPEX_OK;
+}
+
+enum ipex_status ipex_fold_constants(struct ipex_graph *graph, struct ipex_node *from,
+                                     const struct ipex_report *report) {
+    if (!is_foldable(from))
+        return IPEX_OK;
+    struct ipex_graph constants;
+    ipex_graph_init(&constants, NULL);
+    ipex_ledger_add(graph->ledger, "constant", from->name, IPEX_REASON_applied,
+                    "computed at convert time");
+    for (struct ipex_node *node = from, *next; node; node = next) {
+        next = node->next;
+        ipex_graph_transfer(graph, &constants, node);
+        if (node->kind == IPEX_KIND_affine)
+            ipex_affine_to_pointwise(&constants, node);
+    }
+    find_results(&constants);
+    enum ipex_status status = evaluate(graph, &constants, report);
+    for (struct ipex_node *node = constants.first; node; node = node->next)
+        for (int32_t i = 0; i < node->inputs; i++)
+            ipex_node_operands(node)[i]->uses--;
+    ipex_graph_finish(&constants);
+    return status;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv or linear -> [Add residual] -> [activation]: both are computed where the result is stored,
+ * so the tensor in between never exists. */
+#include "tools/convert/passes.h"
+
+#include <string.h>
+
+static bool is_linear(const struct ipex_node *node) {
+    return node && (node->kind == IPEX_KIND_conv || node->kind == IPEX_KIND_linear);
+}
+
+static bool is_before(const struct ipex_node *a, const struct ipex_node *b) {
+    while (a && a != b)
+        a = a->next;
+    return a != NULL;
+}
+
+/* Takes over `node`: its output becomes the producer's, which moves down to where the node was. */
+static void absorb(struct ipex_graph *graph, struct ipex_node *producer, struct ipex_node *node) {
+    struct ipex_value *y = node->output;
+    producer->name = ipex_graph_join(graph, producer->name, node->name);
+    ipex_graph_move(graph, producer, node);
+    ipex_graph_remove(graph, node);
+    ipex_node_set_output(producer, y);
+}
+
+static void record(struct ipex_graph *graph, const struct ipex_node *node, enum ipex_reason reason,
+                   const char *what, const struct ipex_node *producer) {
+    const char *text = reason == IPEX_REASON_applied
+                           ? ipex_arena_printf(&graph->arena, "%s computed in the epilogue of %s",
+                                               what, producer->name)
+                           : NULL;
+    ipex_ledger_add(graph->ledger, "epilogue", node->name, reason, text);
+}
+
+static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_value *x) {
+    const struct ipex_node *producer = x->producer;
+    if (!is_linear(producer))
+        return IPEX_REASON_no_linear_producer;
+    if (!ipex_value_only_reader(graph, x))
+        return IPEX_REASON_two_consumers;
+    return producer->epilogue.act == IPEX_ACT_none ? IPEX_REASON_applied
+                                                   : IPEX_REASON_epilogue_full;
+}
+
+static const char *act_name(enum ipex_act act) {
+    static const char *const names[] = {
+#define NAME(id, name) [id] = #name,
+        IPEX_ACT_LIST(NAME)
+#undef NAME
+    };
+    return names[act];
+}
+
+static void try_activation(struct ipex_graph *graph, struct ipex_node *node) {
+    float a, b;
+    enum ipex_act act =
+        node->inputs == 1 ? ipex_program_act(node->u.program, &a, &b) : IPEX_ACT_none;
+    struct ipex_node *producer = node->input[0]->producer;
+    if (act == IPEX_ACT_none) {
+        if (node->inputs == 1 && is_linear(producer))
+            record(graph, node, IPEX_REASON_not_an_epilogue, NULL, NULL);
+        return;
+    }
+    enum ipex_reason reason = check(graph, node->input[0]);
+    record(graph, node, reason, act_name(act), producer);
+    if (reason != IPEX_REASON_applied)
+        return;
+    producer->epilogue.act = act;
+    producer->epilogue.a = a;
+    producer->epilogue.b = b;
+    absorb(graph, producer, node);
+}
+
+static bool same_shape(const struct ipex_value *a, const struct ipex_value *b) {
+    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
+static void try_residual(struct ipex_graph *graph, struct ipex_node *node) {
+    struct ipex_value *x[2] = {node->input[0], node->input[1]};
+    if (x[0] == x[1] || (!is_linear(x[0]->producer) && !is_linear(x[1]->producer)))
+        return;
+    if (!same_shape(x[0], x[1]) || x[0]->constant || x[1]->constant) {
+        record(graph, node, IPEX_REASON_broadcast, NULL, NULL);
+        return;
+    }
+    enum ipex_reason reason[2];
+    for (int i = 0; i < 2; i++) {
+        reason[i] = check(graph, x[i]);
+        if (reason[i] == IPEX_REASON_applied && x[i]->producer->epilogue.residual)
+            reason[i] = IPEX_REASON_epilogue_full;
+    }
+    /* of two possible ones the later, so that the other is already there */
+    int pick = reason[0] == IPEX_REASON_applied ? 0 : 1;
+    if (reason[0] == IPEX_REASON_applied && reason[1] == IPEX_REASON_applied &&
+        is_before(x[0]->producer, x[1]->producer))
+        pick = 1;
+    enum ipex_reason verdict = reason[pick] == IPEX_REASON_applied ? reason[pick]
+                               : is_linear(x[0]->producer)         ? reason[0]
+                                                                   : reason[1];
+    struct ipex_node *producer = x[pick]->producer;
+    record(graph, node, verdict, "addition", producer);
+    if (verdict != IPEX_REASON_applied)
+        return;
+    producer->epilogue.residual = x[!pick];
+    ipex_node_add_input(producer, x[!pick]);
+    absorb(graph, producer, node);
+}
+
+static bool is_add(const struct ipex_node *node) {
+    const struct ipex_program *p = node->u.program;
+    return node->inputs == 2 && p->steps == 1 && p->step[0].op == IPEX_STEP_add &&
+           p->step[0].a >= 0 && p->step[0].b >= 0;
+}
+
+void ipex_pass_epilogue(struct ipex_graph *graph) {
+    for (struct ipex_node *node = graph->first, *next; node; node = next) {
+        next = node->next;
+        if (node->kind != IPEX_KIND_pointwise)
+            continue;
+        ipex_program_absorb_scalars(node);
+        if (is_add(node))
+            try_residual(graph, node);
+        else
+            try_activation(graph, node);
+    }
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graph rewrites. passes.inc is the list and the order; one file per pass. */
+#ifndef IPEX_TOOLS_PASSES_H
+#define IPEX_TOOLS_PASSES_H
+
+#include "tools/convert/graph.h"
+
+#define IPEX_PASS(name, what) void ipex_pass_##name(struct ipex_graph *graph);
+#include "tools/convert/passes.inc"
+
+/* While importing: computes the nodes from `from` to the last if they depend on constants only,
+ * else leaves them. Fails where a temporary file cannot be written or an operator cannot be run. */
+IPEX_WARN_UNUSED enum ipex_status ipex_fold_constants(struct ipex_graph *graph,
+                                                      struct ipex_node *from,
+                                                      const struct ipex_report *report);
+
+/* All of passes.inc. */
+void ipex_passes_run(struct ipex_graph *graph);
+
+/* ---- programs (program.c), used by several passes and by lower.c ---- */
+
+/* The activation that a program over one input computes: IPEX_ACT_none when it is none of
+ * format/ops.h. */
+enum ipex_act ipex_program_act(const struct ipex_program *program, float *ret_a, float *ret_b);
+/* The program of one activation. */
+void ipex_program_make(struct ipex_program *program, enum ipex_act act, float a, float b);
+/* Turns an affine node into the equivalent pointwise node in place. */
+void ipex_affine_to_pointwise(struct ipex_graph *graph, struct ipex_node *node);
+/* Puts the program of `producer` (whose output is operand `index` of `reader`) in front of the
+ * reader's own; false, changing nothing, when the result would not fit. The producer is removed. */
+bool ipex_program_join(struct ipex_graph *graph, struct ipex_node *reader, int32_t index);
+/* Scalar constant operands become program constants. */
+void ipex_program_absorb_scalars(struct ipex_node *node);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes an .ipex file: places the weights, builds the metadata with room for the digests, streams
+ * the data while hashing its chunks, and writes header and metadata last. */
+#include "tools/convert/write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/fb_build.h"
+#include "format/model_fb_build.h"
+#include "format/sha256.h"
+#include "runtime/ipex.h"
+
+enum { SECTION_WEIGHTS, SECTION_ANSWERS, SECTIONS };
+
+struct writer {
+    const struct ipex_write *what;
+    struct ipex_plan *plan;
+    ipex_write_fn fn;
+    void *user;
+    const struct ipex_report *report;
+
+    struct ipex_fb_builder b;
+    struct ipex_fb_section section[SECTIONS];
+    uint32_t sections,
+        index[SECTIONS]; /* those that are not empty, and their numbers in the file */
+    uint64_t data_size;  /* from the first section to the end */
+    uint32_t section_ref, digest_ref;
+
+    uint64_t start, at; /* file offsets: of the first section, of the next byte */
+    struct ipex_sha256 hash;
+    uint8_t *digests;
+    uint64_t chunk;
+};
+
+static uint64_t align_up(uint64_t value, uint64_t alignment) {
+    return (value + alignment - 1) / alignment * alignment;
+}
+
+/* ---- placing ---- */
+
+static enum ipex_status place_weights(struct writer *w) {
+    uint64_t end[SECTIONS] = {0};
+    for (size_t i = 0; i < w->plan->weights; i++) {
+        struct ipex_plan_weight *weight = &w->plan->weight[i];
+        IPEX_CHECK(weight->bytes >= 0, w->report, IPEX_ERROR_MODEL_WEIGHT,
+                   "weight %s is too large for the format", weight->name);
+        uint64_t *at = &end[weight->section];
+        weight->offset = align_up(*at, weight->layout == IPEX_LAYOUT_tiles ? IPEX_TILE_BYTES
+                                                                           : IPEX_WEIGHT_ALIGN);
+        *at = weight->offset + (uint64_t)weight->bytes;
+    }
+    uint64_t offset = 0; /* relative to the first section until the metadata's size is known */
+    for (uint32_t s = 0; s < SECTIONS; s++) {
+        if (!end[s])
+            continue;
+        offset = align_up(offset, IPEX_SECTION_ALIGN);
+        w->index[s] = w->sections;
+        w->section[w->sections++] =
+            (struct ipex_fb_section){.offset = offset, .stored = end[s], .raw = end[s], .kind = s};
+        offset += end[s];
+    }
+    w->data_size = offset;
+    return IPEX_OK;
+}
+
+/* ---- metadata ---- */
+
+static uint32_t build_weight(struct writer *w, const struct ipex_plan_weight *weight) {
+    struct ipex_fb_builder *b = &w->b;
+    uint32_t name = ipex_fb_string(b, weight->name),
+             dims = ipex_fb_weight_make_dims(b, weight->dims, (uint32_t)weight->rank);
+    ipex_fb_start(b);
+    ipex_fb_weight_put_name(b, name);
+    ipex_fb_weight_put_dtype(b, (uint8_t)weight->dtype);
+    ipex_fb_weight_put_layout(b, (uint8_t)weight->layout);
+    ipex_fb_weight_put_dims(b, dims);
+    ipex_fb_weight_put_section(b, w->index[weight->section]);
+    ipex_fb_weight_put_offset(b, weight->offset);
+    ipex_fb_weight_put_bytes(b, (uint64_t)weight->bytes);
+    return ipex_fb_end(b);
+}
+
+static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *tensor) {
+    struct ipex_fb_builder *b = &w->b;
+    bool halo = tensor->halo[0] || tensor->halo[1] || tensor->halo[2] || tensor->halo[3];
+    uint32_t name = ipex_fb_string(b, tensor->name),
+             dims = ipex_fb_tensor_make_dims(b, tensor->dims, (uint32_t)tensor->rank);
+    uint32_t halo_ref = halo ? ipex_fb_tensor_make_halo(b, tensor->halo, 4) : 0;
+    ipex_fb_start(b);
+    ipex_fb_tensor_put_name(b, name);
+    ipex_fb_tensor_put_dtype(b, (uint8_t)tensor->dtype);
+    ipex_fb_tensor_put_dims(b, dims);
+    ipex_fb_tensor_put_halo(b, halo_ref);
+    ipex_fb_tensor_put_weight(b, tensor->weight);
+    ipex_fb_tensor_put_view_of(b, tensor->view_of);
+    ipex_fb_tensor_put_view_axis(b, tensor->view_axis);
+    ipex_fb_tensor_put_view_start(b, tensor->view_start);
+    return ipex_fb_end(b);
+}
+
+static uint32_t build_node(struct writer *w, const struct ipex_plan_node *node) {
+    struct ipex_fb_builder *b = &w->b;
+    uint32_t name = ipex_fb_string(b, node->name),
+             inputs = ipex_fb_node_make_inputs(b, node->input, (uint32_t)node->inputs);
+    uint32_t outputs = ipex_fb_node_make_outputs(b, &node->output, 1),
+             ints = ipex_fb_node_make_ints(b, node->int_, (uint32_t)node->ints);
+    uint32_t floats = ipex_fb_node_make_floats(b, node->float_, (uint32_t)node->floats);
+    ipex_fb_start(b);
+    ipex_fb_node_put_op(b, (uint16_t)node->op);
+    ipex_fb_node_put_name(b, name);
+    ipex_fb_node_put_inputs(b, inputs);
+    ipex_fb_node_put_outputs(b, outputs);
+    ipex_fb_node_put_ints(b, ints);
+    ipex_fb_node_put_floats(b, floats);
+    return ipex_fb_end(b);
+}
+
+static uint32_t build_port(struct writer *w, const struct ipex_plan_port *port) {
+    struct ipex_fb_builder *b = &w->b;
+    const struct ipex_plan_tensor *tensor = &w->plan->tensor[port->tensor];
+    uint32_t name = ipex_fb_string(b, port->name),
+             dims = ipex_fb_port_make_dims(b, tensor->dims, (uint32_t)tensor->rank);
+    ipex_fb_start(b);
+    ipex_fb_port_put_name(b, name);
+    ipex_fb_port_put_tensor(b, (uint32_t)port->tensor);
+    ipex_fb_port_put_dims(b, dims);
+    return ipex_fb_end(b);
+}
+
+static uint32_t build_answer(struct writer *w, const struct ipex_plan_answer *answer) {
+    struct ipex_fb_builder *b = &w->b;
+    uint32_t origin = ipex_fb_string(b, answer->origin);
+    uint32_t inputs =
+        ipex_fb_answer_make_inputs(b, (const uint32_t *)answer->input, (uint32_t)w->plan->inputs);
+    uint32_t outputs = ipex_fb_answer_make_outputs(b, answer->output, (uint32_t)w->plan->outputs);
+    ipex_fb_start(b);
+    ipex_fb_answer_put_origin(b, origin);
+    ipex_fb_answer_put_inputs(b, inputs);
+    ipex_fb_answer_put_outputs(b, outputs);
+    return ipex_fb_end(b);
+}
+
+static uint32_t build_site(struct writer *w, const struct ipex_site *site) {
+    struct ipex_fb_builder *b = &w->b;
+    uint32_t name = ipex_fb_string(b, site->site), pass = ipex_fb_string(b, site->pass);
+    uint32_t reason = ipex_fb_string(b, ipex_reason_code(site->reason)),
+             text = ipex_fb_string(b, site->text);
+    ipex_fb_start(b);
+    ipex_fb_site_put_site(b, name);
+    ipex_fb_site_put_pass(b, pass);
+    ipex_fb_site_put_applied(b, site->reason == IPEX_REASON_applied);
+    ipex_fb_site_put_reason(b, reason);
+    ipex_fb_site_put_text(b, text);
+    return ipex_fb_end(b);
+}
+
+static uint32_t build_pair(struct writer *w, const char *key, const char *value) {
+    struct ipex_fb_builder *b = &w->b;
+    uint32_t k = ipex_fb_string(b, key), v = ipex_fb_string(b, value);
+    ipex_fb_start(b);
+    ipex_fb_pair_put_key(b, k);
+    ipex_fb_pair_put_value(b, v);
+    return ipex_fb_end(b);
+}
+
+/* A vector of `count` references, each built by `expression` of i. */
+#define BUILD_ALL(result, count, expression)                                                       \
+    do {                                                                                           \
+        uint32_t *refs_ = ipex_alloc(((count) + 1) * sizeof *refs_);                               \
+        for (size_t i = 0; i < (count); i++)                                                       \
+            refs_[i] = (expression);                                                               \
+        (result) = ipex_fb_refs(&w->b, refs_, (uint32_t)(count));                                  \
+        free(refs_);                                                                               \
+    } while (0)
+
+static uint32_t build_entry(struct writer *w) {
+    const struct ipex_plan *p = w->plan;
+    uint32_t tensors, nodes, inputs, outputs, labels, answers,
+        name = ipex_fb_string(&w->b, w->what->entry);
+    BUILD_ALL(tensors, p->tensors, build_tensor(w, &p->tensor[i]));
+    BUILD_ALL(nodes, p->nodes, build_node(w, &p->node[i]));
+    BUILD_ALL(inputs, p->inputs, build_port(w, &p->input[i]));
+    BUILD_ALL(outputs, p->outputs, build_port(w, &p->output[i]));
+    BUILD_ALL(labels, p->labels, ipex_fb_string(&w->b, p->label[i]));
+    BUILD_ALL(answers, p->answers, build_answer(w, &p->answer[i]));
+    ipex_fb_start(&w->b);
+    ipex_fb_entry_put_name(&w->b, name);
+    ipex_fb_entry_put_tensors(&w->b, tensors);
+    ipex_fb_entry_put_nodes(&w->b, nodes);
+    ipex_fb_entry_put_inputs(&w->b, inputs);
+    ipex_fb_entry_put_outputs(&w->b, outputs);
+    ipex_fb_entry_put_labels(&w->b, labels);
+    ipex_fb_entry_put_answers(&w->b, answers);
+    return ipex_fb_end(&w->b);
+}
+
+static uint32_t build_model(struct writer *w) {
+    const struct ipex_write *what = w->what;
+    struct ipex_fb_builder *b = &w->b;
+    uint64_t chunks = (w->data_size + IPEX_CHUNK_BYTES - 1) / IPEX_CHUNK_BYTES;
+    w->digests = ipex_alloc(chunks * IPEX_SHA256_BYTES + 1);
+    memset(w->digests, 0, chunks * IPEX_SHA256_BYTES);
+    uint32_t weights, ledger = 0, metadata, entry = build_entry(w),
+                      entries = ipex_fb_refs(b, &entry, 1);
+    BUILD_ALL(weights, w->plan->weights, build_weight(w, &w->plan->weight[i]));
+    if (what->ledger)
+        BUILD_ALL(ledger, what->ledger->sites, build_site(w, &what->ledger->site[i]));
+    BUILD_ALL(metadata, what->metadata,
+              build_pair(w, what->metadata_keys[i], what->metadata_values[i]));
+    uint32_t producer = ipex_fb_string(b, "ipexpack " IPEX_VERSION_STRING),
+             source = ipex_fb_string(b, what->source);
+    uint32_t options = ipex_fb_string(b, what->options);
+    w->section_ref = ipex_fb_model_make_sections(b, w->section, w->sections);
+    w->digest_ref =
+        ipex_fb_model_make_chunk_digests(b, w->digests, (uint32_t)(chunks * IPEX_SHA256_BYTES));
+    ipex_fb_start(b);
+    ipex_fb_model_put_producer(b, producer);
+    ipex_fb_model_put_source(b, source);
+    ipex_fb_model_put_options(b, options);
+    ipex_fb_model_put_sections(b, w->section_ref);
+    ipex_fb_model_put_weights(b, weights);
+    ipex_fb_model_put_entries(b, entries);
+    ipex_fb_model_put_ledger(b, ledger);
+    ipex_fb_model_put_metadata(b, metadata);
+    ipex_fb_model_put_chunk_digests(b, w->digest_ref);
+    return ipex_fb_end(b);
+}
+
+/* ---- data ---- */
+
+/* Appends to the file; chunks are hashed as they fill. */
+static enum ipex_status append(struct writer *w, const uint8_t *bytes, uint64_t size) {
+    if (size)
+        IPEX_TRY(w->fn(w->user, bytes, (size_t)size, w->at, w->report));
+    while (size) {
+        uint64_t room = IPEX_CHUNK_BYTES - (w->at - w->start) % IPEX_CHUNK_BYTES,
+                 n = size < room ? size : room;
+        ipex_sha256_update(&w->hash, bytes, (size_t)n);
+        w->at += n;
+        bytes += n;
+        size -= n;
+        if (n == room || w->at == w->start + w->data_size) {
+            ipex_sha256_final(&w->hash, w->digests + w->chunk++ * IPEX_SHA256_BYTES);
+            ipex_sha256_init(&w->hash);
+        }
+    }
+    return IPEX_OK;
+}
+
+static enum ipex_status append_zeros(struct writer *w, uint64_t until) {
+    static const uint8_t zeros[4096];
+    while (w->at < until)
+        IPEX_TRY(append(w, zeros, until - w->at < sizeof zeros ? until - w->at : sizeof zeros));
+    return IPEX_OK;
+}
+
+static enum ipex_status append_weight(struct writer *w, const struct ipex_plan_weight *weight) {
+    IPEX_TRY(append_zeros(w, w->section[w->index[weight->section]].offset + weight->offset));
+    uint8_t *packed = ipex_alloc_aligned(64, (size_t)weight->bytes + 1);
+    ipex_pack(weight, packed);
+    enum ipex_status status = append(w, packed, (uint64_t)weight->bytes);
+    free(packed);
+    return status;
+}
+
+static enum ipex_status append_data(struct writer *w) {
+    for (int32_t s = 0; s < SECTIONS; s++)
+        for (size_t i = 0; i < w->plan->weights; i++)
+            if (w->plan->weight[i].section == s)
+                IPEX_TRY(append_weight(w, &w->plan->weight[i]));
+    return IPEX_OK;
+}
+
+static enum ipex_status write_all(struct writer *w, struct ipex_written *ret) {
+    uint32_t size, root;
+    IPEX_TRY(place_weights(w));
+    root = build_model(w);
+    uint8_t *metadata = ipex_fb_finish(&w->b, root, &size);
+    IPEX_CHECK(metadata, w->report, IPEX_ERROR_FILE_LIMIT,
+               "the metadata is over the format's limit of %u bytes", IPEX_METADATA_MAX);
+    w->start = w->sections ? ipex_data_begin(size) : size;
+    w->at = w->start;
+    for (uint32_t s = 0; s < w->sections; s++)
+        w->section[s].offset += w->start;
+    ipex_sha256_init(&w->hash);
+    IPEX_TRY(append_data(w));
+    if (w->sections)
+        memcpy(ipex_fb_patch(&w->b, w->section_ref), w->section, w->sections * sizeof *w->section);
+    if (w->chunk)
+        memcpy(ipex_fb_patch(&w->b, w->digest_ref), w->digests, w->chunk * IPEX_SHA256_BYTES);
+    struct ipex_header header = {.file_size = w->start + w->data_size,
+                                 .metadata_size = size,
+                                 .entries = 1,
+                                 .tensors = (uint32_t)w->plan->tensors};
+    ipex_header_seal(metadata, &header);
+    *ret = (struct ipex_written){.file_size = header.file_size, .metadata_size = size};
+    for (size_t i = 0; i < w->plan->weights; i++)
+        *(w->plan->weight[i].section == SECTION_WEIGHTS ? &ret->weight_bytes
+                                                        : &ret->answer_bytes) +=
+            (uint64_t)w->plan->weight[i].bytes;
+    return w->fn(w->user, metadata, size, 0, w->report);
+}
+
+enum ipex_status ipex_write(const struct ipex_write *write, ipex_write_fn fn, void *user,
+                            struct ipex_written *ret, const struct ipex_report *report) {
+    struct writer w = {
+        .what = write, .plan = write->plan, .fn = fn, .user = user, .report = report};
+    ipex_fb_init(&w.b);
+    enum ipex_status status = write_all(&w, ret);
+    ipex_fb_free(&w.b);
+    free(w.digests);
+    return status;
+}

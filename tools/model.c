@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of runtime/ipex.h in order, timed, each failure with the library's own message. */
+#include "tools/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "tools/arena.h"
+
+#define MESSAGE_SIZE 512
+
+double ipex_now_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+/* The library's message where it left one, else the status in words. */
+static int failed(const char *what, enum ipex_status status, const char *message) {
+    return ipex_cli_failed("%s: %s", what, *message ? message : ipex_status_text(status));
+}
+
+int ipex_model_open(struct ipex_model *model, const char *path, bool verify_data) {
+    char message[MESSAGE_SIZE] = "";
+    struct ipex_image_options options = {
+        .size_of_struct = sizeof options,
+        .verify_data = verify_data,
+        .message = message,
+        .message_size = sizeof message,
+    };
+    size_t size = 0;
+    double start = ipex_now_us();
+    enum ipex_status status = ipex_image_measure(path, &options, &size);
+    if (status != IPEX_OK)
+        return failed(path, status, message);
+    model->image_memory = ipex_alloc_aligned(IPEX_MEMORY_ALIGN, size);
+    status = ipex_image_open(&model->image, path, model->image_memory, size, &options);
+    model->open_us = ipex_now_us() - start;
+    if (status != IPEX_OK)
+        return failed(path, status, message);
+    struct stat file;
+    if (!stat(path, &file))
+        model->file_bytes = (uint64_t)file.st_size;
+    return IPEX_EXIT_DONE;
+}
+
+/* ---- levels and profiles ---- */
+
+static void list_isa(char *text, size_t size) {
+    static const enum ipex_isa levels[] = {
+#define LEVEL(name, value) IPEX_ISA_##name,
+        IPEX_ISA_LIST(LEVEL)
+#undef LEVEL
+    };
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (ipex_isa_available(levels[i]))
+            length +=
+                (size_t)snprintf(text + length, size - length, " %s", ipex_isa_name(levels[i]));
+}
+
+static void list_arithmetic(char *text, size_t size) {
+    static const enum ipex_arithmetic profiles[] = {
+#define PROFILE(name, value, word) IPEX_ARITHMETIC_##name,
+        IPEX_ARITHMETIC_LIST(PROFILE)
+#undef PROFILE
+    };
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++)
+        if (ipex_arithmetic_available(profiles[i]))
+            length += (size_t)snprintf(text + length, size - length, " %s",
+                                       ipex_arithmetic_name(profiles[i]));
+}
+
+static int find_isa(const struct ipex_cli_verb *verb, const char *word, enum ipex_isa *ret) {
+    char have[128] = "";
+    *ret = IPEX_ISA_AUTO;
+    if (!word)
+        return 0;
+#define LEVEL(name, value)                                                                         \
+    if (!strcmp(word, #name))                                                                      \
+        *ret = IPEX_ISA_##name;
+    IPEX_ISA_LIST(LEVEL)
+#undef LEVEL
+    list_isa(have, sizeof have);
+    if (*ret == IPEX_ISA_AUTO)
+        return ipex_cli_wrong(verb, "--isa: no level is called '%s'; this machine has:%s", word,
+                              have);
+    if (!ipex_isa_available(*ret))
+        return ipex_cli_failed("--isa: this machine does not have %s; it has:%s", word, have);
+    return 0;
+}
+
+static int find_arithmetic(const struct ipex_cli_verb *verb, const char *word,
+                           enum ipex_arithmetic *ret) {
+    char have[128] = "";
+    *ret = IPEX_ARITHMETIC_AUTO;
+    if (!word)
+        return 0;
+#define PROFILE(name, value, text)                                                                 \
+    if (!strcmp(word, text))                                                                       \
+        *ret = IPEX_ARITHMETIC_##name;
+    IPEX_ARITHMETIC_LIST(PROFILE)
+#undef PROFILE
+    list_arithmetic(have, sizeof have);
+    if (*ret == IPEX_ARITHMETIC_AUTO)
+        return ipex_cli_wrong(verb, "--arithmetic: no profile is called '%s'; this machine has:%s",
+                              word, have);
+    if (!ipex_arithmetic_available(*ret))
+        return ipex_cli_failed("--arithmetic: %s is not available; this machine has:%s", word,
+                               have);
+    return 0;
+}
+
+/* ---- session ---- */
+
+static int start_pool(struct ipex_model *model, int64_t threads) {
+    char message[MESSAGE_SIZE] = "";
+    struct ipex_pool_options options = {
+        .size_of_struct = sizeof options,
+        .threads = (int32_t)threads,
+        .message = message,
+        .message_size = sizeof message,
+    };
+    size_t size = 0;
+    enum ipex_status status = ipex_pool_measure(&options, &size);
+    if (status == IPEX_OK) {
+        model->pool_memory = ipex_alloc_aligned(IPEX_MEMORY_ALIGN, size);
+        status = ipex_pool_init(&model->pool, &options, model->pool_memory, size);
+    }
+    return status == IPEX_OK ? 0 : failed("threads", status, message);
+}
+
+static int start_session(struct ipex_model *model, struct ipex_session_options *options) {
+    char message[MESSAGE_SIZE] = "";
+    struct ipex_requirements need = {0};
+    options->message = message;
+    options->message_size = sizeof message;
+    enum ipex_status status = ipex_session_measure(model->image, options, &need);
+    if (status == IPEX_OK) {
+        model->session_bytes = need.memory;
+        model->session_memory = ipex_alloc_aligned(IPEX_MEMORY_ALIGN, need.memory);
+        status = ipex_session_init(&model->session, model->image, options, model->session_memory,
+                                   need.memory);
+    }
+    return status == IPEX_OK ? 0 : failed("session", status, message);
+}
+
+int ipex_model_start(struct ipex_model *model, const struct ipex_cli_verb *verb,
+                     const struct ipex_machine_options *machine, const char *entry) {
+    struct ipex_session_options options = {.size_of_struct = sizeof options, .entry = entry};
+    int code = find_isa(verb, machine->isa, &options.isa);
+    if (!code)
+        code = find_arithmetic(verb, machine->arithmetic, &options.arithmetic);
+    double start = ipex_now_us();
+    if (!code && machine->threads > 1)
+        code = start_pool(model, machine->threads);
+    options.pool = model->pool;
+    if (!code)
+        code = start_session(model, &options);
+    model->init_us = ipex_now_us() - start;
+    return code;
+}
+
+bool ipex_model_input(const struct ipex_model *model, const char *entry, size_t index,
+                      struct ipex_port *ret) {
+    enum ipex_status status = ipex_image_input(model->image, entry, index, ret);
+    if (status != IPEX_OK)
+        failed("input", status, "");
+    return status == IPEX_OK;
+}
+
+bool ipex_model_output(const struct ipex_model *model, const char *entry, size_t index,
+                       struct ipex_port *ret) {
+    enum ipex_status status = ipex_image_output(model->image, entry, index, ret);
+    if (status != IPEX_OK)
+        failed("output", status, "");
+    return status == IPEX_OK;
+}
+
+void ipex_model_json(const struct ipex_model *model, json_t *object) {
+    ipex_json_set_text(object, "isa", ipex_isa_name(ipex_session_isa(model->session)));
+    ipex_json_set_text(object, "arithmetic",
+                       ipex_arithmetic_name(ipex_session_arithmetic(model->session)));
+    ipex_json_set_integer(object, "threads", ipex_session_threads(model->session));
+}
+
+void ipex_model_print(const struct ipex_model *model) {
+    int threads = ipex_session_threads(model->session);
+    printf("%s, %s, %d thread%s", ipex_isa_name(ipex_session_isa(model->session)),
+           ipex_arithmetic_name(ipex_session_arithmetic(model->session)), threads,
+           threads == 1 ? "" : "s");
+}
+
+void ipex_model_close(struct ipex_model *model) {
+    ipex_session_finish(model->session);
+    ipex_pool_finish(model->pool);
+    ipex_image_close(model->image);
+    free(model->session_memory);
+    free(model->pool_memory);
+    free(model->image_memory);
+    *model = (struct ipex_model){0};
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `ipexpack verify`: checks every byte of a file against its digests, then replays the known
+ * answers that it carries and compares. An output passes when no element is further from the answer
+ * than 1e-4 of the answer's largest magnitude and, for outputs that look like class scores, the
+ * best class is the same. Integers and booleans must be equal. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/arena.h"
+#include "tools/metadata.h"
+#include "tools/model.h"
+#include "tools/table.h"
+#include "tools/tensor_file.h"
+#include "tools/verbs.h"
+
+#define TOLERANCE 1e-4 /* of the largest magnitude */
+
+struct comparison {
+    const char *entry, *origin, *output;
+    unsigned answer; /* number within the entry */
+    double difference, largest, relative;
+    enum { TOP1_NONE, TOP1_EQUAL, TOP1_DIFFERS } top1;
+    bool passed;
+};
+
+struct verify {
+    const char *file;
+    struct ipex_machine_options machine;
+    bool json;
+    struct ipex_model model;
+    struct ipex_metadata metadata;
+    struct ipex_arena arena;
+    struct comparison *comparison; /* in the arena */
+    size_t comparisons;
+};
+
+/* ---- comparing ---- */
+
+/* |a - b|; equal infinities and two NaNs do not differ, a NaN and a number differ infinitely. */
+static double distance(double a, double b) {
+    if (a == b || (isnan(a) && isnan(b)))
+        return 0;
+    double difference = fabs(a - b);
+    return isnan(difference) ? INFINITY : difference;
+}
+
+static uint64_t best_in_row(const struct ipex_tensor_data *tensor, uint64_t first,
+                            uint64_t length) {
+    uint64_t best = first;
+    for (uint64_t i = first + 1; i < first + length; i++)
+        if (ipex_tensor_element(tensor, i) > ipex_tensor_element(tensor, best))
+            best = i;
+    return best;
+}
+
+/* Class scores: [N][classes]. Where the answer itself has a tie, either class is right. */
+static bool same_best(const struct ipex_tensor_data *got, const struct ipex_tensor_data *expected) {
+    uint64_t classes = (uint64_t)expected->dims[1];
+    uint64_t count = expected->size / ipex_dtype_size(expected->dtype);
+    for (uint64_t row = 0; row < count; row += classes) {
+        double mine = ipex_tensor_element(expected, best_in_row(got, row, classes));
+        double best = ipex_tensor_element(expected, best_in_row(expected, row, classes));
+        if (mine < best)
+            return false;
+    }
+    return true;
+}
+
+static bool is_float(enum ipex_dtype dtype) {
+    return dtype == IPEX_DTYPE_f32 || dtype == IPEX_DTYPE_bf16 || dtype == IPEX_DTYPE_f16 ||
+           dtype == IPEX_DTYPE_f64;
+}
+
+static void compare(const struct ipex_tensor_data *got, const struct ipex_tensor_data *expected,
+                    struct comparison *ret) {
+    uint64_t count = expected->size / ipex_dtype_size(expected->dtype);
+    ret->difference = ret->largest = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        double value = ipex_tensor_element(expected, i);
+        double difference = distance(ipex_tensor_element(got, i), value);
+        if (isfinite(value) && fabs(value) > ret->largest)
+            ret->largest = fabs(value);
+        if (difference > ret->difference)
+            ret->difference = difference;
+    }
+    ret->relative = ret->difference > 0 ? ret->difference / ret->largest : 0;
+    ret->passed = ret->relative <= (is_float(expected->dtype) ? TOLERANCE : 0);
+    if (!is_float(expected->dtype) || expected->rank != 2 || expected->dims[1] < 2)
+        return;
+    ret->top1 = same_best(got, expected) ? TOP1_EQUAL : TOP1_DIFFERS;
+    ret->passed = ret->passed && ret->top1 == TOP1_EQUAL;
+}
+
+/* ---- replaying ---- */
+
+static struct ipex_tensor argument(const char *name, const struct ipex_tensor_data *tensor) {
+    struct ipex_tensor result = {
+        .name = name, .data = tensor->data, .dtype = tensor->dtype, .rank = tensor->rank};
+    memcpy(result.dims, tensor->dims, sizeof tensor->dims);
+    return result;
+}
+
+static int load_inputs(struct verify *verify, struct ipex_fb_entry entry,
+                       struct ipex_fb_answer answer, struct ipex_tensor *ret) {
+    struct ipex_tensor_data tensor;
+    for (uint32_t i = 0; i < ipex_fb_answer_inputs_len(answer); i++) {
+        if (!ipex_metadata_tensor(&verify->metadata, ipex_fb_answer_inputs(answer)[i], &tensor))
+            return ipex_cli_failed("%s: a known answer's input is no plain tensor", verify->file);
+        ret[i] = argument(ipex_fb_port_name(ipex_fb_entry_inputs(entry, i)), &tensor);
+    }
+    return 0;
+}
+
+/* Room for every output; the answer may give some of them only. */
+static int make_outputs(struct verify *verify, const char *entry, size_t count,
+                        struct ipex_tensor_data *data, struct ipex_tensor *ret) {
+    struct ipex_port port;
+    for (size_t i = 0; i < count; i++) {
+        if (!ipex_model_output(&verify->model, entry, i, &port))
+            return IPEX_EXIT_FAILED;
+        if (!ipex_tensor_data_init(&data[i], port.dtype, port.dims, port.rank))
+            return ipex_cli_failed("output '%s': its shape is not valid", port.name);
+        ret[i] = argument(port.name, &data[i]);
+    }
+    return 0;
+}
+
+static int compare_outputs(struct verify *verify, struct ipex_fb_entry entry, uint32_t index,
+                           const struct ipex_tensor_data *got) {
+    struct ipex_fb_answer answer = ipex_fb_entry_answers(entry, index);
+    struct ipex_tensor_data expected;
+    for (uint32_t i = 0; i < ipex_fb_answer_outputs_len(answer); i++) {
+        int32_t weight = ipex_fb_answer_outputs(answer)[i];
+        if (weight < 0)
+            continue;
+        struct comparison *comparison = &verify->comparison[verify->comparisons++];
+        comparison->entry = ipex_fb_entry_name(entry);
+        comparison->origin = ipex_fb_answer_origin(answer);
+        comparison->output = ipex_fb_port_name(ipex_fb_entry_outputs(entry, i));
+        comparison->answer = index;
+        if (!ipex_metadata_tensor(&verify->metadata, weight, &expected) ||
+            expected.size != got[i].size || expected.dtype != got[i].dtype)
+            return ipex_cli_failed("%s: a known answer does not fit output '%s'", verify->file,
+                                   comparison->output);
+        compare(&got[i], &expected, comparison);
+    }
+    return 0;
+}
+
+static int replay(struct verify *verify, struct ipex_fb_entry entry, uint32_t index) {
+    struct ipex_fb_answer answer = ipex_fb_entry_answers(entry, index);
+    const char *name = ipex_fb_entry_name(entry);
+    size_t n_inputs = ipex_fb_answer_inputs_len(answer);
+    size_t n_outputs = ipex_fb_entry_outputs_len(entry);
+    struct ipex_tensor *inputs = ipex_arena_array(&verify->arena, n_inputs, sizeof *inputs);
+    struct ipex_tensor *outputs = ipex_arena_array(&verify->arena, n_outputs, sizeof *outputs);
+    struct ipex_tensor_data *got = ipex_arena_array(&verify->arena, n_outputs, sizeof *got);
+    int code = load_inputs(verify, entry, answer, inputs);
+    if (!code)
+        code = make_outputs(verify, name, n_outputs, got, outputs);
+    if (!code &&
+        ipex_run(verify->model.session, name, inputs, n_inputs, outputs, n_outputs) != IPEX_OK)
+        code = ipex_cli_failed("%s: answer %u: %s", verify->file, index,
+                               ipex_session_message(verify->model.session));
+    if (!code)
+        code = compare_outputs(verify, entry, index, got);
+    for (size_t i = 0; i < n_outputs; i++)
+        ipex_tensor_data_finish(&got[i]);
+    return code;
+}
+
+static size_t count_answer_outputs(struct ipex_fb_model model) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < ipex_fb_model_entries_len(model); i++) {
+        struct ipex_fb_entry entry = ipex_fb_model_entries(model, i);
+        for (uint32_t j = 0; j < ipex_fb_entry_answers_len(entry); j++)
+            count += ipex_fb_answer_outputs_len(ipex_fb_entry_answers(entry, j));
+    }
+    return count;
+}
+
+static int replay_all(struct verify *verify) {
+    struct ipex_fb_model model = verify->metadata.model;
+    size_t most = count_answer_outputs(model);
+    verify->comparison = ipex_arena_array(&verify->arena, most, sizeof *verify->comparison);
+    for (uint32_t i = 0; i < ipex_fb_model_entries_len(model); i++) {
+        struct ipex_fb_entry entry = ipex_fb_model_entries(model, i);
+        for (uint32_t j = 0; j < ipex_fb_entry_answers_len(entry); j++) {
+            int code = replay(verify, entry, j);
+            if (code)
+                return code;
+        }
+    }
+    if (verify->comparisons)
+        return 0;
+    return ipex_cli_failed("%s carries no known answers (its bytes are as written). Convert with "
+                           "--golden N (N seeded inputs, answered by the reference kernels on the "
+                           "unoptimised graph) or --golden-from DIR (input_*.pb and output_*.pb)",
+                           verify->file);
+}
+
+/* ---- report ---- */
+
+static size_t count_passed(const struct verify *verify) {
+    size_t passed = 0;
+    for (size_t i = 0; i < verify->comparisons; i++)
+        passed += verify->comparison[i].passed;
+    return passed;
+}
+
+static void print_report(const struct verify *verify) {
+    static const struct ipex_table_column columns[] = {
+        {"entry", false, 24},  {"answer", true, 0},     {"origin", false, 0},
+        {"output", false, 40}, {"max |diff|", true, 0}, {"of", true, 0},
+        {"relative", true, 0}, {"top-1", false, 0},     {"verdict", false, 0},
+    };
+    static const char *const top1[] = {"-", "equal", "differs"};
+    struct ipex_table table;
+    ipex_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < verify->comparisons; i++) {
+        const struct comparison *row = &verify->comparison[i];
+        ipex_table_cell(&table, "%s", row->entry);
+        ipex_table_cell(&table, "%u", row->answer);
+        ipex_table_cell(&table, "%s", row->origin);
+        ipex_table_cell(&table, "%s", row->output);
+        ipex_table_cell(&table, "%.3g", row->difference);
+        ipex_table_cell(&table, "%.4g", row->largest);
+        ipex_table_cell(&table, "%.2e", row->relative);
+        ipex_table_cell(&table, "%s", top1[row->top1]);
+        ipex_table_cell(&table, "%s", row->passed ? "passed" : "FAILED");
+    }
+    printf("%s: ", verify->file);
+    ipex_model_print(&verify->model);
+    printf(", tolerance %g of the largest magnitude\n\n", TOLERANCE);
+    ipex_table_print(&table, stdout);
+    ipex_table_finish(&table);
+}
+
+static json_t *comparison_json(const struct comparison *row) {
+    json_t *object = ipex_json_object();
+    ipex_json_set_text(object, "entry", row->entry);
+    ipex_json_set_integer(object, "answer", row->answer);
+    ipex_json_set_text(object, "origin", row->origin);
+    ipex_json_set_text(object, "output", row->output);
+    ipex_json_set_real(object, "max_abs_diff", row->difference);
+    ipex_json_set_real(object, "largest", row->largest);
+    ipex_json_set_real(object, "relative", row->relative);
+    if (row->top1 == TOP1_NONE)
+        ipex_json_set(object, "top1_equal", json_null());
+    else
+        ipex_json_set_bool(object, "top1_equal", row->top1 == TOP1_EQUAL);
+    ipex_json_set_bool(object, "passed", row->passed);
+    return object;
+}
+
+static void print_json(const struct verify *verify) {
+    json_t *object = ipex_json_object();
+    json_t *rows = ipex_json_array();
+    ipex_json_set_text(object, "file", verify->file);
+    ipex_model_json(&verify->model, object);
+    ipex_json_set_real(object, "tolerance", TOLERANCE);
+    ipex_json_set_bool(object, "passed", count_passed(verify) == verify->comparisons);
+    for (size_t i = 0; i < verify->comparisons; i++)
+        ipex_json_append(rows, comparison_json(&verify->comparison[i]));
+    ipex_json_set(object, "outputs", rows);
+    ipex_json_finish(object);
+}
+
+static int work(struct verify *verify, const struct ipex_cli_verb *verb) {
+    int code = ipex_model_open(&verify->model, verify->file, true);
+    if (!code)
+        code = ipex_model_start(&verify->model, verb, &verify->machine, NULL);
+    if (!code && !ipex_metadata_open(&verify->metadata, verify->file, verify->model.image))
+        code = IPEX_EXIT_FAILED;
+    if (!code)
+        code = replay_all(verify);
+    if (code)
+        return code;
+    if (verify->json)
+        print_json(verify);
+    else
+        print_report(verify);
+    size_t failed = verify->comparisons - count_passed(verify);
+    if (failed)
+        return ipex_cli_failed("%s: %zu of %zu outputs differ from the known answers", verify->file,
+                               failed, verify->comparisons);
+    return IPEX_EXIT_DONE;
+}
+
+int ipex_verb_verify(int argc, char **argv) {
+    struct verify verify = {.machine = {.threads = 1}};
+    const struct ipex_cli_option options[] = {
+        IPEX_MACHINE_OPTIONS(verify.machine),
+        {"json", NULL, "print one JSON object", IPEX_CLI_FLAG, false, &verify.json, 0, 0},
+        {0},
+    };
+    const struct ipex_cli_verb verb = {
+        "verify", "FILE",
+        "Checks a file's bytes against its digests and replays the known answers that it carries.",
+        options};
+    int code;
+    if (ipex_cli_parse(&verb, argc, argv, &verify.file, &code))
+        code = work(&verify, &verb);
+    ipex_metadata_close(&verify.metadata);
+    ipex_model_close(&verify.model);
+    ipex_arena_finish(&verify.arena);
+    return code;
+}
