@@ -71,7 +71,7 @@ static enum ipex_status check_identity(const uint8_t *p, const struct ipex_repor
     return IPEX_OK;
 }
 
-/* R7..R10: sizes and counts, which measure and the loader build on before the metadata is read. */
+/* R7..R11: sizes and counts, which measure and the loader build on before the metadata is read. */
 static enum ipex_status check_sizes(const struct ipex_header *h, uint32_t root, uint64_t actual,
                                     const struct ipex_report *report) {
     IPEX_CHECK(h->file_size <= IPEX_FILE_MAX && h->metadata_size <= IPEX_METADATA_MAX, report,
@@ -302,7 +302,7 @@ static enum ipex_status check_entry_name(struct ipex_fb_model m, uint32_t index,
     return IPEX_OK;
 }
 
-/* R31: the counts are those of the header, by which the caller's memory was sized. */
+/* R16: the counts are those of the header, by which the caller's memory was sized. */
 static enum ipex_status check_counts(struct ipex_fb_model m, const struct ipex_header *h,
                                      const struct ipex_report *report) {
     uint64_t tensors = 0;
@@ -341,7 +341,7 @@ static enum ipex_status check_entries(struct ipex_fb_model m, struct ipex_tensor
 }
 
 /* The header was read once to size the caller's memory, and again with the metadata: both must say
- * the same (R11). */
+ * the same (R16). */
 static enum ipex_status check_same_header(const void *metadata, const struct ipex_header *header,
                                           const struct ipex_report *report) {
     struct ipex_header again;

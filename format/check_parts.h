@@ -30,13 +30,13 @@ bool ipex_weight_matches(struct ipex_fb_weight weight, uint8_t dtype, const int6
 /* Rules R30..R39: tables, ports, labels, answers of one entry, and the two below. */
 IPEX_WARN_UNUSED enum ipex_status ipex_check_entry(struct ipex_checked_entry *entry);
 
-/* Rules R40..R49: fills entry->tensor from the tensor records. */
+/* Rules R41..R47: fills entry->tensor from the tensor records. */
 IPEX_WARN_UNUSED enum ipex_status ipex_check_tensors(struct ipex_checked_entry *entry);
 
-/* Rules R50..R59: operands, shapes, order, lifetimes. Input ports are marked already. */
+/* Rules R50..R55: operands, shapes, order, lifetimes. Input ports are marked already. */
 IPEX_WARN_UNUSED enum ipex_status ipex_check_nodes(struct ipex_checked_entry *entry);
 
-/* R58: every storage is an input or wholly written, and few enough are alive at a time. Output
+/* R56, R57: every storage is an input or wholly written, and few enough are alive at a time. Output
  * ports are marked already. */
 IPEX_WARN_UNUSED enum ipex_status ipex_check_storages(struct ipex_checked_entry *entry);
 

@@ -33,11 +33,11 @@ static bool grow(struct ipex_fb_builder *b, uint32_t bytes) {
     return true;
 }
 
-/* Room for `bytes` in front of what is there; NULL once anything has failed. */
+/* Room for `bytes` in front of what is there; NULL for none, and once anything has failed. */
 static uint8_t *take(struct ipex_fb_builder *b, uint32_t bytes) {
     if (!b->failed && bytes > b->capacity - b->used)
         b->failed = bytes > IPEX_METADATA_MAX || !grow(b, bytes);
-    if (b->failed)
+    if (b->failed || bytes == 0)
         return NULL;
     b->used += bytes;
     return b->buffer + b->capacity - b->used;

@@ -36,15 +36,14 @@ static enum ipex_status spend(struct verifier *v, uint32_t at, uint64_t bytes) {
     return IPEX_OK;
 }
 
-/* Follows the reference at `at`, which is known to lie inside and aligned. */
+/* Follows the reference at `at`, which is known to lie inside and aligned. References lead forward
+ * only, so from beyond the header never into it. */
 static enum ipex_status follow(const struct verifier *v, uint32_t at, uint32_t *ret) {
     uint32_t distance = ipex_fb_u32(v->bytes + at);
     if (distance < 4 || distance > v->size - at || v->size - at - distance < 4)
         return bad(v, at, "a reference leads outside");
     if ((at + distance) % 4 != 0)
         return bad(v, at, "a reference is not aligned");
-    if (at + distance < v->low)
-        return bad(v, at, "a reference leads into the header");
     *ret = at + distance;
     return IPEX_OK;
 }
@@ -132,11 +131,6 @@ static enum ipex_status verify_field(struct verifier *v, struct frame *frame, ui
     if (at == 0 || field->kind == IPEX_FB_SCALAR)
         return IPEX_OK;
     frame->slot_type = field->table;
-    if (field->kind == IPEX_FB_TABLE) {
-        frame->slot = at;
-        frame->slots = 1;
-        return IPEX_OK;
-    }
     IPEX_TRY(follow(v, at, &target));
     if (field->kind == IPEX_FB_STRING)
         return verify_string(v, target);

@@ -35,7 +35,7 @@ static inline const uint8_t *ipex_fb_slot(const uint8_t *table, unsigned id) {
     return offset ? table + offset : NULL;
 }
 
-/* What a field of reference type points to (a vector, string or table); NULL when it is left out.
+/* What a field of reference type points to (a vector or string); NULL when it is left out.
  */
 static inline const uint8_t *ipex_fb_follow(const uint8_t *table, unsigned id) {
     const uint8_t *slot = ipex_fb_slot(table, id);
@@ -65,7 +65,6 @@ static inline const char *ipex_fb_text(const uint8_t *string) {
 enum ipex_fb_kind {
     IPEX_FB_SCALAR,
     IPEX_FB_STRING,
-    IPEX_FB_TABLE,
     IPEX_FB_VECTOR, /* of scalars or structs */
     IPEX_FB_STRINGS,
     IPEX_FB_TABLES,
@@ -76,7 +75,7 @@ struct ipex_fb_field {
     uint8_t kind;
     uint8_t size;  /* bytes of a scalar, or of an element of a VECTOR */
     uint8_t align; /* of a scalar, or of an element of a VECTOR */
-    uint8_t table; /* of TABLE, TABLES: index into ipex_fb_schema.tables */
+    uint8_t table; /* of TABLES: index into ipex_fb_schema.tables */
 };
 
 struct ipex_fb_table {

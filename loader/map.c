@@ -19,7 +19,7 @@ static const char *error_text(int error) {
     case EPERM:
         return "permission denied";
     case EBADF:
-        return "not an open descriptor";
+        return "not a descriptor open for reading";
     case EMFILE:
     case ENFILE:
         return "too many open files";

@@ -151,21 +151,12 @@ static void build_inputs(struct ipex_plan_builder *b) {
     b->plan->input = ports;
 }
 
-/* Of several outputs in one storage only the first may move it to the caller's memory. */
-static bool shares_root(const struct ipex_plan_port *ports, int32_t index) {
-    for (int32_t i = 0; i < index; i++)
-        if (ports[i].root == ports[index].root)
-            return true;
-    return false;
-}
-
 static void build_outputs(struct ipex_plan_builder *b) {
     struct ipex_plan_port *ports = ipex_plan_take(b, (size_t)b->entry->outputs * sizeof *ports);
     if (!ipex_plan_placing(b))
         return;
     for (int32_t i = 0; i < b->entry->outputs; i++) {
         describe_port(b, ipex_fb_entry_outputs(b->entry->fb, (uint32_t)i), &ports[i]);
-        ports[i].direct = ports[i].direct && !shares_root(ports, i);
     }
     b->plan->output = ports;
 }

@@ -28,9 +28,9 @@
 #include "runtime/memory.h"
 
 #define LINE 64
-#define STACK_BYTES                                                                                \
-    (256u << 10) /* kernels need a few KiB; the rest is for the C library's thread data and signal \
-                    frames */
+/* Kernels need a few KiB of stack; the rest is for the C library's thread data and signal frames.
+ */
+#define STACK_BYTES       (256u << 10)
 #define STACK_ALIGN       4096
 #define SPIN_US_DEFAULT   200
 #define SPIN_US_MAX       1000000
@@ -66,12 +66,11 @@ struct ipex_pool {
     _Alignas(LINE) _Atomic uint64_t ticket;
     _Alignas(LINE) _Atomic uint32_t done; /* chunks finished; the caller sleeps on it */
     _Atomic uint32_t caller_sleeps;
-    _Alignas(LINE) _Atomic uint32_t
-        wake; /* changes with every step and at the end; workers sleep on it */
+    _Alignas(LINE) _Atomic uint32_t wake; /* changes with every step; workers sleep on it */
     _Atomic uint32_t sleepers;
+    _Atomic uint32_t ready; /* workers that run our code */
     _Atomic uint32_t stop;
-    _Alignas(LINE) _Atomic uint32_t
-        turn; /* lock between callers: 0 free, 1 taken, 2 taken and somebody sleeps */
+    _Alignas(LINE) _Atomic uint32_t turn; /* 0 free, 1 a caller's, 2 the same and others sleep */
 };
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t expected) {
@@ -143,6 +142,8 @@ static void *worker_main(void *arg) {
     const struct ipex_worker *worker = arg;
     struct ipex_pool *pool = worker->pool;
     (void)ipex_fpu_enter(); /* the thread is ours: nothing to restore */
+    atomic_fetch_add(&pool->ready, 1);
+    futex_wake(&pool->ready, 1);
     uint32_t seen = 0;
     while (atomic_load_explicit(&pool->stop, memory_order_acquire) == 0) {
         const uint32_t now = atomic_load_explicit(&pool->wake, memory_order_acquire);
@@ -346,6 +347,17 @@ static int start_worker(struct ipex_worker *worker, uint8_t *stack) {
     return error;
 }
 
+/* A thread that starts makes system calls of its own. They are over when init returns, so that the
+ * caller can forbid them from then on. */
+static void wait_until_ready(struct ipex_pool *pool) {
+    for (;;) {
+        const uint32_t ready = atomic_load(&pool->ready);
+        if (ready == (uint32_t)pool->threads - 1)
+            return;
+        futex_wait(&pool->ready, ready);
+    }
+}
+
 /* Starts workers 1.. of the pool; pool->threads counts what runs, so that a failure can be undone.
  */
 static enum ipex_status start_workers(struct ipex_pool *pool, const struct ipex_pool_options *set,
@@ -360,6 +372,7 @@ static enum ipex_status start_workers(struct ipex_pool *pool, const struct ipex_
         IPEX_CHECK(set->pin == 0 || pin_worker(worker) == 0, report, IPEX_ERROR_SYSTEM,
                    "cannot bind thread %d to a CPU", (int)i);
     }
+    wait_until_ready(pool);
     return IPEX_OK;
 }
 

@@ -147,6 +147,6 @@ NETWORKS = [
 
 
 def networks():
-    """The networks that tests/models.py could make here, and [(name, why not)] of the others."""
+    """The networks whose models tests/models.py has brought here, and the names of the others."""
     here = [n for n in NETWORKS if n.onnx.exists()]
     return here, [n.name for n in NETWORKS if n not in here]

@@ -19,6 +19,10 @@ esac
 
 tools/install_deps.sh --test
 tools/install_deps.sh --python .venv
-[ -f build/build.ninja ] || meson setup build
+if [ -f build/build.ninja ]; then
+    meson setup --reconfigure build >/dev/null # it may have been made before the tests' packages were there
+else
+    meson setup build
+fi
 meson compile -C build
 .venv/bin/python tests/run_tests.py "${arguments[@]}"

@@ -69,7 +69,7 @@ make_python() {
     if [ -f "$stamp" ] && cat "${files[@]}" | cmp -s - "$stamp"; then
         return 0
     fi
-    printf 'making a Python environment in %s\n' "$folder"
+    printf 'installing Python packages into %s\n' "$folder"
     [ -x "$folder/bin/python" ] || "$(system_python)" -m venv "$folder" ||
         die "cannot make a Python environment in $folder (is python3-venv installed?)"
     for file in "${files[@]}"; do

@@ -18,8 +18,10 @@ double ipex_now_us(void) {
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-/* The library's message where it left one, else the status in words. */
+/* The library's message where it left one (it may name `what` itself), else the status in words. */
 static int failed(const char *what, enum ipex_status status, const char *message) {
+    if (!strncmp(message, what, strlen(what)))
+        return ipex_cli_failed("%s", message);
     return ipex_cli_failed("%s: %s", what, *message ? message : ipex_status_text(status));
 }
 

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 step() { printf '\n== %s\n' "$*"; }
-trap 'echo "quickstart: stopped at line $LINENO; what failed is said above" >&2' ERR
+trap '[ $? = 0 ] || echo "quickstart: stopped; what failed is said above" >&2' EXIT
 
 program=build/tools/ipexpack
 folder=build/quickstart
@@ -18,8 +18,12 @@ tools/install_deps.sh --python .venv
 echo "  all there"
 
 step "Build in build/"
-[ -f build/build.ninja ] || meson setup build >/dev/null
-meson compile -C build >build/compile.log || { tail -n 30 build/compile.log >&2; false; }
+mkdir -p build
+if ! { [ -f build/build.ninja ] || meson setup build; } >build/quickstart.log 2>&1 ||
+    ! meson compile -C build ipexpack >>build/quickstart.log 2>&1; then
+    tail -n 30 build/quickstart.log >&2
+    exit 1
+fi
 echo "  $program, $(du -k build/runtime/libipex.a | cut -f1) KiB of libipex.a"
 
 step "Fetch the text direction classifier of PP-OCR (PyPI package rapidocr-onnxruntime, Apache-2.0)"
@@ -34,8 +38,10 @@ step "Convert: ONNX -> one .ipex file"
 step "Run: which way up is a line of text?"
 .venv/bin/python tools/examples/text_line.py "$program" "$model" "$folder"
 
-step "Bench: one thread, slowest steps first"
-"$program" bench "$model" --seconds 1 --profile
+step "Bench: one thread, the slowest steps first"
+"$program" bench "$model" --seconds 1 --profile >"$folder/bench.txt"
+head -n 18 "$folder/bench.txt"
+echo "  ... all steps: $folder/bench.txt"
 
 step "Done. The pictures are $folder/line_*.png. Look further:"
 echo "  $program inspect $model --why"

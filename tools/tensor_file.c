@@ -226,8 +226,14 @@ static enum ipex_dtype dtype_of_onnx(int32_t type) {
 static enum ipex_status read_pb(const char *path, struct ipex_tensor_data *ret,
                                 const struct ipex_report *report) {
     struct ipex_onnx_tensor tensor;
-    void *memory;
-    IPEX_TRY(ipex_onnx_read_tensor(path, &tensor, &memory, report));
+    void *memory = NULL;
+    char text[512];
+    const struct ipex_report inner = {text, sizeof text};
+    enum ipex_status status = ipex_onnx_read_tensor(path, &tensor, &memory, &inner);
+    if (status == IPEX_ERROR_FILE_METADATA)
+        return ipex_fail(report, status, "%s (not .npy, and no sound ONNX tensor)", text);
+    if (status != IPEX_OK)
+        return ipex_fail(report, status, "%s", text);
     enum ipex_dtype dtype = dtype_of_onnx(tensor.type);
     bool good = dtype && ipex_tensor_data_init(ret, dtype, tensor.dims, tensor.rank);
     if (good)

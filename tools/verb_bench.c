@@ -10,7 +10,7 @@
 
 #include "tools/arena.h"
 #include "tools/model.h"
-#include "tools/table.h"
+#include "tools/text_table.h"
 #include "tools/tensor_file.h"
 #include "tools/verbs.h"
 
@@ -59,8 +59,8 @@ static double normal(uint64_t *state) {
     return radius * cos(6.283185307179586 * uniform(state));
 }
 
-/* Floating-point inputs are standard normal (f16 and bf16: rounded towards zero to what f32 bits
- * give), integers are 0 to 7. */
+/* Floating-point inputs are standard normal (bf16: cut from f32; f16: +-[1, 2)), integers are 0
+ * to 7. */
 static void fill(struct ipex_tensor_data *tensor, uint64_t *state) {
     unsigned width = ipex_dtype_size(tensor->dtype);
     for (uint8_t *at = tensor->data; at < tensor->data + tensor->size; at += width) {
@@ -80,7 +80,7 @@ static void fill(struct ipex_tensor_data *tensor, uint64_t *state) {
         case IPEX_DTYPE_bf16:
             memcpy(at, &half, width);
             break;
-        case IPEX_DTYPE_f16: /* sign, exponent of 1, f32's leading fraction bits: +-[1, 2) */
+        case IPEX_DTYPE_f16: /* sign, exponent of 1, f32's leading fraction bits */
             half = (uint16_t)((bits >> 16 & 0x8000u) | 0x3c00u | (bits >> 13 & 0x3ffu));
             memcpy(at, &half, width);
             break;

@@ -10,7 +10,7 @@
 #include "tools/arena.h"
 #include "tools/metadata.h"
 #include "tools/model.h"
-#include "tools/table.h"
+#include "tools/text_table.h"
 #include "tools/verbs.h"
 
 #define DIGEST_BYTES 32
@@ -224,7 +224,8 @@ static void print_summary(const struct inspect *inspect) {
     printf("%s: %s, made by %s from %s\n", inspect->file,
            ipex_bytes_text((double)inspect->model.file_bytes, size), ipex_fb_model_producer(model),
            ipex_fb_model_source(model));
-    printf("options   %s\n", ipex_fb_model_options(model));
+    if (*ipex_fb_model_options(model))
+        printf("options   %s\n", ipex_fb_model_options(model));
     printf("digest    %s\n", digest_text(inspect, digest));
     for (uint32_t i = 0; i < ipex_fb_model_entries_len(model); i++)
         print_entry(inspect, i);

@@ -10,7 +10,7 @@
 #include "tools/arena.h"
 #include "tools/metadata.h"
 #include "tools/model.h"
-#include "tools/table.h"
+#include "tools/text_table.h"
 #include "tools/tensor_file.h"
 #include "tools/verbs.h"
 

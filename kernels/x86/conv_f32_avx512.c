@@ -90,8 +90,7 @@ enum { MAX_ROWS = 14 };
         ROWS_##MR(STORE_ROW_##NR)                                                                  \
     }
 
-#define BLOCKS_1_TO_3(X, NR)  X(1, NR) X(2, NR) X(3, NR)
-#define BLOCKS_1_TO_6(X, NR)  BLOCKS_1_TO_3(X, NR) X(4, NR) X(5, NR) X(6, NR)
+#define BLOCKS_1_TO_6(X, NR)  X(1, NR) X(2, NR) X(3, NR) X(4, NR) X(5, NR) X(6, NR)
 #define BLOCKS_1_TO_9(X, NR)  BLOCKS_1_TO_6(X, NR) X(7, NR) X(8, NR) X(9, NR)
 #define BLOCKS_1_TO_14(X, NR) BLOCKS_1_TO_9(X, NR) X(10, NR) X(11, NR) X(12, NR) X(13, NR) X(14, NR)
 
@@ -99,14 +98,15 @@ BLOCKS_1_TO_14(BLOCK, 1)
 BLOCKS_1_TO_14(BLOCK, 2)
 BLOCKS_1_TO_9(BLOCK, 3)
 BLOCKS_1_TO_6(BLOCK, 4)
-BLOCKS_1_TO_3(BLOCK, 8)
+BLOCK(1, 8)
+BLOCK(2, 8)
 
 #define NAME(MR, NR) [MR] = block_##MR##x##NR,
 typedef void (*block_fn)(const struct conv_block *);
 static const block_fn blocks[9][MAX_ROWS + 1] = {
     [1] = {BLOCKS_1_TO_14(NAME, 1)}, [2] = {BLOCKS_1_TO_14(NAME, 2)},
     [3] = {BLOCKS_1_TO_9(NAME, 3)},  [4] = {BLOCKS_1_TO_6(NAME, 4)},
-    [8] = {BLOCKS_1_TO_3(NAME, 8)},
+    [8] = {NAME(1, 8) NAME(2, 8)},
 };
 
 /* Policy: how many panels a block of so many rows takes, widest first. Wide blocks of few rows keep
@@ -114,7 +114,7 @@ static const block_fn blocks[9][MAX_ROWS + 1] = {
  * hold with its operands. */
 static const struct {
     int32_t max_rows, panels;
-} policy[] = {{3, 8}, {6, 4}, {9, 3}, {MAX_ROWS, 2}, {MAX_ROWS, 1}};
+} policy[] = {{2, 8}, {6, 4}, {9, 3}, {MAX_ROWS, 2}, {MAX_ROWS, 1}};
 
 static int64_t panels_for(int64_t rows, int64_t panels) {
     for (size_t i = 0;; i++)

@@ -65,6 +65,59 @@ DEPTHWISE(6)
 DEPTHWISE(7)
 DEPTHWISE(8)
 
+/* 3 x 3 windows at pixel stride 1, 7 or 8 pixels: every x of a kernel row is loaded once and goes to up to three chains. Loads
+ * run from the left, so each chain still takes its taps in order. accx takes what falls outside the block, for nothing. */
+#define DW3_X(a, b, c, q)                                                                          \
+    {                                                                                              \
+        const vec v = vec_load(t + (q)*x_kw);                                                      \
+        acc##a = vec_fma(v, w2, acc##a);                                                           \
+        acc##b = vec_fma(v, w1, acc##b);                                                           \
+        acc##c = vec_fma(v, w0, acc##c);                                                           \
+    }
+#define DW3_7                                                                                      \
+    DW3_X(x, x, 0, 0)                                                                              \
+    DW3_X(x, 0, 1, 1)                                                                              \
+    DW3_X(0, 1, 2, 2)                                                                              \
+    DW3_X(1, 2, 3, 3)                                                                              \
+    DW3_X(2, 3, 4, 4)                                                                              \
+    DW3_X(3, 4, 5, 5)                                                                              \
+    DW3_X(4, 5, 6, 6)                                                                              \
+    DW3_X(5, 6, x, 7)                                                                              \
+    DW3_X(6, x, x, 8)
+#define DW3_8                                                                                      \
+    DW3_X(x, x, 0, 0)                                                                              \
+    DW3_X(x, 0, 1, 1)                                                                              \
+    DW3_X(0, 1, 2, 2)                                                                              \
+    DW3_X(1, 2, 3, 3)                                                                              \
+    DW3_X(2, 3, 4, 4)                                                                              \
+    DW3_X(3, 4, 5, 5)                                                                              \
+    DW3_X(4, 5, 6, 6)                                                                              \
+    DW3_X(5, 6, 7, 7)                                                                              \
+    DW3_X(6, 7, x, 8)                                                                              \
+    DW3_X(7, x, x, 9)
+
+#define DEPTHWISE_3X3(MR)                                                                          \
+    static void depthwise_##MR##_3x3(const struct depthwise_block *b, int64_t c, vec_mask mask) {  \
+        const vec init = vec_load(b->bias + c);                                                    \
+        const int64_t x_kw = b->x_kw;                                                              \
+        const float *wp = b->w + c, *t = b->x + c;                                                 \
+        ROWS_##MR(DW_INIT) vec accx = init;                                                        \
+        for (int64_t i = 0; i < 3; i++, t += b->x_kh, wp += 3 * b->w_tap) {                        \
+            const vec w0 = vec_load(wp), w1 = vec_load(wp + b->w_tap);                             \
+            const vec w2 = vec_load(wp + 2 * b->w_tap);                                            \
+            DW3_##MR                                                                               \
+        }                                                                                          \
+        (void)accx;                                                                                \
+        if (b->residual) {                                                                         \
+            ROWS_##MR(DW_RESIDUAL)                                                                 \
+        }                                                                                          \
+        const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                        \
+        ROWS_##MR(DW_STORE)                                                                        \
+    }
+
+DEPTHWISE_3X3(7)
+DEPTHWISE_3X3(8)
+
 typedef void (*depthwise_fn)(const struct depthwise_block *, int64_t c, vec_mask mask);
 static const depthwise_fn depthwise_whole[DEPTHWISE_ROWS + 1] = {
     NULL,
@@ -91,9 +144,14 @@ static const depthwise_fn depthwise_cut[DEPTHWISE_ROWS + 1] = {
 
 static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                   const struct depthwise_block *b, int64_t rows) {
+    const bool is_3x3 = b->kernel_h == 3 && b->kernel_w == 3 && b->x_row == b->x_kw;
+    const depthwise_fn whole = !is_3x3     ? depthwise_whole[rows]
+                               : rows == 8 ? depthwise_8_3x3
+                               : rows == 7 ? depthwise_7_3x3
+                                           : depthwise_whole[rows];
     int64_t c = 0;
     for (; c + LANES <= b->channels; c += LANES)
-        depthwise_whole[rows](b, c, vec_first(LANES));
+        whole(b, c, vec_first(LANES));
     if (c < b->channels)
         depthwise_cut[rows](b, c, vec_first(b->channels - c));
     if (act_is_clamp(args->act))

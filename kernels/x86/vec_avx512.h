@@ -18,7 +18,8 @@ typedef __mmask16 vec_mask;
 
 /* The first n lanes; all of them where n >= LANES, none where n <= 0. */
 static inline vec_mask vec_first(int64_t n) {
-    return n >= LANES ? (vec_mask)0xffff : n <= 0 ? (vec_mask)0 : (vec_mask)((1u << n) - 1);
+    const unsigned lanes = n >= LANES ? LANES : n <= 0 ? 0 : (unsigned)n;
+    return (vec_mask)((1u << lanes) - 1);
 }
 
 static inline vec vec_set(float x) {

@@ -53,7 +53,7 @@ def check_runs(tap, name, program, env=None):
 def check_readme(tap, folder, source):
     program = folder / "readme"
     if check_compiles(tap, "README program", "gcc", "-std=c11", *STRICT, "-I", ROOT, source,
-                      BUILD / "runtime" / "libipex.a", "-pthread", "-o", program):
+                      BUILD / "runtime" / "libipex.a", "-pthread", "-lm", "-o", program):
         check_runs(tap, "README program", program)
 
 

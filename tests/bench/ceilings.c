@@ -2,8 +2,8 @@
 /* What this machine can do at most, to set beside what a network reaches: f32 FMA rate from
  * registers with AVX-512 and with AVX2, and streaming read bandwidth from memory.
  *
- * ceilings THREADS        one JSON object: fma512_gflops (0 without AVX-512), fma256_gflops, read_gbs;
- * the best of several rounds */
+ * ceilings THREADS        one JSON object: fma512_gflops (0 without AVX-512), fma256_gflops,
+ * read_gbs; the best of several rounds */
 #include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Speeds on the layers of real networks, as GFLOP/s and as a share of the peak that this level reaches in the same minute
- * with FMAs on registers alone. One thread; the best of several rounds of at least 10 ms. */
+/* Speeds on the layers of real networks, as GFLOP/s and as a share of the peak that this level
+ * reaches in the same minute with FMAs on registers alone. One thread; the best of several rounds
+ * of at least 10 ms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,11 @@ struct layer {
 };
 
 #define CONV(net, k, s, size, c, n)                                                                \
-    {net " " #k "x" #k "/" #s " " #size "x" #size " " #c "->" #n, size, size, c, k, s, n, false}
-#define LINEAR(net, m, c, n) {net " linear " #m "x " #c "->" #n, 1, m, c, 1, 1, n, false}
+    { net " " #k "x" #k "/" #s " " #size "x" #size " " #c "->" #n, size, size, c, k, s, n, false }
+#define LINEAR(net, m, c, n)                                                                       \
+    { net " linear " #m "x " #c "->" #n, 1, m, c, 1, 1, n, false }
 #define DEPTHWISE(net, k, s, size, c)                                                              \
-    {net " depthwise " #k "x" #k "/" #s " " #size "x" #size " " #c, size, size, c, k, s, c, true}
+    { net " depthwise " #k "x" #k "/" #s " " #size "x" #size " " #c, size, size, c, k, s, c, true }
 
 static const struct layer layers[] = {
     CONV("resnet34", 7, 2, 114, 3, 64),
@@ -86,7 +88,8 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A 1x1 convolution at stride 1 is a matrix: its M rows are cut into lines of at most 84, a multiple of 14, 12, 7, 6. */
+/* A 1x1 convolution at stride 1 is a matrix: its M rows are cut into lines of at most 84, a
+ * multiple of 14, 12, 7, 6. */
 enum { LINE = 84 };
 
 static int32_t div_up(int32_t a, int32_t b) {
@@ -180,8 +183,7 @@ static void bench_layer(const struct level *level, const struct layer *l, int32_
     struct ipex_conv_args conv = conv_args(l, l2);
     struct ipex_depthwise_args depthwise = depthwise_args(l);
     const int64_t x_rows = (l->height - 1) * l->stride + l->kernel;
-    const int64_t x_floats =
-        x_rows * l->channels * ((l->width - 1) * l->stride + l->kernel);
+    const int64_t x_floats = x_rows * l->channels * ((l->width - 1) * l->stride + l->kernel);
     const int64_t taps = (int64_t)l->kernel * l->kernel;
     const int64_t outputs = (int64_t)l->height * l->width * l->n;
     float *x = random_floats(x_floats, &rng);
@@ -191,13 +193,11 @@ static void bench_layer(const struct level *level, const struct layer *l, int32_
     conv.w = depthwise.w = w;
     conv.bias = depthwise.bias = bias;
     conv.y = depthwise.y = y;
-    const double flops =
-        2.0 * (double)(outputs * taps) * (double)(l->depthwise ? 1 : l->channels);
-    const double seconds =
-        l->depthwise ? best_time((ipex_kernel_fn)level->kernels.depthwise_f32, &depthwise,
-                                 ipex_depthwise_jobs(&depthwise))
-                     : best_time((ipex_kernel_fn)level->kernels.conv_f32, &conv,
-                                 ipex_conv_jobs(&conv));
+    const double flops = 2.0 * (double)(outputs * taps) * (double)(l->depthwise ? 1 : l->channels);
+    const double seconds = l->depthwise ? best_time((ipex_kernel_fn)level->kernels.depthwise_f32,
+                                                    &depthwise, ipex_depthwise_jobs(&depthwise))
+                                        : best_time((ipex_kernel_fn)level->kernels.conv_f32, &conv,
+                                                    ipex_conv_jobs(&conv));
     const double peak = level_peak(level->isa), rate = flops / seconds * 1e-9;
     printf("%-44s %10.1f us %7.1f GFLOP/s %5.1f %%\n", l->name, seconds * 1e6, rate,
            100 * rate / peak);
@@ -228,8 +228,8 @@ void bench(const struct context *context) {
         const struct level *level = &context->levels[i];
         if (level->isa != IPEX_ISA_avx2 && level->isa != IPEX_ISA_avx512)
             continue; /* the others run the same f32 kernels */
-        printf("level %s, register-only FMA peak %.1f GFLOP/s, one thread\n",
-               ipex_isa_name(level->isa), level_peak(level->isa));
+        printf("level %s, register-only FMA peak %.1f GFLOP/s, one thread\n", level->name,
+               level_peak(level->isa));
         for (size_t k = 0; k < sizeof layers / sizeof layers[0]; k++)
             if (wanted(context, layers[k].depthwise ? "depthwise_f32" : "conv_f32"))
                 bench_layer(level, &layers[k], cpu.l2_bytes);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_f32: geometries of real convolutions and linears, with every byte that is not part of x, w, bias or residual poisoned,
- * and every byte of y's buffer compared. */
+/* conv_f32: geometries of real convolutions and linears, with every byte that is not part of x, w,
+ * bias or residual poisoned, and every byte of y's buffer compared. */
 #include "checkkern.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A convolution as a model would state it; the kernel's arguments follow from it. Gaps are unused elements between pixels. */
+/* A convolution as a model would state it; the kernel's arguments follow from it. Gaps are unused
+ * elements between pixels. */
 struct shape {
     int32_t images, lines, pixels, last_pixels;
     int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
@@ -102,8 +103,8 @@ static int64_t last_output(const struct ipex_conv_args *a, int64_t image, int64_
     int64_t ret = (int64_t)(a->images - 1) * image + (int64_t)(a->lines - 1) * line;
     ret += (int64_t)(a->last_pixels - 1) * pixel;
     if (a->lines > 1) {
-        const int64_t before = (int64_t)(a->images - 1) * image +
-                               (int64_t)(a->lines - 2) * line + (int64_t)(a->pixels - 1) * pixel;
+        const int64_t before = (int64_t)(a->images - 1) * image + (int64_t)(a->lines - 2) * line +
+                               (int64_t)(a->pixels - 1) * pixel;
         ret = before > ret ? before : ret;
     }
     return ret + (int64_t)a->groups * a->n;
@@ -115,7 +116,8 @@ static void fill_values(struct buffer *b, size_t count, struct rng *rng, bool sp
         p[i] = rng_value(rng, special);
 }
 
-/* Tiles as format/tile.h has them; edges zero. Weights are never special: a NaN there makes all outputs NaN. */
+/* Tiles as format/tile.h has them; edges zero. Weights are never special: a NaN there makes all
+ * outputs NaN. */
 static struct buffer make_weights(const struct ipex_conv_args *a, struct rng *rng) {
     const int64_t panels = (a->n + 15) / 16, tiles = (a->k + 15) / 16;
     const int64_t segments = (int64_t)a->groups * a->segments_h * a->segments_w;
@@ -175,6 +177,7 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
     a.y = y.data;
     if (s->in_place)
         a.residual = y.data;
+    running("conv_f32", level->name);
     run_jobs(rng, (ipex_kernel_fn)level->kernels.conv_f32, &a, ipex_conv_jobs(&a),
              ipex_conv_scratch(&a));
     return y;
@@ -205,7 +208,8 @@ static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l,
     return sum;
 }
 
-/* The reference within the classic bound (terms + 1) 2^-24 sum |terms|, and 4 ULP for the activation. */
+/* The reference within the classic bound (terms + 1) 2^-24 sum |terms|, and 4 ULP for the
+ * activation. */
 static double worst_error(const struct ipex_conv_args *a, const float *y) {
     const double terms = (double)a->segments_h * a->segments_w * a->k + 2;
     double worst = 0;
@@ -215,8 +219,7 @@ static double worst_error(const struct ipex_conv_args *a, const float *y) {
                 for (int64_t c = 0; c < (int64_t)a->groups * a->n; c++) {
                     double magnitude;
                     const double sum = exact_output(a, i, l, p, c, &magnitude);
-                    const double want =
-                        exact_act(sum, a->act, (double)a->act_a, (double)a->act_b);
+                    const double want = exact_act(sum, a->act, (double)a->act_a, (double)a->act_b);
                     const double got =
                         (double)y[i * a->y_image + l * a->y_line + p * a->y_pixel + c];
                     const double bound =
@@ -254,7 +257,7 @@ static int check_shape(const struct context *context, const struct shape *s, str
     for (size_t i = 1; i < context->n_levels; i++) {
         struct buffer got = run_level(&context->levels[i], s, &args, &operands, rng);
         const int64_t at = first_difference(&want, &got);
-        describe(s, ipex_isa_name(context->levels[i].isa), text, sizeof text);
+        describe(s, context->levels[i].name, text, sizeof text);
         if (at >= 0)
             failed += !report(false, text, "element %lld of %zu: %a, want %a", (long long)at,
                               want.bytes / 4, (double)((float *)got.data)[at],
@@ -296,19 +299,32 @@ static struct shape random_shape(struct rng *rng) {
     return s;
 }
 
-/* Every number of rows with every number of panels around the register blocks, with a cut last panel and without. */
+/* Every number of rows with every number of panels around the register blocks, with a cut last
+ * panel and without. */
 static int check_blocks(const struct context *context, struct rng *rng) {
     int failed = 0;
     for (int32_t pixels = 1; pixels <= 29; pixels++)
         for (int32_t n = 16; n <= 16 * 9; n += 16)
             for (int32_t cut = 0; cut <= 15; cut += 5) {
                 const struct shape s = {
-                    .images = 1, .lines = 3, .pixels = pixels, .last_pixels = pixels,
-                    .kernel_h = 1, .kernel_w = 1, .stride_h = 1, .stride_w = 1,
-                    .dilation_h = 1, .dilation_w = 1, .groups = 1,
-                    .k = 1 + pixels % 7, .n = n - cut,
-                    .lines_per_job = 3, .panels_per_job = n / 16, .cache_l2 = 1 << 20,
-                    .residual = cut == 5, .act = cut == 10 ? IPEX_ACT_relu : IPEX_ACT_none,
+                    .images = 1,
+                    .lines = 3,
+                    .pixels = pixels,
+                    .last_pixels = pixels,
+                    .kernel_h = 1,
+                    .kernel_w = 1,
+                    .stride_h = 1,
+                    .stride_w = 1,
+                    .dilation_h = 1,
+                    .dilation_w = 1,
+                    .groups = 1,
+                    .k = 1 + pixels % 7,
+                    .n = n - cut,
+                    .lines_per_job = 3,
+                    .panels_per_job = n / 16,
+                    .cache_l2 = 1 << 20,
+                    .residual = cut == 5,
+                    .act = cut == 10 ? IPEX_ACT_relu : IPEX_ACT_none,
                 };
                 failed += check_shape(context, &s, rng);
             }

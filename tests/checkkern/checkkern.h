@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkkern: every kernel slot at every ISA level of this machine against the reference, bit for bit, in buffers that end at
- * guard pages; the reference against f64; a benchmark. */
+/* checkkern: every kernel slot at every ISA level of this machine against the reference, bit for
+ * bit, in buffers that end at guard pages; the reference against f64; a benchmark. */
 #ifndef CHECKKERN_H
 #define CHECKKERN_H
 
@@ -10,7 +10,8 @@
 
 #include "kernels/kernels.h"
 
-/* Memory between two inaccessible pages. The data ends at the second one (or, with AT_START, begins after the first). */
+/* Memory between two inaccessible pages. The data ends at the second one (or, with AT_START, begins
+ * after the first). */
 struct buffer {
     char *map;
     size_t map_bytes;
@@ -23,7 +24,8 @@ void buffer_free(struct buffer *buffer);
 /* The same bytes at the same distance from a guard page. */
 struct buffer buffer_copy(const struct buffer *from, enum buffer_place place);
 
-/* Fills with a NaN (what must not be read), or with a pattern that is no NaN (what must not be written). */
+/* Fills with a NaN (what must not be read), or with a pattern that is no NaN (what must not be
+ * written). */
 void fill_poison(struct buffer *buffer);
 void fill_canary(struct buffer *buffer);
 
@@ -35,7 +37,8 @@ uint64_t rng_next(struct rng *rng);
 int64_t rng_range(struct rng *rng, int64_t low, int64_t high); /* both included */
 bool rng_one_in(struct rng *rng, int64_t n);
 float rng_float(struct rng *rng); /* [-1, 1) */
-/* Mostly rng_float; with `special` also inf, NaN, denormals, huge values and zeros of both signs. */
+/* Mostly rng_float; with `special` also inf, NaN, denormals, huge values and zeros of both signs.
+ */
 float rng_value(struct rng *rng, bool special);
 
 /* Index of the first f32 that differs (any NaN equals any NaN), or -1. Sizes must be equal. */
@@ -44,12 +47,13 @@ int64_t first_byte_difference(const struct buffer *a, const struct buffer *b);
 
 /* One level under test. */
 struct level {
+    const char *name;
     enum ipex_isa isa;
     struct ipex_kernels kernels;
 };
 
 struct context {
-    const struct level *levels; /* levels[0] is the reference */
+    const struct level *levels; /* [0] is the reference, [1] its build without FMA instructions */
     size_t n_levels;
     uint64_t seed;
     const char *slot; /* NULL: all */
@@ -61,6 +65,11 @@ bool report(bool passed, const char *name, const char *reason, ...)
     __attribute__((format(printf, 3, 4)));
 int report_failures(void);
 bool wanted(const struct context *context, const char *slot);
+
+/* What runs now. A kernel that touches a guard page ends the program with this text as the failed
+ * test. */
+void running(const char *slot, const char *level);
+void catch_faults(void);
 
 /* Runs all jobs in random ranges and random order. */
 void run_jobs(struct rng *rng, ipex_kernel_fn fn, const void *args, int64_t jobs, size_t scratch);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkkern [--isa LEVEL] [--slot NAME] [--seed N] [--cases N] [--bench]: prints TAP, or with --bench a table of speeds. */
+/* checkkern [--isa LEVEL] [--slot NAME] [--seed N] [--cases N] [--bench]: prints TAP, or with
+ * --bench a table of speeds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,17 +26,32 @@ static enum ipex_isa parse_isa(const char *text) {
     exit(2);
 }
 
-/* The reference, then `only`, or every level that this machine has. */
+/* The portable reference, which no level of this CPU uses by itself. */
+#define IPEX_KERNEL(slot, args_struct)                                                             \
+    void ipex_k_##slot##__reference(const struct args_struct *, int64_t, int64_t, void *);
+#include "kernels/ops.inc"
+
+static struct level baseline(void) {
+    struct level ret = {.name = "reference without FMA", .isa = IPEX_ISA_reference};
+#define IPEX_KERNEL(slot, args_struct) ret.kernels.slot = ipex_k_##slot##__reference;
+#include "kernels/ops.inc"
+    return ret;
+}
+
+/* The reference twice, then `only`, or every level that this machine has. */
 static size_t make_levels(enum ipex_isa only, struct level *levels) {
     struct ipex_cpu cpu;
     ipex_cpu_detect(&cpu);
     size_t n = 0;
-    for (int isa = IPEX_ISA_reference; isa <= IPEX_ISA_amx; isa++) {
-        const bool chosen = only == IPEX_ISA_AUTO || isa == (int)only || isa == IPEX_ISA_reference;
-        if (!chosen || !ipex_isa_usable((enum ipex_isa)isa, cpu.features))
+    for (int i = IPEX_ISA_reference; i <= IPEX_ISA_amx; i++) {
+        const enum ipex_isa isa = (enum ipex_isa)i;
+        const bool chosen = only == IPEX_ISA_AUTO || isa == only || isa == IPEX_ISA_reference;
+        if (!chosen || !ipex_isa_usable(isa, cpu.features))
             continue;
-        levels[n].isa = (enum ipex_isa)isa;
-        ipex_kernels_init(&levels[n++].kernels, NULL, (enum ipex_isa)isa);
+        levels[n] = (struct level){.name = ipex_isa_name(isa), .isa = isa};
+        ipex_kernels_init(&levels[n++].kernels, NULL, isa);
+        if (isa == IPEX_ISA_reference)
+            levels[n++] = baseline();
     }
     return n;
 }
@@ -65,7 +81,8 @@ int main(int argc, char **argv) {
         i++;
     }
     _mm_setcsr(MXCSR_KERNELS);
-    struct level levels[IPEX_ISA_amx];
+    catch_faults();
+    struct level levels[IPEX_ISA_amx + 1];
     context.levels = levels;
     context.n_levels = make_levels(only, levels);
     if (want_bench) {
@@ -74,7 +91,7 @@ int main(int argc, char **argv) {
     }
     printf("# seed %llu, levels:", (unsigned long long)context.seed);
     for (size_t i = 0; i < context.n_levels; i++)
-        printf(" %s", ipex_isa_name(levels[i].isa));
+        printf("%s %s", i ? "," : "", levels[i].name);
     printf("\n");
     check_math(&context);
     check_conv(&context);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The most GFLOP/s that one thread reaches: independent chains of FMA that never leave the registers. */
+/* The most GFLOP/s that one thread reaches: independent chains of FMA that never leave the
+ * registers. */
 #include <immintrin.h>
 #include <time.h>
 

@@ -150,13 +150,15 @@ void net_node(struct net *net, enum ipex_op op, int y, int n_inputs, const int *
     node->n_ints = n_ints;
     node->n_floats = n_floats;
     memcpy(node->inputs, inputs, (size_t)n_inputs * sizeof *inputs);
-    memcpy(node->ints, ints, (size_t)n_ints * sizeof *ints);
-    memcpy(node->floats, floats, (size_t)n_floats * sizeof *floats);
+    for (int i = 0; i < n_ints; i++)
+        node->ints[i] = ints[i];
+    for (int i = 0; i < n_floats; i++)
+        node->floats[i] = floats[i];
 }
 
 static void windowed(struct net *net, enum ipex_op op, int y, int n_inputs, const int *inputs,
                      struct net_window w, int groups, int last) {
-    const int32_t ints[] = {w.kernel, w.kernel, w.stride, w.stride,   w.pad,      w.pad,
+    const int32_t ints[] = {w.kernel, w.kernel, w.stride,   w.stride,   w.pad,  w.pad,
                             w.pad,    w.pad,    w.dilation, w.dilation, groups, last};
     const float floats[] = {0.1f, 0.5f};
     const bool pool = op == IPEX_OP_max_pool || op == IPEX_OP_avg_pool;
@@ -167,9 +169,8 @@ void net_conv(struct net *net, int x, int y, struct net_window w, bool bias, int
               enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3] / w.groups, m = net->tensor[y].dims[3];
     const bool rows = w.groups == 1 && w.dilation == 1;
-    const int weight = tiles_constant(
-        net, NET_DIMS(w.groups, rows ? w.kernel : w.kernel * w.kernel, m / w.groups,
-                      rows ? w.kernel : 1, c));
+    const int weight = tiles_constant(net, NET_DIMS(w.groups, rows ? w.kernel : w.kernel * w.kernel,
+                                                    m / w.groups, rows ? w.kernel : 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     windowed(net, IPEX_OP_conv, y, NET_IN(x, weight, b, residual), w, w.groups, act);
 }
@@ -191,8 +192,7 @@ void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipe
              NET_FLOATS(0.1f, 0.5f));
 }
 
-void net_pool(struct net *net, enum ipex_op op, int x, int y, struct net_window w,
-              bool count_pad) {
+void net_pool(struct net *net, enum ipex_op op, int x, int y, struct net_window w, bool count_pad) {
     windowed(net, op, y, NET_IN(x), w, 0, count_pad);
 }
 
@@ -269,8 +269,7 @@ static uint32_t put_entry(struct ipex_fb_builder *b, const struct net *net, cons
     return ipex_fb_end(b);
 }
 
-static uint32_t put_weight(struct ipex_fb_builder *b, const struct net_weight *w,
-                           uint64_t offset) {
+static uint32_t put_weight(struct ipex_fb_builder *b, const struct net_weight *w, uint64_t offset) {
     const uint32_t dims = ipex_fb_weight_make_dims(b, w->dims, (uint32_t)w->rank);
     ipex_fb_start(b);
     ipex_fb_weight_put_dtype(b, IPEX_DTYPE_f32);
@@ -286,7 +285,8 @@ static uint64_t weight_offsets(const struct net *net, uint64_t *ret_offsets) {
     uint64_t at = 0;
     for (int i = 0; i < net->weights; i++) {
         ret_offsets[i] = at;
-        at += ((uint64_t)net->weight[i].size + IPEX_TILE_BYTES - 1) & ~(uint64_t)(IPEX_TILE_BYTES - 1);
+        at += ((uint64_t)net->weight[i].size + IPEX_TILE_BYTES - 1) &
+              ~(uint64_t)(IPEX_TILE_BYTES - 1);
     }
     return at;
 }
@@ -338,7 +338,8 @@ void *net_file(const struct net *net, size_t *ret_size) {
     if (data > 0)
         ((struct ipex_fb_section *)ipex_fb_patch(&b, refs.sections))->offset = begin;
     for (uint64_t at = begin, i = 0; at < size; at += IPEX_CHUNK_BYTES, i++)
-        ipex_sha256(file + at, (size_t)(size - at < IPEX_CHUNK_BYTES ? size - at : IPEX_CHUNK_BYTES),
+        ipex_sha256(file + at,
+                    (size_t)(size - at < IPEX_CHUNK_BYTES ? size - at : IPEX_CHUNK_BYTES),
                     (uint8_t *)ipex_fb_patch(&b, refs.digests) + i * IPEX_SHA256_BYTES);
     struct ipex_header header = {
         .file_size = size,

@@ -49,13 +49,15 @@ struct net {
     int input[NET_PORTS], output[NET_PORTS];
     int tensors, weights, nodes, inputs, outputs;
     uint32_t seed;
-    uint8_t arithmetic;  /* pinned profile; 0: none */
-    bool second_entry;   /* the same graph again, as entry "other" */
+    uint8_t arithmetic;            /* pinned profile; 0: none */
+    bool second_entry;             /* the same graph again, as entry "other" */
     const char *port[NET_TENSORS]; /* names of ports; NULL: the tensor's */
 };
 
 #define NET_DIMS(...)                                                                              \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) {                 \
+        __VA_ARGS__                                                                                \
+    }
 
 void net_init(struct net *net);
 void net_free(struct net *net);
@@ -84,11 +86,17 @@ void net_node(struct net *net, enum ipex_op op, int y, int n_inputs, const int *
               const int32_t *ints, int n_floats, const float *floats);
 
 #define NET_IN(...)                                                                                \
-    (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (const int[]) { __VA_ARGS__ }
+    (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (const int[]) {                             \
+        __VA_ARGS__                                                                                \
+    }
 #define NET_INTS_(...)                                                                             \
-    (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (const int32_t[]) { __VA_ARGS__ }
+    (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (const int32_t[]) {                 \
+        __VA_ARGS__                                                                                \
+    }
 #define NET_FLOATS(...)                                                                            \
-    (int)(sizeof((float[]){__VA_ARGS__}) / sizeof(float)), (const float[]) { __VA_ARGS__ }
+    (int)(sizeof((float[]){__VA_ARGS__}) / sizeof(float)), (const float[]) {                       \
+        __VA_ARGS__                                                                                \
+    }
 
 int64_t net_numel(const struct net_tensor *tensor);
 

@@ -41,13 +41,17 @@ static bool next(const struct net_tensor *t, int64_t *index) {
 
 static float act(const struct net_node *node, int kind, float v) {
     switch (kind) {
-    case IPEX_ACT_none: return v;
-    case IPEX_ACT_relu: return 0.0f > v ? 0.0f : v;
+    case IPEX_ACT_none:
+        return v;
+    case IPEX_ACT_relu:
+        return 0.0f > v ? 0.0f : v;
     case IPEX_ACT_clip:
         v = node->floats[0] > v ? node->floats[0] : v;
         return node->floats[1] < v ? node->floats[1] : v;
-    case IPEX_ACT_leaky_relu: return v > 0.0f ? v : node->floats[0] * v;
-    default: abort();
+    case IPEX_ACT_leaky_relu:
+        return v > 0.0f ? v : node->floats[0] * v;
+    default:
+        abort();
     }
 }
 
@@ -103,8 +107,8 @@ static float linear_at(const struct net *net, const struct net_node *node, const
     memcpy(in, at, sizeof in);
     float chain = bias >= 0 ? net->tensor[bias].value[at[last]] : 0.0f;
     for (in[last] = 0; in[last] < x->dims[last]; in[last]++)
-        chain = fmaf(*element(net, node->inputs[0], in),
-                     w->value[at[last] * w->dims[1] + in[last]], chain);
+        chain = fmaf(*element(net, node->inputs[0], in), w->value[at[last] * w->dims[1] + in[last]],
+                     chain);
     if (node->inputs[3] >= 0)
         chain += *element(net, node->inputs[3], at);
     return act(node, node->ints[0], chain);
@@ -119,8 +123,8 @@ static float pool_at(const struct net *net, const struct net_node *node, const i
         for (int64_t kw = 0; kw < a[IPEX_POOL_KERNEL_W]; kw++) {
             const int64_t h = at[1] * a[IPEX_POOL_STRIDE_H] - a[IPEX_POOL_PAD_TOP] + kh;
             const int64_t w = at[2] * a[IPEX_POOL_STRIDE_W] - a[IPEX_POOL_PAD_LEFT] + kw;
-            with_pad += h < x->dims[1] + a[IPEX_POOL_PAD_BOTTOM] &&
-                        w < x->dims[2] + a[IPEX_POOL_PAD_RIGHT];
+            with_pad +=
+                h < x->dims[1] + a[IPEX_POOL_PAD_BOTTOM] && w < x->dims[2] + a[IPEX_POOL_PAD_RIGHT];
             if (h < 0 || w < 0 || h >= x->dims[1] || w >= x->dims[2])
                 continue;
             const float v = padded(net, node->inputs[0], at[0], h, w, at[3]);
@@ -158,12 +162,23 @@ static float pointwise_at(const struct net *net, const struct net_node *node, co
                        : broadcast_at(net, node->inputs[code], node->output, at);
         }
         switch (node->ints[3 * s]) {
-        case IPEX_STEP_add: result[s] = v[0] + v[1]; break;
-        case IPEX_STEP_sub: result[s] = v[0] - v[1]; break;
-        case IPEX_STEP_mul: result[s] = v[0] * v[1]; break;
-        case IPEX_STEP_max: result[s] = v[1] > v[0] ? v[1] : v[0]; break;
-        case IPEX_STEP_neg: result[s] = -v[0]; break;
-        default: abort();
+        case IPEX_STEP_add:
+            result[s] = v[0] + v[1];
+            break;
+        case IPEX_STEP_sub:
+            result[s] = v[0] - v[1];
+            break;
+        case IPEX_STEP_mul:
+            result[s] = v[0] * v[1];
+            break;
+        case IPEX_STEP_max:
+            result[s] = v[1] > v[0] ? v[1] : v[0];
+            break;
+        case IPEX_STEP_neg:
+            result[s] = -v[0];
+            break;
+        default:
+            abort();
         }
     }
     return result[steps - 1];
@@ -174,10 +189,18 @@ static float move_at(const struct net *net, const struct net_node *node, const i
     int64_t in[8] = {0};
     for (int d = 0; d < x->rank; d++) {
         switch (node->op) {
-        case IPEX_OP_copy: in[d] = at[d]; break;
-        case IPEX_OP_transpose: in[node->ints[d]] = at[d]; break;
-        case IPEX_OP_slice: in[d] = node->ints[d] + at[d] * node->ints[x->rank + d]; break;
-        default: in[d] = at[d] - node->ints[d]; break;
+        case IPEX_OP_copy:
+            in[d] = at[d];
+            break;
+        case IPEX_OP_transpose:
+            in[node->ints[d]] = at[d];
+            break;
+        case IPEX_OP_slice:
+            in[d] = node->ints[d] + at[d] * node->ints[x->rank + d];
+            break;
+        default:
+            in[d] = at[d] - node->ints[d];
+            break;
         }
     }
     for (int d = 0; node->op == IPEX_OP_pad && d < x->rank; d++)
@@ -211,9 +234,7 @@ static float reduce_at(const struct net *net, const struct net_node *node, const
     int64_t index[8] = {0}, in[8], inner = 1, count = 0;
     float lane[16], chain = 0.0f;
     for (int i = 0; i < 16; i++)
-        lane[i] = kind == IPEX_REDUCE_max   ? -INFINITY
-                  : kind == IPEX_REDUCE_min ? INFINITY
-                                            : 0.0f;
+        lane[i] = kind == IPEX_REDUCE_max ? -INFINITY : kind == IPEX_REDUCE_min ? INFINITY : 0.0f;
     for (int d = 0; d < box.rank; d++) {
         inner = (node->ints[1] >> d & 1) != 0 ? 1 : inner * box.dims[d];
         if ((node->ints[1] >> d & 1) == 0)
@@ -236,15 +257,22 @@ static float reduce_at(const struct net *net, const struct net_node *node, const
 
 static float compute(const struct net *net, const struct net_node *node, const int64_t *at) {
     switch (node->op) {
-    case IPEX_OP_linear: return linear_at(net, node, at);
+    case IPEX_OP_linear:
+        return linear_at(net, node, at);
     case IPEX_OP_conv:
-    case IPEX_OP_depthwise: return conv_at(net, node, at); /* as many groups as channels */
+    case IPEX_OP_depthwise:
+        return conv_at(net, node, at); /* as many groups as channels */
     case IPEX_OP_max_pool:
-    case IPEX_OP_avg_pool: return pool_at(net, node, at);
-    case IPEX_OP_pointwise: return pointwise_at(net, node, at);
-    case IPEX_OP_softmax: return softmax_at(net, node, at);
-    case IPEX_OP_reduce: return reduce_at(net, node, at);
-    default: return move_at(net, node, at);
+    case IPEX_OP_avg_pool:
+        return pool_at(net, node, at);
+    case IPEX_OP_pointwise:
+        return pointwise_at(net, node, at);
+    case IPEX_OP_softmax:
+        return softmax_at(net, node, at);
+    case IPEX_OP_reduce:
+        return reduce_at(net, node, at);
+    default:
+        return move_at(net, node, at);
     }
 }
 

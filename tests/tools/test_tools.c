@@ -20,7 +20,7 @@
 #include "tools/cli.h"
 #include "tools/json.h"
 #include "tools/npy.h"
-#include "tools/table.h"
+#include "tools/text_table.h"
 #include "tools/tensor_file.h"
 
 static char message[1024];

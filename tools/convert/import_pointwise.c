@@ -227,10 +227,12 @@ static void import_cast(struct ipex_import *import) {
 }
 
 static void import_pow(struct ipex_import *import) {
-    const struct ipex_value *e = ipex_import_in(import, 1);
-    double power = e && e->constant && ipex_value_numel(e) == 1 ? ipex_constant_f64(e, 0) : 0;
+    const struct ipex_value *x = ipex_import_in(import, 0), *e = ipex_import_in(import, 1);
+    bool scalar = x && e && e->constant && ipex_value_numel(e) == 1 && e->rank <= x->rank;
+    double power = scalar ? ipex_constant_f64(e, 0) : 0;
     if (power != 2 && power != 0.5 && power != -1) {
-        ipex_import_refuse(import, "only the constant exponents 2, 0.5 and -1 are supported");
+        ipex_import_refuse(import,
+                           "only the constant scalar exponents 2, 0.5 and -1 are supported");
         return;
     }
     struct ipex_program *p = program(import, 1);

@@ -155,8 +155,8 @@ static void choose_order(struct ipex_node *node) {
 enum ipex_reason ipex_concat_reason(const struct ipex_value *y, const struct ipex_value *x) {
     if (x->constant || !x->producer || x->is_output)
         return IPEX_REASON_port;
-    if (x->layout->concat && x->layout->concat != y)
-        return IPEX_REASON_already_a_view;
+    if (x->uses != 1) /* a storage can be read only once all of its slices are written */
+        return IPEX_REASON_two_consumers;
     if (memcmp(x->layout->order, y->layout->order, (size_t)y->rank * sizeof *y->layout->order))
         return IPEX_REASON_layout_differs;
     return IPEX_REASON_not_adjacent;
@@ -183,7 +183,7 @@ static void assign_slots(struct ipex_node *node) {
     int64_t start = 0;
     for (int32_t i = 0; i < node->inputs; i++) {
         struct ipex_value *x = node->concat_input[i];
-        if (ipex_concat_reason(y, x) == IPEX_REASON_not_adjacent && !x->layout->concat &&
+        if (ipex_concat_reason(y, x) == IPEX_REASON_not_adjacent &&
             writes_slices(x->producer, last_axis)) {
             x->layout->concat = y;
             x->layout->concat_axis = node->u.axis;

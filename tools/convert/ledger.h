@@ -16,7 +16,6 @@
     X(shared_weight, "other nodes use the same weight; folding would store it twice: export with " \
                      "separate weights to allow it")                                               \
     X(axis_mismatch, "the scale runs along an axis that is not the producer's output channel")     \
-    X(dynamic_weight, "the weight is computed at run time, so nothing can be folded into it")      \
     X(dynamic_parameter, "a parameter of the normalisation is computed at run time")               \
     X(after_concat,                                                                                \
       "the producer is a concatenation; the scale would have to be split over its inputs")         \
@@ -29,12 +28,9 @@
     X(not_an_epilogue, "no epilogue computes this operation")                                      \
     X(nonzero_padding, "the padding value is not zero")                                            \
     X(pads_channels, "the padding grows an axis that is not spatial")                              \
-    X(negative_padding, "the padding is negative")                                                 \
     X(not_a_window, "a reader is not a convolution")                                               \
     X(program_full, "the joined program would have too many steps, inputs or constants")           \
-    X(not_pointwise, "the producer is not a pointwise program")                                    \
     X(layout_differs, "the parts lie in memory in different axis orders")                          \
-    X(already_a_view, "the value is already part of another tensor")                               \
     X(port, "the value is a graph input, a graph output or a constant")                            \
     X(not_adjacent, "the elements do not lie next to each other in memory, so they are copied")
 

@@ -341,6 +341,11 @@ static bool is_depthwise(const struct ipex_node *node) {
     return node->u.conv.groups > 1 && w->dims[0] == node->u.conv.groups && w->dims[1] == 1;
 }
 
+/* The taps of a kernel row are one segment of the weight. */
+static bool joins_taps(const struct ipex_conv *c) {
+    return c->groups == 1 && c->dilation[1] == 1;
+}
+
 static int32_t conv_weight(struct lower *lower, const struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
     const int64_t *w = node->input[1]->dims;
@@ -348,18 +353,41 @@ static int32_t conv_weight(struct lower *lower, const struct ipex_node *node) {
         const int64_t dims[3] = {c->kernel[0], c->kernel[1], w[0]};
         return weight_of(lower, node, IPEX_RECIPE_depthwise, IPEX_LAYOUT_channels, 3, dims);
     }
-    bool joined =
-        c->groups == 1 && c->dilation[1] == 1; /* the taps of a kernel row lie next to each other */
+    bool joined = joins_taps(c);
     const int64_t dims[5] = {c->groups, joined ? c->kernel[0] : c->kernel[0] * c->kernel[1],
                              w[0] / c->groups, joined ? c->kernel[1] : 1, w[1]};
     return weight_of(lower, node, IPEX_RECIPE_conv, IPEX_LAYOUT_tiles, 5, dims);
 }
 
-static void lower_conv(struct lower *lower, struct ipex_node *node) {
+/* A pixel's channels end where the next pixel's begin: no slice of channels. */
+static bool pixels_adjacent(const struct ipex_plan *plan, int32_t tensor) {
+    for (; tensor >= 0; tensor = plan->tensor[tensor].view_of)
+        if (plan->tensor[tensor].view_axis == 3)
+            return false;
+    return true;
+}
+
+/* The input channels-last with room for the padding and, where a kernel row is read as one segment,
+ * without gaps between its pixels. */
+static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
     const uint16_t halo[4] = {(uint16_t)c->pad[0], (uint16_t)c->pad[1], (uint16_t)c->pad[2],
                               (uint16_t)c->pad[3]};
-    int32_t x = get_tensor(lower, node->input[0], 4, ipex_channels_last, halo);
+    struct ipex_value *x = node->input[0];
+    int32_t tensor = get_tensor(lower, x, 4, ipex_channels_last, halo);
+    if (!joins_taps(c) || c->kernel[1] == 1 || pixels_adjacent(lower->plan, tensor))
+        return tensor;
+    int64_t dims[4];
+    physical_dims(x->dims, ipex_channels_last, 4, dims);
+    tensor = materialise(lower, x, tensor, ipex_channels_last, 4, dims, ipex_channels_last, halo);
+    struct variant v = make_variant(tensor, 4, ipex_channels_last);
+    add_variant(lower, x, &v); /* the next convolution finds it first */
+    return tensor;
+}
+
+static void lower_conv(struct lower *lower, struct ipex_node *node) {
+    const struct ipex_conv *c = &node->u.conv;
+    int32_t x = conv_input(lower, node);
     int32_t residual = node->epilogue.residual
                            ? get_tensor(lower, node->epilogue.residual, 4, ipex_channels_last, NULL)
                            : -1;

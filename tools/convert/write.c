@@ -272,6 +272,23 @@ static enum ipex_status append_data(struct writer *w) {
     return IPEX_OK;
 }
 
+/* What a reader would refuse is not written: its checker looks at the metadata first. */
+static enum ipex_status check_metadata(struct writer *w, const uint8_t *metadata, uint32_t size) {
+    struct ipex_header header;
+    struct ipex_fb_model model;
+    uint8_t *copy = ipex_alloc_aligned(64, size);
+    struct ipex_tensor_info *tensors = ipex_alloc((w->plan->tensors + 1) * sizeof *tensors);
+    memcpy(copy, metadata, size);
+    enum ipex_status status = ipex_check_header(copy, w->start + w->data_size, &header, w->report);
+    if (status == IPEX_OK)
+        status = ipex_check(copy, &header, tensors, &model, w->report);
+    if (status != IPEX_OK)
+        (void)ipex_fail_at(w->report, status, "the result would not be a valid file: ");
+    free(tensors);
+    free(copy);
+    return status;
+}
+
 static enum ipex_status write_all(struct writer *w, struct ipex_written *ret) {
     uint32_t size, root;
     IPEX_TRY(place_weights(w));
@@ -283,16 +300,18 @@ static enum ipex_status write_all(struct writer *w, struct ipex_written *ret) {
     w->at = w->start;
     for (uint32_t s = 0; s < w->sections; s++)
         w->section[s].offset += w->start;
-    ipex_sha256_init(&w->hash);
-    IPEX_TRY(append_data(w));
     if (w->sections)
         memcpy(ipex_fb_patch(&w->b, w->section_ref), w->section, w->sections * sizeof *w->section);
-    if (w->chunk)
-        memcpy(ipex_fb_patch(&w->b, w->digest_ref), w->digests, w->chunk * IPEX_SHA256_BYTES);
     struct ipex_header header = {.file_size = w->start + w->data_size,
                                  .metadata_size = size,
                                  .entries = 1,
                                  .tensors = (uint32_t)w->plan->tensors};
+    ipex_header_seal(metadata, &header);
+    IPEX_TRY(check_metadata(w, metadata, size));
+    ipex_sha256_init(&w->hash);
+    IPEX_TRY(append_data(w));
+    if (w->chunk)
+        memcpy(ipex_fb_patch(&w->b, w->digest_ref), w->digests, w->chunk * IPEX_SHA256_BYTES);
     ipex_header_seal(metadata, &header);
     *ret = (struct ipex_written){.file_size = header.file_size, .metadata_size = size};
     for (size_t i = 0; i < w->plan->weights; i++)

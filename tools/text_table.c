@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Widths are counted in characters (UTF-8 sequences), not bytes; columns are two spaces apart. */
-#include "tools/table.h"
+#include "tools/text_table.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

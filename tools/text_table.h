@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small text tables for people: a heading, rows of cells, column widths from the contents. */
-#ifndef IPEX_TOOLS_TABLE_H
-#define IPEX_TOOLS_TABLE_H
+#ifndef IPEX_TOOLS_TEXT_TABLE_H
+#define IPEX_TOOLS_TEXT_TABLE_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* depthwise_f32: random geometries, poisoned gaps, in-place residuals; the reference against f64.
+ */
+#include "checkkern.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct shape {
+    int32_t images, lines, pixels, channels, kernel_h, kernel_w, stride_h, stride_w;
+    int32_t dilation_h, dilation_w, x_gap, y_gap, lines_per_job, act;
+    bool residual, special;
+};
+
+struct operands {
+    struct buffer x, w, bias, residual, y;
+};
+
+static struct shape random_shape(struct rng *rng) {
+    struct shape s = {
+        .images = (int32_t)rng_range(rng, 1, 2),
+        .lines = (int32_t)rng_range(rng, 1, 4),
+        .pixels = (int32_t)rng_range(rng, 1, 20),
+        .channels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 2) ? 20 : 70),
+        .kernel_h = (int32_t)rng_range(rng, 1, 5),
+        .kernel_w = (int32_t)rng_range(rng, 1, 5),
+        .stride_h = (int32_t)rng_range(rng, 1, 2),
+        .stride_w = (int32_t)rng_range(rng, 1, 3),
+        .dilation_h = rng_one_in(rng, 4) ? 2 : 1,
+        .dilation_w = rng_one_in(rng, 4) ? 2 : 1,
+        .x_gap = rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, 9) : 0,
+        .y_gap = rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, 9) : 0,
+        .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
+        .residual = rng_one_in(rng, 2),
+        .special = rng_one_in(rng, 5),
+    };
+    s.lines_per_job = (int32_t)rng_range(rng, 1, s.lines);
+    return s;
+}
+
+static struct ipex_depthwise_args make_args(const struct shape *s) {
+    const int64_t x_pixel = s->channels + s->x_gap, y_pixel = s->channels + s->y_gap;
+    const int64_t x_row =
+        x_pixel * ((s->pixels - 1) * s->stride_w + (s->kernel_w - 1) * s->dilation_w + 1);
+    const int64_t x_rows = (s->lines - 1) * s->stride_h + (s->kernel_h - 1) * s->dilation_h + 1;
+    return (struct ipex_depthwise_args){
+        .x_image = x_rows * x_row,
+        .x_line = s->stride_h * x_row,
+        .x_pixel = s->stride_w * x_pixel,
+        .x_kh = s->dilation_h * x_row,
+        .x_kw = s->dilation_w * x_pixel,
+        .y_image = s->lines * s->pixels * y_pixel,
+        .y_line = s->pixels * y_pixel,
+        .y_pixel = y_pixel,
+        .r_image = s->lines * s->pixels * y_pixel,
+        .r_line = s->pixels * y_pixel,
+        .r_pixel = y_pixel,
+        .images = s->images,
+        .lines = s->lines,
+        .pixels = s->pixels,
+        .channels = s->channels,
+        .kernel_h = s->kernel_h,
+        .kernel_w = s->kernel_w,
+        .lines_per_job = s->lines_per_job,
+        .act = s->act,
+        .act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f,
+        .act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f,
+    };
+}
+
+/* Every element that the kernel reads gets a value; what lies between stays a NaN. */
+static void fill_x(const struct ipex_depthwise_args *a, float *x, struct rng *rng, bool special) {
+    for (int64_t i = 0; i < a->images; i++)
+        for (int64_t l = 0; l < a->lines; l++)
+            for (int64_t p = 0; p < a->pixels; p++)
+                for (int64_t t = 0; t < a->kernel_h * a->kernel_w; t++)
+                    for (int64_t c = 0; c < a->channels; c++) {
+                        float *at = x + i * a->x_image + l * a->x_line + p * a->x_pixel +
+                                    t / a->kernel_w * a->x_kh + t % a->kernel_w * a->x_kw + c;
+                        if (isnan(*at))
+                            *at = rng_value(rng, special);
+                    }
+}
+
+static int64_t last_x(const struct ipex_depthwise_args *a) {
+    return (a->images - 1) * a->x_image + (a->lines - 1) * a->x_line +
+           (a->pixels - 1) * a->x_pixel + (a->kernel_h - 1) * a->x_kh +
+           (a->kernel_w - 1) * a->x_kw + a->channels;
+}
+
+static struct operands make_operands(const struct shape *s, struct ipex_depthwise_args *a,
+                                     struct rng *rng) {
+    const int64_t padded = (a->channels + 15) / 16 * 16;
+    const int64_t taps = a->kernel_h * a->kernel_w;
+    const int64_t outputs = a->images * a->y_image - s->y_gap;
+    struct operands o = {
+        .x = buffer_make((size_t)last_x(a) * 4, AT_END),
+        .w = buffer_make((size_t)(taps * padded) * 4, AT_END),
+        .bias = buffer_make((size_t)padded * 4, AT_END),
+        .residual = buffer_make((size_t)outputs * 4, AT_END),
+        .y = buffer_make((size_t)outputs * 4, AT_END),
+    };
+    fill_poison(&o.x);
+    fill_x(a, o.x.data, rng, s->special);
+    fill_poison(&o.bias);
+    for (int64_t c = 0; c < a->channels; c++)
+        ((float *)o.bias.data)[c] = rng_value(rng, s->special);
+    for (int64_t i = 0; i < taps * padded; i++)
+        ((float *)o.w.data)[i] = i % padded < a->channels ? rng_float(rng) : 0.0f;
+    for (int64_t i = 0; i < outputs; i++)
+        ((float *)o.residual.data)[i] = rng_value(rng, s->special);
+    fill_canary(&o.y);
+    a->x = o.x.data;
+    a->w = o.w.data;
+    a->bias = o.bias.data;
+    return o;
+}
+
+static struct buffer run_level(const struct level *level, const struct shape *s,
+                               const struct ipex_depthwise_args *args, const struct operands *o,
+                               struct rng *rng) {
+    struct ipex_depthwise_args a = *args;
+    struct buffer y = buffer_copy(s->residual ? &o->residual : &o->y, AT_END);
+    a.y = y.data;
+    a.residual = s->residual ? y.data : NULL;
+    running("depthwise_f32", level->name);
+    run_jobs(rng, (ipex_kernel_fn)level->kernels.depthwise_f32, &a, ipex_depthwise_jobs(&a), 0);
+    return y;
+}
+
+static double worst_error(const struct shape *s, const struct ipex_depthwise_args *a,
+                          const struct operands *o, const float *y) {
+    const int64_t padded = (a->channels + 15) / 16 * 16, taps = a->kernel_h * a->kernel_w;
+    double worst = 0;
+    for (int64_t out = 0; out < (int64_t)a->images * a->lines * a->pixels * a->channels; out++) {
+        const int64_t c = out % a->channels, p = out / a->channels % a->pixels;
+        const int64_t l = out / a->channels / a->pixels % a->lines;
+        const int64_t i = out / a->channels / a->pixels / a->lines;
+        const int64_t at = i * a->y_image + l * a->y_line + p * a->y_pixel + c;
+        double sum = (double)a->bias[c], magnitude = fabs(sum);
+        for (int64_t t = 0; t < taps; t++) {
+            const double term =
+                (double)a->x[i * a->x_image + l * a->x_line + p * a->x_pixel +
+                             t / a->kernel_w * a->x_kh + t % a->kernel_w * a->x_kw + c] *
+                (double)a->w[t * padded + c];
+            sum += term;
+            magnitude += fabs(term);
+        }
+        if (s->residual) {
+            sum += (double)((const float *)o->residual.data)[at];
+            magnitude += fabs((double)((const float *)o->residual.data)[at]);
+        }
+        const double want = exact_act(sum, a->act, (double)a->act_a, (double)a->act_b);
+        const double bound =
+            (double)(taps + 2) * 0x1p-24 * magnitude * act_slope(a->act, (double)a->act_a) +
+            0x1p-22 * fabs(want) + 0x1p-24;
+        worst = fmax(worst, fabs((double)y[at] - want) / bound);
+    }
+    return worst;
+}
+
+static int check_shape(const struct context *context, const struct shape *s, struct rng *rng) {
+    struct ipex_depthwise_args args = make_args(s);
+    struct operands o = make_operands(s, &args, rng);
+    struct buffer want = run_level(&context->levels[0], s, &args, &o, rng);
+    int failed = 0;
+    if (!s->special) {
+        const double error = worst_error(s, &args, &o, want.data);
+        if (!(error <= 1))
+            failed += !report(false, "depthwise_f32 reference against f64",
+                              "error is %g of the bound", error);
+    }
+    for (size_t i = 1; i < context->n_levels; i++) {
+        struct buffer got = run_level(&context->levels[i], s, &args, &o, rng);
+        const int64_t at = first_difference(&want, &got);
+        if (at >= 0)
+            failed += !report(
+                false, "depthwise_f32 shape",
+                "%s: %dx%dx%dx%d kernel %dx%d stride %d,%d act %d: element %lld: %a, want %a",
+                context->levels[i].name, s->images, s->lines, s->pixels, s->channels, s->kernel_h,
+                s->kernel_w, s->stride_h, s->stride_w, s->act, (long long)at,
+                (double)((float *)got.data)[at], (double)((float *)want.data)[at]);
+        buffer_free(&got);
+    }
+    buffer_free(&want);
+    buffer_free(&o.x);
+    buffer_free(&o.w);
+    buffer_free(&o.bias);
+    buffer_free(&o.residual);
+    buffer_free(&o.y);
+    return failed;
+}
+
+void check_depthwise(const struct context *context) {
+    if (!wanted(context, "depthwise_f32"))
+        return;
+    struct rng rng = {context->seed + 1};
+    int failed = 0;
+    for (int i = 0; i < context->cases; i++) {
+        const struct shape s = random_shape(&rng);
+        failed += check_shape(context, &s, &rng);
+    }
+    report(failed == 0, "depthwise_f32: random shapes", "%d failed", failed);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pointwise_f32: random programs over random broadcasts, rows longer and shorter than a block,
+ * special values. */
+#include "checkkern.h"
+
+#include <string.h>
+
+struct program {
+    struct ipex_pointwise_step steps[IPEX_POINTWISE_STEPS];
+    float constants[4];
+    struct buffer x[IPEX_POINTWISE_INPUTS];
+    int64_t y_elements;
+};
+
+/* Inputs, constants, or a register that some step before this one has written. */
+static int16_t random_operand(struct rng *rng, const struct program *p, int32_t inputs,
+                              int32_t step) {
+    const int64_t kind = rng_range(rng, 0, step > 0 ? 3 : 1);
+    if (kind == 0 && rng_one_in(rng, 3))
+        return (int16_t)(-1 - rng_range(rng, 0, 3));
+    if (kind <= 1)
+        return (int16_t)rng_range(rng, 0, inputs - 1);
+    return (int16_t)(IPEX_POINTWISE_RESULT + p->steps[rng_range(rng, 0, step - 1)].dst);
+}
+
+static void random_program(struct rng *rng, struct program *p, struct ipex_pointwise_args *a) {
+    a->steps = (int32_t)rng_range(rng, 1, 12);
+    a->registers = (int32_t)rng_range(rng, 1, 4);
+    for (int32_t s = 0; s < a->steps; s++) {
+        struct ipex_pointwise_step *step = &p->steps[s];
+        step->op = (int16_t)rng_range(rng, 0, IPEX_STEP_COUNT - 1);
+        step->dst = (int16_t)(s < a->registers ? s : rng_range(rng, 0, a->registers - 1));
+        step->a = random_operand(rng, p, a->inputs, s);
+        step->b = random_operand(rng, p, a->inputs, s);
+    }
+    for (size_t i = 0; i < 4; i++)
+        p->constants[i] = rng_value(rng, true);
+    a->program = p->steps;
+    a->constants = p->constants;
+}
+
+static void random_dims(struct rng *rng, struct program *p, struct ipex_pointwise_args *a) {
+    a->rank = (int32_t)rng_range(rng, 1, 4);
+    a->inputs = (int32_t)rng_range(rng, 1, 4);
+    for (int32_t i = 0; i < a->rank; i++)
+        a->dims[i] = rng_range(rng, 1, 4);
+    a->dims[a->rank - 1] = rng_range(rng, 1, rng_one_in(rng, 3) ? 600 : 40);
+    int64_t y_stride = 1;
+    for (int32_t i = a->rank - 1; i >= 0; i--) {
+        a->y_stride[i] = y_stride;
+        y_stride = a->dims[i] * y_stride + (rng_one_in(rng, 3) ? rng_range(rng, 0, 5) : 0);
+    }
+    p->y_elements = 1;
+    for (int32_t i = 0; i < a->rank; i++)
+        p->y_elements += (a->dims[i] - 1) * a->y_stride[i];
+    a->rows_per_job = rng_range(rng, 1, 5);
+}
+
+static void random_input(struct rng *rng, struct program *p, struct ipex_pointwise_args *a,
+                         int32_t input) {
+    int64_t n = 1;
+    for (int32_t i = a->rank - 1; i >= 0; i--) {
+        const bool broadcast = rng_one_in(rng, 4);
+        a->x_stride[input][i] = broadcast ? 0 : n;
+        n = broadcast ? n : n * a->dims[i];
+    }
+    p->x[input] = buffer_make((size_t)n * 4, AT_END);
+    const bool special = rng_one_in(rng, 2);
+    for (int64_t i = 0; i < n; i++)
+        ((float *)p->x[input].data)[i] = rng_value(rng, special);
+    a->x[input] = p->x[input].data;
+}
+
+static struct buffer run_level(const struct level *level, const struct ipex_pointwise_args *args,
+                               int64_t elements, struct rng *rng) {
+    struct ipex_pointwise_args a = *args;
+    struct buffer y = buffer_make((size_t)elements * 4, AT_END);
+    fill_canary(&y);
+    a.y = y.data;
+    running("pointwise_f32", level->name);
+    run_jobs(rng, (ipex_kernel_fn)level->kernels.pointwise_f32, &a, ipex_pointwise_jobs(&a),
+             ipex_pointwise_scratch(&a));
+    return y;
+}
+
+static int check_program(const struct context *context, struct rng *rng) {
+    struct ipex_pointwise_args args;
+    struct program program;
+    memset(&args, 0, sizeof args);
+    memset(&program, 0, sizeof program);
+    random_dims(rng, &program, &args);
+    random_program(rng, &program, &args);
+    for (int32_t i = 0; i < args.inputs; i++)
+        random_input(rng, &program, &args, i);
+    struct buffer want = run_level(&context->levels[0], &args, program.y_elements, rng);
+    int failed = 0;
+    for (size_t i = 1; i < context->n_levels; i++) {
+        struct buffer got = run_level(&context->levels[i], &args, program.y_elements, rng);
+        const int64_t at = first_difference(&want, &got);
+        if (at >= 0)
+            failed += !report(false, "pointwise_f32 program",
+                              "%s: %d steps, the last %d: element %lld: %a, want %a",
+                              context->levels[i].name, args.steps, program.steps[args.steps - 1].op,
+                              (long long)at, (double)((float *)got.data)[at],
+                              (double)((float *)want.data)[at]);
+        buffer_free(&got);
+    }
+    buffer_free(&want);
+    for (int32_t i = 0; i < args.inputs; i++)
+        buffer_free(&program.x[i]);
+    return failed;
+}
+
+void check_pointwise(const struct context *context) {
+    if (!wanted(context, "pointwise_f32"))
+        return;
+    struct rng rng = {context->seed + 3};
+    int failed = 0;
+    for (int i = 0; i < context->cases * 3; i++)
+        failed += check_program(context, &rng);
+    report(failed == 0, "pointwise_f32: random programs", "%d failed", failed);
+}

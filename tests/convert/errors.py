@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `ipexpack convert` cannot do, it says: exit 1 (the work failed) or 2 (wrong use), a message that names what and where,
+and no new file, not even a part of one; an older file of that name stays as it was."""
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
+
+from small_graphs import Bench, Graph
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ipextest import CLI, Tap, command
+
+OLD = b"an older file"
+
+
+class Errors(Bench):
+    """A bench with a file already at the target, which a failure must leave alone."""
+
+    def __init__(self, tap, folder):
+        super().__init__(folder)
+        self.tap = tap
+
+    def fails(self, name, code, words, *flags, model=None, bytes=None, target=None, **options):
+        """Converting ends with `code`, all of `words` in the message, and nothing changed in the folder."""
+        if model is not None:
+            bytes = model.SerializeToString()
+        if bytes is not None:
+            self.onnx.write_bytes(bytes)
+        self.ipex.write_bytes(OLD)
+        before = sorted(os.listdir(self.folder))
+        done = command(CLI, "convert", self.onnx, "-o", target or self.ipex, *flags, **options)
+        missing = [word for word in words if word not in done.stderr]
+        self.tap.ok(f"{name}: exit {code} and a message", done.returncode == code and not missing and not done.stdout,
+                    f"exit {done.returncode}, not in the message: {missing}", done.stderr, done.stdout)
+        same = self.ipex.read_bytes() == OLD and sorted(os.listdir(self.folder)) == before
+        self.tap.ok(f"{name}: no file is written", same, *os.listdir(self.folder))
+
+
+def good():
+    g = Graph()
+    g.output(g.op("Softmax", g.op("Flatten", g.conv(g.input(1, 3, 8, 8, name="image"), 3, 4)), out="classes"))
+    return g
+
+
+def symbolic():
+    g = Graph()
+    x = g.input("batch", 3, "height", "width", name="image")
+    g.output(g.op("Add", g.conv(x, 3, 4), g.input(None, 4, None, None, name="more")))
+    return g.model()
+
+
+# ---- what cannot be converted ----
+
+def unsupported(errors):
+    g = Graph(opset=16)
+    x = g.input(1, 4, 8, 8)
+    a = g.op("Erf", x, name="node_erf")
+    b = g.op("Conv", x, g.input(4, 4, 1, 1, name="run_time_weight"), name="node_conv")
+    c = g.op("Pad", x, g.ints(0, 0, 1, 1, 0, 0, 1, 1), name="node_pad", mode="reflect")
+    d = g.op("Einsum", x, name="node_einsum", equation="abcd->abdc")
+    e = g.op("Magic", x, name="node_magic", domain="com.example")
+    g.output(*[g.op("Relu", v) for v in (a, b, c, d, e)])
+    rows = ["5 things", "node_erf (Erf): this operator is not supported", "node_conv (Conv): dynamic_weight",
+            "run_time_weight", "node_pad (Pad): mode reflect", "node_einsum (Einsum)", "node_magic (Magic)",
+            "com.example"]
+    errors.fails("five unsupported nodes", 1, rows, model=g.model())
+    for name, words, model in single_refusals():
+        errors.fails(name, 1, words, model=model)
+
+
+def refused(op_type, *inputs, opset=17, outputs=1, **attributes):
+    g = Graph(opset)
+    names = [g.input(*x) if isinstance(x, tuple) else g.constant(x) for x in inputs]
+    out = g.op(op_type, *names, outputs=outputs, name="the_node", **attributes)
+    g.output(*([out] if outputs == 1 else out))
+    return g.model()
+
+
+def single_refusals():
+    f32 = np.float32
+    yield "3-d convolution", ["the_node (Conv)", "rank 5"], refused("Conv", (1, 2, 4, 4, 4), np.ones((2, 2, 1, 1, 1), f32))
+    yield "groups that do not divide", ["the_node (Conv)", "group 2"], refused(
+        "Conv", (1, 3, 4, 4), np.ones((4, 3, 1, 1), f32), group=2)
+    yield "a window larger than the input", ["the_node (Conv)", "larger"], refused(
+        "Conv", (1, 3, 4, 4), np.ones((4, 3, 5, 5), f32))
+    yield "negative padding", ["the_node (Pad)", "negative"], refused("Pad", (4, 4), np.array([-1, 0, 0, 0]))
+    yield "run-time right operand", ["the_node (MatMul)", "dynamic_weight"], refused("MatMul", (3, 4), (4, 5))
+    yield "Gemm with a bias per row", ["the_node (Gemm)", "bias"], refused(
+        "Gemm", (3, 4), np.ones((4, 5), f32), np.ones((3, 1), f32))
+    yield "indices of MaxPool", ["the_node (MaxPool)", "indices"], refused(
+        "MaxPool", (1, 1, 4, 4), kernel_shape=[2, 2], outputs=2)
+    yield "Pow 3", ["the_node (Pow)", "exponent"], refused("Pow", (3, 4), np.array(3, f32))
+    yield "Pow of another rank", ["the_node (Pow)", "exponent"], refused("Pow", (4,), np.full((1, 1), 2, f32))
+    yield "operands that do not fit", ["the_node (Add)", "broadcast"], refused("Add", (3, 4), (3, 5))
+    yield "a shape that does not fit", ["the_node (Reshape)", "elements"], refused("Reshape", (3, 4), np.array([5, -1]))
+    yield "a shape known at run time only", ["the_node (Cast)", "run time"], refused("Cast", (3, 4), to=7)
+    yield "an axis out of range", ["the_node (Softmax)", "axis"], refused("Softmax", (3, 4), axis=2)
+    yield "training mode", ["the_node (BatchNormalization)", "training"], refused(
+        "BatchNormalization", (1, 2, 3, 3), *[np.ones(2, f32)] * 4, training_mode=1, outputs=3)
+    yield "padding beyond the format", ["Conv", "2000"], refused(
+        "Conv", (1, 1, 4, 4), np.ones((1, 1, 1, 1), f32), pads=[2000, 0, 0, 0])
+    yield "padding beyond 16 bits", ["Conv", "65540"], refused(
+        "Conv", (1, 1, 4, 4), np.ones((1, 1, 1, 1), f32), pads=[65540, 0, 0, 0])
+    yield "stride beyond 32 bits", ["MaxPool"], refused(
+        "MaxPool", (1, 1, 4, 4), kernel_shape=[2, 2], strides=[2**32 + 1, 1])
+    yield "a slice step beyond 32 bits", ["Slice"], refused(
+        "Slice", (8, 4), np.array([0]), np.array([8]), np.array([0]), np.array([2**32 + 1]))
+    g = Graph()
+    g.output(g.op("Relu", g.input(2, name="x" * 300)))
+    yield "a port name beyond the format", ["not be a valid file", "name"], g.model()
+    g = Graph()
+    g.output(g.op("Cast", g.input(3, dtype=onnx.TensorProto.INT64), to=1))
+    yield "an input of integers", ["in0 (graph input)", "f32"], g.model()
+    g = Graph()
+    g.output(g.op("Relu", g.input(2)), "nobody")
+    yield "an output that nothing computes", ["nobody (graph output)"], g.model()
+    yield "a control-flow node", ["(If)", "not supported"], branching()
+    yield "a sparse initializer", ["sparse"], sparse()
+    yield "a function", ["Twice", "function"], function()
+
+
+def branching():
+    branch = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["in0"], ["y"])], "branch", [],
+                                    [onnx.helper.make_tensor_value_info("y", 1, [2])])
+    g = Graph()
+    g.input(2)
+    g.output(g.op("If", g.constant(np.array(True)), then_branch=branch, else_branch=branch))
+    return g.model()
+
+
+def sparse():
+    g = Graph()
+    g.output(g.op("Add", g.input(4), "scarce"))
+    model = g.model()
+    values = onnx.numpy_helper.from_array(np.ones(1, np.float32), "scarce")
+    indices = onnx.numpy_helper.from_array(np.array([2]), "")
+    model.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [4]))
+    return model
+
+
+def function():
+    g = Graph()
+    g.output(g.op("Twice", g.input(4), domain="local"))
+    model = g.model()
+    body = [onnx.helper.make_node("Add", ["a", "a"], ["b"])]
+    model.functions.append(onnx.helper.make_function("local", "Twice", ["a"], ["b"], body,
+                                                     [onnx.helper.make_opsetid("", 17)]))
+    return model
+
+
+# ---- sizes ----
+
+def sizes(errors):
+    model = symbolic()
+    errors.fails("missing dims", 2, ["--dim 'height=N'", "--dim 'width=N'", "--dim 'more[2]=N'", "image [batch, 3"],
+                 model=model)
+    fixed = ["--dim", "height=8", "--dim", "width=9"]
+    rest = ["--dim", "more[2]=6", "--dim", "more[3]=7"]
+    errors.fails("a dim that nobody has", 2, ["depth"], *fixed, *rest, "--dim", "depth=2")
+    errors.fails("an input that nobody has", 2, ["mask"], *fixed, *rest, "--input", "mask=1x2")
+    errors.fails("an input of another rank", 2, ["image", "3 dims"], "--input", "image=3x8x9", *rest)
+    errors.fails("an input of another size", 2, ["image", "dim 1", "3", "4"], "--input", "image=1x4x8x9", *rest)
+    errors.fails("a dim given twice", 2, ["height", "8", "9"], "--dim", "height=9", "--input", "image=1x3x8x9", *rest)
+    for value in ("height=0", "height=-1", "height=x", "height=", "=4", "height", "height=99999999999", "height=8x"):
+        errors.fails(f"--dim {value}", 2, ["--dim", value, "--help"], "--dim", value)
+    for value in ("image=1x3x8", "image=", "image=1x3x8x", "image=x3", "image=1x3x8x9.5", "image=1x-3x8x9"):
+        errors.fails(f"--input {value}", 2, ["--input", "image"], "--input", value, *rest)
+    errors.fails("no such option", 2, ["--speed"], "--speed", "9")
+    errors.fails("--golden out of range", 2, ["golden"], "--golden", "-1")
+    done = errors.convert(model, *fixed, *rest)
+    errors.tap.ok("the flags as pasted convert it", done.returncode == 0, done.stderr)
+
+
+# ---- labels and known answers ----
+
+def labels(errors):
+    path = errors.folder / "labels.txt"
+    model = good().model()
+    path.write_text("cat\ndog\n")
+    errors.fails("labels of another count", 1, [str(path), "2 lines", "144 classes"], "--labels", path, model=model)
+    path.write_bytes(b"cat\0dog\n" * 144)
+    errors.fails("labels that are not text", 1, [str(path), "not text"], "--labels", path)
+    path.unlink()
+    errors.fails("labels that are not there", 1, [str(path), "No such file"], "--labels", path)
+
+
+def known_answers(errors):
+    answers = errors.folder / "answers"
+    model = good().model()
+    errors.fails("a folder that is not there", 1, ["answers", "input"], "--golden-from", answers, model=model)
+    answers.mkdir()
+    errors.fails("an empty folder", 1, ["input_0.pb", "image.npy"], "--golden-from", answers)
+    np.save(answers / "image.npy", np.zeros((1, 3, 8, 8), np.float32))
+    errors.fails("an input without answer", 1, ["output"], "--golden-from", answers)
+    np.save(answers / "classes.npy", np.zeros((1, 143), np.float32))
+    errors.fails("an answer of another shape", 1, ["classes", "143", "144"], "--golden-from", answers)
+    np.save(answers / "classes.npy", np.zeros((1, 144), np.float64))
+    errors.fails("an answer of another type", 1, ["classes", "f64"], "--golden-from", answers)
+    (answers / "classes.npy").write_bytes(b"\x93NUMPY\x01\x00")
+    errors.fails("an answer that is cut off", 1, ["classes.npy"], "--golden-from", answers)
+    (answers / "input_0.pb").write_bytes(b"\xff\xff\xff")
+    errors.fails("a broken input_0.pb", 1, ["input_0.pb"], "--golden-from", answers)
+    for path in answers.iterdir():
+        path.unlink()
+    answers.rmdir()
+
+
+# ---- files ----
+
+def files(errors):
+    whole = good().model().SerializeToString()
+    errors.fails("not an ONNX file", 1, ["model.onnx"], bytes=b"PK\x03\x04 this is not a model")
+    errors.fails("an empty file", 1, ["model.onnx"], bytes=b"")
+    errors.fails("text", 1, ["model.onnx"], bytes=b"import numpy as np\n" * 20)
+    for part in (1, len(whole) // 3, len(whole) // 2, len(whole) - 1):
+        errors.fails(f"cut off after {part} bytes", 1, ["model.onnx"], bytes=whole[:part])
+    errors.onnx.write_bytes(whole)
+    errors.fails("a folder that does not exist", 1, ["no/such/model.ipex", "folder"],
+                 target=errors.folder / "no" / "such" / "model.ipex")
+    folder = errors.folder / "folder"
+    folder.mkdir()
+    errors.fails("a folder as target", 1, ["folder"], target=folder)
+    errors.fails("a folder as target, with a slash", 1, ["folder"], target=f"{folder}/")
+    errors.fails("a device as target", 1, ["/dev/null", "not a regular file"], target="/dev/null")
+    folder.rmdir()
+    errors.onnx.unlink()
+    errors.fails("no model", 1, ["model.onnx", "No such file"])
+    errors.onnx.mkdir()
+    errors.fails("a folder as model", 1, ["model.onnx"])
+    errors.onnx.rmdir()
+
+
+def unwritable(tap, folder):
+    """Root may write anywhere, so this needs a user of lower rights."""
+    name = "a folder without write permission"
+    if os.geteuid() == 0 and not pathlib.Path("/usr/bin/setpriv").exists():
+        tap.skip(name, "no setpriv to give up root's rights")
+        return
+    model = folder / "model.onnx"
+    model.write_bytes(good().model().SerializeToString())
+    closed = folder / "closed"
+    closed.mkdir(mode=0o555)
+    os.chmod(folder, 0o755)
+    model.chmod(0o644)
+    drop = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    if command(*drop, "test", "-x", CLI, "-a", "-r", model).returncode != 0:
+        tap.skip(name, "the build folder is not open to other users")
+        return
+    done = command(*drop, CLI, "convert", model, "-o", closed / "model.ipex")
+    tap.ok(name, done.returncode == 1 and "Permission denied" in done.stderr and not os.listdir(closed),
+           f"exit {done.returncode}", done.stderr)
+
+
+def limit_file_size():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as a shell's `trap '' XFSZ` does: write() then fails with EFBIG
+    resource.setrlimit(resource.RLIMIT_FSIZE, (70000, 70000))
+
+
+def full_disk(errors):
+    errors.onnx.write_bytes(good().model().SerializeToString())
+    errors.fails("a file size limit", 1, ["model.ipex", "cannot write"], preexec_fn=limit_file_size)
+    name = "a full disk"
+    script = ('mkdir -p "$1/disk" && mount -t tmpfs -o size=68k tmpfs "$1/disk" || exit 77\n'
+              '"$2" convert "$1/model.onnx" -o "$1/disk/model.ipex"; code=$?; ls -A "$1/disk"; exit $code')
+    done = command("unshare", "-rm", "sh", "-c", script, "sh", errors.folder, CLI)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        errors.tap.skip(name, "no small file system can be mounted here")
+        return
+    errors.tap.ok(f"{name}: exit 1, a message, and nothing left", done.returncode == 1 and "the disk is full" in done.stderr
+                  and not done.stdout, f"exit {done.returncode}", done.stdout, done.stderr)
+
+
+def killed(tap, folder):
+    """kill -9 at different moments: the target is the old file or the whole new one, and nothing lies beside it."""
+    g = Graph()
+    x = g.input(1, 2000)
+    for _ in range(3):
+        x = g.op("Gemm", x, g.weight(2000, 2000, scale=0.01))
+    g.output(x)
+    model, target = folder / "model.onnx", folder / "out" / "model.ipex"
+    model.write_bytes(g.model().SerializeToString())
+    target.parent.mkdir()
+    begin = time.monotonic()
+    done = command(CLI, "convert", model, "-o", target, "--quiet")
+    seconds, whole = time.monotonic() - begin, target.read_bytes()
+    wrong, cut = [done.stderr] if done.returncode else [], 0
+    for moment in range(12):
+        target.write_bytes(OLD)
+        with subprocess.Popen([CLI, "convert", model, "-o", target, "--quiet"], stdin=subprocess.DEVNULL) as program:
+            time.sleep(seconds * moment / 10)
+            program.kill()
+        cut += program.returncode == -signal.SIGKILL
+        if os.listdir(target.parent) != [target.name] or target.read_bytes() not in (OLD, whole):
+            wrong.append(f"killed after {moment / 10:.1f} of its time: {os.listdir(target.parent)}, {target.stat().st_size} bytes")
+    tap.ok("killed in the middle: the old file or the new one, nothing beside it", cut and not wrong, f"{cut} killed", *wrong)
+
+
+# ---- external data ----
+
+def external(errors, folder):
+    """Weights beside the model are read; a location that leads out of the model's folder is refused."""
+    inside, outside = folder / "model", folder / "secret.bin"
+    inside.mkdir()
+    errors = Errors(errors.tap, inside)
+    w = np.random.default_rng(1).standard_normal((6, 5)).astype(np.float32)
+    outside.write_bytes(w.tobytes())
+    (inside / "weights.bin").write_bytes(b"\0" * 64 + w.tobytes())
+    (inside / "sub").mkdir()
+    (inside / "sub" / "weights.bin").write_bytes(w.tobytes())
+    (inside / "link.bin").symlink_to(outside)
+    (inside / "up").symlink_to(folder)
+    (inside / "near.bin").symlink_to("sub/weights.bin")
+    x = np.random.default_rng(2).standard_normal((3, 6)).astype(np.float32)
+    for location, offset in (("weights.bin", 64), ("sub/weights.bin", 0), ("near.bin", 0)):
+        done = errors.convert(model_with(location, offset))
+        got = errors.run({"in0": x}) if done.returncode == 0 else done.stderr
+        right = not isinstance(got, str) and np.allclose(got["MatMul0_out"], x @ w, atol=1e-5)
+        errors.tap.ok(f"external data {location}", right, got)
+    for location in ("../secret.bin", "sub/../../secret.bin", str(outside), "link.bin", "up/secret.bin", "", "/", "..",
+                     "nobody.bin", "sub", "/dev/zero"):
+        errors.fails(f"external data '{location}'", 1, ["model.onnx", "external data", location], model=model_with(location, 0))
+    errors.fails("external data that is too short", 1, ["weights.bin", "120 bytes"], model=model_with("weights.bin", 68))
+    errors.fails("external data beyond 64 bits", 1, ["weights.bin"], model=model_with("weights.bin", 2**64 - 8))
+    errors.fails("external data at no number", 1, ["offset"], model=model_with("weights.bin", "x"))
+
+
+def model_with(location, offset):
+    g = Graph()
+    g.output(g.op("MatMul", g.input(3, 6), "w"))
+    tensor = onnx.TensorProto(name="w", data_type=1, dims=[6, 5], data_location=onnx.TensorProto.EXTERNAL)
+    for key, value in (("location", location), ("offset", offset), ("length", 120)):
+        tensor.external_data.add(key=key, value=str(value))
+    g.constants.append(tensor)
+    return g.model()
+
+
+def main():
+    tap = Tap()
+    for test in (unsupported, sizes, labels, known_answers, files, full_disk):
+        with tempfile.TemporaryDirectory() as folder:
+            test(Errors(tap, folder))
+    for test in (unwritable, killed):
+        with tempfile.TemporaryDirectory() as folder:
+            test(tap, pathlib.Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        external(Errors(tap, folder), pathlib.Path(folder))
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,412 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing silent: a hand-made graph for every reason code of tools/convert/ledger.h, each also compared with ONNX Runtime
+and with its own known answers of the unoptimised graph, for refusing must not mean wrong. Also every BatchNorm of the
+networks as an applied site, and foldings that others have got wrong."""
+import collections
+import pathlib
+import re
+import sys
+import tempfile
+
+import onnx
+
+from small_graphs import Bench, Graph
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ipextest import ROOT, Tap, cli_json, networks
+
+APPLIED = ""
+CASES = []
+
+
+def case(*expected):
+    """Marks a function that fills a Graph, with the ledger rows it must lead to: (pass, site, reason code or APPLIED)."""
+    def mark(function):
+        CASES.append((function.__name__.replace("_", " "), expected, function))
+        return function
+    return mark
+
+
+# ---- affine: BatchNorm and constants per channel into the weights before them ----
+
+@case(("affine", "bn", APPLIED))
+def batch_norm_after_conv(g):
+    g.output(g.batch_norm(g.conv(g.input(1, 3, 6, 6), 3, 5), 5, name="bn"))
+
+
+@case(("affine", "bn", APPLIED))
+def batch_norm_after_depthwise(g):
+    g.output(g.batch_norm(g.conv(g.input(1, 6, 6, 6), 6, 6, groups=6, bias=True), 6, name="bn"))
+
+
+@case(("affine", "bn", APPLIED))
+def batch_norm_after_groups(g):
+    g.output(g.batch_norm(g.conv(g.input(1, 6, 6, 6), 6, 9, groups=3, bias=True), 9, name="bn"))
+
+
+@case(("affine", "bn", APPLIED))
+def batch_norm_after_1d_conv(g):
+    g.output(g.batch_norm(g.conv(g.input(2, 3, 9), 3, 5, (3,)), 5, name="bn"))
+
+
+@case(("affine", "bn", APPLIED))
+def batch_norm_after_linear(g):
+    g.output(g.batch_norm(g.op("Gemm", g.input(4, 6), g.weight(6, 5)), 5, name="bn"))
+
+
+@case(("affine", "mul", APPLIED), ("affine", "add", APPLIED), ("affine", "sub", APPLIED), ("affine", "div", APPLIED))
+def scales_and_shifts(g):
+    x = g.op("Mul", g.conv(g.input(1, 3, 6, 6), 3, 5, bias=True), g.weight(5, 1, 1), name="mul")
+    x = g.op("Add", g.weight(1, 5, 1, 1), x, name="add")
+    g.output(g.op("Div", g.op("Sub", x, g.scalar(0.5), name="sub"), g.positive(5, 1, 1), name="div"))
+
+
+@case(("affine", "bn", "two_consumers"))
+def conv_read_by_another(g):
+    y = g.conv(g.input(1, 3, 6, 6), 3, 5)
+    g.output(g.op("Add", g.batch_norm(y, 5, name="bn"), g.op("Sigmoid", y)))
+
+
+@case(("affine", "bn", "two_consumers"))
+def linear_read_by_another(g):
+    y = g.op("Gemm", g.input(4, 6), g.weight(6, 5))
+    g.output(g.batch_norm(y, 5, name="bn"), g.op("Tanh", y))
+
+
+@case(("affine", "bn", "two_consumers"))
+def conv_is_an_output(g):
+    y = g.conv(g.input(1, 3, 6, 6), 3, 5)
+    g.output(y, g.batch_norm(y, 5, name="bn"))
+
+
+@case(("affine", "bn1", "shared_weight"), ("affine", "bn2", "shared_weight"))
+def weight_of_two_convs(g):
+    x, w = g.input(1, 3, 6, 6), g.weight(5, 3, 3, 3)
+    g.output(g.batch_norm(g.conv(x, 3, 5, weight=w), 5, name="bn1"),
+             g.batch_norm(g.conv(g.op("Neg", x), 3, 5, weight=w), 5, name="bn2"))
+
+
+@case(("affine", "bn", "axis_mismatch"))
+def batch_norm_over_rows_of_a_linear(g):
+    """The channel is axis 1 [L], the linear layer's outputs are axis 2: folding would scale the wrong axis."""
+    g.output(g.batch_norm(g.op("MatMul", g.input(2, 5, 6), g.weight(6, 5)), 5, name="bn"))
+
+
+@case(("affine", "mul", "axis_mismatch"))
+def scale_along_the_width(g):
+    g.output(g.op("Mul", g.conv(g.input(1, 3, 7, 7), 3, 5), g.weight(5), name="mul"))
+
+
+@case(("affine", "add", "axis_mismatch"))
+def bias_per_row_of_a_linear(g):
+    g.output(g.op("Add", g.op("MatMul", g.input(5, 6), g.weight(6, 5)), g.weight(5, 1), name="add"))
+
+
+@case(("affine", "add", "axis_mismatch"))
+def shift_along_two_axes(g):
+    g.output(g.op("Add", g.conv(g.input(1, 3, 7, 7), 3, 5), g.weight(5, 5), name="add"))
+
+
+@case(("affine", "bn", "dynamic_parameter"))
+def scale_from_an_input(g):
+    y = g.conv(g.input(1, 3, 6, 6), 3, 5)
+    g.output(g.op("BatchNormalization", y, g.input(5), g.weight(5), g.weight(5), g.positive(5), name="bn"))
+
+
+@case(("affine", "bn", "after_concat"))
+def batch_norm_after_concat(g):
+    x = g.input(1, 3, 6, 6)
+    g.output(g.batch_norm(g.op("Concat", g.conv(x, 3, 5), g.conv(x, 3, 4), axis=1), 9, name="bn"))
+
+
+@case(("affine", "bn", "no_producer"))
+def batch_norm_of_an_input(g):
+    g.output(g.conv(g.batch_norm(g.input(1, 3, 6, 6), 3, name="bn"), 3, 5, pads=[1, 1, 1, 1]))
+
+
+@case(("affine", "bn", "no_linear_producer"))
+def batch_norm_after_a_pool(g):
+    g.output(g.batch_norm(g.op("MaxPool", g.input(1, 3, 6, 6), kernel_shape=[2, 2]), 3, name="bn"))
+
+
+@case(("affine", "bn", "act_between"))
+def batch_norm_after_an_activation(g):
+    g.output(g.batch_norm(g.op("Relu", g.conv(g.input(1, 3, 6, 6), 3, 5)), 5, name="bn"))
+
+
+@case(("affine", "bn", "residual_between"))
+def batch_norm_after_an_addition(g):
+    x = g.input(1, 3, 6, 6)
+    g.output(g.batch_norm(g.op("Add", g.conv(x, 3, 5), g.conv(x, 3, 5)), 5, name="bn"))
+
+
+@case(("affine", "mul", "broadcast"))
+def scale_of_a_higher_rank(g):
+    g.output(g.op("Mul", g.op("Gemm", g.input(2, 6), g.weight(6, 5)), g.weight(1, 1, 1), name="mul"))
+
+
+# ---- epilogue ----
+
+@case(("epilogue", "add", APPLIED), ("epilogue", "relu", APPLIED))
+def residual_and_activation(g):
+    x = g.input(1, 5, 6, 6)
+    g.output(g.op("Relu", g.op("Add", x, g.conv(x, 5, 5, pads=[1, 1, 1, 1]), name="add"), name="relu"))
+
+
+@case(("epilogue", "second", "epilogue_full"))
+def two_activations(g):
+    y = g.op("Relu", g.conv(g.input(1, 3, 6, 6), 3, 5))
+    g.output(g.op("Clip", y, g.scalar(0.1), g.scalar(0.4), name="second"))
+
+
+@case(("epilogue", "second", "epilogue_full"))
+def two_additions(g):
+    x = g.input(1, 5, 6, 6)
+    y = g.op("Add", g.conv(x, 5, 5, pads=[1, 1, 1, 1]), x)
+    g.output(g.op("Add", y, g.op("Abs", x), name="second"))
+
+
+@case(("epilogue", "add", "epilogue_full"))
+def addition_after_an_activation(g):
+    x = g.input(1, 5, 6, 6)
+    g.output(g.op("Add", g.op("Relu", g.conv(x, 5, 5, (1, 1))), x, name="add"))
+
+
+@case(("epilogue", "add", "broadcast"))
+def addition_that_widens(g):
+    y = g.conv(g.input(1, 3, 6, 6), 3, 5)
+    g.output(g.op("Add", y, g.op("GlobalAveragePool", y), name="add"))
+
+
+@case(("epilogue", "exp", "not_an_epilogue"))
+def exponential(g):
+    g.output(g.op("Exp", g.conv(g.input(1, 3, 6, 6), 3, 5), name="exp"))
+
+
+@case(("epilogue", "relu", "no_linear_producer"))
+def activation_of_a_pool(g):
+    g.output(g.op("Relu", g.op("MaxPool", g.input(1, 3, 6, 6), kernel_shape=[2, 2]), name="relu"))
+
+
+@case(("epilogue", "relu", "two_consumers"))
+def activation_of_a_value_read_twice(g):
+    y = g.conv(g.input(1, 3, 6, 6), 3, 5)
+    g.output(g.op("Relu", y, name="relu"), g.op("MaxPool", y, kernel_shape=[2, 2]))
+
+
+# ---- pad ----
+
+@case(("pad", "pad", APPLIED))
+def zero_padding(g):
+    x = g.op("Pad", g.input(1, 3, 6, 6), g.ints(0, 0, 1, 0, 0, 0, 0, 2), name="pad")
+    g.output(g.conv(x, 3, 5), g.conv(x, 3, 5, pads=[1, 1, 1, 1]))
+
+
+@case(("pad", "pad", "nonzero_padding"))
+def padding_of_ones(g):
+    x = g.op("Pad", g.input(1, 3, 6, 6), g.ints(0, 0, 1, 0, 0, 0, 0, 2), g.scalar(1.0), name="pad")
+    g.output(g.conv(x, 3, 5))
+
+
+@case(("pad", "pad", "pads_channels"))
+def padding_of_channels(g):
+    x = g.op("Pad", g.input(1, 3, 6, 6), g.ints(0, 1, 1, 0, 0, 0, 0, 0), name="pad")
+    g.output(g.conv(x, 4, 5))
+
+
+@case(("pad", "pad", "not_a_window"))
+def padding_read_by_a_pool(g):
+    x = g.op("Pad", g.op("Neg", g.input(1, 3, 6, 6)), g.ints(0, 0, 1, 1, 0, 0, 1, 1), name="pad")
+    g.output(g.op("MaxPool", x, kernel_shape=[3, 3]), g.conv(x, 3, 4))
+
+
+@case(("pad", "pad", "port"))
+def padding_is_an_output(g):
+    x = g.op("Pad", g.input(1, 3, 6, 6), g.ints(0, 0, 1, 1, 0, 0, 1, 1), name="pad")
+    g.output(x, g.conv(x, 3, 4))
+
+
+# ---- flatten ----
+
+@case(("flatten", "flat", APPLIED))
+def flatten_before_a_linear(g):
+    g.output(g.op("Gemm", g.op("Flatten", g.conv(g.input(2, 3, 6, 6), 3, 5), name="flat"), g.weight(80, 7)))
+
+
+@case(("flatten", "flat", "shared_weight"))
+def flatten_before_a_shared_weight(g):
+    w = g.weight(80, 7)
+    y = g.op("Flatten", g.conv(g.input(2, 3, 6, 6), 3, 5), name="flat")
+    g.output(g.op("Gemm", y, w), g.op("Gemm", g.input(3, 80), w))
+
+
+@case(("flatten", "flat", "not_adjacent"))
+def flatten_before_a_softmax(g):
+    g.output(g.op("Softmax", g.op("Flatten", g.conv(g.input(2, 3, 6, 6), 3, 5), name="flat")))
+
+
+@case(("flatten", "flat", "port"))
+def flatten_is_an_output(g):
+    y = g.op("Flatten", g.conv(g.input(2, 3, 6, 6), 3, 5), name="flat")
+    g.output(y, g.op("Gemm", y, g.weight(80, 7)))
+
+
+# ---- pointwise and activations ----
+
+@case(("pointwise", "exp+neg", APPLIED))
+def chain_of_two(g):
+    g.output(g.op("Neg", g.op("Exp", g.input(3, 5), name="exp"), name="neg"))
+
+
+@case(("pointwise", "exp+neg", "two_consumers"))
+def chain_with_a_second_reader(g):
+    y = g.op("Exp", g.input(3, 5), name="exp")
+    g.output(g.op("Neg", y, name="neg"), g.op("ReduceMax", y, axes=[1]))
+
+
+@case(("pointwise", "exp+add", "broadcast"))
+def chain_that_widens(g):
+    g.output(g.op("Add", g.op("Exp", g.input(5), name="exp"), g.input(3, 5), name="add"))
+
+
+@case(("pointwise", "left+right", "program_full"))
+def chain_of_nine_inputs(g):
+    left = g.op("Sum", *[g.input(3, 5) for _ in range(5)], name="left")
+    g.output(g.op("Sum", left, *[g.input(3, 5) for _ in range(4)], name="right"))
+
+
+@case(("activation", "clip+div+add+mul", None))
+def hard_swish(g):
+    x = g.conv(g.input(1, 3, 6, 6), 3, 5)
+    y = g.op("Clip", g.op("Add", x, g.scalar(3.0), name="add"), g.scalar(0.0), g.scalar(6.0), name="clip")
+    g.output(g.op("Mul", x, g.op("Div", y, g.scalar(6.0), name="div"), name="mul"))
+
+
+# ---- memory: concatenations, slices, reshapes, transposes ----
+
+@case(("concat", "join[0]", APPLIED), ("concat", "join[1]", APPLIED))
+def concat_of_convs(g):
+    x = g.input(1, 3, 6, 6)
+    g.output(g.op("Relu", g.op("Concat", g.conv(x, 3, 5), g.conv(x, 3, 4), axis=1, name="join")))
+
+
+@case(("concat", "join[0]", "port"), ("concat", "join[1]", "port"), ("concat", "join[2]", "port"))
+def concat_of_an_input_a_constant_and_an_output(g):
+    x = g.input(1, 3, 6, 6)
+    y = g.conv(x, 3, 3, pads=[1, 1, 1, 1])
+    g.output(g.op("Concat", x, g.weight(1, 3, 6, 6), y, axis=1, name="join"), y)
+
+
+@case(("concat", "join[0]", "two_consumers"), ("concat", "join[1]", APPLIED))
+def concat_of_a_value_read_before(g):
+    y = g.conv(g.input(1, 3, 6, 6), 3, 5, pads=[1, 1, 1, 1])
+    g.output(g.op("Abs", g.op("Concat", y, g.conv(y, 5, 5, pads=[1, 1, 1, 1]), axis=1, name="join")))
+
+
+@case(("concat", "join[1]", "layout_differs"))
+def concat_of_two_axis_orders(g):
+    x = g.input(1, 3, 6, 6)
+    g.output(g.op("Relu", g.op("Concat", g.conv(x, 3, 5, (1, 1)), g.op("Neg", x), axis=1, name="join")))
+
+
+@case(("concat", "join[0]", "not_adjacent"))
+def concat_of_softmaxes(g):
+    x = g.input(2, 5)
+    g.output(g.op("Concat", g.op("Softmax", x), g.op("Softmax", g.op("Neg", x)), axis=1, name="join"))
+
+
+@case(("slice", "cut", APPLIED))
+def slice_of_channels(g):
+    y = g.conv(g.input(1, 3, 6, 6), 3, 8)
+    g.output(g.op("Relu", g.op("Slice", y, g.ints(2), g.ints(6), g.ints(1), name="cut")))
+
+
+@case(("slice", "cut", "not_adjacent"))
+def slice_with_a_step(g):
+    y = g.conv(g.input(1, 3, 6, 6), 3, 8)
+    g.output(g.op("Relu", g.op("Slice", y, g.ints(0), g.ints(8), g.ints(1), g.ints(2), name="cut")))
+
+
+@case(("layout", "turn", APPLIED), ("layout", "shape", APPLIED))
+def views(g):
+    y = g.op("Transpose", g.conv(g.input(1, 3, 6, 6), 3, 8), perm=[0, 2, 3, 1], name="turn")
+    g.output(g.op("MatMul", g.op("Reshape", y, g.ints(16, 8), name="shape"), g.weight(8, 3)))
+
+
+@case(("layout", "conv", "port"))
+def input_in_another_order(g):
+    g.output(g.conv(g.input(1, 3, 6, 6), 3, 8, name="conv"))
+
+
+@case(("layout", "linear", "not_adjacent"))
+def rows_of_an_image(g):
+    """The width is the innermost axis of the linear layer, the channels of the image before it."""
+    g.output(g.op("MatMul", g.conv(g.input(1, 3, 6, 6), 3, 8), g.weight(4, 3), name="linear"))
+
+
+@case(("constant", "turn", APPLIED))
+def transposed_weight(g):
+    g.output(g.op("MatMul", g.input(2, 5), g.op("Transpose", g.weight(4, 5), perm=[1, 0], name="turn")))
+
+
+# ---- the test ----
+
+def check_case(tap, bench, name, expected, fill):
+    graph = Graph(opset=13)
+    fill(graph)
+    why = bench.right(graph, "--golden", "2")
+    if not tap.ok(f"{name}: agrees with ONNX Runtime and its known answers", why is None, why):
+        return []
+    rows = bench.ledger()
+    listing = [f"{row['pass']} {row['site']}: {row['reason'] or row['verdict']}" for row in rows]
+    for wanted in expected:
+        tap.ok(f"{name}: {wanted[0]} of {wanted[1]} is {wanted[2] or 'applied'}", any(fits(row, wanted) for row in rows), *listing)
+    broken = [row for row in rows if (row["verdict"] == "applied") != (row["reason"] == "") or not row["text"]]
+    tap.ok(f"{name}: every row has a verdict and a text", rows and not broken, *broken)
+    return rows
+
+
+def fits(row, wanted):
+    """The site may have been joined with others by then, in any order: its names count."""
+    step, site, reason = wanted
+    names = row["site"].split("+")
+    same_site = row["site"] == site or ("+" not in site and names[-1] == site) or sorted(names) == sorted(site.split("+"))
+    return row["pass"] == step and same_site and row["reason"] == (reason or "")
+
+
+def reason_codes():
+    text = (ROOT / "tools" / "convert" / "ledger.h").read_text()
+    return set(re.findall(r"^ *X\((\w+),", text, re.MULTILINE))
+
+
+def check_networks(tap):
+    here, absent = networks()
+    for network in here:
+        norms = [n.name or n.output[0] for n in onnx.load(network.onnx).graph.node if n.op_type == "BatchNormalization"]
+        if not norms:
+            continue
+        rows = [row for row in cli_json("inspect", network.ipex())["ledger"] if row["pass"] == "affine"]
+        applied = collections.Counter(row["site"] for row in rows if row["verdict"] == "applied")
+        missing = [name for name in norms if applied[name] != 1]
+        tap.ok(f"{network.name}: {len(norms)} BatchNorms are applied sites", not missing, *missing)
+    for name in absent:
+        tap.skip(f"{name}: BatchNorms are applied sites", "its model is not here")
+
+
+def main():
+    tap = Tap()
+    seen = set()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        for name, expected, fill in CASES:
+            seen |= {row["reason"] for row in check_case(tap, bench, name, expected, fill)}
+    codes = reason_codes()
+    tap.ok("every reason code is shown by a graph here", codes and codes <= seen, *sorted(codes - seen))
+    tap.ok("every reason in a ledger is a known code", seen - {""} <= codes, *sorted(seen - codes))
+    check_networks(tap)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,729 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every operator that the converter imports, with odd attributes, against ONNX Runtime; and random networks of several
+nodes, which must also give the same bytes at every kernel level and thread count.
+
+operators.py [--only TEXT] [--random FIRST-LAST]"""
+import argparse
+import itertools
+import sys
+import tempfile
+
+import numpy as np
+
+from random_networks import random_network
+from small_graphs import Bench, Graph
+
+sys.path.insert(0, str(__import__("pathlib").Path(__file__).resolve().parents[1]))
+from ipextest import Tap
+
+CASES = {}
+RANDOM_NETWORKS = 150
+
+
+def cases(function):
+    """Marks a generator of (name, Graph)."""
+    CASES[function.__name__] = function
+    return function
+
+
+def single(op_type, *operands, opset=17, **attributes):
+    """A graph of one node. An operand is the shape of a run-time input, or an array for a constant."""
+    g = Graph(opset)
+    names = [g.input(*x) if isinstance(x, tuple) else "" if x is None else g.constant(x) for x in operands]
+    g.output(g.op(op_type, *names, **attributes))
+    return g
+
+
+def f32(*dims, seed=3):
+    return np.random.default_rng(seed).standard_normal(dims).astype(np.float32)
+
+
+def i64(*values):
+    return np.array(values, np.int64)
+
+
+# ---- windows ----
+
+@cases
+def conv():
+    shapes = [  # input, weight, attributes
+        ((1, 3, 9, 9), (8, 3, 3, 3), {}),
+        ((1, 3, 9, 9), (8, 3, 3, 3), {"pads": [1, 1, 1, 1]}),
+        ((2, 5, 11, 7), (17, 5, 3, 3), {"pads": [0, 2, 1, 0]}),
+        ((1, 1, 12, 12), (4, 1, 5, 5), {"pads": [2, 2, 2, 2]}),
+        ((1, 16, 8, 8), (33, 16, 1, 1), {}),
+        ((1, 16, 9, 8), (16, 16, 1, 1), {"strides": [2, 2]}),
+        ((1, 7, 10, 10), (5, 7, 2, 4), {"strides": [2, 1], "pads": [1, 1, 0, 2]}),
+        ((1, 4, 6, 6), (8, 4, 7, 7), {"pads": [3, 3, 3, 3]}),
+        ((1, 4, 3, 3), (8, 4, 5, 5), {"pads": [2, 2, 2, 2], "strides": [2, 2]}),
+        ((1, 4, 6, 6), (8, 4, 6, 6), {}),
+        ((1, 3, 12, 12), (8, 3, 3, 3), {"dilations": [2, 2], "pads": [2, 2, 2, 2]}),
+        ((1, 3, 12, 12), (8, 3, 3, 3), {"dilations": [2, 1], "pads": [2, 1, 2, 1]}),
+        ((1, 3, 12, 12), (8, 3, 3, 3), {"dilations": [1, 3], "pads": [1, 3, 0, 3], "strides": [1, 2]}),
+        ((1, 8, 9, 9), (8, 4, 3, 3), {"group": 2, "pads": [1, 1, 1, 1]}),
+        ((2, 12, 9, 9), (18, 4, 3, 3), {"group": 3, "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        ((1, 40, 5, 5), (40, 20, 1, 1), {"group": 2}),
+        ((1, 6, 9, 9), (6, 1, 3, 3), {"group": 6, "pads": [1, 1, 1, 1]}),
+        ((1, 35, 9, 9), (35, 1, 5, 3), {"group": 35, "pads": [2, 1, 2, 1], "strides": [2, 1]}),
+        ((1, 6, 9, 9), (6, 1, 3, 3), {"group": 6, "dilations": [2, 2]}),
+        ((1, 6, 9, 9), (12, 1, 3, 3), {"group": 6, "pads": [1, 1, 1, 1]}),
+        ((1, 1, 9, 9), (1, 1, 3, 3), {"group": 1}),
+        ((1, 3, 9, 8), (8, 3, 3, 3), {"auto_pad": "SAME_UPPER", "strides": [2, 2]}),
+        ((1, 3, 9, 8), (8, 3, 2, 4), {"auto_pad": "SAME_LOWER", "strides": [2, 3]}),
+        ((1, 3, 9, 8), (8, 3, 2, 2), {"auto_pad": "SAME_UPPER"}),
+        ((1, 3, 9, 8), (8, 3, 3, 5), {"auto_pad": "SAME_LOWER"}),
+        ((1, 3, 9, 8), (8, 3, 3, 3), {"auto_pad": "VALID", "kernel_shape": [3, 3]}),
+        ((2, 5, 20), (7, 5, 3), {}),
+        ((2, 6, 21), (8, 3, 4), {"group": 2, "strides": [2], "pads": [1, 2], "dilations": [2]}),
+        ((1, 5, 20), (5, 1, 3), {"group": 5, "auto_pad": "SAME_UPPER"}),
+    ]
+    for index, (x, w, attributes) in enumerate(shapes):
+        for bias in (False, True):
+            operands = [x, f32(*w)] + ([f32(w[0], seed=4)] if bias else [])
+            yield f"{index} {x} {w} {attributes} bias {bias}", single("Conv", *operands, **attributes)
+
+
+@cases
+def conv_weights():
+    g = Graph()
+    x, w = g.input(1, 4, 8, 8), g.weight(4, 4, 3, 3)
+    turned = g.op("Transpose", w, perm=[1, 0, 2, 3])
+    scaled = g.op("Mul", turned, g.scalar(0.5))
+    g.output(g.op("Conv", x, scaled), g.op("Conv", x, w), g.op("Conv", x, turned, g.op("Neg", g.weight(4))))
+    yield "computed from constants", g
+    g = Graph()
+    x = g.input(1, 6, 20)
+    w = g.op("Unsqueeze", g.weight(4, 6), g.ints(2))
+    g.output(g.op("Conv", x, w))
+    yield "unsqueezed constant", g
+
+
+@cases
+def pool():
+    windows = [
+        ((1, 3, 9, 9), {"kernel_shape": [2, 2]}),
+        ((1, 3, 9, 9), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        ((2, 5, 10, 7), {"kernel_shape": [3, 2], "strides": [2, 3], "pads": [1, 0, 2, 1]}),
+        ((1, 33, 7, 7), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+        ((1, 3, 10, 10), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1, "pads": [1, 1, 1, 1]}),
+        ((1, 3, 8, 8), {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1, "pads": [0, 0, 1, 1]}),
+        ((1, 3, 5, 5), {"kernel_shape": [1, 1], "strides": [3, 3], "ceil_mode": 1}),
+        ((1, 3, 12, 12), {"kernel_shape": [3, 3], "dilations": [2, 2]}),
+        ((1, 3, 12, 12), {"kernel_shape": [3, 3], "dilations": [2, 3], "pads": [2, 1, 1, 2], "strides": [2, 1]}),
+        ((1, 3, 9, 8), {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
+        ((1, 3, 9, 8), {"kernel_shape": [2, 3], "strides": [2, 2], "auto_pad": "SAME_LOWER"}),
+        ((1, 3, 9, 8), {"kernel_shape": [3, 3], "auto_pad": "VALID"}),
+        ((1, 3, 6, 6), {"kernel_shape": [6, 6]}),
+        ((2, 5, 20), {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}),
+        ((2, 5, 21), {"kernel_shape": [4], "strides": [3], "ceil_mode": 1}),
+    ]
+    for x, attributes in windows:
+        yield f"max {x} {attributes}", single("MaxPool", x, opset=12, **attributes)
+        dilated = "dilations" in attributes
+        for count_pad in (0, 1):
+            yield (f"average {x} {attributes} count_include_pad {count_pad}",
+                   single("AveragePool", x, opset=19, count_include_pad=count_pad, **attributes))
+            if not dilated:
+                yield (f"average, opset 11 {x} {attributes} count_include_pad {count_pad}",
+                       single("AveragePool", x, opset=11, count_include_pad=count_pad, **attributes))
+    for x in ((2, 5, 7, 6), (1, 33, 1, 1), (2, 5, 9)):
+        yield f"global average {x}", single("GlobalAveragePool", x)
+        yield f"global max {x}", single("GlobalMaxPool", x)
+
+
+# ---- linear layers ----
+
+@cases
+def gemm():
+    for trans_a, trans_b in itertools.product((0, 1), repeat=2):
+        a, b = ((7, 3) if trans_a else (3, 7)), f32(*((18, 7) if trans_b else (7, 18)))
+        for c in (None, f32(18), f32(1, 18), f32(1), np.float32(0.7), f32(1, 1)):
+            shape = None if c is None else np.shape(c)
+            for alpha, beta in ((1.0, 1.0), (0.5, -2.0)):
+                operands = [a, b] + ([] if c is None else [c])
+                yield (f"transA {trans_a} transB {trans_b} C {shape} alpha {alpha} beta {beta}",
+                       single("Gemm", *operands, transA=trans_a, transB=trans_b, alpha=alpha, beta=beta))
+    yield "square C of one row", single("Gemm", (1, 5), f32(5, 5), f32(5))
+    yield "one column", single("Gemm", (5, 4), f32(4, 1), f32(1, 1))
+
+
+@cases
+def matmul():
+    for x in ((7,), (3, 7), (2, 3, 7), (2, 1, 3, 7), (2, 2, 2, 3, 7)):
+        yield f"{x} by a matrix", single("MatMul", x, f32(7, 18))
+    g = Graph()
+    x, w = g.input(3, 7), g.weight(18, 7)
+    g.output(g.op("MatMul", x, g.op("Transpose", w, perm=[1, 0])))
+    yield "transposed constant", g
+    g = Graph()
+    x, w = g.input(3, 7), g.weight(7, 7)
+    g.output(g.op("MatMul", x, w), g.op("Gemm", x, w, transB=1), g.op("MatMul", g.op("MatMul", x, w), w))
+    yield "one weight in both directions", g
+    g = Graph()
+    x = g.input(2, 5, 7)
+    y = g.op("Add", g.op("MatMul", x, g.weight(7, 6)), g.weight(6))
+    g.output(g.op("Relu", y), g.op("Add", g.op("MatMul", x, g.weight(7, 6)), g.weight(5, 1)))
+    yield "biases along both axes", g
+
+
+@cases
+def batch_norm():
+    for x in ((4, 6), (2, 6, 9), (2, 6, 5, 4), (1, 3, 2, 4, 3)):
+        for epsilon in (1e-5, 0.1):
+            g = Graph(15)
+            g.output(g.batch_norm(g.input(*x), x[1], epsilon=epsilon))
+            yield f"{x} epsilon {epsilon}", g
+    for kernel in ((3, 3), (3,)):
+        g = Graph(15)
+        x = g.input(2, 4, *[8] * len(kernel))
+        g.output(g.op("Relu", g.batch_norm(g.conv(x, 4, 10, kernel, bias=True), 10)))
+        yield f"after a convolution with kernel {kernel}", g
+    for groups, m in ((2, 8), (4, 4), (4, 8)):
+        g = Graph(15)
+        g.output(g.batch_norm(g.conv(g.input(1, 4, 6, 6), 4, m, groups=groups), m))
+        yield f"after a convolution with {groups} groups, {m} channels", g
+    g = Graph(15)
+    g.output(g.batch_norm(g.op("Gemm", g.input(3, 7), g.weight(7, 9)), 9))
+    yield "after Gemm", g
+
+
+# ---- softmax and reductions ----
+
+@cases
+def softmax():
+    for x in ((5,), (3, 5), (2, 3, 4, 5), (1, 4, 1, 1)):
+        for axis in range(-len(x), len(x)):
+            for opset in (11, 13):
+                yield f"{x} axis {axis} opset {opset}", single("Softmax", x, opset=opset, axis=axis)
+    yield "default axis, opset 11", single("Softmax", (2, 3, 4), opset=11)
+    yield "default axis, opset 13", single("Softmax", (2, 3, 4), opset=13)
+    for axis in (1, 2, 3):
+        g = Graph(13)
+        g.output(g.op("Softmax", g.conv(g.input(1, 3, 6, 5), 3, 7), axis=axis))
+        yield f"over axis {axis} of an image", g
+
+
+@cases
+def reduce():
+    lists = [[0], [1], [-1], [1, 2], [2, 3], [0, 3], [-2, -1], [0, 1, 2, 3]]
+    for op_type in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"):
+        for keep in (0, 1):
+            for axes in lists:
+                yield f"{op_type} axes {axes} keepdims {keep}", reduction(op_type, 11, axes, keep)
+            yield f"{op_type} without axes, keepdims {keep}", single(op_type, (2, 3, 4, 5), opset=11, keepdims=keep)
+            yield f"{op_type} axes as input, keepdims {keep}", single(op_type, (2, 3, 4, 5), i64(1, -1), opset=18,
+                                                                      keepdims=keep)
+        g = Graph(11)
+        y = g.conv(g.input(1, 3, 6, 5), 3, 7)
+        g.output(g.op(op_type, y, axes=[2, 3], keepdims=0), g.op(op_type, y, axes=[1]))
+        yield f"{op_type} of an image", g
+    yield "nothing to do", single("ReduceSum", (2, 3), opset=13, noop_with_empty_axes=1)
+
+
+def reduction(op_type, opset, axes, keep):
+    return single(op_type, (2, 3, 4, 5), opset=opset, axes=axes, keepdims=keep)
+
+
+# ---- pointwise ----
+
+@cases
+def unary():
+    for op_type in ("Abs", "Ceil", "Exp", "Floor", "HardSwish", "Identity", "Neg", "Reciprocal", "Relu", "Sigmoid",
+                    "Tanh"):
+        yield op_type, single(op_type, (2, 3, 5, 7))
+    g = Graph()
+    g.output(g.op("Sqrt", g.op("Abs", g.input(3, 40))))
+    yield "Sqrt", g
+    for op_type in ("LeakyRelu", "HardSigmoid"):
+        yield f"{op_type} by default", single(op_type, (3, 40))
+    yield "LeakyRelu 0.3", single("LeakyRelu", (3, 40), alpha=0.3)
+    yield "LeakyRelu -0.5", single("LeakyRelu", (3, 40), alpha=-0.5)
+    yield "HardSigmoid 0.3 0.4", single("HardSigmoid", (3, 40), alpha=0.3, beta=0.4)
+    for exponent in (2.0, 0.5, -1.0):
+        g = Graph()
+        x = g.op("Add", g.op("Abs", g.input(3, 40)), g.scalar(0.1))
+        g.output(g.op("Pow", x, g.scalar(exponent)))
+        yield f"Pow {exponent}", g
+    yield "Pow 2 by an integer", single("Pow", (3, 40), np.array(2, np.int64))
+    yield "Pow 2 of a lower rank", single("Pow", (3, 40), f32(1) * 0 + 2)
+    yield "Cast to f32", single("Cast", (3, 40), to=1)
+    yield "Dropout", single("Dropout", (3, 40))
+    yield "Dropout with ratio and mode", single("Dropout", (3, 40), np.float32(0.5), np.array(False))
+
+
+@cases
+def clip():
+    low, high = np.float32(-0.3), np.float32(0.6)
+    yield "opset 6", single("Clip", (3, 40), opset=6, min=-0.3, max=0.6)
+    yield "opset 6, min", single("Clip", (3, 40), opset=6, min=-0.3)
+    yield "opset 6, max", single("Clip", (3, 40), opset=6, max=0.6)
+    yield "opset 6, none", single("Clip", (3, 40), opset=6)
+    yield "opset 11", single("Clip", (3, 40), low, high, opset=11)
+    yield "opset 11, min", single("Clip", (3, 40), low, opset=11)
+    yield "opset 11, max", single("Clip", (3, 40), None, high, opset=11)
+    yield "opset 11, none", single("Clip", (3, 40), opset=11)
+    yield "opset 13, min above max", single("Clip", (3, 40), high, low, opset=13)
+    for bounds in ((0.0, 6.0), (-1.0, None), (0.0, None), (None, 2.0)):
+        g = Graph()
+        operands = ["" if b is None else g.scalar(b) for b in bounds]
+        g.output(g.op("Clip", g.conv(g.input(1, 3, 6, 6), 3, 5), *operands))
+        yield f"{bounds} after a convolution", g
+
+
+@cases
+def binary():
+    pairs = [((2, 3, 4, 5), (2, 3, 4, 5)), ((2, 3, 4, 5), (5,)), ((2, 3, 4, 5), (4, 1)), ((2, 3, 4, 5), (3, 1, 1)),
+             ((2, 3, 4, 5), (2, 1, 1, 1)), ((2, 3, 4, 5), (1, 3, 1, 5)), ((2, 3, 4, 5), ()), ((3, 1), (1, 7)),
+             ((2, 3, 1, 5), (1, 4, 1)), ((1, 1, 1), (3, 4)), ((33,), (33,)), ((1, 40), (40,)), ((4, 1, 17), (4, 17))]
+    for op_type in ("Add", "Sub", "Mul", "Div", "Min", "Max"):
+        for a, b in pairs:
+            yield f"{op_type} {a} {b}", single(op_type, a, b)
+            yield f"{op_type} {b} {a}", single(op_type, b, a)
+            yield f"{op_type} {a} constant {b}", single(op_type, a, f32(*b) + 3)
+            yield f"{op_type} constant {b} {a}", single(op_type, f32(*b) + 3, a)
+    for slope in ((1,), (3, 1, 1), (2, 3, 4, 5), (5,)):
+        yield f"PRelu {slope}", single("PRelu", (2, 3, 4, 5), f32(*slope))
+    yield "PRelu with a computed slope", single("PRelu", (2, 3, 4, 5), (3, 1, 1))
+    for op_type in ("Sum", "Min", "Max"):
+        yield f"{op_type} of one", single(op_type, (3, 5))
+        yield f"{op_type} of four", single(op_type, (3, 5), (5,), f32(3, 1), (1, 1))
+        yield f"{op_type} of eight", single(op_type, *[(3, 5)] * 8)
+    for op_type in ("Add", "Mul", "Div", "Sub", "Max"):
+        g = Graph()
+        x = g.input(2, 7)
+        g.output(g.op(op_type, x, x))
+        yield f"{op_type} of a value and itself", g
+
+
+@cases
+def images_with_others():
+    """Pointwise nodes over a channels-last value and something of another shape, rank or axis order."""
+    others = [(7, 1, 1), (1, 7, 1, 1), (5,), (6, 5), (7, 6, 5), (1, 7, 6, 5), (1, 1, 6, 5), (1, 1, 1, 1), (3, 7, 6, 5), ()]
+    for op_type, other in itertools.product(("Add", "Sub", "Mul"), others):
+        for constant in (False, True):
+            g = Graph()
+            y = g.conv(g.input(1, 3, 8, 7), 3, 7)
+            g.output(g.op(op_type, y, g.weight(*other) if constant else g.input(*other)))
+            yield f"{op_type} image and {'constant ' if constant else ''}{other}", g
+    g = Graph()
+    x = g.input(1, 3, 8, 7)
+    y = g.conv(x, 3, 7)
+    z = g.op("Transpose", g.conv(x, 3, 7), perm=[0, 1, 3, 2])
+    z = g.op("Transpose", g.op("Relu", z), perm=[0, 1, 3, 2])
+    g.output(g.op("Add", y, z))
+    yield "two axis orders", g
+
+
+@cases
+def activations():
+    def spelled(build):
+        g = Graph(14)
+        x = g.conv(g.input(1, 3, 7, 6), 3, 9)
+        g.output(build(g, x))
+        return g
+
+    def clip(g, x, low, high):
+        return g.op("Clip", x, g.scalar(low), g.scalar(high))
+
+    def plus3(g, x):
+        return clip(g, g.op("Add", x, g.scalar(3.0)), 0.0, 6.0)
+
+    yield "hard-swish (x * clip) / 6", spelled(lambda g, x: g.op("Div", g.op("Mul", x, plus3(g, x)), g.scalar(6.0)))
+    yield "hard-swish x * (clip / 6)", spelled(lambda g, x: g.op("Mul", x, g.op("Div", plus3(g, x), g.scalar(6.0))))
+    yield "hard-swish (clip / 6) * x", spelled(lambda g, x: g.op("Mul", g.op("Div", plus3(g, x), g.scalar(6.0)), x))
+    yield "hard-swish (x / 6) * clip", spelled(lambda g, x: g.op("Mul", g.op("Div", x, g.scalar(6.0)), plus3(g, x)))
+    yield "hard-swish x * HardSigmoid", spelled(lambda g, x: g.op("Mul", x, g.op("HardSigmoid", x, alpha=1 / 6)))
+    yield "hard-swish by a constant 1/6", spelled(
+        lambda g, x: g.op("Mul", g.op("Mul", x, plus3(g, x)), g.scalar(1 / 6)))
+    yield "almost hard-swish (clip at 5)", spelled(
+        lambda g, x: g.op("Mul", x, clip(g, g.op("Add", x, g.scalar(3.0)), 0.0, 5.0)))
+    yield "SiLU", spelled(lambda g, x: g.op("Mul", x, g.op("Sigmoid", x)))
+    yield "SiLU turned", spelled(lambda g, x: g.op("Mul", g.op("Sigmoid", x), x))
+    yield "almost SiLU (1.702)", spelled(
+        lambda g, x: g.op("Mul", x, g.op("Sigmoid", g.op("Mul", x, g.scalar(1.702)))))
+    yield "Relu spelled Max", spelled(lambda g, x: g.op("Max", x, g.scalar(0.0)))
+    yield "x * sigmoid of another value", spelled(lambda g, x: g.op("Mul", x, g.op("Sigmoid", g.op("Neg", x))))
+    for op_type in ("Relu", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid", "Tanh", "Exp"):
+        g = Graph(14)
+        y = g.op("Add", g.conv(g.input(1, 3, 7, 6), 3, 9), g.conv(g.inputs[0].name, 3, 9))
+        g.output(g.op(op_type, y), g.op(op_type, g.op("Gemm", g.input(3, 5), g.weight(5, 4))))
+        yield f"{op_type} in an epilogue", g
+
+
+# ---- moving elements ----
+
+@cases
+def reshape():
+    for shape in ((6, 20), (-1,), (0, -1), (2, 3, 0, 5), (1, 120), (2, 12, 5), (2, 3, 2, 2, 5), (4, 3, 2, 5), (0, 0, -1)):
+        yield f"{shape}", single("Reshape", (2, 3, 4, 5), i64(*shape))
+    for axis in range(-4, 5):
+        yield f"Flatten axis {axis}", single("Flatten", (2, 3, 4, 5), axis=axis)
+    yield "Squeeze all", single("Squeeze", (1, 3, 1, 5), opset=11)
+    yield "Squeeze attribute", single("Squeeze", (1, 3, 1, 5), opset=11, axes=[0])
+    yield "Squeeze input", single("Squeeze", (1, 3, 1, 5), i64(-2), opset=13)
+    yield "Unsqueeze attribute", single("Unsqueeze", (3, 5), opset=11, axes=[0, 3])
+    yield "Unsqueeze input", single("Unsqueeze", (3, 5), i64(-1, 1), opset=13)
+    for perm in itertools.permutations(range(3)):
+        yield f"Transpose {perm}", single("Transpose", (3, 4, 5), perm=perm)
+    yield "Transpose by default", single("Transpose", (3, 4, 5))
+
+
+@cases
+def images_moved():
+    """Reshapes and transposes of a channels-last value, read by something that needs an order."""
+    chains = {
+        "flatten, linear": lambda g, y: g.op("Gemm", g.op("Flatten", y), g.weight(8 * 30, 11)),
+        "flatten, two linears": lambda g, y: g.op("Add", g.op("Gemm", g.op("Flatten", y), g.weight(240, 11)),
+                                                  g.op("MatMul", g.op("Flatten", y), g.weight(240, 11))),
+        "flatten, softmax": lambda g, y: g.op("Softmax", g.op("Flatten", y)),
+        "flatten at 2": lambda g, y: g.op("Relu", g.op("Flatten", y, axis=2)),
+        "tokens": lambda g, y: g.op("MatMul", g.op("Transpose", g.op("Reshape", y, g.ints(2, 8, 30)), perm=[0, 2, 1]),
+                                    g.weight(8, 5)),
+        "tokens and back": lambda g, y: g.op("Relu", g.op("Reshape", g.op("Transpose", g.op("Reshape", y, g.ints(
+            2, 8, 30)), perm=[0, 2, 1]), g.ints(2, 5, 6, 8))),
+        "channels last": lambda g, y: g.op("MatMul", g.op("Transpose", y, perm=[0, 2, 3, 1]), g.weight(8, 5)),
+        "shuffle": lambda g, y: g.conv(g.op("Reshape", g.op("Transpose", g.op("Reshape", y, g.ints(2, 4, 2, 5, 6)),
+                                                            perm=[0, 2, 1, 3, 4]), g.ints(2, 8, 5, 6)), 8, 4),
+        "rows joined": lambda g, y: g.op("Relu", g.op("Reshape", y, g.ints(2, 8, 30, 1))),
+        "split height": lambda g, y: g.op("Neg", g.op("Reshape", y, g.ints(2, 8, 5, 2, 3))),
+        "batch joined": lambda g, y: g.op("Abs", g.op("Reshape", y, g.ints(16, 5, 6))),
+        "unsqueezed": lambda g, y: g.op("Abs", g.op("Unsqueeze", y, g.ints(0, 3))),
+        "turned": lambda g, y: g.conv(g.op("Transpose", y, perm=[0, 3, 1, 2]), 6, 4),
+        "turned and flattened": lambda g, y: g.op("Gemm", g.op("Flatten", g.op("Transpose", y, perm=[0, 2, 3, 1])),
+                                                  g.weight(240, 3)),
+        "pooled and squeezed": lambda g, y: g.op("Gemm", g.op("Squeeze", g.op("GlobalAveragePool", y), g.ints(2, 3)),
+                                                 g.weight(8, 3)),
+    }
+    for name, chain in chains.items():
+        for padded in (False, True):  # with padding, the reader gives the value a halo
+            g = Graph()
+            y = g.op("Relu", g.conv(g.input(2, 3, 7, 8), 3, 8))
+            g.output(chain(g, y))
+            if padded:
+                g.output(g.conv(y, 8, 3, pads=[1, 1, 1, 1]))
+            yield f"{name}{', padded' if padded else ''}", g
+
+
+@cases
+def concat():
+    for axis in (-1, 0, 1, 2, 3):
+        yield f"inputs, axis {axis}", single("Concat", (2, 3, 4, 5), (2, 3, 4, 5), axis=axis)
+        g = Graph()
+        x = g.input(2, 3, 8, 7)
+        a, b = g.conv(x, 3, 5), g.op("Relu", g.conv(x, 3, 5))
+        joined = g.op("Concat", a, b, g.op("MaxPool", g.conv(x, 3, 5, (1, 1)), kernel_shape=[3, 3]), axis=axis)
+        g.output(g.op("Relu", joined), b)
+        yield f"images, axis {axis}", g
+        g = Graph()
+        x = g.input(2, 3, 6, 5)
+        a = g.conv(x, 3, 3, (1, 1))
+        joined = g.op("Concat", a, a, x, g.weight(2, 3, 6, 5), axis=axis)
+        joined = g.op("Concat", joined, joined, axis=axis)
+        g.output(joined)
+        yield f"repeated, an input, a constant, nested, axis {axis}", g
+    g = Graph()
+    x = g.input(1, 3, 8, 8)
+    a = g.conv(x, 3, 5)
+    for _ in range(3):  # dense blocks: every value is part of all later ones
+        a = g.op("Concat", a, g.op("Relu", g.conv(a, 5 + 4 * _, 4, pads=[1, 1, 1, 1])), axis=1)
+    g.output(g.conv(a, 17, 6, (1, 1)))
+    yield "dense block", g
+    g = Graph()
+    x = g.input(1, 3, 8, 8)
+    a, b = g.conv(x, 3, 5), g.conv(x, 3, 6)
+    joined = g.op("Concat", a, b, axis=1)
+    g.output(g.conv(joined, 11, 4, pads=[1, 1, 1, 1]), g.conv(a, 5, 4, pads=[2, 2, 2, 2]), joined)
+    yield "read with padding, whole and in part, and an output", g
+    g = Graph()
+    x = g.input(3, 6)
+    a, b = g.op("Gemm", x, g.weight(6, 5)), g.op("Gemm", x, g.weight(6, 20))
+    g.output(g.op("Concat", a, b, axis=1), g.op("Concat", b, b, axis=0))
+    yield "linear layers", g
+    yield "of one", single("Concat", (2, 3), axis=0)
+
+
+@cases
+def split_and_slice():
+    yield "split in halves", splitted(13, 2, 1, None)
+    yield "split in uneven parts", splitted(13, 3, 1, [1, 2, 5])
+    yield "split by attribute", splitted(11, 3, -3, [1, 2, 5])
+    yield "split of height", splitted(13, 3, 2, [1, 2, 3])
+    yield "split with a remainder", splitted(18, 3, 3, None, num_outputs=3)
+    slices = [((1,), (3,), None, None), ((0, 1), (2, -1), (2, 3), None), ((-3,), (100,), (-1,), None),
+              ((5,), (0,), (2,), (-2,)), ((-1,), (-100,), (3,), (-1,)), ((0,), (8,), (1,), (3,)),
+              ((7, 4), (-100, 1), (1, 2), (-3, -1)), ((0, 0, 0, 0), (1, 4, 2, 3), None, None),
+              ((0,), (2**63 - 1,), (1,), None), ((1,), (-(2**63),), (1,), (-1,))]
+    for starts, ends, axes, steps in slices:
+        operands = [i64(*starts), i64(*ends)]
+        if axes or steps:
+            operands.append(i64(*axes) if axes else None)
+        if steps:
+            operands.append(i64(*steps))
+        for padded in (False, True):
+            g = Graph(13)
+            y = g.conv(g.input(2, 3, 8, 7), 3, 8)
+            parts = g.op("Slice", y, *["" if o is None else g.constant(o) for o in operands])
+            g.output(g.op("Relu", parts), parts)
+            if padded:
+                g.output(g.conv(y, 8, 3, pads=[1, 1, 1, 1]))
+            yield f"{starts} {ends} {axes} {steps}{', padded' if padded else ''}", g
+        yield f"input {starts} {ends} {axes} {steps}", single("Slice", (2, 8, 6, 5), *operands, opset=13)
+    yield "slice, opset 9", single("Slice", (4, 5), opset=9, starts=[1, 0], ends=[3, 4], axes=[0, 1])
+    yield "slice, opset 9, no axes", single("Slice", (4, 5), opset=9, starts=[1], ends=[-1])
+
+
+@cases
+def parts_of_channels():
+    """Slices of channels have gaps between their pixels, which not every reader can skip."""
+    readers = {
+        "3x3": lambda g, x: g.conv(x, 4, 5),
+        "3x3 padded": lambda g, x: g.conv(x, 4, 5, pads=[1, 1, 1, 1]),
+        "3x3 twice": lambda g, x: g.op("Add", g.conv(x, 4, 5, pads=[1, 1, 1, 1]), g.conv(x, 4, 5, pads=[1, 1, 1, 1])),
+        "3x1": lambda g, x: g.conv(x, 4, 5, (3, 1)),
+        "1x1 strided": lambda g, x: g.conv(x, 4, 5, (1, 1), strides=[2, 2]),
+        "dilated": lambda g, x: g.conv(x, 4, 5, dilations=[1, 2]),
+        "groups": lambda g, x: g.conv(x, 4, 6, groups=2, pads=[1, 1, 1, 1]),
+        "depthwise": lambda g, x: g.conv(x, 4, 4, groups=4, pads=[1, 1, 1, 1]),
+        "pool": lambda g, x: g.op("MaxPool", x, kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        "residual": lambda g, x: g.op("Add", g.conv(x, 4, 4, pads=[1, 1, 1, 1]), x),
+        "softmax": lambda g, x: g.op("Softmax", x, axis=1),
+        "reduce": lambda g, x: g.op("ReduceMean", x, axes=[1, 3]),
+        "linear": lambda g, x: g.op("MatMul", g.op("Transpose", x, perm=[0, 2, 3, 1]), g.weight(4, 5)),
+        "flatten": lambda g, x: g.op("Gemm", g.op("Flatten", x), g.weight(4 * 42, 5)),
+        "pad": lambda g, x: g.op("Pad", x, g.ints(0, 1, 1, 1, 0, 0, 0, 0), g.scalar(1.0)),
+    }
+    for name, read in readers.items():
+        g = Graph(13)
+        a, b = g.op("Split", g.conv(g.input(2, 3, 8, 9), 3, 8), outputs=2, axis=1)
+        g.output(read(g, a), read(g, b))
+        yield f"split, {name}", g
+        g = Graph(13)
+        y = g.op("Slice", g.input(2, 6, 7, 9), g.ints(2), g.ints(6), g.ints(3))
+        g.output(read(g, g.op("Transpose", y, perm=[0, 3, 1, 2])))
+        yield f"sliced channels-last input, {name}", g
+        g = Graph(13)
+        x = g.input(1, 3, 8, 9)
+        a, b = g.conv(x, 3, 4), g.op("Relu", g.conv(x, 3, 4))
+        g.output(read(g, a), g.op("Concat", a, b, axis=1), read(g, b))
+        yield f"parts of a concatenation, {name}", g
+
+
+def splitted(opset, parts, axis, sizes, **attributes):
+    g = Graph(opset)
+    y = g.conv(g.input(2, 3, 8, 7), 3, 8)
+    if sizes and opset < 13:
+        attributes["split"] = sizes
+    operands = [g.ints(*sizes)] if sizes and opset >= 13 else []
+    out = g.op("Split", y, *operands, outputs=parts, axis=axis, **attributes)
+    g.output(out[0], g.op("Relu", out[-1]), *[g.op("GlobalAveragePool", o) for o in out])
+    return g
+
+
+@cases
+def pad():
+    lists = [[0, 0, 1, 2, 0, 0, 3, 0], [0, 1, 0, 0, 0, 2, 0, 0], [1, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1]]
+    for pads, value in itertools.product(lists, (None, 0.0, -1.5)):
+        g = Graph(13)
+        operands = [g.ints(*pads)] + ([] if value is None else [g.scalar(value)])
+        y = g.op("Pad", g.input(2, 3, 5, 4), *operands)
+        g.output(y, g.conv(y, 3 + pads[1] + pads[5], 4))
+        yield f"{pads} value {value}", g
+        g = Graph(13)
+        operands = [g.ints(*pads)] + ([] if value is None else [g.scalar(value)])
+        y = g.op("Pad", g.conv(g.input(2, 3, 5, 4), 3, 3, (1, 1)), *operands)
+        g.output(g.conv(y, 3 + pads[1] + pads[5], 4, pads=[1, 0, 1, 2]), g.conv(y, 3 + pads[1] + pads[5], 4, strides=[2, 2]))
+        yield f"{pads} value {value} between convolutions", g
+    yield "opset 2", single("Pad", (2, 3), opset=2, pads=[1, 0, 0, 2], value=2.0)
+    yield "axes", single("Pad", (2, 3, 4), i64(1, 2), np.float32(1), i64(-1), opset=18)
+    yield "infinite value", single("Pad", (2, 3), i64(1, 1, 1, 1), np.float32(-np.inf), opset=13)
+    g = Graph(13)
+    y = g.op("Pad", g.conv(g.input(1, 3, 7, 7), 3, 4), g.ints(0, 0, 1, 1, 0, 0, 1, 1))
+    g.output(g.op("MaxPool", y, kernel_shape=[3, 3]), g.conv(y, 4, 3))
+    yield "read by a pool", g
+
+
+@cases
+def depth_and_space():
+    for block, channels in ((2, 12), (3, 18)):
+        for mode in ("DCR", "CRD"):
+            shape = (2, channels, 3, 4)
+            yield f"depth to space {shape} {mode}", single("DepthToSpace", shape, blocksize=block, mode=mode)
+            g = Graph()
+            y = g.conv(g.input(1, 3, 5, 6), 3, channels)
+            g.output(g.op("Relu", g.op("DepthToSpace", y, blocksize=block, mode=mode)))
+            yield f"depth to space after a convolution, block {block} {mode}", g
+        yield f"space to depth, block {block}", single("SpaceToDepth", (2, 3, 2 * block, 3 * block), blocksize=block)
+        g = Graph()
+        y = g.op("SpaceToDepth", g.input(1, 3, 2 * block, 3 * block), blocksize=block)
+        g.output(g.conv(y, 3 * block * block, 5, (1, 1)))
+        yield f"space to depth before a convolution, block {block}", g
+
+
+# ---- constants, shapes, ports ----
+
+@cases
+def constants():
+    g = Graph()
+    a, b = g.weight(3, 5), g.weight(5)
+    c = g.op("Mul", g.op("Add", a, b), g.op("Sigmoid", g.op("ReduceMean", a, axes=[1])))
+    c = g.op("Concat", c, g.op("Softmax", a), axis=0)
+    g.output(g.op("Add", g.input(6, 5), g.op("Slice", c, g.ints(5), g.ints(-10), g.ints(0), g.ints(-1))))
+    yield "arithmetic", g
+    g = Graph()
+    w = g.op("MatMul", g.weight(4, 3), g.weight(3, 6))
+    w = g.op("Conv", g.op("Reshape", w, g.ints(1, 1, 4, 6)), g.weight(2, 1, 3, 3))
+    g.output(g.op("Mul", g.input(2, 1, 1), w), w)
+    yield "through a linear layer and a convolution, and an output", g
+    g = Graph(13)
+    a = g.op("Constant", value_floats=[1.0, 2.0, 3.0])
+    b = g.op("Constant", value_float=0.5)
+    shape = g.op("Constant", value_ints=[3, 1])
+    g.output(g.op("Mul", g.op("Reshape", a, shape), g.op("Add", g.input(3, 2), b)))
+    yield "Constant nodes", g
+    g = Graph()
+    x = g.input(2, 3)
+    g.output(g.op("Transpose", g.op("Pad", g.weight(3, 2), g.ints(1, 0, 0, 0))), g.op("Add", x, x))
+    yield "an output of constants only", g
+
+
+@cases
+def shape_arithmetic():
+    g = Graph(13)
+    x = g.input(2, 3, 4, 5)
+    shape = g.op("Shape", x)
+    batch = g.op("Gather", shape, g.constant(np.array(0, np.int64)), axis=0)
+    target = g.op("Concat", g.op("Unsqueeze", batch, g.ints(0)), g.ints(-1), axis=0)
+    g.output(g.op("Reshape", x, target))
+    yield "batch by Gather", g
+    g = Graph(13)
+    x = g.input(2, 6, 4, 5)
+    shape = g.op("Shape", x)
+    half = g.op("Div", g.op("Slice", shape, g.ints(1), g.ints(2)), g.ints(2))
+    target = g.op("Concat", g.op("Slice", shape, g.ints(0), g.ints(1)), g.ints(2), half,
+                  g.op("Slice", shape, g.ints(-2), g.ints(2**31)), axis=0)
+    y = g.op("Transpose", g.op("Reshape", x, target), perm=[0, 2, 1, 3, 4])
+    g.output(g.op("Reshape", y, shape))
+    yield "shuffle by shape", g
+    g = Graph(13)
+    x = g.input(2, 6, 4, 5)
+    size = g.op("Cast", g.op("Size", x), to=7)
+    rows = g.op("Div", g.op("Mul", size, g.constant(np.array(1, np.int64))), g.constant(np.array(8, np.int64)))
+    rows = g.op("Sub", g.op("Add", rows, g.constant(np.array(1, np.int64))), g.constant(np.array(1, np.int64)))
+    g.output(g.op("Reshape", x, g.op("Concat", g.op("Unsqueeze", rows, g.ints(0)), g.ints(8), axis=0)))
+    yield "size", g
+    g = Graph(15)
+    x = g.input(2, 6, 4, 5)
+    last = g.op("Squeeze", g.op("Shape", x, start=-1), g.ints(0))
+    index = g.op("Unsqueeze", g.op("Squeeze", g.op("Unsqueeze", last, g.ints(0))), g.ints(0))
+    g.output(g.op("Reshape", x, g.op("Concat", g.op("Identity", index), g.ints(-1), axis=0)))
+    yield "shape of the last axis", g
+    g = Graph(13)
+    x = g.input(1, 2, 4, 5)
+    ends = g.op("Mul", g.op("Slice", g.op("Shape", x), g.ints(2), g.ints(4)), g.ints(2))
+    starts = g.op("ConstantOfShape", g.ints(2), value=onnx_int64(1))
+    y = g.op("Slice", x, starts, ends, g.ints(2, 3))
+    g.output(y)
+    yield "slice by shape", g
+    g = Graph(13)
+    x = g.input(2, 3, 4, 5)
+    turned = g.op("Slice", g.op("Shape", x), g.ints(3), g.ints(-5), g.ints(0), g.ints(-1))
+    g.output(g.op("Reshape", x, turned))
+    yield "reversed shape", g
+    g = Graph(13)
+    x = g.input(2, 3, 4, 5)
+    picked = g.op("Gather", g.op("Shape", x), g.ints(0, -1, 2, 1))
+    g.output(g.op("Reshape", x, picked))
+    yield "gathered shape", g
+
+
+def onnx_int64(value):
+    import onnx.numpy_helper
+    return onnx.numpy_helper.from_array(np.array([value], np.int64))
+
+
+@cases
+def ports():
+    g = Graph()
+    x = g.input(2, 3)
+    g.output(x, g.op("Neg", x))
+    yield "an output that is an input", g
+    g = Graph()
+    x, c = g.input(2, 3), g.weight(4)
+    g.output(g.op("Identity", x), g.op("Identity", c), g.op("Identity", g.op("Identity", x)))
+    yield "outputs that are an input and a constant", g
+    g = Graph()
+    x = g.input(2, 3)
+    y = g.op("Relu", x)
+    g.output(g.op("Identity", y), g.op("Identity", y), y, g.op("Reshape", y, g.ints(6)))
+    yield "one value as four outputs", g
+    g = Graph()
+    x = g.input(2, 3)
+    g.input(4, 4, name="unused")
+    g.output(g.op("Relu", x))
+    yield "an unused input", g
+    g = Graph()
+    x = g.input(1, 3, 8, 8)
+    a = g.conv(x, 3, 5)
+    b = g.op("Relu", g.batch_norm(a, 5))
+    c = g.op("Add", b, a)
+    g.output(b, a, c, g.op("Sigmoid", c))
+    yield "values that are outputs and go on", g
+    g = Graph()
+    x = g.input(1, 3, 8, 8)
+    y = g.op("Transpose", x, perm=[0, 2, 3, 1])
+    z = g.op("Reshape", x, g.ints(3, 64))
+    g.output(y, z, g.op("Reshape", y, g.ints(64, 3)), g.op("Slice", x, g.ints(1), g.ints(2), g.ints(1)))
+    yield "views of an input", g
+    g = Graph()
+    x = g.input(1, 3, 8, 8)
+    y = g.conv(x, 3, 6, pads=[1, 1, 1, 1])
+    a, b = g.op("Split", y, outputs=2, axis=1)
+    g.output(a, b, g.op("Transpose", y, perm=[0, 2, 3, 1]), g.op("Flatten", y), g.conv(y, 6, 3, pads=[1, 1, 1, 1]))
+    yield "views of a value with a halo", g
+    g = Graph()
+    scalar = g.input(name="scalar")
+    g.output(g.op("Mul", scalar, g.input(3, 4)), g.op("Exp", scalar))
+    yield "a scalar input", g
+    g = Graph()
+    x = g.input(1, 2, 3, name="x/with:odd name=1")
+    g.output(g.op("Relu", x, out="out/with:odd name"))
+    yield "odd names", g
+    g = Graph()
+    x = g.input(1, 1, 1, 1, 1, 1, 2, 3)
+    g.output(g.op("Relu", g.op("Transpose", x)), g.op("Add", x, g.input(2, 1)))
+    yield "rank 8", g
+
+
+# ---- the test ----
+
+def check_cases(tap, bench, only):
+    for family, generate in CASES.items():
+        for name, graph in generate():
+            title = f"{family}: {name}"
+            if only in title:
+                why = bench.right(graph)
+                tap.ok(title, why is None, why)
+
+
+def check_random(tap, bench, first, last):
+    for seed in range(first, last + 1):
+        why = bench.right(random_network(seed), bits=True)
+        tap.ok(f"random network {seed}: agrees, same bits at every level", why is None, why)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", help="cases whose name holds this text")
+    parser.add_argument("--random", default=f"1-{RANDOM_NETWORKS}", help="seeds of random networks, FIRST-LAST")
+    options = parser.parse_args()
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        check_cases(tap, Bench(folder), options.only)
+        if not options.only:
+            check_random(tap, Bench(folder), *map(int, options.random.split("-")))
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random small networks, the same for the same seed: 5 to 15 steps, each taken on a random earlier value, most often on a
+late one, so that chains as well as forks, joins and values read twice arise."""
+import numpy as np
+
+from small_graphs import Graph
+
+MAX_ELEMENTS = 20000
+STEPS = {}
+
+
+def step(function):
+    """Marks a step: it gets (net, name, dims) of a value and returns (name, dims) of the result, or None."""
+    STEPS[function.__name__] = function
+    return function
+
+
+class Net:
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+        self.graph = Graph(opset=13, seed=seed)
+        batch, channels = int(self.random.integers(1, 3)), int(self.pick(1, 3, 4, 8))
+        dims = (batch, channels, *map(int, self.random.integers(5, 13, 2)))
+        self.values = [(self.graph.input(*dims), dims)]
+
+    def pick(self, *choices):
+        return choices[int(self.random.integers(len(choices)))]
+
+    def value(self):
+        """A late value is likelier than an early one."""
+        age = int(self.random.geometric(0.5))
+        return self.values[max(-age, -len(self.values))]
+
+    def grow(self):
+        name = self.pick(*STEPS)
+        result = STEPS[name](self, *self.value())
+        if result and 0 < np.prod(result[1]) <= MAX_ELEMENTS:
+            self.values.append((result[0], tuple(int(d) for d in result[1])))
+            return True
+        return False
+
+
+def random_network(seed):
+    net = Net(seed)
+    wanted = int(net.random.integers(5, 16))
+    while len(net.values) <= wanted:
+        net.grow()
+    computed = [name for name, _ in net.values[1:]]
+    extra = [name for name in computed[:-1] if net.random.random() < 0.15]
+    net.graph.output(computed[-1], *extra)
+    return net.graph
+
+
+def weight(net, *dims):
+    """Weights small enough that values keep their size through the layers."""
+    return net.graph.weight(*dims, scale=1 / max(1.0, float(np.prod(dims[1:]))) ** 0.5)
+
+
+def convolve(net, x, dims):
+    if len(dims) != 4:
+        return None
+    n, c, h, w = dims
+    kernel = [int(k) for k in net.random.integers(1, 5, 2)]
+    stride, dilation = [int(s) for s in net.random.integers(1, 3, 2)], [net.pick(1, 1, 2), net.pick(1, 1, 2)]
+    pads = [int(p) for p in net.random.integers(0, 3, 4)]
+    groups = net.pick(1, 1, c, *[g for g in (2, 3) if c % g == 0])
+    m = groups * int(net.pick(1, 2, 3)) if groups > 1 else int(net.pick(1, 5, 16, 19))
+    out = [(size + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1
+           for i, size in enumerate((h, w))]
+    if min(out) < 1 or min(h + pads[0] + pads[2] - dilation[0] * (kernel[0] - 1),
+                           w + pads[1] + pads[3] - dilation[1] * (kernel[1] - 1)) < 1:
+        return None
+    operands = [x, weight(net, m, c // groups, *kernel)] + net.pick([], [net.graph.weight(m)])
+    y = net.graph.op("Conv", *operands, group=groups, strides=stride, dilations=dilation, pads=pads)
+    return y, (n, m, *out)
+
+
+step(convolve)
+STEPS["convolve_again"] = convolve  # twice as likely as the others
+
+
+@step
+def residual_block(net, x, dims):
+    if len(dims) != 4:
+        return None
+    c = dims[1]
+    y = net.graph.op("Conv", x, weight(net, c, c, 3, 3), pads=[1, 1, 1, 1])
+    if net.pick(True, False):
+        y = net.graph.batch_norm(y, c)
+    operands = net.pick([y, x], [x, y])
+    y = net.graph.op("Add", *operands)
+    return net.pick(y, net.graph.op("Relu", y)), dims
+
+
+@step
+def batch_norm(net, x, dims):
+    return (net.graph.batch_norm(x, dims[1]), dims) if len(dims) >= 2 else None
+
+
+@step
+def activation(net, x, dims):
+    op_type = net.pick("Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "Neg", "Abs", "Clip")
+    operands = [net.graph.scalar(-0.5), net.graph.scalar(0.75)] if op_type == "Clip" else []
+    return net.graph.op(op_type, x, *operands), dims
+
+
+@step
+def silu(net, x, dims):
+    return net.graph.op("Mul", x, net.graph.op("Sigmoid", x)), dims
+
+
+@step
+def pool(net, x, dims):
+    if len(dims) != 4:
+        return None
+    kernel = [int(k) for k in net.random.integers(1, 4, 2)]
+    stride = [int(s) for s in net.random.integers(1, 3, 2)]
+    pads = [int(net.random.integers(0, k)) for k in kernel * 2]
+    if min(dims[2] - kernel[0], dims[3] - kernel[1]) < 0:
+        return None
+    out = [(size + pads[i] + pads[i + 2] - kernel[i]) // stride[i] + 1 for i, size in enumerate(dims[2:])]
+    op_type, attributes = net.pick(("MaxPool", {}), ("AveragePool", {"count_include_pad": net.pick(0, 1)}))
+    y = net.graph.op(op_type, x, kernel_shape=kernel, strides=stride, pads=pads, **attributes)
+    return y, (*dims[:2], *out)
+
+
+@step
+def per_channel(net, x, dims):
+    if len(dims) < 2:
+        return None
+    other = net.graph.weight(dims[1], *[1] * (len(dims) - 2))
+    return net.graph.op(net.pick("Add", "Mul", "Sub"), x, other), dims
+
+
+@step
+def with_other(net, x, dims):
+    """A binary node over two values of equal shape."""
+    others = [name for name, shape in net.values if shape == dims]
+    operands = net.pick([x, net.pick(*others)], [net.pick(*others), x])
+    return net.graph.op(net.pick("Add", "Sub", "Mul", "Max", "Min"), *operands), dims
+
+
+@step
+def with_mean(net, x, dims):
+    """Squeeze and excite: a value times something made of its own mean."""
+    if len(dims) != 4:
+        return None
+    y = net.graph.op("GlobalAveragePool", x)
+    y = net.graph.op("Sigmoid", net.graph.op("Conv", y, weight(net, dims[1], dims[1], 1, 1)))
+    return net.graph.op("Mul", x, y), dims
+
+
+@step
+def concat(net, x, dims):
+    axis = int(net.random.integers(len(dims)))
+    fitting = [(name, shape) for name, shape in net.values
+               if len(shape) == len(dims) and all(a == b for i, (a, b) in enumerate(zip(shape, dims)) if i != axis)]
+    parts = [net.pick(*fitting) for _ in range(int(net.random.integers(1, 3)))] + [(x, dims)]
+    total = sum(shape[axis] for _, shape in parts)
+    y = net.graph.op("Concat", *[name for name, _ in parts], axis=axis)
+    return y, (*dims[:axis], total, *dims[axis + 1:])
+
+
+@step
+def cut(net, x, dims):
+    axis = int(net.random.integers(len(dims)))
+    if dims[axis] < 2:
+        return None
+    first = int(net.random.integers(0, dims[axis] - 1))
+    last = int(net.random.integers(first + 1, dims[axis] + 1))
+    pace = int(net.pick(1, 1, 2))
+    y = net.graph.op("Slice", x, net.graph.ints(first), net.graph.ints(last), net.graph.ints(axis), net.graph.ints(pace))
+    return y, (*dims[:axis], (last - first + pace - 1) // pace, *dims[axis + 1:])
+
+
+@step
+def halves(net, x, dims):
+    axis = int(net.random.integers(len(dims)))
+    if dims[axis] % 2:
+        return None
+    a, b = net.graph.op("Split", x, outputs=2, axis=axis)
+    half = (*dims[:axis], dims[axis] // 2, *dims[axis + 1:])
+    net.values.append((a, half))
+    return b, half
+
+
+@step
+def turn(net, x, dims):
+    perm = [int(p) for p in net.random.permutation(len(dims))]
+    return net.graph.op("Transpose", x, perm=perm), tuple(dims[p] for p in perm)
+
+
+@step
+def reshape(net, x, dims):
+    """Two neighbouring axes joined, or one split."""
+    axis = int(net.random.integers(len(dims)))
+    if axis + 1 < len(dims) and net.pick(True, False):
+        new = (*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2:])
+    elif dims[axis] % 2 == 0 and len(dims) < 6:
+        new = (*dims[:axis], 2, dims[axis] // 2, *dims[axis + 1:])
+    else:
+        return None
+    return net.graph.op("Reshape", x, net.graph.ints(*new)), new
+
+
+@step
+def back_to_image(net, x, dims):
+    size = int(np.prod(dims))
+    shapes = [(1, c, h, size // c // h) for c in (3, 4, 8) for h in (4, 5, 6) if size % (c * h) == 0]
+    if len(dims) == 4 or not shapes:
+        return None
+    new = net.pick(*shapes)
+    return net.graph.op("Reshape", x, net.graph.ints(*new)), new
+
+
+@step
+def linear(net, x, dims):
+    if len(dims) < 2:
+        return None
+    n = int(net.pick(3, 16, 21))
+    y = net.graph.op("MatMul", x, transposed(net, n, dims[-1]))
+    return net.pick(y, net.graph.op("Add", y, net.graph.weight(n))), (*dims[:-1], n)
+
+
+def transposed(net, n, k):
+    return net.graph.constant((net.random.standard_normal((k, n)) / k ** 0.5).astype(np.float32))
+
+
+@step
+def flatten_linear(net, x, dims):
+    if len(dims) != 4:
+        return None
+    k, n = int(np.prod(dims[1:])), int(net.pick(3, 12))
+    return net.graph.op("Gemm", net.graph.op("Flatten", x), weight(net, n, k), net.graph.weight(n), transB=1), (dims[0], n)
+
+
+@step
+def softmax(net, x, dims):
+    return net.graph.op("Softmax", x, axis=int(net.random.integers(len(dims)))), dims
+
+
+@step
+def mean(net, x, dims):
+    axis = int(net.random.integers(len(dims)))
+    keep = net.pick(0, 1) if len(dims) > 2 else 1
+    y = net.graph.op(net.pick("ReduceMean", "ReduceMax"), x, axes=[axis], keepdims=keep)
+    return y, (*dims[:axis], *([1] * keep), *dims[axis + 1:])
+
+
+@step
+def pad(net, x, dims):
+    if len(dims) > 4:
+        return None
+    pads = [0] * (2 * len(dims))
+    for axis in range(max(0, len(dims) - net.pick(2, 2, 3)), len(dims)):
+        pads[axis], pads[axis + len(dims)] = (int(p) for p in net.random.integers(0, 3, 2))
+    value = net.graph.scalar(net.pick(0.0, 0.0, 0.5))
+    new = tuple(d + pads[i] + pads[i + len(dims)] for i, d in enumerate(dims))
+    return net.graph.op("Pad", x, net.graph.ints(*pads), value), new
+
+
+@step
+def shuffle_space(net, x, dims):
+    if len(dims) != 4:
+        return None
+    n, c, h, w = dims
+    if c % 4 == 0:
+        return net.graph.op("DepthToSpace", x, blocksize=2, mode=net.pick("DCR", "CRD")), (n, c // 4, 2 * h, 2 * w)
+    if h % 2 == 0 and w % 2 == 0:
+        return net.graph.op("SpaceToDepth", x, blocksize=2), (n, 4 * c, h // 2, w // 2)
+    return None

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every operator through file, session and run: small models against the oracle, bit for bit, at
+ * every level of this machine, with one thread, a pool and a caller's parallel_for, with inputs and
+ * outputs plain, strided, misaligned and as views. */
+#include <stdio.h>
+
+#include "tests/runtime/harness.h"
+
+static const struct net_window k1 = {.kernel = 1, .stride = 1, .dilation = 1, .groups = 1};
+static const struct net_window k3 = {
+    .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 1};
+
+/* All ways to run a net. */
+static void check_net(struct net *net, const char *name, double tolerance) {
+    static const enum ipex_isa levels[] = {IPEX_ISA_reference, IPEX_ISA_avx2, IPEX_ISA_avx512};
+    static const char *const threads[] = {"1 thread", "pool of 2", "parallel_for of 3"};
+    static const enum harness_form forms[][2] = {
+        {DENSE, VIEW},   {DENSE, DENSE},   {STRIDED, STRIDED},  {MISALIGNED, MISALIGNED},
+        {STRIDED, VIEW}, {DENSE, STRIDED}, {MISALIGNED, DENSE}, {DENSE, VIEW},
+    };
+    struct harness h;
+    net_oracle(net);
+    harness_open(&h, net);
+    for (size_t l = 0; l < sizeof levels / sizeof *levels; l++)
+        for (int t = 0; t < HARNESS_THREADS; t++) {
+            char text[128];
+            snprintf(text, sizeof text, "%s, %s, %s", name, ipex_isa_name(levels[l]), threads[t]);
+            if (!ipex_isa_available(levels[l])) {
+                printf("ok - %s # SKIP this machine has no %s\n", text, ipex_isa_name(levels[l]));
+                continue;
+            }
+            harness_session(&h, levels[l], (enum harness_threads)t);
+            bool right = true;
+            for (size_t f = 0; right && f < sizeof forms / sizeof *forms; f++)
+                right = harness_run(&h, net, forms[f][0], forms[f][1], tolerance);
+            check(right, text, h.message);
+        }
+    harness_close(&h);
+    net_free(net);
+}
+
+static void test_conv_halo(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 11, 9, 5));
+    const int xh = net_halo(&net, NET_DIMS(2, 11, 9, 5), 1);
+    const int a = net_halo(&net, NET_DIMS(2, 11, 9, 19), 2); /* wider than its reader needs */
+    const int b = net_tensor(&net, NET_DIMS(2, 6, 5, 33));
+    net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+    net_conv(&net, xh, a, k3, true, -1, IPEX_ACT_relu);
+    struct net_window down = k3;
+    down.stride = 2;
+    net_conv(&net, a, b, down, false, -1, IPEX_ACT_leaky_relu);
+    net_output(&net, b);
+    check_net(&net, "conv over halos", 0);
+}
+
+/* A bottleneck: 1x1 flattened, 3x3, 1x1 with residual, on storages that are used again. */
+static void test_residual(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(1, 12, 13, 48));
+    const int a = net_halo(&net, NET_DIMS(1, 12, 13, 16), 1);
+    const int b = net_tensor(&net, NET_DIMS(1, 12, 13, 16));
+    const int c = net_tensor(&net, NET_DIMS(1, 12, 13, 48));
+    const int d = net_tensor(&net, NET_DIMS(1, 12, 13, 20));
+    net_conv(&net, x, a, k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, a, b, k3, true, -1, IPEX_ACT_relu);
+    net_conv(&net, b, c, k1, true, x, IPEX_ACT_relu);
+    net_conv(&net, c, d, k1, false, -1, IPEX_ACT_clip);
+    net_output(&net, c);
+    net_output(&net, d);
+    check_net(&net, "residual", 0);
+}
+
+/* Two convolutions write slices of one tensor with a halo, which a third reads; a slice is read
+ * alone. */
+static void test_concat(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 6, 7, 8));
+    const int cat = net_halo(&net, NET_DIMS(2, 6, 7, 40), 1);
+    const int left = net_slice(&net, cat, 3, 0, 24), right = net_slice(&net, cat, 3, 24, 16);
+    const int y = net_tensor(&net, NET_DIMS(2, 6, 7, 17));
+    const int z = net_tensor(&net, NET_DIMS(2, 6, 7, 9));
+    net_conv(&net, x, left, k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, x, right, k1, true, -1, IPEX_ACT_none);
+    net_conv(&net, cat, y, k3, true, -1, IPEX_ACT_none);
+    net_conv(&net, right, z, k1, true, -1, IPEX_ACT_none);
+    net_output(&net, y);
+    net_output(&net, z);
+    check_net(&net, "concat by views", 0);
+}
+
+static void test_groups(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(1, 9, 8, 12));
+    const int xh = net_halo(&net, NET_DIMS(1, 9, 8, 12), 2);
+    const int y = net_tensor(&net, NET_DIMS(1, 9, 8, 36));
+    const int z = net_tensor(&net, NET_DIMS(1, 9, 8, 10));
+    const int v = net_tensor(&net, NET_DIMS(1, 9, 8, 20));
+    net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+    const struct net_window grouped = {
+        .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 3};
+    const struct net_window dilated = {
+        .kernel = 3, .stride = 1, .pad = 2, .dilation = 2, .groups = 1};
+    const struct net_window grouped1 = {.kernel = 1, .stride = 1, .dilation = 1, .groups = 2};
+    net_conv(&net, xh, y, grouped, true, -1, IPEX_ACT_relu);
+    net_conv(&net, xh, z, dilated, false, -1, IPEX_ACT_relu);
+    net_conv(&net, xh, v, grouped1, true, -1, IPEX_ACT_none);
+    net_output(&net, y);
+    net_output(&net, z);
+    net_output(&net, v);
+    check_net(&net, "conv with groups and dilation", 0);
+}
+
+static void test_depthwise(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 10, 7, 21));
+    const int xh = net_halo(&net, NET_DIMS(2, 10, 7, 21), 1);
+    const int y = net_halo(&net, NET_DIMS(2, 10, 7, 21), 2);
+    const int z = net_tensor(&net, NET_DIMS(2, 5, 4, 21));
+    net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+    net_depthwise(&net, xh, y, k3, true, IPEX_ACT_clip);
+    const struct net_window k5 = {.kernel = 5, .stride = 2, .pad = 2, .dilation = 1, .groups = 1};
+    net_depthwise(&net, y, z, k5, false, IPEX_ACT_none);
+    net_output(&net, z);
+    check_net(&net, "depthwise", 0);
+}
+
+static void test_pools(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 9, 8, 18));
+    const int y = net_halo(&net, NET_DIMS(2, 5, 4, 18), 1);
+    const int z = net_tensor(&net, NET_DIMS(2, 5, 4, 18));
+    const int v = net_tensor(&net, NET_DIMS(2, 5, 4, 18));
+    const struct net_window down = {.kernel = 3, .stride = 2, .pad = 1, .dilation = 1};
+    const struct net_window same = {.kernel = 3, .stride = 1, .pad = 1, .dilation = 1};
+    net_pool(&net, IPEX_OP_max_pool, x, y, down, false);
+    net_pool(&net, IPEX_OP_avg_pool, y, z, same, false);
+    net_pool(&net, IPEX_OP_avg_pool, y, v, same, true);
+    net_output(&net, z);
+    net_output(&net, v);
+    check_net(&net, "pools", 0);
+}
+
+static void test_linear(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 50, 37));
+    const int wide = net_tensor(&net, NET_DIMS(2, 50, 40));
+    const int part = net_slice(&net, wide, 2, 3, 20);
+    const int y = net_tensor(&net, NET_DIMS(2, 50, 20));
+    const int row = net_input(&net, NET_DIMS(70));
+    const int row_y = net_tensor(&net, NET_DIMS(130));
+    net_linear(&net, x, wide, true, -1, IPEX_ACT_relu);
+    net_linear(&net, part, y, true, part, IPEX_ACT_none);
+    net_linear(&net, row, row_y, false, -1, IPEX_ACT_none);
+    net_output(&net, y);
+    net_output(&net, row_y);
+    check_net(&net, "linear", 0);
+}
+
+/* Rows of x, y and residual that no stride joins: dense copies in and out. */
+static void test_linear_gaps(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(3, 5, 4, 7));
+    const int part = net_slice(&net, x, 1, 1, 3);
+    const int wide = net_tensor(&net, NET_DIMS(3, 6, 4, 9));
+    const int top = net_slice(&net, wide, 1, 0, 3), bottom = net_slice(&net, wide, 1, 3, 3);
+    net_linear(&net, part, top, true, -1, IPEX_ACT_relu);
+    net_linear(&net, part, bottom, false, -1, IPEX_ACT_none);
+    net_output(&net, wide);
+    check_net(&net, "linear over gaps", 0);
+}
+
+static void test_pointwise(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 6, 5, 24));
+    const int channel = net_input(&net, NET_DIMS(24));
+    const int image = net_constant(&net, NET_DIMS(2, 1, 1, 1));
+    const int pixel = net_input(&net, NET_DIMS(6, 5, 1));
+    const int y = net_halo(&net, NET_DIMS(2, 6, 5, 24), 1);
+    const int z = net_tensor(&net, NET_DIMS(2, 6, 5, 24));
+    /* ((x * channel + image) - pixel) * (x * channel) max 0.25 */
+    const int32_t program[] = {IPEX_STEP_mul, 0,  1,  IPEX_STEP_add, 16, 2,  IPEX_STEP_sub, 17, 3,
+                               IPEX_STEP_mul, 18, 16, IPEX_STEP_max, 19, -1, IPEX_STEP_neg, 20, 20};
+    net_node(&net, IPEX_OP_pointwise, y, NET_IN(x, channel, image, pixel), 18, program,
+             NET_FLOATS(0.25f));
+    net_node(&net, IPEX_OP_pointwise, z, NET_IN(y, y), NET_INTS_(IPEX_STEP_add, 0, 1), 0, NULL);
+    net_output(&net, z);
+    check_net(&net, "pointwise with broadcast", 0);
+}
+
+/* One channel of several: no axis with a stride of 1. */
+static void test_pointwise_gaps(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(3, 40, 1));
+    const int wide = net_tensor(&net, NET_DIMS(3, 40, 3));
+    const int a = net_slice(&net, wide, 2, 0, 1), b = net_slice(&net, wide, 2, 1, 2);
+    const int big = net_tensor(&net, NET_DIMS(1, 30000));
+    const int one = net_input(&net, NET_DIMS(1, 30000));
+    net_node(&net, IPEX_OP_pointwise, a, NET_IN(x), NET_INTS_(IPEX_STEP_add, 0, 0), 0, NULL);
+    const int two = net_constant(&net, NET_DIMS(2));
+    net_node(&net, IPEX_OP_pointwise, b, NET_IN(x, two), NET_INTS_(IPEX_STEP_mul, 0, 1), 0, NULL);
+    net_node(&net, IPEX_OP_pointwise, big, NET_IN(one), NET_INTS_(IPEX_STEP_neg, 0, 0), 0, NULL);
+    net_output(&net, wide);
+    net_output(&net, big);
+    check_net(&net, "pointwise over gaps", 0);
+}
+
+static void test_moves(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 3, 17, 20));
+    const int nhwc = net_halo(&net, NET_DIMS(2, 17, 20, 3), 1);
+    const int back = net_tensor(&net, NET_DIMS(2, 3, 17, 20));
+    const int flat = net_reshape(&net, back, NET_DIMS(6, 340));
+    const int cols = net_tensor(&net, NET_DIMS(340, 6));
+    const int padded = net_tensor(&net, NET_DIMS(2, 19, 20, 8));
+    const int sliced = net_tensor(&net, NET_DIMS(2, 6, 7, 3));
+    const int odd = net_tensor(&net, NET_DIMS(20, 17, 3, 2));
+    net_node(&net, IPEX_OP_transpose, nhwc, NET_IN(x), NET_INTS_(0, 2, 3, 1), 0, NULL);
+    net_node(&net, IPEX_OP_transpose, back, NET_IN(nhwc), NET_INTS_(0, 3, 1, 2), 0, NULL);
+    net_node(&net, IPEX_OP_transpose, cols, NET_IN(flat), NET_INTS_(1, 0), 0, NULL);
+    net_node(&net, IPEX_OP_pad, padded, NET_IN(nhwc), NET_INTS_(0, 2, 0, 1, 0, 0, 0, 4),
+             NET_FLOATS(1.5f));
+    net_node(&net, IPEX_OP_slice, sliced, NET_IN(nhwc), NET_INTS_(1, 15, 0, 0, -1, -2, 3, 1), 0,
+             NULL);
+    net_node(&net, IPEX_OP_transpose, odd, NET_IN(x), NET_INTS_(3, 2, 1, 0), 0, NULL);
+    net_output(&net, back);
+    net_output(&net, cols);
+    net_output(&net, padded);
+    net_output(&net, sliced);
+    net_output(&net, odd);
+    check_net(&net, "transpose, pad, slice", 0);
+}
+
+static void test_reduce(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 5, 7, 18));
+    const int xh = net_halo(&net, NET_DIMS(2, 5, 7, 18), 1);
+    const int part = net_slice(&net, x, 3, 2, 9);
+    net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+    const struct {
+        int x, kind, axes, y;
+    } cases[] = {
+        {x, IPEX_REDUCE_mean, 6, net_tensor(&net, NET_DIMS(2, 1, 1, 18))},
+        {xh, IPEX_REDUCE_mean, 6, net_tensor(&net, NET_DIMS(2, 1, 1, 18))},
+        {x, IPEX_REDUCE_sum, 8, net_tensor(&net, NET_DIMS(2, 5, 7, 1))},
+        {xh, IPEX_REDUCE_max, 14, net_tensor(&net, NET_DIMS(2, 1, 1, 1))},
+        {x, IPEX_REDUCE_sum, 10, net_tensor(&net, NET_DIMS(2, 1, 7, 1))},
+        {xh, IPEX_REDUCE_min, 5, net_tensor(&net, NET_DIMS(1, 5, 1, 18))},
+        {part, IPEX_REDUCE_sum, 4, net_halo(&net, NET_DIMS(2, 5, 1, 9), 1)},
+        {part, IPEX_REDUCE_sum, 15, net_tensor(&net, NET_DIMS(1, 1, 1, 1))},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        net_node(&net, IPEX_OP_reduce, cases[i].y, NET_IN(cases[i].x),
+                 NET_INTS_(cases[i].kind, cases[i].axes), 0, NULL);
+        if (net.tensor[cases[i].y].halo[0] == 0)
+            net_output(&net, cases[i].y);
+    }
+    check_net(&net, "reduce", 0);
+}
+
+static void test_softmax(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(3, 4, 5, 33));
+    const int part = net_slice(&net, x, 1, 1, 2);
+    const int y = net_tensor(&net, NET_DIMS(3, 4, 5, 33));
+    const int z = net_halo(&net, NET_DIMS(3, 2, 5, 33), 1);
+    const int out = net_tensor(&net, NET_DIMS(3, 2, 5, 33));
+    net_node(&net, IPEX_OP_softmax, y, NET_IN(x), 0, NULL, 0, NULL);
+    net_node(&net, IPEX_OP_softmax, z, NET_IN(part), 0, NULL, 0, NULL);
+    net_node(&net, IPEX_OP_copy, out, NET_IN(z), 0, NULL, 0, NULL);
+    net_output(&net, y);
+    net_output(&net, out);
+    check_net(&net, "softmax", 1e-6);
+}
+
+/* Long enough for several jobs: blocks, chunks and tails. */
+static void test_large(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(1, 40, 41, 64));
+    const int xh = net_halo(&net, NET_DIMS(1, 40, 41, 64), 1);
+    const int a = net_halo(&net, NET_DIMS(1, 40, 41, 96), 1);
+    const int b = net_tensor(&net, NET_DIMS(1, 40, 41, 96));
+    const int c = net_tensor(&net, NET_DIMS(1, 20, 20, 112));
+    net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+    net_conv(&net, xh, a, k3, true, -1, IPEX_ACT_relu);
+    net_depthwise(&net, a, b, k3, true, IPEX_ACT_relu);
+    const struct net_window down = {.kernel = 2, .stride = 2, .dilation = 1, .groups = 1};
+    net_conv(&net, b, c, down, true, -1, IPEX_ACT_none);
+    net_output(&net, c);
+    check_net(&net, "large", 0);
+}
+
+int main(void) {
+    test_conv_halo();
+    test_residual();
+    test_concat();
+    test_groups();
+    test_depthwise();
+    test_pools();
+    test_linear();
+    test_linear_gaps();
+    test_pointwise();
+    test_pointwise_gaps();
+    test_moves();
+    test_reduce();
+    test_softmax();
+    test_large();
+    return check_result();
+}

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as its users see it: exit codes, messages, JSON fields, files. Uses a model written here (two layers of
+numbers that can be computed by hand), so it needs no data. verbs.py [FOLDER]"""
+import json
+import pathlib
+import shutil
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ipextest import BUILD, CLI, Tap, command
+
+FOLDER = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else BUILD / "test-verbs"
+tap = Tap()
+
+
+# ---- a model in ONNX: y = relu(x W + b), x [2][3], W [3][4], y [2][4] ----
+
+def varint(value):
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def tensor(name, dims, values):
+    body = b"".join(field(1, d) for d in dims) + field(2, 1) + field(8, name)
+    return body + field(9, struct.pack(f"<{len(values)}f", *values))
+
+
+def value_info(name, dims):
+    shape = b"".join(field(1, field(1, d)) for d in dims)
+    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+
+
+def node(op, inputs, output):
+    return b"".join(field(1, i) for i in inputs) + field(2, output) + field(3, output) + field(4, op)
+
+
+X = [[1, -2, 3], [0.5, 0.25, -1]]
+W = [[1, 0, -1, 2], [0, 1, 1, 0.5], [2, -1, 0.5, 1]]
+B = [0.5, 0, -0.25, 1]
+Y = [max(0.0, sum(X[n][k] * W[k][m] for k in range(3)) + B[m]) for n in range(2) for m in range(4)]
+
+
+def flat(rows):
+    return [v for row in rows for v in row]
+
+
+def write_model(path):
+    graph = (field(1, node("Gemm", ["x", "w", "b"], "h")) + field(1, node("Relu", ["h"], "out/y:0")) + field(2, "g")
+             + field(5, tensor("w", [3, 4], flat(W))) + field(5, tensor("b", [4], B))
+             + field(11, value_info("x", [2, 3])) + field(12, value_info("out/y:0", [2, 4])))
+    path.write_bytes(field(1, 8) + field(8, field(2, 13)) + field(7, graph))
+
+
+def write_npy(path, dims, values, descr="<f4", code="f"):
+    shape = "(" + "".join(f"{d}, " for d in dims) + ")"
+    head = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head
+                     + struct.pack(f"<{len(values)}{code}", *values))
+
+
+def read_npy(path):
+    data = path.read_bytes()
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    return list(struct.unpack(f"<{(len(data) - start) // 4}f", data[start:]))
+
+
+# ---- checks ----
+
+def check(name, arguments, code, *parts):
+    """The exit code, and parts that stderr must have; on failure stdout must be empty."""
+    done = command(CLI, *arguments)
+    right = done.returncode == code and all(part in done.stderr for part in parts)
+    quiet = code == 0 or not done.stdout
+    shape = code == 0 or done.stderr.startswith("ipexpack: ")
+    tap.ok(name, right and quiet and shape, f"exit {done.returncode}, wanted {code} and {parts}", done.stderr, done.stdout)
+    return done
+
+
+def load_json(name, arguments, keys):
+    done = command(CLI, *arguments, "--json")
+    try:
+        value = json.loads(done.stdout)
+    except ValueError as error:
+        tap.ok(name, False, error, done.stdout, done.stderr)
+        return {}
+    missing = [key for key in keys.split() if key not in value]
+    tap.ok(name, done.returncode == 0 and not missing, f"missing {missing}, exit {done.returncode}", done.stderr)
+    return value
+
+
+def check_usage():
+    done = command(CLI)
+    tap.ok("no verb: exit 2, help on stderr", done.returncode == 2 and "verbs:" in done.stderr and not done.stdout)
+    check("unknown verb: exit 2, named", ["frobnicate"], 2, "unknown verb 'frobnicate'", "verbs:")
+    done = command(CLI, "--version")
+    tap.ok("--version", done.returncode == 0 and done.stdout.startswith("ipexpack 0."), done.stdout)
+    for verb, options in {"convert": "-o --dim --input --labels --golden-from --golden --quiet --json",
+                          "inspect": "--why --json --dot",
+                          "run": "--input --output --threads --isa --arithmetic --json",
+                          "bench": "--threads --isa --arithmetic --seconds --profile --json",
+                          "verify": "--threads --isa --arithmetic --json"}.items():
+        done = command(CLI, verb, "--help")
+        missing = [o for o in options.split() if o + " " not in done.stdout]
+        tap.ok(f"{verb} --help: every option", done.returncode == 0 and not missing and not done.stderr, missing)
+        check(f"{verb}: no file: exit 2", [verb], 2, "is missing", f"usage: ipexpack {verb} ")
+        check(f"{verb}: unknown option: exit 2", [verb, "f", "--frob"], 2, "unknown option '--frob'", "usage:")
+
+
+def check_machine(model):
+    for verb in ["run", "bench", "verify"]:
+        check(f"{verb}: unknown level: exit 2, lists levels", [verb, model, "--isa", "sse9"], 2, "'sse9'", "reference")
+        check(f"{verb}: unknown profile: exit 2, lists profiles", [verb, model, "--arithmetic", "f8"], 2, "'f8'", "f32")
+        check(f"{verb}: threads 0: exit 2", [verb, model, "--threads", "0"], 2, "between 1 and")
+    check("a profile that is not available: exit 1, lists profiles", ["bench", model, "--arithmetic", "bf16-amx"], 1,
+          "bf16-amx", "f32")
+
+
+def check_run(model):
+    x, out = FOLDER / "x.npy", FOLDER / "out"
+    write_npy(x, [2, 3], flat(X))
+    check("run: writes the output", ["run", model, "--input", f"x={x}", "--output", out], 0)
+    got = read_npy(out / "out_y_0.npy") if (out / "out_y_0.npy").exists() else []
+    tap.ok("run: '/' and ':' of a name become '_', values are right",
+           len(got) == 8 and all(abs(a - b) < 1e-5 for a, b in zip(got, Y)), got, Y)
+    tap.ok("run: nothing else in the folder", len(list(out.iterdir())) == 1)
+    (FOLDER / "x.pb").write_bytes(tensor("x", [2, 3], flat(X)))
+    report = load_json("run --json: .pb input, levels", ["run", model, "--input", f"x={FOLDER / 'x.pb'}", "--isa", "reference"],
+                       "outputs isa arithmetic threads open_us init_us run_us top")
+    outputs = report.get("outputs", [{}])
+    tap.ok("run --json: statistics", abs(outputs[0].get("max", 0) - max(Y)) < 1e-5 and outputs[0].get("dims") == [2, 4]
+           and report["isa"] == "reference", outputs)
+    best = [row[0]["label"] for row in report.get("top", [])]
+    wanted = ["abcd"[Y[row * 4:row * 4 + 4].index(max(Y[row * 4:row * 4 + 4]))] for row in range(2)]
+    tap.ok("run --json: best class with its label, per row", best == wanted, best, wanted)
+
+
+def check_run_errors(model):
+    bad = FOLDER / "bad.npy"
+    check("run: a missing input is listed", ["run", model], 1, "'x' (2x3 f32)")
+    check("run: an unknown input", ["run", model, "--input", f"z={bad}"], 1, "'z=", "'x' (2x3 f32)")
+    check("run: --input without '=': exit 2", ["run", model, "--input", "x"], 2, "NAME=FILE", "usage:")
+    write_npy(bad, [3, 2], [0] * 6)
+    check("run: wrong shape: input, expected, got", ["run", model, "--input", f"x={bad}"], 1, "'x'", "2x3 f32", "3x2 f32")
+    write_npy(bad, [2, 3], [0] * 6, "<i8", "q")
+    check("run: wrong dtype: input, expected, got", ["run", model, "--input", f"x={bad}"], 1, "'x'", "2x3 f32", "2x3 i64")
+    bad.write_bytes(b"not a tensor")
+    check("run: a file that is no tensor", ["run", model, "--input", f"x={bad}"], 1, "'x'", "bad.npy")
+    check("run: given twice", ["run", model, "--input", f"x={FOLDER}/x.npy", "--input", f"x={FOLDER}/x.npy"], 1, "twice")
+    check("run: an output folder that cannot be", ["run", model, "--input", f"x={FOLDER}/x.npy", "--output", bad], 1, "bad.npy")
+    check("run: no such file", ["run", FOLDER / "gone.ipex"], 1, "gone.ipex")
+    check("run: not an .ipex file", ["run", FOLDER / "m.onnx"], 1, "m.onnx")
+
+
+def check_bench(model):
+    keys = ("min_us median_us p90_us p99_us max_us runs threads isa arithmetic open_us init_us first_run_us "
+            "session_bytes file_bytes peak_rss_kb anon_kb page_faults")
+    report = load_json("bench --json: every field", ["bench", model, "--seconds", "0.05"], keys)
+    tap.ok("bench: order of the percentiles, file size", report and report["min_us"] <= report["median_us"] <= report["p90_us"]
+           <= report["p99_us"] <= report["max_us"] and report["file_bytes"] == model.stat().st_size, report)
+    tap.ok("bench: no page faults while running", report and report["page_faults"] == 0, report)
+    report = load_json("bench --profile --json, 2 threads", ["bench", model, "--seconds", "0.05", "--profile", "--threads", "2"],
+                       keys + " steps")
+    steps = report.get("steps", [])
+    tap.ok("bench --profile: fields of a step", steps and all(set("name op kernel median_us flops bytes".split()) <= set(s)
+                                                             for s in steps) and report["threads"] == 2, steps)
+    tap.ok("bench --profile: flops of the linear step", [s["flops"] for s in steps if s["op"] == "linear"] == [2 * 2 * 3 * 4], steps)
+    done = check("bench --profile: a table", ["bench", model, "--seconds", "0.05", "--profile"], 0)
+    tap.ok("bench --profile: heads of the table", "GFLOP/s" in done.stdout and "share" in done.stdout, done.stdout)
+
+
+def check_inspect(model):
+    report = load_json("inspect --json: every field", ["inspect", model],
+                       "entries tensors memory passes ledger weights digest file_bytes")
+    entry = report.get("entries", [{}])[0]
+    tap.ok("inspect --json: ports", entry.get("inputs") == [{"name": "x", "dtype": "f32", "dims": [2, 3]}]
+           and entry.get("outputs") == [{"name": "out/y:0", "dtype": "f32", "dims": [2, 4]}], entry)
+    tap.ok("inspect --json: labels and answers", entry.get("labels") == list("abcd") and entry.get("answers") == ["self"], entry)
+    tap.ok("inspect --json: memory per thread count", [m["threads"] for m in report.get("memory", [])] == [1, 2, 4])
+    rows = report.get("ledger", [])
+    tap.ok("inspect --json: ledger rows", rows and all({"site", "pass", "verdict", "reason", "text"} <= set(r) for r in rows)
+           and {r["verdict"] for r in rows} <= {"applied", "refused"}, rows)
+    counted = sum(p["applied"] + p["refused"] for p in report.get("passes", []))
+    tap.ok("inspect --json: the passes' counts are the rows", counted == len(rows), counted, rows)
+    name = rows[0]["pass"] if rows else "?"
+    done = check("inspect --why TEXT", ["inspect", model, "--why", name], 0)
+    only = [r["pass"] for r in rows if name in r["site"] or name in r["pass"]]
+    tap.ok("inspect --why TEXT: these sites only", done.stdout.count("\n  applied") + done.stdout.count("\n  refused") == len(only),
+           done.stdout)
+    done = check("inspect --why TEXT without a match", ["inspect", model, "--why", "zzz"], 0)
+    tap.ok("inspect --why: says that nothing matches", "zzz" in done.stdout, done.stdout)
+    done = check("inspect --dot", ["inspect", model, "--dot"], 0)
+    tap.ok("inspect --dot: a graph from input to output", done.stdout.startswith("digraph") and "-> out0_0" in done.stdout
+           and "in0_0 ->" in done.stdout and done.stdout.count("{") == done.stdout.count("}"), done.stdout)
+    done = check("inspect: summary", ["inspect", model], 0)
+    tap.ok("inspect: summary names ports and operators", "out/y:0" in done.stdout and "linear" in done.stdout, done.stdout)
+
+
+def check_verify(model, plain):
+    report = load_json("verify --json", ["verify", model], "passed outputs isa arithmetic threads tolerance")
+    rows = report.get("outputs", [{}])
+    tap.ok("verify: passed, origin self, equal top-1", report.get("passed") is True and rows[0].get("origin") == "self"
+           and rows[0].get("top1_equal") is True, report)
+    check("verify: no answers: exit 1, says how to make them", ["verify", plain], 1, "--golden")
+    damaged = FOLDER / "damaged.ipex"
+    data = bytearray(model.read_bytes())
+    data[-1] ^= 1
+    damaged.write_bytes(data)
+    check("verify: a flipped bit in the data", ["verify", damaged], 1, "damaged.ipex")
+    wrong = FOLDER / "wrong"
+    shutil.rmtree(wrong, ignore_errors=True)
+    wrong.mkdir()
+    (wrong / "input_0.pb").write_bytes(tensor("x", [2, 3], flat(X)))
+    (wrong / "output_0.pb").write_bytes(tensor("y", [2, 4], [v + 0.01 for v in Y]))
+    convert(FOLDER / "wrong.ipex", "--golden-from", wrong)
+    done = command(CLI, "verify", FOLDER / "wrong.ipex")
+    tap.ok("verify: another answer: exit 1, FAILED, origin given", done.returncode == 1 and "FAILED" in done.stdout
+           and "given" in done.stdout and "differ" in done.stderr, done.stdout, done.stderr)
+
+
+def convert(target, *options):
+    done = command(CLI, "convert", FOLDER / "m.onnx", "-o", target, "--quiet", *options)
+    tap.ok(f"convert {target.name}", done.returncode == 0 and target.exists(), done.stderr)
+    return target
+
+
+def main():
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    write_model(FOLDER / "m.onnx")
+    (FOLDER / "labels.txt").write_text("a\nb\nc\nd\n")
+    check_usage()
+    model = convert(FOLDER / "m.ipex", "--labels", FOLDER / "labels.txt", "--golden", "1")
+    plain = convert(FOLDER / "plain.ipex")
+    check_machine(model)
+    check_run(model)
+    check_run_errors(model)
+    check_bench(model)
+    check_inspect(model)
+    check_verify(model, plain)
+    return tap.done()
+
+
+sys.exit(main())
