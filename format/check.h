@@ -11,7 +11,7 @@
 /* While the format version is 0 it is not frozen: the writer version is raised with every change,
  * and only builds of the same writer version read a file. */
 #define IPEX_FORMAT_VERSION 0
-#define IPEX_WRITER_VERSION 1
+#define IPEX_WRITER_VERSION 2
 
 #define IPEX_HEADER_SIZE   128
 #define IPEX_SECTION_ALIGN 65536
@@ -29,6 +29,7 @@
 #define IPEX_PORT_NAME_MAX 256   /* bytes; entry names too */
 #define IPEX_TEXT_MAX      4096  /* bytes of any other string ... */
 #define IPEX_LONG_TEXT_MAX 65536 /* ... but node names, options, ledger texts, metadata values */
+#define IPEX_OUTPUTS_MAX   3     /* of one node */
 #define IPEX_LIVE_MAX      1024  /* storages alive at one node */
 #define IPEX_HALO_MAX      1024  /* rows or columns on one side */
 #define IPEX_WINDOW_MAX    65535 /* kernel, stride, dilation, pad of a pool or convolution */
@@ -78,9 +79,9 @@ IPEX_WARN_UNUSED enum ipex_status ipex_check(const void *metadata, const struct 
 /* Shape rule of one operator (format/shape.c): given the resolved operands (NULL: absent) checks
  * dtypes, ranks, dims, layouts, attributes and computes the output's dims. Used by the checker
  * (which compares) and by the converter (which believes). layout: of constants; IPEX_LAYOUT_plain
- * for others. A slice's dims do not follow from its attributes: ret_output holds the wanted rank
- * and dims on entry, and they are checked. Output: dtype, rank and dims; the rest zero. Not touched
- * on failure. */
+ * for others. ret_output: one per output of the operator (format/ops.inc). Some dims do not follow
+ * from attributes (those of a slice): ret_output holds the wanted rank and dims on entry, and they
+ * are checked. Output: dtype, rank and dims; the rest zero. Not touched on failure. */
 struct ipex_shape_operand {
     uint8_t dtype, rank, layout;
     bool constant;

@@ -247,12 +247,9 @@ static enum ipex_status check_operands(const struct ipex_checked_entry *e,
     return IPEX_OK;
 }
 
-/* R51: outputs exist and are written here and nowhere else. */
+/* R51: an output exists and is written here and nowhere else. */
 static enum ipex_status check_result(const struct ipex_checked_entry *e, int32_t index,
-                                     struct ipex_fb_node node) {
-    IPEX_CHECK(ipex_fb_node_outputs_len(node) == 1, e->report, IPEX_ERROR_MODEL_OPERATOR,
-               "%u outputs", ipex_fb_node_outputs_len(node));
-    int32_t tensor = ipex_fb_node_outputs(node)[0];
+                                     int32_t tensor) {
     IPEX_CHECK(tensor >= 0 && tensor < e->tensors, e->report, IPEX_ERROR_MODEL_OPERATOR,
                "output tensor %d does not exist", tensor);
     struct ipex_tensor_info *t = &e->tensor[tensor];
@@ -267,7 +264,32 @@ static enum ipex_status check_result(const struct ipex_checked_entry *e, int32_t
     return IPEX_OK;
 }
 
-/* R52: what the shape rule computes is what the output tensor states. */
+/* R51: as many outputs as the operator gives (R60 looks for those that do not exist). */
+static enum ipex_status check_results(const struct ipex_checked_entry *e, int32_t index,
+                                      struct ipex_fb_node node) {
+    const struct ipex_op_info *op = ipex_op_info(ipex_fb_node_op(node));
+    uint32_t outputs = ipex_fb_node_outputs_len(node);
+    IPEX_CHECK(outputs == (op ? op->outputs : 1), e->report, IPEX_ERROR_MODEL_OPERATOR,
+               "%u outputs", outputs);
+    for (uint32_t i = 0; i < outputs; i++)
+        IPEX_TRY(check_result(e, index, ipex_fb_node_outputs(node)[i]));
+    return IPEX_OK;
+}
+
+static enum ipex_status compare_output(const struct ipex_checked_entry *e, uint32_t index,
+                                       const struct ipex_shape_operand *given,
+                                       const struct ipex_tensor_info *stated) {
+    IPEX_CHECK(given->dtype == stated->dtype && given->rank == stated->rank, e->report,
+               IPEX_ERROR_MODEL_SHAPE, "output %u: dtype or rank is not what the operator gives",
+               index);
+    for (int i = 0; i < stated->rank; i++)
+        IPEX_CHECK(given->dims[i] == stated->dims[i], e->report, IPEX_ERROR_MODEL_SHAPE,
+                   "dim %d of output %u is %lld; the operator gives %lld", i, index,
+                   (long long)stated->dims[i], (long long)given->dims[i]);
+    return IPEX_OK;
+}
+
+/* R52: what the shape rule computes is what the output tensors state. */
 static enum ipex_status check_shapes(const struct ipex_checked_entry *e, struct ipex_fb_node node) {
     struct ipex_shape_operand operands[IPEX_MAX_RANK];
     struct ipex_shape_node shape = {.op = ipex_fb_node_op(node),
@@ -283,15 +305,13 @@ static enum ipex_status check_shapes(const struct ipex_checked_entry *e, struct 
         operands[i] = operand_of(e, &e->tensor[tensor]);
         shape.input[i] = &operands[i];
     }
-    const struct ipex_tensor_info *stated = &e->tensor[ipex_fb_node_outputs(node)[0]];
-    struct ipex_shape_operand output = operand_of(e, stated);
-    IPEX_TRY(ipex_shape_infer(&shape, &output, e->report));
-    IPEX_CHECK(output.dtype == stated->dtype && output.rank == stated->rank, e->report,
-               IPEX_ERROR_MODEL_SHAPE, "the output's dtype or rank is not what the operator gives");
-    for (int i = 0; i < stated->rank; i++)
-        IPEX_CHECK(output.dims[i] == stated->dims[i], e->report, IPEX_ERROR_MODEL_SHAPE,
-                   "dim %d of the output is %lld; the operator gives %lld", i,
-                   (long long)stated->dims[i], (long long)output.dims[i]);
+    struct ipex_shape_operand output[IPEX_OUTPUTS_MAX];
+    const int32_t *outputs = ipex_fb_node_outputs(node);
+    for (uint32_t i = 0; i < ipex_fb_node_outputs_len(node); i++)
+        output[i] = operand_of(e, &e->tensor[outputs[i]]);
+    IPEX_TRY(ipex_shape_infer(&shape, output, e->report));
+    for (uint32_t i = 0; i < ipex_fb_node_outputs_len(node); i++)
+        IPEX_TRY(compare_output(e, i, &output[i], &e->tensor[outputs[i]]));
     return IPEX_OK;
 }
 
@@ -312,7 +332,7 @@ static enum ipex_status check_node(const struct ipex_checked_entry *e, int32_t i
     IPEX_TRY(ipex_check_text(ipex_fb_node_name(node), ipex_fb_node_name_len(node),
                              IPEX_LONG_TEXT_MAX, "name", e->report));
     IPEX_TRY(check_operands(e, node));
-    IPEX_TRY(check_result(e, index, node));
+    IPEX_TRY(check_results(e, index, node));
     IPEX_TRY(check_shapes(e, node));
     return check_pixels(e, node);
 }
@@ -414,13 +434,15 @@ static enum ipex_status check_reads(struct ipex_checked_entry *e, int32_t index,
     return IPEX_OK;
 }
 
-static void note_write(struct ipex_checked_entry *e, int32_t index, struct ipex_fb_node node) {
-    struct ipex_tensor_info *t = &e->tensor[ipex_fb_node_outputs(node)[0]];
-    struct ipex_tensor_info *root = &e->tensor[t->root];
-    root->written += numel_of(t);
-    if (root->first < 0)
-        root->first = index;
-    root->last = index;
+static void note_writes(struct ipex_checked_entry *e, int32_t index, struct ipex_fb_node node) {
+    for (uint32_t i = 0; i < ipex_fb_node_outputs_len(node); i++) {
+        struct ipex_tensor_info *t = &e->tensor[ipex_fb_node_outputs(node)[i]];
+        struct ipex_tensor_info *root = &e->tensor[t->root];
+        root->written += numel_of(t);
+        if (root->first < 0)
+            root->first = index;
+        root->last = index;
+    }
 }
 
 static enum ipex_status check_order(struct ipex_checked_entry *e) {
@@ -431,7 +453,7 @@ static enum ipex_status check_order(struct ipex_checked_entry *e) {
         enum ipex_status status = check_reads(e, i, node);
         if (status != IPEX_OK)
             return ipex_fail_at(e->report, status, "node %d '%s': ", i, ipex_fb_node_name(node));
-        note_write(e, i, node);
+        note_writes(e, i, node);
     }
     return IPEX_OK;
 }

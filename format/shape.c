@@ -389,7 +389,12 @@ static enum ipex_status reduce_rule(const struct rule *r, struct ipex_shape_oper
     return IPEX_OK;
 }
 
-typedef enum ipex_status (*rule_fn)(const struct rule *, struct ipex_shape_operand *);
+/* y: one per output of the operator; the wanted dims on entry. */
+typedef enum ipex_status (*rule_fn)(const struct rule *, struct ipex_shape_operand *y);
+
+#define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats)                                 \
+    _Static_assert(n_out >= 1 && n_out <= IPEX_OUTPUTS_MAX && max_in <= IPEX_MAX_RANK, #name);
+#include "format/ops.inc"
 
 static const rule_fn rules[] = {
     [IPEX_OP_linear] = linear_rule,
@@ -427,12 +432,14 @@ enum ipex_status ipex_shape_infer(const struct ipex_shape_node *node,
     if (!op || node->op >= sizeof rules / sizeof rules[0] || !rules[node->op])
         return ipex_fail(report, IPEX_ERROR_MODEL_OPERATOR, "operator %u is unknown", node->op);
     struct rule r = {node, op->name, report};
-    struct ipex_shape_operand y = *ret_output; /* the wanted dims of a slice */
+    struct ipex_shape_operand y[IPEX_OUTPUTS_MAX];
     int64_t numel = 0;
+    memcpy(y, ret_output, op->outputs * sizeof y[0]); /* the wanted dims of a slice */
     IPEX_TRY(check_arity(&r, op));
-    IPEX_TRY(rules[node->op](&r, &y));
-    if (!ipex_numel(y.dims, y.rank, &numel))
-        return bad(&r, IPEX_ERROR_MODEL_SHAPE, "the output is over the format's limits");
-    *ret_output = y;
+    IPEX_TRY(rules[node->op](&r, y));
+    for (uint32_t i = 0; i < op->outputs; i++)
+        if (!ipex_numel(y[i].dims, y[i].rank, &numel))
+            return bad(&r, IPEX_ERROR_MODEL_SHAPE, "the output is over the format's limits");
+    memcpy(ret_output, y, op->outputs * sizeof y[0]);
     return IPEX_OK;
 }

@@ -23,12 +23,13 @@ struct ipex_setup {
 
 #define IPEX_BIND_INPUTS 8
 #define IPEX_BIND_REFS   12
-#define IPEX_BIND_FILLS  (2 * IPEX_MAX_RANK + 4) /* borders of a pad, and the halo */
+#define IPEX_BIND_FILLS  (2 * IPEX_MAX_RANK + 4 * IPEX_OUTPUTS_MAX) /* borders of a pad, halos */
 
-/* What a pointer field points to: an input by its number, or one of these. */
+/* What a pointer field points to: an input by its number, an output (IPEX_REF_OUTPUT + its number),
+ * or one of these. */
 enum ipex_ref_target {
     IPEX_REF_OUTPUT = IPEX_BIND_INPUTS,
-    IPEX_REF_ZEROS,     /* as many zero bytes as `zeros` asks for */
+    IPEX_REF_ZEROS = IPEX_REF_OUTPUT + IPEX_OUTPUTS_MAX, /* `zeros` zero bytes */
     IPEX_REF_PROGRAM,   /* `program` */
     IPEX_REF_CONSTANTS, /* the node's own floats, in the image */
 };
@@ -39,10 +40,11 @@ struct ipex_ref {
     int64_t delta; /* elements from the operand's element (0, ..., 0) */
 };
 
-/* A box of the output that is filled before the kernel runs. */
+/* A box of an output that is filled before the kernel runs. */
 struct ipex_bind_fill {
     struct ipex_fill_args args;
-    int64_t delta; /* elements from the output's element (0, ..., 0) */
+    int64_t delta;   /* elements from the output's element (0, ..., 0) */
+    uint32_t output; /* its number */
 };
 
 struct ipex_bind {
@@ -51,9 +53,12 @@ struct ipex_bind {
     uint32_t op;
     const int32_t *ints;
     const float *floats;
-    uint32_t n_ints, n_floats, n_inputs;
+    uint32_t n_ints, n_floats, n_inputs, n_outputs;
     const struct ipex_tensor_info *input[IPEX_BIND_INPUTS]; /* NULL: absent */
-    const struct ipex_tensor_info *output;
+    union {
+        const struct ipex_tensor_info *output; /* the first, for operators with one */
+        const struct ipex_tensor_info *outputs[IPEX_OUTPUTS_MAX];
+    };
     bool dense; /* bound again: operands are dense now, input 0 with its axes in `order` where that
                    was asked for */
 

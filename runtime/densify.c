@@ -28,13 +28,13 @@ static void emit_copy(struct ipex_plan_builder *b, const struct ipex_plan_node *
     struct ipex_bind bind;
     ipex_bind_begin(b, &bind);
     bind.op = IPEX_OP_copy;
-    bind.n_inputs = 1;
+    bind.n_inputs = bind.n_outputs = 1;
     bind.input[0] = from->info;
     bind.output = to->info;
     (void)ipex_bind_copy(&bind); /* a copy takes any strides */
     if (halo_root != NULL)
-        ipex_bind_halo(&bind, halo_root);
-    struct ipex_slot slots[IPEX_BIND_INPUTS + 1] = {[0] = *from, [IPEX_REF_OUTPUT] = *to};
+        ipex_bind_halo(&bind, 0, halo_root);
+    struct ipex_slot slots[IPEX_BIND_SLOTS] = {[0] = *from, [IPEX_REF_OUTPUT] = *to};
     ipex_emit_step(b, node, &bind, slots);
 }
 
@@ -81,23 +81,25 @@ static enum ipex_status reorder_input(struct ipex_plan_builder *b, struct ipex_p
 }
 
 enum ipex_status ipex_emit_dense(struct ipex_plan_builder *b, struct ipex_plan_node *node,
-                                 struct ipex_bind *bind, const struct ipex_tensor_info *halo) {
-    const struct ipex_slot *output = &node->slot[IPEX_REF_OUTPUT];
-    const bool copy_out = !output->info->dense;
+                                 struct ipex_bind *bind) {
+    struct ipex_slot *output = &node->slot[IPEX_REF_OUTPUT];
+    struct ipex_slot original[IPEX_OUTPUTS_MAX] = {{0}}; /* of outputs to be copied out */
     if (bind->reorder)
         IPEX_TRY(reorder_input(b, node, bind->order));
     else
         IPEX_TRY(densify_inputs(b, node));
-    struct ipex_slot original = *output;
-    if (copy_out)
-        IPEX_TRY(make_dense(b, node, IPEX_REF_OUTPUT, output->info, &original));
+    for (uint32_t i = 0; i < node->outputs; i++)
+        if (!output[i].info->dense)
+            IPEX_TRY(make_dense(b, node, IPEX_REF_OUTPUT + i, output[i].info, &original[i]));
     const enum ipex_bound bound = ipex_bind_node(b, node, true, bind);
     if (bound != IPEX_BOUND)
         return ipex_refuse_node(b, node, bound);
-    if (!copy_out && halo != NULL)
-        ipex_bind_halo(bind, halo);
+    for (uint32_t i = 0; i < node->outputs; i++)
+        if (original[i].info == NULL && node->halo[i] != NULL)
+            ipex_bind_halo(bind, i, node->halo[i]);
     ipex_emit_step(b, node, bind, node->slot);
-    if (copy_out)
-        emit_copy(b, node, &node->slot[IPEX_REF_OUTPUT], &original, halo);
+    for (uint32_t i = 0; i < node->outputs; i++)
+        if (original[i].info != NULL)
+            emit_copy(b, node, &output[i], &original[i], node->halo[i]);
     return IPEX_OK;
 }

@@ -24,33 +24,38 @@ static void set_pointer(struct ipex_plan_builder *b, uint8_t *field, const struc
 
 /* Adds the box [lines] x [pixels] of every image, all channels, whose first element is `offset`
  * elements into the root's storage. */
-static void add_halo_box(struct ipex_bind *bind, const struct ipex_tensor_info *root,
-                         int64_t offset, int64_t lines, int64_t pixels) {
+static void add_halo_box(struct ipex_bind *bind, uint32_t output,
+                         const struct ipex_tensor_info *root, int64_t offset, int64_t lines,
+                         int64_t pixels) {
     if (lines == 0 || pixels == 0)
         return;
     bind->fill[bind->n_fills++] = (struct ipex_bind_fill){
         .args = {.rank = 3,
                  .dims = {root->dims[0], lines, pixels * root->dims[3]},
                  .y_stride = {root->strides[0], root->strides[1], 1}},
-        .delta = offset - bind->output->offset,
+        .delta = offset - bind->outputs[output]->offset,
+        .output = output,
     };
 }
 
-void ipex_bind_halo(struct ipex_bind *bind, const struct ipex_tensor_info *root) {
+void ipex_bind_halo(struct ipex_bind *bind, uint32_t output, const struct ipex_tensor_info *root) {
     const int64_t top = root->halo[0], left = root->halo[1];
     const int64_t bottom = root->halo[2], right = root->halo[3];
     if (top + left + bottom + right == 0)
         return;
     const int64_t line = root->strides[1], pixel = root->strides[2];
     const int64_t width = left + root->dims[2] + right;
-    add_halo_box(bind, root, 0, top, width);
-    add_halo_box(bind, root, (top + root->dims[1]) * line, bottom, width);
-    add_halo_box(bind, root, top * line, root->dims[1], left);
-    add_halo_box(bind, root, top * line + (left + root->dims[2]) * pixel, root->dims[1], right);
+    add_halo_box(bind, output, root, 0, top, width);
+    add_halo_box(bind, output, root, (top + root->dims[1]) * line, bottom, width);
+    add_halo_box(bind, output, root, top * line, root->dims[1], left);
+    add_halo_box(bind, output, root, top * line + (left + root->dims[2]) * pixel, root->dims[1],
+                 right);
 }
 
-struct ipex_fill_args *ipex_emit_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
-                                       const struct ipex_slot *output) {
+/* Copies the fills into the plan, aimed at the outputs. NULL when counting, and when there are none.
+ */
+static struct ipex_fill_args *emit_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
+                                         const struct ipex_slot *outputs) {
     if (bind->n_fills == 0)
         return NULL;
     struct ipex_fill_args *ret = ipex_plan_take(b, bind->n_fills * sizeof *ret);
@@ -60,7 +65,7 @@ struct ipex_fill_args *ipex_emit_fills(struct ipex_plan_builder *b, const struct
             ret[i] = bind->fill[i].args;
             field = (uint8_t *)&ret[i].y;
         }
-        set_pointer(b, field, output, bind->fill[i].delta);
+        set_pointer(b, field, &outputs[bind->fill[i].output], bind->fill[i].delta);
     }
     return ret;
 }
@@ -72,7 +77,9 @@ static bool is_short(int64_t flops, int64_t bytes) {
 }
 
 static int64_t moved_bytes(const struct ipex_bind *bind) {
-    int64_t ret = ipex_info_numel(bind->output) * ipex_element_size(bind->output);
+    int64_t ret = 0;
+    for (uint32_t i = 0; i < bind->n_outputs; i++)
+        ret += ipex_info_numel(bind->outputs[i]) * ipex_element_size(bind->outputs[i]);
     for (uint32_t i = 0; i < bind->n_inputs; i++)
         if (bind->input[i] != NULL)
             ret += ipex_info_numel(bind->input[i]) * ipex_element_size(bind->input[i]);
@@ -90,7 +97,7 @@ static void emit_refs(struct ipex_plan_builder *b, const struct ipex_bind *bind,
     }
     for (uint32_t i = 0; i < bind->n_refs; i++) {
         const struct ipex_ref *ref = &bind->ref[i];
-        if (ref->target <= IPEX_REF_OUTPUT) {
+        if (ref->target < IPEX_BIND_SLOTS) {
             set_pointer(b, args != NULL ? args + ref->field : NULL, &slots[ref->target],
                         ref->delta);
             continue;
@@ -109,7 +116,7 @@ void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *no
     if (ipex_plan_placing(b))
         memcpy(args, &bind->args, bind->args_size);
     emit_refs(b, bind, slots, args);
-    const struct ipex_fill_args *fill = ipex_emit_fills(b, bind, &slots[IPEX_REF_OUTPUT]);
+    const struct ipex_fill_args *fill = emit_fills(b, bind, &slots[IPEX_REF_OUTPUT]);
     if (b->scratch_bytes < bind->scratch)
         b->scratch_bytes = bind->scratch;
     if (b->zero_bytes < bind->zeros)
@@ -158,7 +165,9 @@ enum ipex_bound ipex_bind_node(const struct ipex_plan_builder *b, const struct i
     bind->n_inputs = node->inputs;
     for (uint32_t i = 0; i < node->inputs; i++)
         bind->input[i] = node->slot[i].info;
-    bind->output = node->slot[IPEX_REF_OUTPUT].info;
+    bind->n_outputs = node->outputs;
+    for (uint32_t i = 0; i < node->outputs; i++)
+        bind->outputs[i] = node->slot[IPEX_REF_OUTPUT + i].info;
     return call_binder(bind);
 }
 

@@ -6,6 +6,8 @@
 
 #include "runtime/plan.h"
 
+#define IPEX_BIND_SLOTS (IPEX_BIND_INPUTS + IPEX_OUTPUTS_MAX)
+
 /* An operand of the node being bound. */
 struct ipex_slot {
     const struct ipex_tensor_info *info; /* NULL: absent */
@@ -17,7 +19,10 @@ struct ipex_plan_node {
     struct ipex_fb_node fb;
     int32_t index;
     uint32_t inputs;
-    struct ipex_slot slot[IPEX_BIND_INPUTS + 1]; /* inputs, then the output at IPEX_REF_OUTPUT */
+    uint32_t outputs;
+    struct ipex_slot slot[IPEX_BIND_SLOTS]; /* inputs, then the outputs from IPEX_REF_OUTPUT on */
+    /* Of an output: the root whose halo this node has to zero, or NULL. */
+    const struct ipex_tensor_info *halo[IPEX_OUTPUTS_MAX];
     struct ipex_tensor_info
         temp[IPEX_PLACE_TEMPS]; /* dense copies; they live in the arena while the node does */
     int32_t temps;
@@ -48,27 +53,21 @@ void ipex_bind_begin(const struct ipex_plan_builder *b, struct ipex_bind *bind);
 enum ipex_bound ipex_bind_node(const struct ipex_plan_builder *b, const struct ipex_plan_node *node,
                                bool dense, struct ipex_bind *bind);
 
-/* Adds the whole halo of a root to what is filled before the step. Whoever first writes into a
+/* Adds the whole halo of an output's root to what is filled before the step. Whoever first writes into a
  * storage zeroes its halo, since the arena is used again and again; other writers never touch it,
  * because views are cut out of the inside. */
-void ipex_bind_halo(struct ipex_bind *bind, const struct ipex_tensor_info *root);
-
-/* Copies the fills into the plan, aimed at the output. NULL when counting, and when there are none.
- */
-struct ipex_fill_args *ipex_emit_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
-                                       const struct ipex_slot *output);
+void ipex_bind_halo(struct ipex_bind *bind, uint32_t output, const struct ipex_tensor_info *root);
 
 /* Turns a binding into the plan's next step. slots: as in struct ipex_plan_node. */
 void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *node,
                     const struct ipex_bind *bind, const struct ipex_slot *slots);
 
 /* Emits a node whose operands' strides do not suit its kernel (bind: what the binder said): dense
- * copies in, the kernel, and a copy out where the output has gaps. halo: the root whose halo the
- * node has to zero, or NULL. Takes arena for the node's temporaries. */
+ * copies in, the kernel, and copies out where outputs have gaps. Takes arena for the node's
+ * temporaries. */
 IPEX_WARN_UNUSED enum ipex_status ipex_emit_dense(struct ipex_plan_builder *b,
                                                   struct ipex_plan_node *node,
-                                                  struct ipex_bind *bind,
-                                                  const struct ipex_tensor_info *halo);
+                                                  struct ipex_bind *bind);
 
 /* The error for a node that cannot be bound. */
 IPEX_WARN_UNUSED enum ipex_status ipex_refuse_node(const struct ipex_plan_builder *b,

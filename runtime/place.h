@@ -11,7 +11,7 @@
 #include "format/check.h"
 
 #define IPEX_ARENA_ALIGN 64
-#define IPEX_PLACE_TEMPS 9 /* dense copies of operands that one node may need */
+#define IPEX_PLACE_TEMPS 11 /* dense copies of operands that one node may need */
 #define IPEX_PLACE_MAX   (IPEX_LIVE_MAX + IPEX_PLACE_TEMPS)
 
 struct ipex_place_block {

@@ -62,18 +62,22 @@ static void give_unread_inputs(struct ipex_plan_builder *b) {
     }
 }
 
+static void give_if_dead(struct ipex_plan_builder *b, const struct ipex_plan_node *node,
+                         int32_t tensor) {
+    if (tensor < 0)
+        return;
+    const int32_t root = b->entry->tensor[tensor].root;
+    if (b->entry->tensor[root].last <= node->index)
+        ipex_place_give(&b->place, root);
+}
+
 static void give_dead(struct ipex_plan_builder *b, const struct ipex_plan_node *node) {
     for (int32_t t = 1; t <= node->temps; t++)
         ipex_place_give(&b->place, -t);
-    const int32_t *inputs = ipex_fb_node_inputs(node->fb);
-    for (uint32_t i = 0; i <= node->inputs; i++) {
-        const int32_t tensor = i < node->inputs ? inputs[i] : ipex_fb_node_outputs(node->fb)[0];
-        if (tensor < 0)
-            continue;
-        const int32_t root = b->entry->tensor[tensor].root;
-        if (b->entry->tensor[root].last <= node->index)
-            ipex_place_give(&b->place, root);
-    }
+    for (uint32_t i = 0; i < node->inputs; i++)
+        give_if_dead(b, node, ipex_fb_node_inputs(node->fb)[i]);
+    for (uint32_t i = 0; i < node->outputs; i++)
+        give_if_dead(b, node, ipex_fb_node_outputs(node->fb)[i]);
 }
 
 static struct ipex_slot resolve(const struct ipex_plan_builder *b, int32_t tensor) {
@@ -94,26 +98,40 @@ static struct ipex_slot resolve(const struct ipex_plan_builder *b, int32_t tenso
     return ret;
 }
 
+/* Places the storages that the node is the first to write. Two outputs may be slices of one. */
+static enum ipex_status place_outputs(struct ipex_plan_builder *b, struct ipex_plan_node *node) {
+    const int32_t *outputs = ipex_fb_node_outputs(node->fb);
+    for (uint32_t i = 0; i < node->outputs; i++) {
+        const int32_t root = b->entry->tensor[outputs[i]].root;
+        bool first_write = b->entry->tensor[root].first == node->index;
+        for (uint32_t j = 0; j < i; j++)
+            first_write = first_write && b->entry->tensor[outputs[j]].root != root;
+        if (!first_write)
+            continue;
+        IPEX_TRY(place_root(b, root));
+        node->halo[i] = &b->entry->tensor[root];
+    }
+    return IPEX_OK;
+}
+
 static enum ipex_status build_node(struct ipex_plan_builder *b, int32_t index) {
     struct ipex_plan_node node = {.fb = ipex_fb_entry_nodes(b->entry->fb, (uint32_t)index),
                                   .index = index};
     node.inputs = ipex_fb_node_inputs_len(node.fb);
-    const int32_t output = ipex_fb_node_outputs(node.fb)[0];
-    const int32_t root = b->entry->tensor[output].root;
-    const bool first_write = b->entry->tensor[root].first == index;
-    if (first_write)
-        IPEX_TRY(place_root(b, root));
+    node.outputs = ipex_fb_node_outputs_len(node.fb);
+    IPEX_TRY(place_outputs(b, &node));
     for (uint32_t i = 0; i < node.inputs; i++)
         node.slot[i] = resolve(b, ipex_fb_node_inputs(node.fb)[i]);
-    node.slot[IPEX_REF_OUTPUT] = resolve(b, output);
-    const struct ipex_tensor_info *halo = first_write ? &b->entry->tensor[root] : NULL;
+    for (uint32_t i = 0; i < node.outputs; i++)
+        node.slot[IPEX_REF_OUTPUT + i] = resolve(b, ipex_fb_node_outputs(node.fb)[i]);
     struct ipex_bind bind;
     const enum ipex_bound bound = ipex_bind_node(b, &node, false, &bind);
     if (bound == IPEX_BOUND_NEEDS_DENSE) {
-        IPEX_TRY(ipex_emit_dense(b, &node, &bind, halo));
+        IPEX_TRY(ipex_emit_dense(b, &node, &bind));
     } else if (bound == IPEX_BOUND) {
-        if (halo != NULL)
-            ipex_bind_halo(&bind, halo);
+        for (uint32_t i = 0; i < node.outputs; i++)
+            if (node.halo[i] != NULL)
+                ipex_bind_halo(&bind, i, node.halo[i]);
         ipex_emit_step(b, &node, &bind, node.slot);
     } else {
         return ipex_refuse_node(b, &node, bound);
