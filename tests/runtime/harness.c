@@ -131,7 +131,7 @@ static uint8_t *address(const struct ipex_tensor *t, const int64_t *index) {
         dense += index[d] * stride;
         stride *= t->dims[d];
     }
-    return (uint8_t *)t->data + (plain ? dense : at) * (int64_t)sizeof(float);
+    return (uint8_t *)t->data + (plain ? dense : at) * (int64_t)ipex_dtype_size(t->dtype);
 }
 
 static bool next(const struct ipex_tensor *t, int64_t *index) {
@@ -153,19 +153,19 @@ static void make_strided(struct ipex_tensor *t, uint8_t *memory) {
     t->data = memory;
     if (t->rank == 0)
         return;
-    t->data = memory + (t->dims[0] - 1) * t->strides[0] * (int64_t)sizeof(float);
+    t->data = memory + (t->dims[0] - 1) * t->strides[0] * (int64_t)ipex_dtype_size(t->dtype);
     t->strides[0] = -t->strides[0];
 }
 
 struct ipex_tensor harness_tensor(const struct net *net, int t, enum harness_form form, bool fill,
                                   void **ret_memory) {
     const struct net_tensor *from = &net->tensor[t];
-    struct ipex_tensor ret = {.dtype = IPEX_DTYPE_f32, .rank = from->rank};
+    struct ipex_tensor ret = {.dtype = from->dtype, .rank = from->rank};
     memcpy(ret.dims, from->dims, sizeof ret.dims);
     int64_t room = 16;
     for (int d = 0; d < from->rank; d++)
         room *= from->dims[d] + 1;
-    uint8_t *memory = form == VIEW ? NULL : malloc((size_t)room * sizeof(float));
+    uint8_t *memory = form == VIEW ? NULL : malloc((size_t)room * ipex_dtype_size(from->dtype));
     *ret_memory = memory;
     ret.data = form == MISALIGNED ? memory + 1 : memory;
     if (form == STRIDED)
@@ -177,7 +177,7 @@ struct ipex_tensor harness_tensor(const struct net *net, int t, enum harness_for
     float *value = net_value(net, t);
     int64_t index[8] = {0}, i = 0;
     do
-        memcpy(address(&ret, index), &value[i++], sizeof(float));
+        net_store(from->dtype, address(&ret, index), value[i++]);
     while (next(&ret, index));
     free(value);
     return ret;
@@ -186,15 +186,14 @@ struct ipex_tensor harness_tensor(const struct net *net, int t, enum harness_for
 bool harness_equal(const struct net *net, int t, const struct ipex_tensor *tensor,
                    double tolerance) {
     const struct net_tensor *want = &net->tensor[t];
-    if (tensor->rank != want->rank ||
+    if (tensor->dtype != want->dtype || tensor->rank != want->rank ||
         memcmp(tensor->dims, want->dims, (size_t)want->rank * sizeof *want->dims) != 0)
         return false;
     float *value = net_value(net, t);
     int64_t index[8] = {0}, i = 0;
     bool equal = true;
     do {
-        float have;
-        memcpy(&have, address(tensor, index), sizeof have);
+        const float have = net_load(tensor->dtype, address(tensor, index));
         if (tolerance > 0 ? !(fabs((double)have - (double)value[i]) <= tolerance)
                           : memcmp(&have, &value[i], sizeof have) != 0)
             equal = false;

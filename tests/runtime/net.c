@@ -16,6 +16,36 @@ float net_random(uint32_t *seed) {
     return (float)(int32_t)(*seed >> 8) / (float)(1 << 23) - 1.0f;
 }
 
+/* X(dtype, C type) */
+#define NET_TYPES(X)                                                                               \
+    X(f32, float)                                                                                  \
+    X(i64, int64_t)                                                                                \
+    X(i32, int32_t)                                                                                \
+    X(i8, int8_t)                                                                                  \
+    X(u8, uint8_t)                                                                                 \
+    X(bool, uint8_t)
+
+void net_store(enum ipex_dtype dtype, void *to, float value) {
+#define STORE(name, type)                                                                          \
+    if (dtype == IPEX_DTYPE_##name)                                                                \
+        memcpy(to, &(type){(type)value}, sizeof(type));
+    NET_TYPES(STORE)
+#undef STORE
+}
+
+float net_load(enum ipex_dtype dtype, const void *from) {
+    float ret = 0;
+#define LOAD(name, type)                                                                           \
+    if (dtype == IPEX_DTYPE_##name) {                                                              \
+        type value;                                                                                \
+        memcpy(&value, from, sizeof value);                                                        \
+        ret = (float)value;                                                                        \
+    }
+    NET_TYPES(LOAD)
+#undef LOAD
+    return ret;
+}
+
 void net_init(struct net *net) {
     memset(net, 0, sizeof *net);
     net->seed = 1;
@@ -37,14 +67,19 @@ int64_t net_numel(const struct net_tensor *tensor) {
 
 /* ---- tensors ---- */
 
-int net_tensor(struct net *net, int rank, const int64_t *dims) {
+int net_typed(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims) {
     struct net_tensor *t = &net->tensor[net->tensors];
+    t->dtype = dtype;
     snprintf(t->name, sizeof t->name, "t%d", net->tensors);
     t->rank = rank;
     memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
     t->weight = t->view_of = t->view_axis = -1;
     t->value = calloc((size_t)net_numel(t), sizeof(float));
     return net->tensors++;
+}
+
+int net_tensor(struct net *net, int rank, const int64_t *dims) {
+    return net_typed(net, IPEX_DTYPE_f32, rank, dims);
 }
 
 int net_halo(struct net *net, int rank, const int64_t *dims, int halo) {
@@ -54,48 +89,63 @@ int net_halo(struct net *net, int rank, const int64_t *dims, int halo) {
     return t;
 }
 
-int net_input(struct net *net, int rank, const int64_t *dims) {
-    const int t = net_tensor(net, rank, dims);
+int net_typed_input(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims) {
+    const int t = net_typed(net, dtype, rank, dims);
     net->input[net->inputs++] = t;
     return t;
+}
+
+int net_input(struct net *net, int rank, const int64_t *dims) {
+    return net_typed_input(net, IPEX_DTYPE_f32, rank, dims);
 }
 
 void net_output(struct net *net, int tensor) {
     net->output[net->outputs++] = tensor;
 }
 
-static void randomize(struct net *net, struct net_tensor *t) {
-    for (int64_t i = 0; i < net_numel(t); i++)
-        t->value[i] = net_random(&net->seed);
+void net_randomize(struct net *net, struct net_tensor *t) {
+    for (int64_t i = 0; i < net_numel(t); i++) {
+        const float value = net_random(&net->seed);
+        t->value[i] = t->dtype == IPEX_DTYPE_f32    ? value
+                      : t->dtype == IPEX_DTYPE_bool ? (float)(value > 0)
+                      : t->dtype == IPEX_DTYPE_u8   ? (float)(int)(100 + 100 * value)
+                                                    : (float)(int)(100 * value);
+    }
 }
 
 /* Gives a constant its bytes in the file: zeros, to be filled by the caller. */
 static void *add_weight(struct net *net, int tensor, enum ipex_layout layout) {
     struct net_tensor *t = &net->tensor[tensor];
     struct net_weight *w = &net->weight[net->weights];
+    w->dtype = t->dtype;
     w->layout = layout;
     w->rank = t->rank;
     memcpy(w->dims, t->dims, sizeof w->dims);
-    if (!ipex_weight_bytes(IPEX_DTYPE_f32, layout, w->dims, (unsigned)w->rank, &w->size))
+    if (!ipex_weight_bytes(w->dtype, layout, w->dims, (unsigned)w->rank, &w->size))
         abort();
     w->bytes = calloc(1, (size_t)w->size);
     t->weight = net->weights++;
     return w->bytes;
 }
 
-int net_constant(struct net *net, int rank, const int64_t *dims) {
-    const int t = net_tensor(net, rank, dims);
-    randomize(net, &net->tensor[t]);
-    memcpy(add_weight(net, t, IPEX_LAYOUT_plain), net->tensor[t].value,
-           (size_t)net_numel(&net->tensor[t]) * sizeof(float));
+int net_typed_constant(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims) {
+    const int t = net_typed(net, dtype, rank, dims);
+    net_randomize(net, &net->tensor[t]);
+    uint8_t *bytes = add_weight(net, t, IPEX_LAYOUT_plain);
+    for (int64_t i = 0; i < net_numel(&net->tensor[t]); i++)
+        net_store(dtype, bytes + i * ipex_dtype_size(dtype), net->tensor[t].value[i]);
     return t;
+}
+
+int net_constant(struct net *net, int rank, const int64_t *dims) {
+    return net_typed_constant(net, IPEX_DTYPE_f32, rank, dims);
 }
 
 /* Layout channels: [rows][channels], the channels rounded up to 16. */
 static int channels_constant(struct net *net, int rank, const int64_t *dims) {
     const int t = net_tensor(net, rank, dims);
     const int64_t channels = dims[rank - 1], padded = (channels + 15) / 16 * 16;
-    randomize(net, &net->tensor[t]);
+    net_randomize(net, &net->tensor[t]);
     float *bytes = add_weight(net, t, IPEX_LAYOUT_channels);
     for (int64_t i = 0; i < net_numel(&net->tensor[t]); i++)
         bytes[i / channels * padded + i % channels] = net->tensor[t].value[i];
@@ -108,7 +158,7 @@ static int tiles_constant(struct net *net, int rank, const int64_t *dims) {
     struct ipex_tiles tiles;
     if (!ipex_tiles_of(IPEX_DTYPE_f32, dims, (unsigned)rank, &tiles))
         abort();
-    randomize(net, &net->tensor[t]);
+    net_randomize(net, &net->tensor[t]);
     float *bytes = add_weight(net, t, IPEX_LAYOUT_tiles);
     const float *value = net->tensor[t].value;
     for (int64_t s = 0; s < tiles.groups * tiles.segments; s++)
@@ -122,7 +172,7 @@ static int tiles_constant(struct net *net, int rank, const int64_t *dims) {
 }
 
 int net_reshape(struct net *net, int of, int rank, const int64_t *dims) {
-    const int t = net_tensor(net, rank, dims);
+    const int t = net_typed(net, net->tensor[of].dtype, rank, dims);
     net->tensor[t].view_of = of;
     return t;
 }
@@ -131,7 +181,7 @@ int net_slice(struct net *net, int of, int axis, int64_t start, int64_t length) 
     int64_t dims[8];
     memcpy(dims, net->tensor[of].dims, sizeof dims);
     dims[axis] = length;
-    const int t = net_tensor(net, net->tensor[of].rank, dims);
+    const int t = net_typed(net, net->tensor[of].dtype, net->tensor[of].rank, dims);
     net->tensor[t].view_of = of;
     net->tensor[t].view_axis = axis;
     net->tensor[t].view_start = start;
@@ -145,7 +195,8 @@ void net_node(struct net *net, enum ipex_op op, int y, int n_inputs, const int *
               const int32_t *ints, int n_floats, const float *floats) {
     struct net_node *node = &net->node[net->nodes++];
     node->op = op;
-    node->output = y;
+    node->output[0] = y;
+    node->n_outputs = 1;
     node->n_inputs = n_inputs;
     node->n_ints = n_ints;
     node->n_floats = n_floats;
@@ -154,6 +205,11 @@ void net_node(struct net *net, enum ipex_op op, int y, int n_inputs, const int *
         node->ints[i] = ints[i];
     for (int i = 0; i < n_floats; i++)
         node->floats[i] = floats[i];
+}
+
+void net_also(struct net *net, int y) {
+    struct net_node *node = &net->node[net->nodes - 1];
+    node->output[node->n_outputs++] = y;
 }
 
 static void windowed(struct net *net, enum ipex_op op, int y, int n_inputs, const int *inputs,
@@ -204,7 +260,7 @@ static uint32_t put_tensor(struct ipex_fb_builder *b, const struct net_tensor *t
     const uint32_t halo = t->halo[0] != 0 ? ipex_fb_tensor_make_halo(b, t->halo, 4) : 0;
     ipex_fb_start(b);
     ipex_fb_tensor_put_name(b, name);
-    ipex_fb_tensor_put_dtype(b, IPEX_DTYPE_f32);
+    ipex_fb_tensor_put_dtype(b, (uint8_t)t->dtype);
     ipex_fb_tensor_put_dims(b, dims);
     ipex_fb_tensor_put_halo(b, halo);
     ipex_fb_tensor_put_weight(b, t->weight);
@@ -219,7 +275,7 @@ static uint32_t put_node(struct ipex_fb_builder *b, const struct net_node *n, in
     snprintf(text, sizeof text, "node%d", index);
     const uint32_t name = ipex_fb_string(b, text);
     const uint32_t inputs = ipex_fb_node_make_inputs(b, n->inputs, (uint32_t)n->n_inputs);
-    const uint32_t outputs = ipex_fb_node_make_outputs(b, &n->output, 1);
+    const uint32_t outputs = ipex_fb_node_make_outputs(b, n->output, (uint32_t)n->n_outputs);
     const uint32_t ints = ipex_fb_node_make_ints(b, n->ints, (uint32_t)n->n_ints);
     const uint32_t floats = ipex_fb_node_make_floats(b, n->floats, (uint32_t)n->n_floats);
     ipex_fb_start(b);
@@ -272,7 +328,7 @@ static uint32_t put_entry(struct ipex_fb_builder *b, const struct net *net, cons
 static uint32_t put_weight(struct ipex_fb_builder *b, const struct net_weight *w, uint64_t offset) {
     const uint32_t dims = ipex_fb_weight_make_dims(b, w->dims, (uint32_t)w->rank);
     ipex_fb_start(b);
-    ipex_fb_weight_put_dtype(b, IPEX_DTYPE_f32);
+    ipex_fb_weight_put_dtype(b, (uint8_t)w->dtype);
     ipex_fb_weight_put_layout(b, (uint8_t)w->layout);
     ipex_fb_weight_put_dims(b, dims);
     ipex_fb_weight_put_offset(b, offset);

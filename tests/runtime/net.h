@@ -16,6 +16,7 @@ enum { NET_TENSORS = 64, NET_NODES = 48, NET_WEIGHTS = 32, NET_PORTS = 8, NET_IN
 
 struct net_tensor {
     char name[32];
+    enum ipex_dtype dtype;
     int rank;
     int64_t dims[8];
     uint16_t halo[4];
@@ -23,10 +24,12 @@ struct net_tensor {
     int view_of; /* -1: none */
     int view_axis;
     int64_t view_start;
-    float *value; /* the oracle's: dense; roots and constants (in logical order) only */
+    float
+        *value; /* the oracle's, of any dtype: dense; roots and constants (in logical order) only */
 };
 
 struct net_weight {
+    enum ipex_dtype dtype;
     enum ipex_layout layout;
     int rank;
     int64_t dims[8];
@@ -36,7 +39,7 @@ struct net_weight {
 
 struct net_node {
     enum ipex_op op;
-    int inputs[8], n_inputs, output;
+    int inputs[8], n_inputs, output[3], n_outputs;
     int32_t ints[NET_INTS];
     float floats[8];
     int n_ints, n_floats;
@@ -62,11 +65,15 @@ struct net {
 void net_init(struct net *net);
 void net_free(struct net *net);
 
-/* Tensors. Each returns its index. Random values are in [-1, 1). */
+/* Tensors, f32. Each returns its index. Random values are in [-1, 1), or small integers. */
 int net_tensor(struct net *net, int rank, const int64_t *dims);
 int net_halo(struct net *net, int rank, const int64_t *dims, int halo); /* the same on all sides */
 int net_input(struct net *net, int rank, const int64_t *dims);
 int net_constant(struct net *net, int rank, const int64_t *dims);
+/* The same of other dtypes: f32, i64, i32, i8, u8, bool. */
+int net_typed(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
+int net_typed_input(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
+int net_typed_constant(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
 int net_reshape(struct net *net, int of, int rank, const int64_t *dims);
 int net_slice(struct net *net, int of, int axis, int64_t start, int64_t length);
 void net_output(struct net *net, int tensor);
@@ -84,6 +91,7 @@ void net_pool(struct net *net, enum ipex_op op, int x, int y, struct net_window 
               bool count_pad);
 void net_node(struct net *net, enum ipex_op op, int y, int n_inputs, const int *inputs, int n_ints,
               const int32_t *ints, int n_floats, const float *floats);
+void net_also(struct net *net, int y); /* one more output of the last node */
 
 #define NET_IN(...)                                                                                \
     (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (const int[]) {                             \
@@ -103,6 +111,9 @@ int64_t net_numel(const struct net_tensor *tensor);
 /* The file, in page-aligned memory of the caller's to free. */
 void *net_file(const struct net *net, size_t *ret_size);
 
+/* New random values, as inputs and constants have them. */
+void net_randomize(struct net *net, struct net_tensor *t);
+
 /* Fills inputs with new random values and computes every tensor. */
 void net_oracle(struct net *net);
 
@@ -110,5 +121,9 @@ void net_oracle(struct net *net);
 float *net_value(const struct net *net, int tensor);
 
 float net_random(uint32_t *seed);
+
+/* One element in memory, aligned or not. */
+void net_store(enum ipex_dtype dtype, void *to, float value);
+float net_load(enum ipex_dtype dtype, const void *from);
 
 #endif

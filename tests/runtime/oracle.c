@@ -83,7 +83,7 @@ static float conv_at(const struct net *net, const struct net_node *node, const i
     const int x = node->inputs[0], bias = node->inputs[2];
     const int64_t groups = a[IPEX_CONV_GROUPS], m = at[3];
     const int64_t channels = net->tensor[x].dims[3] / groups;
-    const int64_t first = m / (net->tensor[node->output].dims[3] / groups) * channels;
+    const int64_t first = m / (net->tensor[node->output[0]].dims[3] / groups) * channels;
     float chain = bias >= 0 ? net->tensor[bias].value[m] : 0.0f;
     for (int64_t kh = 0; kh < a[IPEX_CONV_KERNEL_H]; kh++)
         for (int64_t kw = 0; kw < a[IPEX_CONV_KERNEL_W]; kw++)
@@ -159,7 +159,7 @@ static float pointwise_at(const struct net *net, const struct net_node *node, co
             v[o] = code < 0 ? node->floats[-1 - code]
                    : code >= IPEX_POINTWISE_RESULT
                        ? result[code - IPEX_POINTWISE_RESULT]
-                       : broadcast_at(net, node->inputs[code], node->output, at);
+                       : broadcast_at(net, node->inputs[code], node->output[0], at);
         }
         switch (node->ints[3 * s]) {
         case IPEX_STEP_add:
@@ -255,7 +255,10 @@ static float reduce_at(const struct net *net, const struct net_node *node, const
     return kind == IPEX_REDUCE_mean ? result / (float)count : result;
 }
 
-static float compute(const struct net *net, const struct net_node *node, const int64_t *at) {
+/* Element `at` of output number `output`. */
+static float compute(const struct net *net, const struct net_node *node, int output,
+                     const int64_t *at) {
+    (void)output; /* of operators that have several */
     switch (node->op) {
     case IPEX_OP_linear:
         return linear_at(net, node, at);
@@ -277,17 +280,16 @@ static float compute(const struct net *net, const struct net_node *node, const i
 }
 
 void net_oracle(struct net *net) {
-    for (int i = 0; i < net->inputs; i++) {
-        struct net_tensor *t = &net->tensor[net->input[i]];
-        for (int64_t e = 0; e < net_numel(t); e++)
-            t->value[e] = net_random(&net->seed);
-    }
+    for (int i = 0; i < net->inputs; i++)
+        net_randomize(net, &net->tensor[net->input[i]]);
     for (int i = 0; i < net->nodes; i++) {
         const struct net_node *node = &net->node[i];
-        int64_t at[8] = {0};
-        do
-            *element(net, node->output, at) = compute(net, node, at);
-        while (next(&net->tensor[node->output], at));
+        for (int o = 0; o < node->n_outputs; o++) {
+            int64_t at[8] = {0};
+            do
+                *element(net, node->output[o], at) = compute(net, node, o, at);
+            while (next(&net->tensor[node->output[o]], at));
+        }
     }
 }
 

@@ -242,6 +242,28 @@ static void test_moves(void) {
     check_net(&net, "transpose, pad, slice", 0);
 }
 
+/* Ports, constants, views and moves of every dtype: two halves of a storage, one turned, the other
+ * constant; of which a slice is turned back. */
+static void test_dtypes(void) {
+    static const enum ipex_dtype dtypes[] = {IPEX_DTYPE_f32, IPEX_DTYPE_i64, IPEX_DTYPE_i32,
+                                             IPEX_DTYPE_i8,  IPEX_DTYPE_u8,  IPEX_DTYPE_bool};
+    struct net net;
+    net_init(&net);
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        const int x = net_typed_input(&net, dtypes[i], NET_DIMS(3, 5, 4));
+        const int c = net_typed_constant(&net, dtypes[i], NET_DIMS(4, 5, 2));
+        const int both = net_typed(&net, dtypes[i], NET_DIMS(4, 5, 5));
+        const int left = net_slice(&net, both, 2, 0, 3), right = net_slice(&net, both, 2, 3, 2);
+        const int y = net_typed(&net, dtypes[i], NET_DIMS(5, 2, 4));
+        net_node(&net, IPEX_OP_transpose, left, NET_IN(x), NET_INTS_(2, 1, 0), 0, NULL);
+        net_node(&net, IPEX_OP_copy, right, NET_IN(c), 0, NULL, 0, NULL);
+        net_node(&net, IPEX_OP_transpose, y, NET_IN(net_slice(&net, both, 2, 2, 2)),
+                 NET_INTS_(1, 2, 0), 0, NULL);
+        net_output(&net, y);
+    }
+    check_net(&net, "moves of every dtype", 0);
+}
+
 static void test_reduce(void) {
     struct net net;
     net_init(&net);
@@ -316,6 +338,7 @@ int main(void) {
     test_pointwise();
     test_pointwise_gaps();
     test_moves();
+    test_dtypes();
     test_reduce();
     test_softmax();
     test_large();
