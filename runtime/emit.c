@@ -52,7 +52,8 @@ void ipex_bind_halo(struct ipex_bind *bind, uint32_t output, const struct ipex_t
                  right);
 }
 
-/* Copies the fills into the plan, aimed at the outputs. NULL when counting, and when there are none.
+/* Copies the fills into the plan, aimed at the outputs. NULL when counting, and when there are
+ * none.
  */
 static struct ipex_fill_args *emit_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
                                          const struct ipex_slot *outputs) {

@@ -53,9 +53,9 @@ void ipex_bind_begin(const struct ipex_plan_builder *b, struct ipex_bind *bind);
 enum ipex_bound ipex_bind_node(const struct ipex_plan_builder *b, const struct ipex_plan_node *node,
                                bool dense, struct ipex_bind *bind);
 
-/* Adds the whole halo of an output's root to what is filled before the step. Whoever first writes into a
- * storage zeroes its halo, since the arena is used again and again; other writers never touch it,
- * because views are cut out of the inside. */
+/* Adds the whole halo of an output's root to what is filled before the step. Whoever first writes
+ * into a storage zeroes its halo, since the arena is used again and again; other writers never
+ * touch it, because views are cut out of the inside. */
 void ipex_bind_halo(struct ipex_bind *bind, uint32_t output, const struct ipex_tensor_info *root);
 
 /* Turns a binding into the plan's next step. slots: as in struct ipex_plan_node. */
@@ -65,9 +65,8 @@ void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *no
 /* Emits a node whose operands' strides do not suit its kernel (bind: what the binder said): dense
  * copies in, the kernel, and copies out where outputs have gaps. Takes arena for the node's
  * temporaries. */
-IPEX_WARN_UNUSED enum ipex_status ipex_emit_dense(struct ipex_plan_builder *b,
-                                                  struct ipex_plan_node *node,
-                                                  struct ipex_bind *bind);
+IPEX_WARN_UNUSED enum ipex_status
+ipex_emit_dense(struct ipex_plan_builder *b, struct ipex_plan_node *node, struct ipex_bind *bind);
 
 /* The error for a node that cannot be bound. */
 IPEX_WARN_UNUSED enum ipex_status ipex_refuse_node(const struct ipex_plan_builder *b,
