@@ -13,11 +13,11 @@ struct ipex_plan_tensor {
     const char *name;
     enum ipex_dtype dtype;
     int32_t rank;
-    int64_t dims[IPEX_MAX_RANK]; /* physical */
+    int64_t dims[IPEX_MAX_RANK]; /* physical; dims of dim.h */
     uint16_t halo[4];            /* top left bottom right */
     int32_t weight;              /* -1: not a constant */
     int32_t view_of, view_axis;  /* -1: none; view_axis -1: a reshape */
-    int64_t view_start;
+    int64_t view_start;          /* a dim */
 };
 
 struct ipex_plan_node {
@@ -26,6 +26,11 @@ struct ipex_plan_node {
     int32_t inputs, output, ints, floats;
     int32_t input[IPEX_POINTWISE_INPUTS]; /* tensors; -1 absent */
     int32_t *int_;
+    int32_t dynamics;
+    struct {
+        int32_t at;  /* this attribute ... */
+        int64_t dim; /* ... is this expression */
+    } * dynamic;
     float *float_;
 };
 
@@ -70,6 +75,7 @@ struct ipex_plan_answer {
 
 struct ipex_plan {
     struct ipex_arena *arena;
+    const struct ipex_dims *dims;
     struct ipex_plan_tensor *tensor;
     struct ipex_plan_node *node;
     struct ipex_plan_weight *weight;

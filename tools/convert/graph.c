@@ -7,9 +7,11 @@
 
 void ipex_graph_init(struct ipex_graph *graph, struct ipex_ledger *ledger) {
     *graph = (struct ipex_graph){.ledger = ledger};
+    ipex_dims_init(&graph->dims, &graph->arena);
 }
 
 void ipex_graph_finish(struct ipex_graph *graph) {
+    ipex_dims_finish(&graph->dims);
     ipex_arena_finish(&graph->arena);
     *graph = (struct ipex_graph){0};
 }
@@ -150,6 +152,13 @@ int64_t ipex_value_numel(const struct ipex_value *value) {
     int64_t n = 1;
     for (int32_t i = 0; i < value->rank; i++)
         n *= value->dims[i];
+    return n;
+}
+
+int64_t ipex_value_size(struct ipex_graph *graph, const struct ipex_value *value) {
+    int64_t n = 1;
+    for (int32_t i = 0; i < value->rank; i++)
+        n = ipex_dim_mul(&graph->dims, n, value->dims[i]);
     return n;
 }
 

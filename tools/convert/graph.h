@@ -17,6 +17,7 @@
 #include "format/ipex_types.h"
 #include "format/ops.h"
 #include "tools/arena.h"
+#include "tools/convert/dim.h"
 #include "tools/convert/ledger.h"
 
 /* Constant data, usually inside the source's map; elements row-major, any alignment. */
@@ -29,7 +30,8 @@ struct ipex_value {
     const char *name;
     enum ipex_dtype dtype;
     int32_t rank;
-    int64_t dims[IPEX_MAX_RANK];
+    int64_t dims[IPEX_MAX_RANK]; /* dims of dim.h: numbers, or expressions */
+    const int64_t *ints;         /* the elements, as dims, where they are known: shape arithmetic */
     const struct ipex_constant *constant; /* NULL: computed at run time */
     struct ipex_node *producer;           /* NULL: a graph input or a constant */
     int32_t uses;
@@ -137,6 +139,7 @@ struct ipex_graph {
     struct ipex_value **input, **output;
     size_t inputs, outputs;
     struct ipex_ledger *ledger;
+    struct ipex_dims dims;
 };
 
 void ipex_graph_init(struct ipex_graph *graph, struct ipex_ledger *ledger);
@@ -173,7 +176,9 @@ void ipex_graph_prune(struct ipex_graph *graph);
 /* "a+b": the name of what two nodes became. */
 const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char *b);
 
+/* Number of elements: of a value whose dims are numbers, and of any as a dim. */
 int64_t ipex_value_numel(const struct ipex_value *value);
+int64_t ipex_value_size(struct ipex_graph *graph, const struct ipex_value *value);
 struct ipex_value **ipex_node_operands(struct ipex_node *node);
 /* Element i of a constant as f64 or i64 (converted); no bounds check beyond an assert. */
 double ipex_constant_f64(const struct ipex_value *value, int64_t i);

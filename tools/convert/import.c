@@ -131,14 +131,13 @@ const char *ipex_import_string(const struct ipex_import *import, const char *nam
     return attr && attr->s ? attr->s : otherwise;
 }
 
-int ipex_import_ints(struct ipex_import *import, const char *name, size_t input, int64_t *ret,
+int ipex_import_dims(struct ipex_import *import, const char *name, size_t input, int64_t *ret,
                      int max) {
     const struct ipex_onnx_attr *attr = name ? ipex_import_attr(import, name) : NULL;
-    const struct ipex_value *value = attr ? NULL : ipex_import_in(import, input);
-    int64_t count = attr                       ? (int64_t)attr->count
-                    : value && value->constant ? ipex_value_numel(value)
-                                               : 0;
-    if (value && !value->constant) {
+    struct ipex_value *value = attr ? NULL : ipex_import_in(import, input);
+    const int64_t *known = value ? ipex_import_known(import, value) : NULL;
+    int64_t count = attr ? (int64_t)attr->count : known ? ipex_value_numel(value) : 0;
+    if (value && !known) {
         ipex_import_refuse(import, "input %zu (%s) decides a shape and is computed at run time",
                            input, value->name);
         return -1;
@@ -149,8 +148,24 @@ int ipex_import_ints(struct ipex_import *import, const char *name, size_t input,
         return -1;
     }
     for (int i = 0; i < count; i++)
-        ret[i] = attr ? attr->ints[i] : ipex_constant_i64(value, i);
+        ret[i] = attr ? ipex_dim_of(&import->graph->dims, attr->ints[i]) : known[i];
     return (int)count;
+}
+
+int ipex_import_ints(struct ipex_import *import, const char *name, size_t input, int64_t *ret,
+                     int max) {
+    int count = ipex_import_dims(import, name, input, ret, max);
+    for (int i = 0; i < count; i++)
+        if (!ipex_dim_number(&import->graph->dims, ret[i], &ret[i])) {
+            ipex_import_refuse(import, "%s depends on %s, which is not one number",
+                               name ? name : "an operand", ipex_import_text(import, ret[i]));
+            return -1;
+        }
+    return count;
+}
+
+const char *ipex_import_text(const struct ipex_import *import, int64_t dim) {
+    return ipex_dim_text(&import->graph->dims, dim);
 }
 
 struct ipex_value *ipex_import_f32(struct ipex_import *import, size_t i) {
@@ -259,14 +274,13 @@ static void append(struct ipex_graph *graph, const char **text, const char *line
     *text = *text ? ipex_arena_printf(&graph->arena, "%s%s", *text, line) : line;
 }
 
-static bool find_dim(struct ipex_import_options *options, const char *symbol, int64_t *ret) {
+static struct ipex_dim_option *find_dim(struct ipex_import_options *options, const char *symbol) {
     for (size_t i = 0; i < options->dims; i++)
         if (!strcmp(options->dim[i].name, symbol)) {
             options->dim[i].used = true;
-            *ret = options->dim[i].value;
-            return true;
+            return &options->dim[i];
         }
-    return false;
+    return NULL;
 }
 
 struct dims_state {
@@ -278,22 +292,23 @@ struct dims_state {
 
 /* A symbol bound by --input counts for every other place where it stands, so bindings are
  * remembered as if given by --dim. */
-static void remember_dim(struct dims_state *state, const char *symbol, int64_t value) {
-    int64_t known;
+static void remember_dim(struct dims_state *state, const char *symbol, int64_t lo, int64_t hi) {
     struct ipex_import_options *options = state->options;
     struct ipex_graph *graph = state->import->graph;
-    if (find_dim(options, symbol, &known)) {
-        if (known != value)
+    const struct ipex_dim_option *known = find_dim(options, symbol);
+    if (known) {
+        if (lo == hi && (known->lo != lo || known->hi != hi))
             append(graph, &state->wrong,
-                   ipex_arena_printf(&graph->arena,
-                                     "  dimension %s is given both as %lld and as %lld\n", symbol,
-                                     (long long)known, (long long)value));
+                   ipex_arena_printf(
+                       &graph->arena, "  dimension %s is given both as %lld..%lld and as %lld\n",
+                       symbol, (long long)known->lo, (long long)known->hi, (long long)lo));
         return;
     }
     struct ipex_dim_option *dim = ipex_arena_array(&graph->arena, options->dims + 1, sizeof *dim);
     if (options->dims)
         memcpy(dim, options->dim, options->dims * sizeof *dim);
-    dim[options->dims] = (struct ipex_dim_option){.name = symbol, .value = value, .used = true};
+    dim[options->dims] =
+        (struct ipex_dim_option){.name = symbol, .lo = lo, .hi = hi, .step = 1, .used = true};
     options->dim = dim;
     options->dims++;
 }
@@ -326,7 +341,7 @@ static void apply_shape(struct dims_state *state, const struct ipex_onnx_value *
     }
     for (int32_t i = 0; i < input->rank; i++) {
         if (input->dims[i] < 0)
-            remember_dim(state, symbol_of(graph, input, i), shape->dims[i]);
+            remember_dim(state, symbol_of(graph, input, i), shape->dims[i], shape->dims[i]);
         else if (input->dims[i] != shape->dims[i])
             append(graph, &state->wrong,
                    ipex_arena_printf(
@@ -335,25 +350,30 @@ static void apply_shape(struct dims_state *state, const struct ipex_onnx_value *
     }
 }
 
+/* Batches from 1 to this many where nothing is said. */
+#define DEFAULT_BATCH 8
+
 static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_value *input,
                            int32_t axis) {
     struct ipex_graph *graph = state->import->graph;
-    int64_t value = input->dims[axis];
-    if (value >= 0)
-        return value;
+    if (input->dims[axis] >= 0)
+        return input->dims[axis];
     const char *symbol = symbol_of(graph, input, axis);
-    if (find_dim(state->options, symbol, &value))
-        return value;
-    if (axis == 0) { /* the batch */
-        remember_dim(state, symbol, 1);
-        append(graph, &state->import->notes,
-               ipex_arena_printf(&graph->arena,
-                                 "dimension %s of input %s was not given: 1 is used (--dim %s=N)\n",
-                                 symbol, input->name, symbol));
-        return 1;
+    if (axis == 0 && !find_dim(state->options, symbol)) { /* the batch */
+        remember_dim(state, symbol, 1, DEFAULT_BATCH);
+        append(
+            graph, &state->import->notes,
+            ipex_arena_printf(
+                &graph->arena,
+                "dimension %s of input %s was not given: 1..%d is used (--dim '%s=N' or LO..HI)\n",
+                symbol, input->name, DEFAULT_BATCH, symbol));
     }
-    const char *line = ipex_arena_printf(&graph->arena, "  --dim '%s=N'   (dim %d of input %s)\n",
-                                         symbol, axis, input->name);
+    const struct ipex_dim_option *option = find_dim(state->options, symbol);
+    if (option)
+        return ipex_dim_symbol(&graph->dims, symbol, option->lo, option->hi, option->step);
+    const char *line = ipex_arena_printf(
+        &graph->arena, "  --dim '%s=LO..HI'   (dim %d of input %s; or one number)\n", symbol, axis,
+        input->name);
     if (!state->missing || !strstr(state->missing, line))
         append(graph, &state->missing, line);
     return 1;
@@ -372,7 +392,7 @@ static struct ipex_value *make_input(struct dims_state *state,
                                  input->name));
     for (int32_t i = 0; i < rank && i < IPEX_MAX_RANK; i++) {
         dims[i] = input->rank >= 0 ? resolve_dim(state, input, i) : shape->dims[i];
-        if (dims[i] < 1 || dims[i] > IPEX_MAX_DIM)
+        if (input->rank < 0 || input->dims[i] >= 0 ? dims[i] < 1 || dims[i] > IPEX_MAX_DIM : false)
             append(import->graph, &state->wrong,
                    ipex_arena_printf(&import->graph->arena,
                                      "  input %s: dim %d is %lld; dims go from 1 to %lld\n",

@@ -8,10 +8,10 @@
 #include "tools/convert/graph.h"
 #include "tools/convert/onnx_read.h"
 
-/* A value given on the command line: --dim NAME=N, --input NAME=AxBxC. */
+/* Given on the command line: --dim NAME=N or NAME=LO..HI[:STEP], --input NAME=AxBxC. */
 struct ipex_dim_option {
     const char *name;
-    int64_t value;
+    int64_t lo, hi, step; /* lo and hi are multiples of step; equal: a number */
     bool used;
 };
 struct ipex_shape_option {
@@ -84,6 +84,14 @@ const char *ipex_import_string(const struct ipex_import *import, const char *nam
  * `max`), 0 when there are none, -1 when refused. */
 int ipex_import_ints(struct ipex_import *import, const char *name, size_t input, int64_t *ret,
                      int max);
+
+/* The elements of an integer value as dims, where they are known; NULL otherwise. */
+const int64_t *ipex_import_known(struct ipex_import *import, struct ipex_value *value);
+/* As ipex_import_ints, from an input only, but the elements are dims and may be expressions. */
+int ipex_import_dims(struct ipex_import *import, const char *name, size_t input, int64_t *ret,
+                     int max);
+/* A dim as text, for messages. */
+const char *ipex_import_text(const struct ipex_import *import, int64_t dim);
 
 /* The first input as a run-time or constant f32 tensor; NULL after refusing. */
 struct ipex_value *ipex_import_f32(struct ipex_import *import, size_t i);

@@ -27,32 +27,58 @@ static struct ipex_value *movable(struct ipex_import *import) {
     return x && x->constant ? x : ipex_import_f32(import, 0);
 }
 
+/* size / (product of the known dims), after equal factors are struck out on both sides. */
+static int64_t open_dim(struct ipex_import *import, const struct ipex_value *x, const int64_t *dims,
+                        int rank, int open) {
+    struct ipex_dims *table = &import->graph->dims;
+    int64_t size = 1, known = 1;
+    uint32_t struck = 0;
+    for (int i = 0; i < rank; i++) {
+        int32_t k = 0;
+        while (k < x->rank && (struck >> k & 1 || x->dims[k] != dims[i]))
+            k++;
+        if (i != open && k < x->rank)
+            struck |= 1u << k;
+        else if (i != open)
+            known = ipex_dim_mul(table, known, dims[i]);
+    }
+    for (int32_t k = 0; k < x->rank; k++)
+        if (!(struck >> k & 1))
+            size = ipex_dim_mul(table, size, x->dims[k]);
+    return ipex_dim_exact_div(table, size, known);
+}
+
 static void import_reshape(struct ipex_import *import) {
     struct ipex_value *x = movable(import);
-    int64_t dims[IPEX_MAX_RANK], known = 1;
-    int rank = x ? ipex_import_ints(import, "shape", 1, dims, IPEX_MAX_RANK) : -1, open = -1;
+    int64_t dims[IPEX_MAX_RANK], number;
+    int rank = x ? ipex_import_dims(import, "shape", 1, dims, IPEX_MAX_RANK) : -1, open = -1;
     bool keep_zero = ipex_import_int(import, "allowzero", 0) != 0;
     if (rank < 0)
         return;
     for (int i = 0; i < rank; i++) {
-        if (dims[i] == 0 && !keep_zero && i < x->rank)
+        if (!ipex_dim_number(&import->graph->dims, dims[i], &number))
+            continue;
+        if (number == 0 && !keep_zero && i < x->rank)
             dims[i] = x->dims[i];
-        if (dims[i] == -1 && open < 0)
+        else if (number == -1 && open < 0)
             open = i;
-        else if (dims[i] < 1 ||
-                 !ipex_mul_u64((uint64_t)known, (uint64_t)dims[i], (uint64_t *)&known) ||
-                 known > IPEX_MAX_NUMEL) {
-            ipex_import_refuse(import, "dim %d of the new shape is %lld", i, (long long)dims[i]);
+        else if (number < 1 || number > IPEX_MAX_DIM) {
+            ipex_import_refuse(import, "dim %d of the new shape is %lld", i, (long long)number);
             return;
         }
     }
-    if (open >= 0)
-        dims[open] = ipex_value_numel(x) / known;
-    if (ipex_value_numel(x) != known * (open >= 0 ? dims[open] : 1)) {
-        ipex_import_refuse(import, "%lld elements do not fit the new shape",
-                           (long long)ipex_value_numel(x));
+    /* with no open dim the last one is computed too, and must come out as it stands */
+    int checked = open >= 0 ? open : rank - 1;
+    int64_t value =
+        rank ? open_dim(import, x, dims, rank, checked) : ipex_value_size(import->graph, x);
+    if (value == IPEX_DIM_NONE || value == 0 || (open < 0 && value != (rank ? dims[checked] : 1))) {
+        ipex_import_refuse(
+            import, "%s elements do not fit the new shape, or it cannot be shown that they do",
+            ipex_import_text(import, ipex_value_size(import->graph, x)));
         return;
     }
+    if (rank)
+        dims[checked] = value;
     bind_reshape(import, x, rank, dims);
 }
 
@@ -68,7 +94,7 @@ static void import_flatten(struct ipex_import *import) {
         return;
     }
     for (int32_t i = 0; i < x->rank; i++)
-        dims[i >= axis] *= x->dims[i];
+        dims[i >= axis] = ipex_dim_mul(&import->graph->dims, dims[i >= axis], x->dims[i]);
     bind_reshape(import, x, 2, dims);
 }
 
@@ -83,8 +109,8 @@ static void import_squeeze(struct ipex_import *import) {
         if (!normal_axis(import, &axes[i], x->rank))
             return;
         if (x->dims[axes[i]] != 1) {
-            ipex_import_refuse(import, "axis %lld has %lld elements, not 1", (long long)axes[i],
-                               (long long)x->dims[axes[i]]);
+            ipex_import_refuse(import, "axis %lld has %s elements, not 1", (long long)axes[i],
+                               ipex_import_text(import, x->dims[axes[i]]));
             return;
         }
         mask |= 1u << axes[i];
@@ -151,7 +177,8 @@ static bool concat_fits(struct ipex_import *import, struct ipex_value *const *x,
                                    x[i]->name);
                 return false;
             }
-        dims[axis] += i ? x[i]->dims[axis] : 0;
+        if (i)
+            dims[axis] = ipex_dim_add(&import->graph->dims, dims[axis], x[i]->dims[axis]);
     }
     return true;
 }
@@ -192,27 +219,42 @@ static struct ipex_node *slice_node(struct ipex_import *import, struct ipex_valu
     return node;
 }
 
+/* Sizes of the outputs: given, or equal ones, the last of which may be smaller. */
+static int split_parts(struct ipex_import *import, int64_t dim, size_t outputs, int64_t *parts) {
+    struct ipex_dims *table = &import->graph->dims;
+    int count = ipex_import_dims(import, "split", 1, parts, MAX_SPLITS);
+    if (count != 0 || outputs > MAX_SPLITS)
+        return count;
+    int64_t each = ipex_dim_exact_div(table, dim, (int64_t)outputs);
+    if (each == IPEX_DIM_NONE && dim >= 0)
+        each = (dim + (int64_t)outputs - 1) / (int64_t)outputs;
+    for (; each != IPEX_DIM_NONE && count < (int)outputs; count++) {
+        parts[count] = ipex_dim_min(table, each, dim);
+        dim = ipex_dim_sub(table, dim, parts[count]);
+    }
+    return count;
+}
+
 static void import_split(struct ipex_import *import) {
     static int64_t parts[MAX_SPLITS];
     struct ipex_value *x = ipex_import_f32(import, 0);
-    int64_t axis = ipex_import_int(import, "axis", 0), start = 0, dims[IPEX_MAX_RANK];
+    int64_t axis = ipex_import_int(import, "axis", 0), start = 0, dims[IPEX_MAX_RANK], lo, hi;
     size_t outputs = import->node->outputs;
+    struct ipex_dims *table = &import->graph->dims;
     if (!x || !normal_axis(import, &axis, x->rank))
         return;
-    int count = ipex_import_ints(import, "split", 1, parts, MAX_SPLITS);
+    int count = split_parts(import, x->dims[axis], outputs, parts);
     if (count < 0)
         return;
-    if (count == 0 && outputs <= MAX_SPLITS) {
-        int64_t each = (x->dims[axis] + (int64_t)outputs - 1) / (int64_t)outputs;
-        for (; count < (int)outputs; count++)
-            parts[count] =
-                x->dims[axis] - count * each < each ? x->dims[axis] - count * each : each;
+    bool empty = false;
+    for (int i = 0; i < count; i++) {
+        ipex_dim_range(table, parts[i], &lo, &hi);
+        empty |= lo < 1;
+        start = ipex_dim_add(table, start, parts[i]);
     }
-    for (int i = 0; i < count; i++)
-        start = parts[i] < 1 ? -1 : start < 0 ? start : start + parts[i];
-    if (count != (int)outputs || start != x->dims[axis]) {
-        ipex_import_refuse(import, "the parts do not add up to the %lld elements of the axis",
-                           (long long)x->dims[axis]);
+    if (empty || count != (int)outputs || start != x->dims[axis]) {
+        ipex_import_refuse(import, "the parts do not add up to the %s elements of the axis",
+                           ipex_import_text(import, x->dims[axis]));
         return;
     }
     memcpy(dims, x->dims, sizeof dims);
@@ -221,24 +263,36 @@ static void import_split(struct ipex_import *import) {
         dims[axis] = parts[i];
         if (*import->node->output[i])
             slice_node(import, x, i, dims)->u.slice.start[axis] = start;
-        start += parts[i];
+        start = ipex_dim_add(table, start, parts[i]);
     }
 }
 
-static int64_t clamp(int64_t v, int64_t low, int64_t high) {
-    return v < low ? low : v > high ? high : v;
+/* An index counted from the end where it is negative; IPEX_DIM_NONE where its sign is not known. */
+static int64_t from_end(struct ipex_dims *table, int64_t index, int64_t dim) {
+    int64_t lo, hi;
+    if (index == IPEX_DIM_NONE)
+        return index;
+    ipex_dim_range(table, index, &lo, &hi);
+    return lo >= 0 ? index : hi < 0 ? ipex_dim_add(table, index, dim) : IPEX_DIM_NONE;
 }
 
 /* One axis of Slice after the ONNX rules: negative indices count from the end, both ends are
- * clamped. Returns the number of elements. */
-static int64_t slice_axis(int64_t dim, int64_t *start, int64_t end, int64_t step) {
-    *start = clamp(*start < 0 ? *start + dim : *start, 0, step > 0 ? dim : dim - 1);
-    end = clamp(end < 0 ? end + dim : end, step > 0 ? 0 : -1, dim);
-    int64_t span = step > 0 ? end - *start : *start - end;
-    if (span <= 0 || step == INT64_MIN)
+ * clamped. Returns the number of elements as a dim; 0 where it can be none. */
+static int64_t slice_axis(struct ipex_dims *table, int64_t dim, int64_t *start, int64_t end,
+                          int64_t step) {
+    const int64_t minus_one = ipex_dim_of(table, -1), size = step > 0 ? step : -step;
+    int64_t first = from_end(table, *start, dim), last = from_end(table, end, dim), lo, hi;
+    if (step == 0 || step == INT64_MIN)
         return 0;
-    int64_t size = step > 0 ? step : -step;
-    return (span - 1) / size + 1;
+    *start = ipex_dim_max(
+        table, ipex_dim_min(table, first, step > 0 ? dim : ipex_dim_sub(table, dim, 1)), 0);
+    last = ipex_dim_max(table, ipex_dim_min(table, last, dim), step > 0 ? 0 : minus_one);
+    int64_t span = step > 0 ? ipex_dim_sub(table, last, *start) : ipex_dim_sub(table, *start, last);
+    int64_t count = ipex_dim_floor_div(table, ipex_dim_add(table, span, size - 1), size);
+    if (count == IPEX_DIM_NONE)
+        return 0;
+    ipex_dim_range(table, count, &lo, &hi);
+    return lo >= 1 ? count : 0;
 }
 
 static void import_slice(struct ipex_import *import) {
@@ -247,8 +301,8 @@ static void import_slice(struct ipex_import *import) {
         dims[IPEX_MAX_RANK];
     if (!x)
         return;
-    int n = ipex_import_ints(import, "starts", 1, start, IPEX_MAX_RANK),
-        n_end = n < 0 ? -1 : ipex_import_ints(import, "ends", 2, end, IPEX_MAX_RANK);
+    int n = ipex_import_dims(import, "starts", 1, start, IPEX_MAX_RANK),
+        n_end = n < 0 ? -1 : ipex_import_dims(import, "ends", 2, end, IPEX_MAX_RANK);
     int n_axes = n_end < 0 ? -1 : ipex_import_ints(import, "axes", 3, axes, IPEX_MAX_RANK);
     int n_step = n_axes < 0 ? -1 : ipex_import_ints(import, NULL, 4, step, IPEX_MAX_RANK);
     if (n_step < 0)
@@ -267,9 +321,10 @@ static void import_slice(struct ipex_import *import) {
             return;
         by[axis] = n_step ? step[i] : 1;
         from[axis] = start[i];
-        dims[axis] = by[axis] ? slice_axis(x->dims[axis], &from[axis], end[i], by[axis]) : 0;
-        if (dims[axis] < 1) {
-            ipex_import_refuse(import, "nothing is left of axis %lld", (long long)axis);
+        dims[axis] = slice_axis(&import->graph->dims, x->dims[axis], &from[axis], end[i], by[axis]);
+        if (dims[axis] == 0) {
+            ipex_import_refuse(import, "nothing may be left of axis %lld (%s elements)",
+                               (long long)axis, ipex_import_text(import, x->dims[axis]));
             return;
         }
     }
@@ -306,9 +361,11 @@ static void import_pad(struct ipex_import *import) {
             return;
         before[axis] = pads[i];
         after[axis] = pads[axes_count + i];
-        dims[axis] += pads[i] + pads[axes_count + i];
-        negative |=
-            pads[i] < 0 || pads[axes_count + i] < 0 || dims[axis] < 1 || dims[axis] > IPEX_MAX_DIM;
+        negative |= pads[i] < 0 || pads[axes_count + i] < 0 || pads[i] > IPEX_MAX_DIM ||
+                    pads[axes_count + i] > IPEX_MAX_DIM;
+        if (!negative)
+            dims[axis] =
+                ipex_dim_add(&import->graph->dims, dims[axis], pads[i] + pads[axes_count + i]);
     }
     if (negative) {
         ipex_import_refuse(import, "negative or huge padding is not supported");
@@ -327,30 +384,36 @@ static void import_pad(struct ipex_import *import) {
  * merged again. */
 static void depth_space(struct ipex_import *import, bool to_space) {
     struct ipex_value *x = ipex_import_f32(import, 0);
+    struct ipex_dims *table = &import->graph->dims;
     int64_t b = ipex_import_int(import, "blocksize", 0);
     const char *name = import->node->output[0], *mode = ipex_import_string(import, "mode", "DCR");
     if (!x)
         return;
-    if (x->rank != 4 || b < 1 ||
-        (to_space ? x->dims[1] % (b * b) : x->dims[2] % b || x->dims[3] % b)) {
+    if (x->rank != 4 || b < 1 || b > 1024) {
         ipex_import_refuse(import, "block size %lld does not fit the input", (long long)b);
         return;
     }
     int64_t n = x->dims[0], c = x->dims[1], h = x->dims[2], w = x->dims[3];
+    int64_t depth = to_space ? ipex_dim_exact_div(table, c, b * b) : ipex_dim_mul(table, c, b * b);
+    int64_t height = to_space ? ipex_dim_mul(table, h, b) : ipex_dim_exact_div(table, h, b);
+    int64_t width = to_space ? ipex_dim_mul(table, w, b) : ipex_dim_exact_div(table, w, b);
+    if (depth == IPEX_DIM_NONE || height == IPEX_DIM_NONE || width == IPEX_DIM_NONE) {
+        ipex_import_refuse(import, "block size %lld does not divide the input for all sizes",
+                           (long long)b);
+        return;
+    }
     bool crd = !strcmp(mode, "CRD");
-    const int64_t split_dcr[6] = {n, b, b, c / (b * b), h, w},
-                  split_crd[6] = {n, c / (b * b), b, b, h, w};
-    const int64_t split_space[6] = {n, c, h / b, b, w / b, b};
+    const int64_t split_dcr[6] = {n, b, b, depth, h, w}, split_crd[6] = {n, depth, b, b, h, w};
+    const int64_t split_space[6] = {n, c, height, b, width, b},
+                  merged[4] = {n, depth, height, width};
     static const int32_t perm_dcr[6] = {0, 3, 4, 1, 5, 2}, perm_crd[6] = {0, 1, 4, 2, 5, 3},
                          perm_space[6] = {0, 3, 5, 1, 2, 4};
-    const int64_t merged_to[4] = {n, c / (b * b), h * b, w * b},
-                  merged_from[4] = {n, c * b * b, h / b, w / b};
     x = ipex_import_reshape(import, x, name, 6,
                             !to_space ? split_space
                             : crd     ? split_crd
                                       : split_dcr);
     x = ipex_import_transpose(import, x, name, !to_space ? perm_space : crd ? perm_crd : perm_dcr);
-    bind_reshape(import, x, 4, to_space ? merged_to : merged_from);
+    bind_reshape(import, x, 4, merged);
 }
 
 static void import_depth_to_space(struct ipex_import *import) {

@@ -50,23 +50,35 @@ static bool explicit_pads(struct ipex_import *import, int n, struct window *w) {
     return true;
 }
 
-/* auto_pad of the ONNX specification: SAME_* makes ceil(in / stride) outputs. */
+/* auto_pad of the ONNX specification: SAME_* makes ceil(in / stride) outputs. The padding must come
+ * out as a number. */
+static bool same_pads(struct ipex_import *import, int64_t in, int i, bool upper, struct window *w) {
+    struct ipex_dims *dims = &import->graph->dims;
+    int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1, total;
+    int64_t last = ipex_dim_floor_div(dims, ipex_dim_sub(dims, in, 1), w->stride[i]);
+    int64_t covered = ipex_dim_add(dims, ipex_dim_mul(dims, last, w->stride[i]), span);
+    if (!ipex_dim_number(dims, ipex_dim_sub(dims, covered, in), &total)) {
+        ipex_import_refuse(import,
+                           "auto_pad depends on %s: give it a step that is a multiple of the "
+                           "stride (--dim NAME=LO..HI:STEP)",
+                           ipex_import_text(import, in));
+        return false;
+    }
+    total = total > 0 ? total : 0;
+    w->pad[i] = upper ? total / 2 : total - total / 2;
+    w->pad[i + 2] = total - w->pad[i];
+    return true;
+}
+
 static bool auto_pads(struct ipex_import *import, const int64_t *in, struct window *w) {
     const char *mode = ipex_import_string(import, "auto_pad", "NOTSET");
     bool upper = !strcmp(mode, "SAME_UPPER"), lower = !strcmp(mode, "SAME_LOWER");
-    if (!upper && !lower) {
-        if (strcmp(mode, "NOTSET") && strcmp(mode, "VALID"))
-            ipex_import_refuse(import, "auto_pad %s is unknown", mode);
-        return !strcmp(mode, "NOTSET") || !strcmp(mode, "VALID");
-    }
-    for (int i = 0; i < 2; i++) {
-        int64_t out = (in[i] + w->stride[i] - 1) / w->stride[i];
-        int64_t total = (out - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in[i];
-        total = total > 0 ? total : 0;
-        w->pad[i] = upper ? total / 2 : total - total / 2;
-        w->pad[i + 2] = total - w->pad[i];
-    }
-    return true;
+    if (upper || lower)
+        return same_pads(import, in[0], 0, upper, w) && same_pads(import, in[1], 1, upper, w);
+    if (!strcmp(mode, "NOTSET") || !strcmp(mode, "VALID"))
+        return true;
+    ipex_import_refuse(import, "auto_pad %s is unknown", mode);
+    return false;
 }
 
 /* kernel[] is set by the caller for Conv (from the weight) and read from the attribute for pools.
@@ -83,21 +95,26 @@ static bool read_window(struct ipex_import *import, int n, const int64_t *in, st
     return explicit_pads(import, n, w) && auto_pads(import, in, w);
 }
 
+/* floor((in + pads - span) / stride) + 1; with ceil_mode rounded up, but the last window must start
+ * inside the input or its leading padding. */
 static bool window_output(struct ipex_import *import, const int64_t *in, const struct window *w,
                           bool ceil_mode, int64_t *out) {
+    struct ipex_dims *dims = &import->graph->dims;
     for (int i = 0; i < 2; i++) {
-        int64_t span =
-            in[i] + w->pad[i] + w->pad[i + 2] - (w->dilation[i] * (w->kernel[i] - 1) + 1);
-        if (span < 0) {
-            ipex_import_refuse(import, "the window (%lld) is larger than the padded input (%lld)",
-                               (long long)(w->dilation[i] * (w->kernel[i] - 1) + 1),
-                               (long long)(in[i] + w->pad[i] + w->pad[i + 2]));
+        int64_t span = w->dilation[i] * (w->kernel[i] - 1) + 1, lo, hi;
+        int64_t padded = ipex_dim_add(dims, in[i], w->pad[i] + w->pad[i + 2]);
+        int64_t room = ipex_dim_sub(dims, padded, span);
+        ipex_dim_range(dims, room, &lo, &hi);
+        if (lo < 0) {
+            ipex_import_refuse(import, "the window (%lld) can be larger than the padded input (%s)",
+                               (long long)span, ipex_import_text(import, padded));
             return false;
         }
-        out[i] = (ceil_mode ? span + w->stride[i] - 1 : span) / w->stride[i] + 1;
-        if (ceil_mode && (out[i] - 1) * w->stride[i] >=
-                             in[i] + w->pad[i]) /* the last window must start inside */
-            out[i]--;
+        int64_t last = ipex_dim_floor_div(
+            dims, ceil_mode ? ipex_dim_add(dims, room, w->stride[i] - 1) : room, w->stride[i]);
+        int64_t inside = ipex_dim_floor_div(
+            dims, ipex_dim_sub(dims, ipex_dim_add(dims, in[i], w->pad[i]), 1), w->stride[i]);
+        out[i] = ipex_dim_add(dims, ceil_mode ? ipex_dim_min(dims, last, inside) : last, 1);
     }
     return true;
 }
@@ -457,13 +474,20 @@ static void global_pool(struct ipex_import *import, bool max) {
     struct ipex_value *x = ipex_import_f32(import, 0), *image = x ? as_image(import, x) : NULL;
     if (!image)
         return;
-    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pool);
-    node->u.pool = (struct ipex_pool){.max = max,
-                                      .kernel = {image->dims[2], image->dims[3]},
-                                      .stride = {1, 1},
-                                      .dilation = {1, 1}};
-    ipex_node_add_input(node, image);
     const int64_t dims[4] = {image->dims[0], image->dims[1], 1, 1};
+    struct ipex_node *node;
+    if (image->dims[2] > 0 && image->dims[3] > 0) {
+        node = ipex_import_node(import, IPEX_KIND_pool);
+        node->u.pool = (struct ipex_pool){.max = max,
+                                          .kernel = {image->dims[2], image->dims[3]},
+                                          .stride = {1, 1},
+                                          .dilation = {1, 1}};
+    } else { /* a window whose size changes */
+        node = ipex_import_node(import, IPEX_KIND_reduce);
+        node->u.reduce.kind = max ? IPEX_REDUCE_max : IPEX_REDUCE_mean;
+        node->u.reduce.axes = 1u << 2 | 1u << 3;
+    }
+    ipex_node_add_input(node, image);
     finish_image(import, node, x->rank, dims);
 }
 
@@ -496,7 +520,7 @@ static void import_softmax(struct ipex_import *import) {
     if (flattened && axis != x->rank - 1) {
         int64_t dims[2] = {1, 1};
         for (int32_t i = 0; i < x->rank; i++)
-            dims[i >= axis] *= x->dims[i];
+            dims[i >= axis] = ipex_dim_mul(&import->graph->dims, dims[i >= axis], x->dims[i]);
         rows = ipex_import_reshape(import, x, name, 2, dims);
         axis = 1;
     }

@@ -15,8 +15,8 @@ static bool broadcast(struct ipex_import *import, const struct ipex_value *x, in
         int64_t a = i - (r - *rank) >= 0 ? dims[i - (r - *rank)] : 1,
                 b = i - (r - x->rank) >= 0 ? x->dims[i - (r - x->rank)] : 1;
         if (a != b && a != 1 && b != 1) {
-            ipex_import_refuse(import, "the operands cannot be broadcast together (%lld and %lld)",
-                               (long long)a, (long long)b);
+            ipex_import_refuse(import, "the operands cannot be broadcast together (%s and %s)",
+                               ipex_import_text(import, a), ipex_import_text(import, b));
             return false;
         }
         joint[i] = a == 1 ? b : a;

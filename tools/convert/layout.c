@@ -40,34 +40,49 @@ static void insert_units(const struct ipex_value *y, const int32_t *real, int32_
         ret_order[at--] = u;
 }
 
-bool ipex_reshape_order(const struct ipex_value *x, const int32_t *x_order,
+/* Products of the first 0, 1, 2 ... of these axes' dims. */
+static void prefixes(struct ipex_dims *dims, const struct ipex_value *value, const int32_t *axes,
+                     int32_t n, int64_t *ret) {
+    ret[0] = 1;
+    for (int32_t i = 0; i < n; i++)
+        ret[i + 1] = ipex_dim_mul(dims, ret[i], value->dims[axes[i]]);
+}
+
+/* Splits both lists of axes into the smallest groups of equal size: where their products agree. */
+static bool group_axes(struct ipex_dims *dims, const struct ipex_value *x, const int32_t *xa,
+                       int32_t xn, const struct ipex_value *y, const int32_t *ya, int32_t yn,
+                       int32_t *group_of_x, int32_t *group_of_y) {
+    int64_t px[IPEX_MAX_RANK + 1], py[IPEX_MAX_RANK + 1];
+    int32_t i = 0, j = 0;
+    prefixes(dims, x, xa, xn, px);
+    prefixes(dims, y, ya, yn, py);
+    for (int32_t group = 0; i < xn; group++) {
+        int32_t to_x = i + 1, to_y = yn + 1;
+        for (; to_x <= xn && to_y > yn; to_x += to_y > yn)
+            for (to_y = j + 1; to_y <= yn && py[to_y] != px[to_x];)
+                to_y++;
+        if (to_x > xn || to_y > yn)
+            return false;
+        while (i < to_x)
+            group_of_x[i++] = group;
+        while (j < to_y)
+            group_of_y[j++] = group;
+    }
+    return j == yn;
+}
+
+bool ipex_reshape_order(struct ipex_dims *dims, const struct ipex_value *x, const int32_t *x_order,
                         const struct ipex_value *y, int32_t *ret_order) {
-    int32_t xa[IPEX_MAX_RANK], ya[IPEX_MAX_RANK], xn = real_axes(x, xa), yn = real_axes(y, ya),
-                                                  group_of_x[IPEX_MAX_RANK],
-                                                  group_of_y[IPEX_MAX_RANK];
-    int32_t position[IPEX_MAX_RANK], groups = 0, at = 0;
+    int32_t xa[IPEX_MAX_RANK], ya[IPEX_MAX_RANK], xn = real_axes(x, xa), yn = real_axes(y, ya);
+    int32_t group_of_x[IPEX_MAX_RANK], group_of_y[IPEX_MAX_RANK], position[IPEX_MAX_RANK], at = 0;
     for (int32_t i = 0; i < x->rank; i++)
         if (x->dims[x_order[i]] != 1)
             position[x_order[i]] = at++;
-    /* split both lists of axes into the smallest groups of equal size */
-    for (int32_t i = 0, j = 0; i < xn && j < yn; groups++) {
-        int64_t a = x->dims[xa[i]], b = y->dims[ya[j]];
-        group_of_x[i] = group_of_y[j] = groups;
-        while (a != b) {
-            if (a < b) {
-                if (position[xa[i + 1]] !=
-                    position[xa[i]] + 1) /* joined axes must be neighbours in memory */
-                    return false;
-                a *= x->dims[xa[++i]];
-                group_of_x[i] = groups;
-            } else {
-                b *= y->dims[ya[++j]];
-                group_of_y[j] = groups;
-            }
-        }
-        i++;
-        j++;
-    }
+    if (!group_axes(dims, x, xa, xn, y, ya, yn, group_of_x, group_of_y))
+        return false;
+    for (int32_t i = 1; i < xn; i++) /* joined axes must be neighbours in memory */
+        if (group_of_x[i] == group_of_x[i - 1] && position[xa[i]] != position[xa[i - 1]] + 1)
+            return false;
     int32_t real[IPEX_MAX_RANK], n = 0, last = -1;
     for (int32_t p = 0; p < xn; p++)
         for (int32_t i = 0; i < xn; i++)
@@ -114,7 +129,7 @@ static void move_last(int32_t rank, int32_t axis, int32_t *order) {
     order[rank - 1] = axis;
 }
 
-static void choose_order(struct ipex_node *node) {
+static void choose_order(struct ipex_dims *dims, struct ipex_node *node) {
     struct ipex_value *y = node->output;
     struct ipex_value_layout *l = y->layout;
     const struct ipex_value *x = node->inputs ? ipex_node_operands(node)[0] : NULL;
@@ -127,7 +142,7 @@ static void choose_order(struct ipex_node *node) {
     case IPEX_KIND_linear:
         break;
     case IPEX_KIND_reshape:
-        if (x->layout && !ipex_reshape_order(x, x->layout->order, y, l->order))
+        if (x->layout && !ipex_reshape_order(dims, x, x->layout->order, y, l->order))
             identity_order(y->rank, l->order);
         break;
     case IPEX_KIND_transpose:
@@ -177,7 +192,7 @@ static bool writes_slices(const struct ipex_node *producer, bool last_axis) {
     }
 }
 
-static void assign_slots(struct ipex_node *node) {
+static void assign_slots(struct ipex_dims *dims, struct ipex_node *node) {
     struct ipex_value *y = node->output;
     bool last_axis = y->layout->order[y->rank - 1] == node->u.axis;
     int64_t start = 0;
@@ -189,7 +204,7 @@ static void assign_slots(struct ipex_node *node) {
             x->layout->concat_axis = node->u.axis;
             x->layout->concat_start = start;
         }
-        start += x->dims[node->u.axis];
+        start = ipex_dim_add(dims, start, x->dims[node->u.axis]);
     }
 }
 
@@ -217,11 +232,11 @@ void ipex_layout(struct ipex_graph *graph) {
         identity_order(graph->input[i]->rank, fresh(graph, graph->input[i])->order);
     for (struct ipex_node *node = graph->first; node; node = node->next) {
         fresh(graph, node->output);
-        choose_order(node);
+        choose_order(&graph->dims, node);
     }
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_concat)
-            assign_slots(node);
+            assign_slots(&graph->dims, node);
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_conv)
             need_halo(node->input[0], node->u.conv.pad);

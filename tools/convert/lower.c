@@ -47,6 +47,20 @@ static void set_ints(struct ipex_plan *plan, struct ipex_plan_node *node, int32_
     node->int_ = ipex_arena_array(plan->arena, (size_t)count + 1, sizeof *node->int_);
 }
 
+/* Attribute `at` is a dim: a number now, or an expression that the runtime evaluates. */
+static void set_dim(struct lower *lower, struct ipex_plan_node *node, int32_t at, int64_t dim) {
+    int64_t number;
+    if (ipex_dim_number(&lower->graph->dims, dim, &number)) {
+        node->int_[at] = (int32_t)number;
+        return;
+    }
+    if (!node->dynamic)
+        node->dynamic =
+            ipex_arena_array(lower->plan->arena, (size_t)node->ints, sizeof *node->dynamic);
+    node->dynamic[node->dynamics].at = at;
+    node->dynamic[node->dynamics++].dim = dim;
+}
+
 static void set_floats(struct ipex_plan *plan, struct ipex_plan_node *node, int32_t count) {
     node->floats = count;
     node->float_ = ipex_arena_array(plan->arena, (size_t)count + 1, sizeof *node->float_);
@@ -484,7 +498,8 @@ static void lower_reshape(struct lower *lower, struct ipex_node *node) {
     int32_t order[IPEX_MAX_RANK], tensor = -1;
     int64_t dims[IPEX_MAX_RANK];
     for (struct variant *v = x->constant ? NULL : x->layout->variants; v && tensor < 0; v = v->next)
-        if (is_dense(lower->plan, v->tensor) && ipex_reshape_order(x, v->order, y, order))
+        if (is_dense(lower->plan, v->tensor) &&
+            ipex_reshape_order(&lower->graph->dims, x, v->order, y, order))
             tensor = v->tensor;
     if (tensor < 0) {
         tensor = get_identity(lower, x);
@@ -531,7 +546,7 @@ static void lower_concat(struct lower *lower, struct ipex_node *node) {
         ipex_ledger_add(lower->graph->ledger, "concat", site,
                         in_place ? IPEX_REASON_applied : ipex_concat_reason(y, x),
                         in_place ? "written straight into its slice of the result" : NULL);
-        start += x->dims[node->u.axis];
+        start = ipex_dim_add(&lower->graph->dims, start, x->dims[node->u.axis]);
     }
 }
 
@@ -566,7 +581,7 @@ static void lower_slice(struct lower *lower, struct ipex_node *node) {
         step->input[0] = from;
         set_ints(lower->plan, step, 2 * x->rank);
         for (int32_t i = 0; i < x->rank; i++) {
-            step->int_[i] = (int32_t)node->u.slice.start[l->order[i]];
+            set_dim(lower, step, i, node->u.slice.start[l->order[i]]);
             step->int_[x->rank + i] = (int32_t)node->u.slice.step[l->order[i]];
         }
     }
@@ -692,7 +707,7 @@ static void lower_outputs(struct lower *lower) {
 }
 
 void ipex_lower(struct ipex_graph *graph, struct ipex_plan *ret_plan) {
-    *ret_plan = (struct ipex_plan){.arena = &graph->arena};
+    *ret_plan = (struct ipex_plan){.arena = &graph->arena, .dims = &graph->dims};
     struct lower lower = {.graph = graph, .plan = ret_plan, .step_name = ""};
     ipex_layout(graph);
     lower_inputs(&lower);

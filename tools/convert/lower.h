@@ -37,7 +37,7 @@ void ipex_layout(struct ipex_graph *graph);
 
 /* The order of y where y is x's memory seen under y's dims; false where no order fits (axes that y
  * joins do not lie next to each other). */
-bool ipex_reshape_order(const struct ipex_value *x, const int32_t *x_order,
+bool ipex_reshape_order(struct ipex_dims *dims, const struct ipex_value *x, const int32_t *x_order,
                         const struct ipex_value *y, int32_t *ret_order);
 
 /* Why x is not written straight into y's tensor. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape arithmetic: integer operators on constants (and Shape of anything whose dims are known) are
- * evaluated while importing, so that reshapes and slices see plain numbers. Works on i64 values;
- * the results keep the ONNX data type. */
+/* Shape arithmetic: integer operators whose operands are known (constants, Shape of anything, and
+ * what follows from them) are evaluated while importing, element by element, as dims
+ * (tools/convert/dim.h): numbers, or expressions over the symbols of the inputs. So reshapes and
+ * slices see what they need, and nothing of it runs later. */
 #include "tools/convert/import.h"
 
 #include <string.h>
@@ -11,9 +12,9 @@
 /* An integer tensor under evaluation. */
 struct ints {
     int32_t rank;
-    int64_t dims[IPEX_MAX_RANK];
+    int64_t dims[IPEX_MAX_RANK]; /* numbers */
     int64_t count;
-    int64_t *v;
+    int64_t *v; /* dims; IPEX_DIM_NONE where an element cannot be expressed */
     enum ipex_dtype dtype;
 };
 
@@ -31,27 +32,50 @@ static struct ints make(struct ipex_import *import, enum ipex_dtype dtype, int32
     return r;
 }
 
-/* Input i as integers; false when it is absent, computed at run time, not integer or too large. */
+const int64_t *ipex_import_known(struct ipex_import *import, struct ipex_value *value) {
+    if (value->ints)
+        return value->ints;
+    if (!value->constant || !is_integer(value->dtype) || ipex_value_numel(value) > MAX_ELEMENTS)
+        return NULL;
+    struct ints r = make(import, value->dtype, value->rank, value->dims);
+    for (int64_t i = 0; i < r.count; i++)
+        r.v[i] = ipex_dim_of(&import->graph->dims, ipex_constant_i64(value, i));
+    return value->ints = r.v;
+}
+
+/* Input i; false when it is absent, computed at run time, not integer or too large. */
 static bool load(struct ipex_import *import, size_t i, struct ints *ret) {
     struct ipex_value *value = ipex_import_in(import, i);
-    if (!value || !value->constant || !is_integer(value->dtype) ||
-        ipex_value_numel(value) > MAX_ELEMENTS)
+    const int64_t *known = value ? ipex_import_known(import, value) : NULL;
+    if (!known)
         return false;
     *ret = make(import, value->dtype, value->rank, value->dims);
-    for (int64_t k = 0; k < ret->count; k++)
-        ret->v[k] = ipex_constant_i64(value, k);
+    memcpy(ret->v, known, (size_t)ret->count * sizeof *known);
     return true;
 }
 
-/* Binds the result, narrowed to its dtype. */
+static bool number(struct ipex_import *import, int64_t dim, int64_t *ret) {
+    return ipex_dim_number(&import->graph->dims, dim, ret);
+}
+
+/* Binds the result; where all elements are numbers it is an ordinary constant too. */
 static bool store(struct ipex_import *import, const struct ints *r) {
+    const char *name = import->node->output[0];
     unsigned size = ipex_dtype_size(r->dtype);
     uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)r->count + 1, size);
-    for (int64_t i = 0; i < r->count; i++)
-        memcpy(data + (size_t)i * size, &r->v[i], size); /* little-endian: the low bytes */
-    ipex_import_out(import, 0,
-                    ipex_graph_constant(import->graph, import->node->output[0], r->dtype, r->rank,
-                                        r->dims, data));
+    bool numbers = true;
+    for (int64_t i = 0; i < r->count; i++) {
+        int64_t n = 0;
+        if (r->v[i] == IPEX_DIM_NONE)
+            return false;
+        numbers &= number(import, r->v[i], &n);
+        memcpy(data + (size_t)i * size, &n, size); /* little-endian: the low bytes */
+    }
+    struct ipex_value *value =
+        numbers ? ipex_graph_constant(import->graph, name, r->dtype, r->rank, r->dims, data)
+                : ipex_graph_value(import->graph, name, r->dtype, r->rank, r->dims);
+    value->ints = r->v;
+    ipex_import_out(import, 0, value);
     return true;
 }
 
@@ -76,23 +100,27 @@ static bool eval_size(struct ipex_import *import) {
     if (!x || x->unknown)
         return false;
     struct ints r = make(import, IPEX_DTYPE_i64, 0, NULL);
-    r.v[0] = ipex_value_numel(x);
+    r.v[0] = ipex_value_size(import->graph, x);
     return store(import, &r);
+}
+
+/* Small float constants turn into integers in resize and slice arithmetic. */
+static bool load_floats(struct ipex_import *import, struct ints *ret) {
+    const struct ipex_value *value = ipex_import_in(import, 0);
+    if (!value || !value->constant || value->dtype != IPEX_DTYPE_f32 ||
+        ipex_value_numel(value) > 64)
+        return false;
+    *ret = make(import, IPEX_DTYPE_i64, value->rank, value->dims);
+    for (int64_t i = 0; i < ret->count; i++)
+        ret->v[i] = ipex_dim_of(&import->graph->dims, ipex_constant_i64(value, i));
+    return true;
 }
 
 static bool eval_cast(struct ipex_import *import) {
     struct ints x;
-    int64_t to = ipex_import_int(import, "to", 0);
-    const struct ipex_value *value = ipex_import_in(import, 0);
-    if (!load(import, 0, &x)) {
-        /* small float constants turn into integers in resize and slice arithmetic */
-        if (!value || !value->constant || value->dtype != IPEX_DTYPE_f32 ||
-            ipex_value_numel(value) > 64)
-            return false;
-        x = make(import, IPEX_DTYPE_i64, value->rank, value->dims);
-        for (int64_t i = 0; i < x.count; i++)
-            x.v[i] = ipex_constant_i64(value, i);
-    }
+    int64_t to = ipex_import_int(import, "to", 0), n;
+    if (!load(import, 0, &x) && !load_floats(import, &x))
+        return false;
     switch (to) {
     case IPEX_ONNX_INT64:
         x.dtype = IPEX_DTYPE_i64;
@@ -106,8 +134,11 @@ static bool eval_cast(struct ipex_import *import) {
     default:
         return false;
     }
-    for (int64_t i = 0; x.dtype == IPEX_DTYPE_bool && i < x.count; i++)
-        x.v[i] = x.v[i] != 0;
+    for (int64_t i = 0; x.dtype == IPEX_DTYPE_bool && i < x.count; i++) {
+        if (!number(import, x.v[i], &n))
+            return false;
+        x.v[i] = n != 0;
+    }
     return store(import, &x);
 }
 
@@ -144,7 +175,10 @@ static bool eval_gather(struct ipex_import *import) {
         return false;
     struct ints r = make(import, x.dtype, index.rank, index.dims);
     for (int64_t i = 0; i < r.count; i++) {
-        int64_t at = index.v[i] < 0 ? index.v[i] + x.count : index.v[i];
+        int64_t at;
+        if (!number(import, index.v[i], &at))
+            return false;
+        at += at < 0 ? x.count : 0;
         if (at < 0 || at >= x.count)
             return false;
         r.v[i] = x.v[at];
@@ -199,31 +233,118 @@ static bool eval_squeeze(struct ipex_import *import) {
     return store(import, &x);
 }
 
-static bool apply(const char *op, int64_t a, int64_t b, int64_t *ret) {
+/* Integer Div truncates: for the non-negative values of shapes that is rounding down. */
+static int64_t divide(struct ipex_dims *dims, int64_t a, int64_t b) {
+    int64_t lo, hi, x, y;
+    if (ipex_dim_number(dims, a, &x) && ipex_dim_number(dims, b, &y))
+        return y && !(x == INT64_MIN && y == -1) ? ipex_dim_of(dims, x / y) : IPEX_DIM_NONE;
+    ipex_dim_range(dims, a, &lo, &hi);
+    return lo >= 0 ? ipex_dim_floor_div(dims, a, b) : IPEX_DIM_NONE;
+}
+
+static int64_t apply(struct ipex_dims *dims, const char *op, int64_t a, int64_t b) {
+    int64_t x, y;
     if (!strcmp(op, "Add"))
-        return !__builtin_add_overflow(a, b, ret);
+        return ipex_dim_add(dims, a, b);
     if (!strcmp(op, "Sub"))
-        return !__builtin_sub_overflow(a, b, ret);
+        return ipex_dim_sub(dims, a, b);
     if (!strcmp(op, "Mul"))
-        return !__builtin_mul_overflow(a, b, ret);
-    if (!b || (a == INT64_MIN && b == -1))
-        return false;
-    *ret = a / b; /* integer Div truncates */
-    return true;
+        return ipex_dim_mul(dims, a, b);
+    if (!strcmp(op, "Min"))
+        return ipex_dim_min(dims, a, b);
+    if (!strcmp(op, "Max"))
+        return ipex_dim_max(dims, a, b);
+    if (!strcmp(op, "Div"))
+        return divide(dims, a, b);
+    if (!strcmp(op, "Mod")) {
+        int64_t q = divide(dims, a, b);
+        return q == IPEX_DIM_NONE ? q : ipex_dim_sub(dims, a, ipex_dim_mul(dims, q, b));
+    }
+    if (a == b && !strcmp(op, "Equal"))
+        return 1;
+    if (!ipex_dim_number(dims, a, &x) || !ipex_dim_number(dims, b, &y))
+        return IPEX_DIM_NONE;
+    if (!strcmp(op, "Equal"))
+        return x == y;
+    if (!strcmp(op, "Greater"))
+        return x > y;
+    return !strcmp(op, "Less") ? x < y : IPEX_DIM_NONE;
+}
+
+static bool is_comparison(const char *op) {
+    return !strcmp(op, "Equal") || !strcmp(op, "Greater") || !strcmp(op, "Less");
+}
+
+/* The operand that gives the result's shape: the longer, then the one of higher rank. */
+static const struct ints *wider(const struct ints *a, const struct ints *b) {
+    return a->count > b->count || (a->count == b->count && a->rank >= b->rank) ? a : b;
 }
 
 static bool eval_binary(struct ipex_import *import) {
     struct ints a, b;
-    if (!load(import, 0, &a) || !load(import, 1, &b) ||
+    const char *op = import->node->op_type;
+    if (!load(import, 0, &a) || !load(import, 1, &b) || import->node->inputs != 2 ||
         (a.count != b.count && a.count != 1 && b.count != 1) || a.rank > 1 || b.rank > 1)
         return false;
-    const struct ints *shape =
-        a.count > b.count || (a.count == b.count && a.rank >= b.rank) ? &a : &b;
-    struct ints r = make(import, a.dtype, shape->rank, shape->dims);
+    const struct ints *shape = wider(&a, &b);
+    struct ints r =
+        make(import, is_comparison(op) ? IPEX_DTYPE_bool : a.dtype, shape->rank, shape->dims);
     for (int64_t i = 0; i < r.count; i++)
-        if (!apply(import->node->op_type, a.v[a.count == 1 ? 0 : i], b.v[b.count == 1 ? 0 : i],
-                   &r.v[i]))
+        r.v[i] =
+            apply(&import->graph->dims, op, a.v[a.count == 1 ? 0 : i], b.v[b.count == 1 ? 0 : i]);
+    return store(import, &r);
+}
+
+static bool eval_where(struct ipex_import *import) {
+    struct ints c, a, b;
+    if (!load(import, 0, &c) || !load(import, 1, &a) || !load(import, 2, &b) || c.rank > 1 ||
+        a.rank > 1 || b.rank > 1)
+        return false;
+    const struct ints *shape = wider(wider(&c, &a), &b);
+    struct ints r = make(import, a.dtype, shape->rank, shape->dims);
+    for (int64_t i = 0; i < r.count; i++) {
+        int64_t condition;
+        if ((c.count != 1 && c.count != r.count) || (a.count != 1 && a.count != r.count) ||
+            (b.count != 1 && b.count != r.count) ||
+            !number(import, c.v[c.count == 1 ? 0 : i], &condition))
             return false;
+        r.v[i] = condition ? a.v[a.count == 1 ? 0 : i] : b.v[b.count == 1 ? 0 : i];
+    }
+    return store(import, &r);
+}
+
+/* Product, sum, minimum or maximum of a whole vector. */
+static bool eval_reduce(struct ipex_import *import) {
+    struct ints x;
+    const char *op = import->node->op_type + strlen("Reduce");
+    int64_t axes[IPEX_MAX_RANK];
+    if (!load(import, 0, &x) || x.rank != 1 || !x.count ||
+        ipex_import_ints(import, "axes", 1, axes, IPEX_MAX_RANK) < 0)
+        return false;
+    int64_t one = 1;
+    struct ints r = make(import, x.dtype, ipex_import_int(import, "keepdims", 1) != 0, &one);
+    r.v[0] = x.v[0];
+    for (int64_t i = 1; i < x.count; i++)
+        r.v[0] = apply(&import->graph->dims,
+                       !strcmp(op, "Prod")  ? "Mul"
+                       : !strcmp(op, "Sum") ? "Add"
+                                            : op,
+                       r.v[0], x.v[i]);
+    return store(import, &r);
+}
+
+static bool eval_range(struct ipex_import *import) {
+    int64_t v[3];
+    struct ints x;
+    for (size_t i = 0; i < 3; i++)
+        if (!load(import, i, &x) || x.count != 1 || !number(import, x.v[0], &v[i]))
+            return false;
+    int64_t n = v[2] == 0 ? -1 : (v[1] - v[0] + v[2] - (v[2] > 0 ? 1 : -1)) / v[2];
+    if (n < 0 || n > MAX_ELEMENTS)
+        return false;
+    struct ints r = make(import, x.dtype, 1, &n);
+    for (int64_t i = 0; i < n; i++)
+        r.v[i] = ipex_dim_of(&import->graph->dims, v[0] + i * v[2]);
     return store(import, &r);
 }
 
@@ -234,26 +355,63 @@ static bool eval_constant_of_shape(struct ipex_import *import) {
         !attr->tensor || attr->tensor->type != IPEX_ONNX_INT64 || attr->tensor->size != 8)
         return false;
     int64_t numel, value;
+    for (int64_t i = 0; i < shape.count; i++)
+        if (shape.v[i] < 0)
+            return false;
     if (!ipex_numel(shape.v, (unsigned)shape.count, &numel) || numel > MAX_ELEMENTS)
         return false;
     memcpy(&value, attr->tensor->data, 8);
     struct ints r = make(import, IPEX_DTYPE_i64, (int32_t)shape.count, shape.v);
     for (int64_t i = 0; i < r.count; i++)
-        r.v[i] = value;
+        r.v[i] = ipex_dim_of(&import->graph->dims, value);
     return store(import, &r);
+}
+
+/* A vector repeated: how exporters spell expanded shapes. */
+static bool eval_expand(struct ipex_import *import) {
+    struct ints x, shape;
+    int64_t n;
+    if (!load(import, 0, &x) || x.count != 1 || !load(import, 1, &shape) || shape.count != 1 ||
+        !number(import, shape.v[0], &n) || n < 1 || n > MAX_ELEMENTS)
+        return false;
+    struct ints r = make(import, x.dtype, 1, &n);
+    for (int64_t i = 0; i < n; i++)
+        r.v[i] = x.v[0];
+    return store(import, &r);
+}
+
+static bool eval_reshape(struct ipex_import *import) {
+    struct ints x;
+    int64_t dims[IPEX_MAX_RANK];
+    if (!load(import, 0, &x))
+        return false;
+    int rank = ipex_import_ints(import, "shape", 1, dims, 1);
+    if (rank < 0 || (rank == 1 && dims[0] != -1 && dims[0] != x.count) ||
+        (rank == 0 && x.count != 1))
+        return false;
+    x.rank = rank;
+    x.dims[0] = x.count;
+    return store(import, &x);
 }
 
 static const struct {
     const char *op_type;
     bool (*eval)(struct ipex_import *import);
 } evaluators[] = {
-    {"Add", eval_binary},        {"Cast", eval_cast},
-    {"Concat", eval_concat},     {"ConstantOfShape", eval_constant_of_shape},
-    {"Div", eval_binary},        {"Gather", eval_gather},
-    {"Identity", eval_identity}, {"Mul", eval_binary},
-    {"Shape", eval_shape},       {"Size", eval_size},
-    {"Slice", eval_slice},       {"Squeeze", eval_squeeze},
-    {"Sub", eval_binary},        {"Unsqueeze", eval_unsqueeze},
+    {"Add", eval_binary},          {"Cast", eval_cast},
+    {"Concat", eval_concat},       {"ConstantOfShape", eval_constant_of_shape},
+    {"Div", eval_binary},          {"Equal", eval_binary},
+    {"Expand", eval_expand},       {"Gather", eval_gather},
+    {"Greater", eval_binary},      {"Identity", eval_identity},
+    {"Less", eval_binary},         {"Max", eval_binary},
+    {"Min", eval_binary},          {"Mod", eval_binary},
+    {"Mul", eval_binary},          {"Range", eval_range},
+    {"ReduceMax", eval_reduce},    {"ReduceMin", eval_reduce},
+    {"ReduceProd", eval_reduce},   {"ReduceSum", eval_reduce},
+    {"Reshape", eval_reshape},     {"Shape", eval_shape},
+    {"Size", eval_size},           {"Slice", eval_slice},
+    {"Squeeze", eval_squeeze},     {"Sub", eval_binary},
+    {"Unsqueeze", eval_unsqueeze}, {"Where", eval_where},
 };
 
 bool ipex_import_symbolic(struct ipex_import *import) {

@@ -55,16 +55,31 @@ static bool parse_integer(const char *text, int64_t *ret, const char **ret_end) 
     return end != text && !errno && value >= 1 && value <= IPEX_MAX_DIM;
 }
 
+/* N, LO..HI or LO..HI:STEP */
+static bool parse_range(const char *text, struct ipex_dim_option *dim) {
+    const char *end;
+    dim->step = 1;
+    if (!parse_integer(text, &dim->lo, &end))
+        return false;
+    dim->hi = dim->lo;
+    if (*end && (strncmp(end, "..", 2) || !parse_integer(end + 2, &dim->hi, &end)))
+        return false;
+    if (*end && (*end != ':' || !parse_integer(end + 1, &dim->step, &end)))
+        return false;
+    return !*end && dim->lo <= dim->hi && dim->lo % dim->step == 0 && dim->hi % dim->step == 0;
+}
+
 static bool parse_dims_option(struct convert *c, const struct ipex_cli_verb *verb) {
     c->import.dim = ipex_arena_array(&c->arena, c->dims.count + 1, sizeof *c->import.dim);
     for (size_t i = 0; i < c->dims.count; i++) {
-        const char *rest, *end;
+        const char *rest;
         size_t length;
         struct ipex_dim_option *dim = &c->import.dim[c->import.dims++];
-        if (!ipex_cli_split(c->dims.item[i], &length, &rest) ||
-            !parse_integer(rest, &dim->value, &end) || *end) {
-            ipex_cli_wrong(verb, "--dim %s: NAME=N is expected, N from 1 to %lld", c->dims.item[i],
-                           (long long)IPEX_MAX_DIM);
+        if (!ipex_cli_split(c->dims.item[i], &length, &rest) || !parse_range(rest, dim)) {
+            ipex_cli_wrong(verb,
+                           "--dim %s: NAME=N or NAME=LO..HI[:STEP] is expected, from 1 to %lld, LO "
+                           "and HI multiples of STEP",
+                           c->dims.item[i], (long long)IPEX_MAX_DIM);
             return false;
         }
         dim->name = ipex_arena_strndup(&c->arena, c->dims.item[i], length);
