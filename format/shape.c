@@ -1,46 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shape rules: one function per operator of format/ops.inc, which states them in words. The rule
- * numbers are those of format/FORMAT.md.
- *
- * Operands that come in have dims within [1, 2^31) and attributes are int32, so a sum of a few of
- * them, or a product of two, fits in an int64; what goes out is checked against the caps before it
- * leaves. */
-#include "format/check.h"
-
-#include "format/ops.h"
-#include "format/tile.h"
-
-struct rule {
-    const struct ipex_shape_node *node;
-    const char *name; /* of the operator */
-    const struct ipex_report *report;
-};
-
-static enum ipex_status bad(const struct rule *r, enum ipex_status status, const char *what) {
-    return ipex_fail(r->report, status, "%s: %s", r->name, what);
-}
-
-static const struct ipex_shape_operand *operand(const struct rule *r, uint32_t i) {
-    return i < r->node->inputs ? r->node->input[i] : NULL;
-}
-
-static bool in_range(int64_t value, int64_t low, int64_t high) {
-    return value >= low && value <= high;
-}
-
-static bool same_dims(const struct ipex_shape_operand *a, const struct ipex_shape_operand *b) {
-    return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
-}
-
-/* R61: an activation or a plain constant of this rank (-1: any) and f32. */
-static enum ipex_status check_f32(const struct rule *r, uint32_t i, int rank) {
-    const struct ipex_shape_operand *x = operand(r, i);
-    if (x->dtype != IPEX_DTYPE_f32 || x->layout != IPEX_LAYOUT_plain)
-        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand is not plain f32");
-    if (rank >= 0 && x->rank != rank)
-        return bad(r, IPEX_ERROR_MODEL_SHAPE, "an operand has the wrong rank");
-    return IPEX_OK;
-}
+ * numbers are those of format/FORMAT.md. */
+#include "format/shape_rules.h"
 
 /* R62: operand 1, constant, in the layout that the kernel consumes. */
 static enum ipex_status check_weight(const struct rule *r, enum ipex_layout layout, int rank) {
@@ -74,14 +35,8 @@ static enum ipex_status check_residual(const struct rule *r, const struct ipex_s
     return IPEX_OK;
 }
 
-static enum ipex_status check_act(const struct rule *r, int32_t act) {
-    if (!in_range(act, 0, IPEX_ACT_COUNT - 1))
-        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown activation");
-    return IPEX_OK;
-}
-
 /* R65: x [..., K], w [N][K] -> y [..., N] */
-static enum ipex_status linear_rule(const struct rule *r, struct ipex_shape_operand *y) {
+enum ipex_status ipex_rule_linear(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0), *w = operand(r, 1);
     IPEX_TRY(check_f32(r, 0, -1));
     IPEX_TRY(check_weight(r, IPEX_LAYOUT_tiles, 2));
@@ -177,7 +132,7 @@ static enum ipex_status check_conv_weight(const struct rule *r, int64_t groups) 
     return IPEX_OK;
 }
 
-static enum ipex_status conv_rule(const struct rule *r, struct ipex_shape_operand *y) {
+enum ipex_status ipex_rule_conv(const struct rule *r, struct ipex_shape_operand *y) {
     int64_t groups = r->node->int_[IPEX_CONV_GROUPS];
     IPEX_TRY(check_f32(r, 0, 4));
     IPEX_TRY(check_weight(r, IPEX_LAYOUT_tiles, 5));
@@ -193,7 +148,7 @@ static enum ipex_status conv_rule(const struct rule *r, struct ipex_shape_operan
 }
 
 /* R70: w [KH][KW][C] */
-static enum ipex_status depthwise_rule(const struct rule *r, struct ipex_shape_operand *y) {
+enum ipex_status ipex_rule_depthwise(const struct rule *r, struct ipex_shape_operand *y) {
     const int32_t *ints = r->node->int_;
     IPEX_TRY(check_f32(r, 0, 4));
     IPEX_TRY(check_weight(r, IPEX_LAYOUT_channels, 3));
@@ -235,6 +190,14 @@ static enum ipex_status pool_rule(const struct rule *r, struct ipex_shape_operan
     return window_output(r, ints[IPEX_POOL_CEIL] == 1, operand(r, 0)->dims[3], y);
 }
 
+enum ipex_status ipex_rule_max_pool(const struct rule *r, struct ipex_shape_operand *y) {
+    return pool_rule(r, y);
+}
+
+enum ipex_status ipex_rule_avg_pool(const struct rule *r, struct ipex_shape_operand *y) {
+    return pool_rule(r, y);
+}
+
 /* R72: an operand is an input, a constant, or the result of an earlier step. */
 static bool step_operand_ok(const struct rule *r, int32_t code, int32_t step) {
     if (code < 0)
@@ -266,23 +229,8 @@ static enum ipex_status check_program(const struct rule *r) {
     return IPEX_OK;
 }
 
-/* Widens y by one more operand, dims aligned at the last. */
-static bool broadcast(struct ipex_shape_operand *y, const struct ipex_shape_operand *x) {
-    struct ipex_shape_operand wide = *y;
-    wide.rank = x->rank > y->rank ? x->rank : y->rank;
-    for (int i = 1; i <= wide.rank; i++) {
-        int64_t a = i <= y->rank ? y->dims[y->rank - i] : 1;
-        int64_t b = i <= x->rank ? x->dims[x->rank - i] : 1;
-        if (a != b && a != 1 && b != 1)
-            return false;
-        wide.dims[wide.rank - i] = a > b ? a : b;
-    }
-    *y = wide;
-    return true;
-}
-
 /* R73 */
-static enum ipex_status pointwise_rule(const struct rule *r, struct ipex_shape_operand *y) {
+enum ipex_status ipex_rule_pointwise(const struct rule *r, struct ipex_shape_operand *y) {
     IPEX_TRY(check_program(r));
     *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32};
     for (uint32_t i = 0; i < r->node->inputs; i++) {
@@ -295,87 +243,16 @@ static enum ipex_status pointwise_rule(const struct rule *r, struct ipex_shape_o
     return IPEX_OK;
 }
 
-/* R74: data movement takes any dtype, but bytes of a packed weight are no elements. */
-static enum ipex_status check_any(const struct rule *r, uint32_t ints_per_axis) {
-    const struct ipex_shape_operand *x = operand(r, 0);
-    if (x->layout != IPEX_LAYOUT_plain)
-        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the operand is a packed weight");
-    if (r->node->ints != ints_per_axis * x->rank)
-        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "wrong number of attributes for the rank");
-    return IPEX_OK;
-}
-
-static enum ipex_status copy_rule(const struct rule *r, struct ipex_shape_operand *y) {
-    const struct ipex_shape_operand *x = operand(r, 0);
-    IPEX_TRY(check_any(r, 0));
-    *y = (struct ipex_shape_operand){.dtype = x->dtype, .rank = x->rank};
-    memcpy(y->dims, x->dims, sizeof y->dims);
-    return IPEX_OK;
-}
-
-/* R75 */
-static enum ipex_status transpose_rule(const struct rule *r, struct ipex_shape_operand *y) {
-    const struct ipex_shape_operand *x = operand(r, 0);
-    unsigned seen = 0;
-    IPEX_TRY(check_any(r, 1));
-    *y = (struct ipex_shape_operand){.dtype = x->dtype, .rank = x->rank};
-    for (int i = 0; i < x->rank; i++) {
-        int32_t axis = r->node->int_[i];
-        if (!in_range(axis, 0, x->rank - 1) || (seen >> axis & 1) != 0)
-            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "not a permutation of the axes");
-        seen |= 1u << axis;
-        y->dims[i] = x->dims[axis];
-    }
-    return IPEX_OK;
-}
-
-/* R76 */
-static enum ipex_status pad_rule(const struct rule *r, struct ipex_shape_operand *y) {
-    const struct ipex_shape_operand *x = operand(r, 0);
-    IPEX_TRY(check_f32(r, 0, -1));
-    IPEX_TRY(check_any(r, 2));
-    *y = (struct ipex_shape_operand){.dtype = x->dtype, .rank = x->rank};
-    for (int i = 0; i < x->rank; i++) {
-        int64_t before = r->node->int_[i], after = r->node->int_[x->rank + i];
-        if (before < 0 || after < 0)
-            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a pad is negative");
-        y->dims[i] = before + x->dims[i] + after;
-    }
-    return IPEX_OK;
-}
-
-/* R77: the wanted dims are in y; the first and the last element taken lie in x. */
-static enum ipex_status slice_rule(const struct rule *r, struct ipex_shape_operand *y) {
-    const struct ipex_shape_operand *x = operand(r, 0);
-    IPEX_TRY(check_any(r, 2));
-    struct ipex_shape_operand out = {.dtype = x->dtype, .rank = x->rank};
-    if (y->rank != x->rank)
-        return bad(r, IPEX_ERROR_MODEL_SHAPE, "input and output differ in rank");
-    for (int i = 0; i < x->rank; i++) {
-        int64_t start = r->node->int_[i], step = r->node->int_[x->rank + i];
-        if (step == 0)
-            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a step is zero");
-        if (!in_range(y->dims[i], 1, IPEX_MAX_DIM))
-            return bad(r, IPEX_ERROR_MODEL_SHAPE, "an output dim is out of range");
-        int64_t last = start + (y->dims[i] - 1) * step;
-        if (!in_range(start, 0, x->dims[i] - 1) || !in_range(last, 0, x->dims[i] - 1))
-            return bad(r, IPEX_ERROR_MODEL_SHAPE, "the slice leaves its input");
-        out.dims[i] = y->dims[i];
-    }
-    *y = out;
-    return IPEX_OK;
-}
-
 /* R78 */
-static enum ipex_status softmax_rule(const struct rule *r, struct ipex_shape_operand *y) {
+enum ipex_status ipex_rule_softmax(const struct rule *r, struct ipex_shape_operand *y) {
     IPEX_TRY(check_f32(r, 0, -1));
     if (operand(r, 0)->rank < 1)
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "a scalar has no last axis");
-    return copy_rule(r, y);
+    return ipex_rule_copy(r, y);
 }
 
 /* R79 */
-static enum ipex_status reduce_rule(const struct rule *r, struct ipex_shape_operand *y) {
+enum ipex_status ipex_rule_reduce(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0);
     int32_t kind = r->node->int_[0], axes = r->node->int_[1];
     IPEX_TRY(check_f32(r, 0, -1));
@@ -389,26 +266,15 @@ static enum ipex_status reduce_rule(const struct rule *r, struct ipex_shape_oper
     return IPEX_OK;
 }
 
-/* y: one per output of the operator; the wanted dims on entry. */
-typedef enum ipex_status (*rule_fn)(const struct rule *, struct ipex_shape_operand *y);
-
 #define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats)                                 \
     _Static_assert(n_out >= 1 && n_out <= IPEX_OUTPUTS_MAX && max_in <= IPEX_MAX_RANK, #name);
 #include "format/ops.inc"
 
+typedef enum ipex_status (*rule_fn)(const struct rule *, struct ipex_shape_operand *);
+
 static const rule_fn rules[] = {
-    [IPEX_OP_linear] = linear_rule,
-    [IPEX_OP_conv] = conv_rule,
-    [IPEX_OP_depthwise] = depthwise_rule,
-    [IPEX_OP_max_pool] = pool_rule,
-    [IPEX_OP_avg_pool] = pool_rule,
-    [IPEX_OP_pointwise] = pointwise_rule,
-    [IPEX_OP_transpose] = transpose_rule,
-    [IPEX_OP_copy] = copy_rule,
-    [IPEX_OP_pad] = pad_rule,
-    [IPEX_OP_slice] = slice_rule,
-    [IPEX_OP_softmax] = softmax_rule,
-    [IPEX_OP_reduce] = reduce_rule,
+#define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats) [id] = ipex_rule_##name,
+#include "format/ops.inc"
 };
 
 /* R60: as many operands and attributes as the table says, the first min_inputs of them present. */

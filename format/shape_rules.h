@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the shape rules share: looking at operands, the conditions that many operators have, and the
+ * list of all rules. Rule numbers are those of format/FORMAT.md. Private to format/shape*.c.
+ *
+ * Operands that come in have dims within [1, 2^31) and attributes are int32, so a sum of a few of
+ * them, or a product of two, fits in an int64; what goes out is checked against the caps before it
+ * leaves. */
+#ifndef IPEX_FORMAT_SHAPE_RULES_H
+#define IPEX_FORMAT_SHAPE_RULES_H
+
+#include "format/check.h"
+#include "format/ops.h"
+#include "format/tile.h"
+
+struct rule {
+    const struct ipex_shape_node *node;
+    const char *name; /* of the operator */
+    const struct ipex_report *report;
+};
+
+static inline enum ipex_status bad(const struct rule *r, enum ipex_status status,
+                                   const char *what) {
+    return ipex_fail(r->report, status, "%s: %s", r->name, what);
+}
+
+static inline const struct ipex_shape_operand *operand(const struct rule *r, uint32_t i) {
+    return i < r->node->inputs ? r->node->input[i] : NULL;
+}
+
+static inline bool in_range(int64_t value, int64_t low, int64_t high) {
+    return value >= low && value <= high;
+}
+
+static inline bool same_dims(const struct ipex_shape_operand *a,
+                             const struct ipex_shape_operand *b) {
+    return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
+}
+
+/* R61: an activation or a plain constant of this rank (-1: any) and f32. */
+static inline enum ipex_status check_f32(const struct rule *r, uint32_t i, int rank) {
+    const struct ipex_shape_operand *x = operand(r, i);
+    if (x->dtype != IPEX_DTYPE_f32 || x->layout != IPEX_LAYOUT_plain)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand is not plain f32");
+    if (rank >= 0 && x->rank != rank)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "an operand has the wrong rank");
+    return IPEX_OK;
+}
+
+static inline enum ipex_status check_act(const struct rule *r, int32_t act) {
+    if (!in_range(act, 0, IPEX_ACT_COUNT - 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown activation");
+    return IPEX_OK;
+}
+
+/* Widens y by one more operand, dims aligned at the last. */
+static inline bool broadcast(struct ipex_shape_operand *y, const struct ipex_shape_operand *x) {
+    struct ipex_shape_operand wide = *y;
+    wide.rank = x->rank > y->rank ? x->rank : y->rank;
+    for (int i = 1; i <= wide.rank; i++) {
+        int64_t a = i <= y->rank ? y->dims[y->rank - i] : 1;
+        int64_t b = i <= x->rank ? x->dims[x->rank - i] : 1;
+        if (a != b && a != 1 && b != 1)
+            return false;
+        wide.dims[wide.rank - i] = a > b ? a : b;
+    }
+    *y = wide;
+    return true;
+}
+
+/* R74: data movement takes any dtype, but bytes of a packed weight are no elements. */
+static inline enum ipex_status check_any(const struct rule *r, uint32_t ints_per_axis) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    if (x->layout != IPEX_LAYOUT_plain)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the operand is a packed weight");
+    if (r->node->ints != ints_per_axis * x->rank)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "wrong number of attributes for the rank");
+    return IPEX_OK;
+}
+
+/* The same dtype and dims as x. */
+static inline void output_like(const struct ipex_shape_operand *x, struct ipex_shape_operand *y) {
+    *y = (struct ipex_shape_operand){.dtype = x->dtype, .rank = x->rank};
+    memcpy(y->dims, x->dims, sizeof y->dims);
+}
+
+/* One rule per operator. y: one per output of the operator; the wanted dims on entry. */
+#define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats)                                 \
+    enum ipex_status ipex_rule_##name(const struct rule *r, struct ipex_shape_operand *y);
+#include "format/ops.inc"
+
+#endif
