@@ -71,9 +71,10 @@ enum { MAX_ROWS = 6, MAX_PANELS = 4 };
             for (int32_t k = b->k; k > 0; k--, a0++, a1++, w += IPEX_PANEL) {                      \
                 STEP(MR, NP)                                                                       \
             }                                                                                      \
-            ws += b->w_segment;                                                                    \
-            xs += ++tap_w == b->segments_w ? b->x_kh : b->x_kw;                                    \
-            tap_w = tap_w == b->segments_w ? 0 : tap_w;                                            \
+            const bool row_ends = ++tap_w == b->segments_w;                                        \
+            xs += row_ends ? b->x_kh : b->x_kw;                                                    \
+            ws += row_ends ? b->w_kh : b->w_kw;                                                    \
+            tap_w = row_ends ? 0 : tap_w;                                                          \
         }                                                                                          \
         if (b->residual) {                                                                         \
             const float *r0 = b->residual, *r1 = r0 + b->r_half;                                   \

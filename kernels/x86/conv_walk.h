@@ -19,7 +19,7 @@ struct conv_block {
     float *y;
     int64_t x_row, x_half; /* between rows, and to the second half's first row */
     int64_t x_kw, x_kh;    /* to the next tap, and from a kernel row's last tap to the next row */
-    int64_t w_panel, w_segment;
+    int64_t w_panel, w_kw, w_kh; /* as x_kw and x_kh */
     int64_t init_row, init_half, y_row, y_half, r_row, r_half;
     int32_t k, segments;
     int32_t segments_w, tap_w; /* taps in a kernel row, and the first segment's place in it */
@@ -49,6 +49,7 @@ struct conv_walk {
     const struct ipex_conv_job *job;
     const float *x, *w, *bias, *residual;
     float *y;
+    int64_t w_kw, w_kh; /* from a tap's weights to the next tap's, and to the next kernel row's */
 };
 
 /* Rows whose distance is a multiple of 4 KiB fall into one set of an 8-way (or 12-way) L1 cache: 14
@@ -75,7 +76,8 @@ static inline void activate(const struct conv_block *b, const struct ipex_conv_a
 static inline void walk_panels(const struct conv_walk *walk, const struct conv_part *part,
                                struct conv_block *b, int64_t rows, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
-    const float *w = walk->w + part->segment * b->w_segment + part->k * IPEX_PANEL;
+    const float *w = walk->w + part->segment / args->segments_w * walk->w_kh +
+                     part->segment % args->segments_w * walk->w_kw + part->k * IPEX_PANEL;
     float *y = b->y;
     const float *residual = b->residual;
     for (int64_t panel = begin, panels; panel < end; panel += panels) {
@@ -114,7 +116,8 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
             .x_kw = args->x_kw,
             .x_kh = args->x_kh - (args->segments_w - 1) * args->x_kw,
             .w_panel = ipex_conv_panel_floats(args),
-            .w_segment = ipex_conv_segment_floats(args),
+            .w_kw = walk->w_kw,
+            .w_kh = walk->w_kh - (args->segments_w - 1) * walk->w_kw,
             .y_row = args->y_pixel,
             .y_half = two ? args->y_line : half * args->y_pixel,
             .r_row = args->r_pixel,
@@ -212,6 +215,8 @@ static inline void conv_jobs(const struct conv_level *level, const struct ipex_c
             .w = args->w + job.group * group_floats,
             .bias = args->bias + column,
             .y = args->y + job.image * args->y_image + column,
+            .w_kw = ipex_conv_segment_floats(args),
+            .w_kh = args->segments_w * ipex_conv_segment_floats(args),
         };
         if (args->residual)
             walk.residual = args->residual + job.image * args->r_image + column;
