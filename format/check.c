@@ -23,7 +23,8 @@ enum {
     AT_ENTRIES = 56,
     AT_TENSORS = 60,
     AT_DIGEST = 64,
-    AT_RESERVED = 96,
+    AT_DYNAMIC_TENSORS = 96,
+    AT_RESERVED = 100,
 };
 
 static uint64_t load_u64(const uint8_t *p) {
@@ -91,6 +92,9 @@ static enum ipex_status check_sizes(const struct ipex_header *h, uint32_t root, 
                    h->tensors <= (uint64_t)h->entries * IPEX_TENSORS_MAX,
                report, IPEX_ERROR_FILE_LIMIT, "%u tensors cannot be described in %llu bytes",
                h->tensors, (unsigned long long)h->metadata_size);
+    IPEX_CHECK(h->dynamic_tensors <= h->tensors && h->dynamic_tensors <= IPEX_TENSORS_MAX, report,
+               IPEX_ERROR_FILE_LIMIT, "%u tensors of an entry with symbols, of %u",
+               h->dynamic_tensors, h->tensors);
     return IPEX_OK;
 }
 
@@ -107,6 +111,7 @@ enum ipex_status ipex_check_header(const void *bytes, uint64_t actual_size, stru
         .optional_features = load_u64(p + AT_OPTIONAL),
         .entries = ipex_fb_u32(p + AT_ENTRIES),
         .tensors = ipex_fb_u32(p + AT_TENSORS),
+        .dynamic_tensors = ipex_fb_u32(p + AT_DYNAMIC_TENSORS),
     };
     memcpy(header.digest, p + AT_DIGEST, sizeof header.digest);
     IPEX_TRY(check_sizes(&header, ipex_fb_u32(p + AT_ROOT), actual_size, report));
@@ -306,6 +311,7 @@ static enum ipex_status check_entry_name(struct ipex_fb_model m, uint32_t index,
 static enum ipex_status check_counts(struct ipex_fb_model m, const struct ipex_header *h,
                                      const struct ipex_report *report) {
     uint64_t tensors = 0;
+    uint32_t dynamic = 0;
     IPEX_CHECK(ipex_fb_model_entries_len(m) == h->entries, report, IPEX_ERROR_FILE_HEADER,
                "%u entries, but the header says %u", ipex_fb_model_entries_len(m), h->entries);
     for (uint32_t i = 0; i < h->entries; i++) {
@@ -314,30 +320,79 @@ static enum ipex_status check_counts(struct ipex_fb_model m, const struct ipex_h
         IPEX_CHECK(own <= IPEX_TENSORS_MAX && nodes <= IPEX_NODES_MAX, report,
                    IPEX_ERROR_FILE_LIMIT, "entry %u: %u tensors and %u nodes", i, own, nodes);
         tensors += own; /* 2^8 * 2^16 at most */
+        if (ipex_fb_entry_symbols_len(entry) > 0 && dynamic < own)
+            dynamic = own;
     }
     IPEX_CHECK(tensors == h->tensors, report, IPEX_ERROR_FILE_HEADER,
                "%llu tensors, but the header says %u", (unsigned long long)tensors, h->tensors);
+    IPEX_CHECK(dynamic == h->dynamic_tensors, report, IPEX_ERROR_FILE_HEADER,
+               "%u tensors of an entry with symbols, but the header says %u", dynamic,
+               h->dynamic_tensors);
     return IPEX_OK;
+}
+
+static struct ipex_checked_entry begin_entry(struct ipex_fb_model m, uint32_t index,
+                                             struct ipex_tensor_info *tensors,
+                                             const struct ipex_dim_values *values,
+                                             const struct ipex_report *report) {
+    struct ipex_fb_entry fb = ipex_fb_model_entries(m, index);
+    return (struct ipex_checked_entry){.model = m,
+                                       .fb = fb,
+                                       .tensor = tensors,
+                                       .tensors = (int32_t)ipex_fb_entry_tensors_len(fb),
+                                       .nodes = (int32_t)ipex_fb_entry_nodes_len(fb),
+                                       .values = values,
+                                       .report = report};
+}
+
+/* An entry with its symbols at one end of their ranges. */
+static enum ipex_status check_at(struct ipex_checked_entry *entry, struct ipex_dim_values *values,
+                                 const int64_t *symbols) {
+    IPEX_TRY(ipex_dims_evaluate(entry->fb, symbols, values, entry->report));
+    IPEX_TRY(ipex_check_entry_dims(entry));
+    return ipex_dims_check_inputs(entry->fb, symbols, values, entry->report);
+}
+
+/* At the lowest values of the symbols and at the highest, which are what stays in the table. */
+static enum ipex_status check_entry(struct ipex_checked_entry *entry,
+                                    struct ipex_dim_values *values) {
+    int64_t symbols[IPEX_SYMBOLS_MAX];
+    IPEX_TRY(ipex_check_entry_records(entry));
+    if (ipex_fb_entry_symbols_len(entry->fb) > 0) {
+        ipex_dims_lowest(entry->fb, symbols);
+        enum ipex_status status = check_at(entry, values, symbols);
+        if (status != IPEX_OK)
+            return ipex_fail_at(entry->report, status, "with the lowest symbols, ");
+        entry->again = true;
+    }
+    ipex_dims_highest(entry->fb, symbols);
+    IPEX_TRY(check_at(entry, values, symbols));
+    return ipex_check_answers(entry);
 }
 
 static enum ipex_status check_entries(struct ipex_fb_model m, struct ipex_tensor_info *tensors,
                                       const struct ipex_report *report) {
+    struct ipex_dim_values values;
     for (uint32_t i = 0; i < ipex_fb_model_entries_len(m); i++) {
-        struct ipex_fb_entry fb = ipex_fb_model_entries(m, i);
-        struct ipex_checked_entry entry = {.model = m,
-                                           .fb = fb,
-                                           .tensor = tensors,
-                                           .tensors = (int32_t)ipex_fb_entry_tensors_len(fb),
-                                           .nodes = (int32_t)ipex_fb_entry_nodes_len(fb),
-                                           .report = report};
+        struct ipex_checked_entry entry = begin_entry(m, i, tensors, &values, report);
         enum ipex_status status = check_entry_name(m, i, report);
         if (status == IPEX_OK)
-            status = ipex_check_entry(&entry);
+            status = check_entry(&entry, &values);
         if (status != IPEX_OK)
-            return ipex_fail_at(report, status, "entry %u '%s', ", i, ipex_fb_entry_name(fb));
+            return ipex_fail_at(report, status, "entry %u '%s', ", i, ipex_fb_entry_name(entry.fb));
         tensors += entry.tensors;
     }
     return IPEX_OK;
+}
+
+enum ipex_status ipex_check_entry_at(struct ipex_fb_model model, uint32_t entry,
+                                     const int64_t *symbols, struct ipex_tensor_info *tensors,
+                                     const struct ipex_report *report) {
+    struct ipex_dim_values values;
+    struct ipex_checked_entry checked = begin_entry(model, entry, tensors, &values, report);
+    checked.again = true;
+    IPEX_TRY(ipex_dims_evaluate(checked.fb, symbols, &values, report));
+    return ipex_check_entry_dims(&checked);
 }
 
 /* The header was read once to size the caller's memory, and again with the metadata: both must say
@@ -348,6 +403,7 @@ static enum ipex_status check_same_header(const void *metadata, const struct ipe
     IPEX_TRY(ipex_check_header(metadata, header->file_size, &again, report));
     bool same = again.metadata_size == header->metadata_size && again.entries == header->entries &&
                 again.tensors == header->tensors &&
+                again.dynamic_tensors == header->dynamic_tensors &&
                 memcmp(again.digest, header->digest, sizeof again.digest) == 0;
     IPEX_CHECK(same, report, IPEX_ERROR_FILE_HEADER, "the header changed while it was read");
     return IPEX_OK;

@@ -39,6 +39,7 @@ struct ipex_header {
     uint64_t file_size, metadata_size;
     uint64_t required_features, optional_features;
     uint32_t entries, tensors; /* tensors: of all entries together */
+    uint32_t dynamic_tensors;  /* of that entry with symbols which has most; 0: none has symbols */
     uint8_t digest[32];
 };
 
@@ -70,11 +71,22 @@ IPEX_WARN_UNUSED enum ipex_status ipex_check_header(const void *bytes, uint64_t 
                                                     const struct ipex_report *report);
 
 /* Checks header + metadata (metadata_size bytes, 64-byte aligned, a private copy) against digest,
- * schema and every rule. `tensors`: room for header->tensors, filled entry after entry in order. */
+ * schema and every rule; entries with symbols with all of them at their lowest, and at their
+ * highest. `tensors`: room for header->tensors, filled entry after entry in order, with the symbols
+ * at their highest. */
 IPEX_WARN_UNUSED enum ipex_status ipex_check(const void *metadata, const struct ipex_header *header,
                                              struct ipex_tensor_info *tensors,
                                              struct ipex_fb_model *ret_model,
                                              const struct ipex_report *report);
+
+/* Checks an entry of a checked model once more, with these values of its symbols (which must lie in
+ * their ranges), and resolves its tensors. Linear (n log n for slices), no memory; 12 KiB of stack.
+ * Any ERROR_MODEL_*: at values between the ends of their ranges, expressions may still overflow and
+ * shapes not fit. */
+IPEX_WARN_UNUSED enum ipex_status ipex_check_entry_at(struct ipex_fb_model model, uint32_t entry,
+                                                      const int64_t *symbols,
+                                                      struct ipex_tensor_info *tensors,
+                                                      const struct ipex_report *report);
 
 /* Shape rule of one operator (format/shape.c): given the resolved operands (NULL: absent) checks
  * dtypes, ranks, dims, layouts, attributes and computes the output's dims. Used by the checker

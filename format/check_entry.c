@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checker's entry half: ports, labels, bands, known answers of one entry; tensors and nodes are
- * check_graph.c's. Rule numbers are those of format/FORMAT.md. */
+/* The checker's entry half: ports, labels, bands, symbols, known answers of one entry; tensors and
+ * nodes are check_graph.c's. Rule numbers are those of format/FORMAT.md. */
 #include "format/check_parts.h"
 #include "format/tile.h"
 
 typedef struct ipex_fb_port (*port_fn)(struct ipex_fb_entry entry, uint32_t i);
 
-/* R32: a name of its own, an existing tensor, and that tensor's dims. */
-static enum ipex_status check_port(const struct ipex_checked_entry *e, port_fn ports,
-                                   uint32_t index, int32_t *ret_tensor) {
+/* R32: a name of its own. */
+static enum ipex_status check_port_name(const struct ipex_checked_entry *e, port_fn ports,
+                                        uint32_t index) {
     struct ipex_fb_port port = ports(e->fb, index);
     const char *name = ipex_fb_port_name(port);
-    uint32_t length = ipex_fb_port_name_len(port), tensor = ipex_fb_port_tensor(port);
+    uint32_t length = ipex_fb_port_name_len(port);
     IPEX_TRY(ipex_check_text(name, length, IPEX_PORT_NAME_MAX, "name", e->report));
     IPEX_CHECK(length > 0, e->report, IPEX_ERROR_MODEL_ENTRY, "a port has no name");
     for (uint32_t i = 0; i < index; i++) {
@@ -20,13 +20,33 @@ static enum ipex_status check_port(const struct ipex_checked_entry *e, port_fn p
                        memcmp(ipex_fb_port_name(other), name, length) != 0,
                    e->report, IPEX_ERROR_MODEL_ENTRY, "port %u has the same name", i);
     }
+    return IPEX_OK;
+}
+
+static bool port_has_dims(const struct ipex_checked_entry *e, struct ipex_fb_port port,
+                          const int64_t *dims, uint32_t rank) {
+    if (ipex_fb_port_dims_len(port) != rank)
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t dim = 0;
+        if (!ipex_dims_number(e->values, ipex_fb_port_dims(port)[i], &dim) || dim != dims[i])
+            return false;
+    }
+    return true;
+}
+
+/* R32: an existing tensor, and that tensor's dims. */
+static enum ipex_status check_port(const struct ipex_checked_entry *e, port_fn ports,
+                                   uint32_t index, int32_t *ret_tensor) {
+    struct ipex_fb_port port = ports(e->fb, index);
+    uint32_t tensor = ipex_fb_port_tensor(port);
+    if (!e->again)
+        IPEX_TRY(check_port_name(e, ports, index));
     IPEX_CHECK(tensor < (uint32_t)e->tensors, e->report, IPEX_ERROR_MODEL_ENTRY,
                "tensor %u does not exist", tensor);
     const struct ipex_tensor_info *t = &e->tensor[tensor];
-    IPEX_CHECK(ipex_fb_port_dims_len(port) == t->rank &&
-                   (t->rank == 0 ||
-                    memcmp(ipex_fb_port_dims(port), t->dims, t->rank * sizeof t->dims[0]) == 0),
-               e->report, IPEX_ERROR_MODEL_ENTRY, "the dims are not those of tensor %u", tensor);
+    IPEX_CHECK(port_has_dims(e, port, t->dims, t->rank), e->report, IPEX_ERROR_MODEL_ENTRY,
+               "the dims are not those of tensor %u", tensor);
     IPEX_CHECK(t->weight < 0 && (t->halo[0] | t->halo[1] | t->halo[2] | t->halo[3]) == 0, e->report,
                IPEX_ERROR_MODEL_ENTRY, "tensor %u is a constant or has a halo", tensor);
     *ret_tensor = (int32_t)tensor;
@@ -91,7 +111,7 @@ static enum ipex_status check_labels(const struct ipex_checked_entry *e) {
         return IPEX_OK;
     IPEX_CHECK(t->rank > 0 && t->dims[t->rank - 1] == count, e->report, IPEX_ERROR_MODEL_ENTRY,
                "%u labels are not one per class of the first output", count);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && !e->again; i++)
         IPEX_TRY(ipex_check_text(ipex_fb_entry_labels(e->fb, i),
                                  ipex_fb_entry_labels_length(e->fb, i), IPEX_TEXT_MAX, "a label",
                                  e->report));
@@ -112,8 +132,8 @@ static enum ipex_status check_bands(const struct ipex_checked_entry *e) {
     return IPEX_OK;
 }
 
-/* R38: one tensor of an answer, as the port wants it. */
-static enum ipex_status check_answer_tensor(const struct ipex_checked_entry *e, uint32_t weight,
+/* R38: one tensor of an answer, as the port wants it but for its dims. */
+static enum ipex_status check_answer_weight(const struct ipex_checked_entry *e, uint32_t weight,
                                             struct ipex_fb_port port) {
     const struct ipex_tensor_info *t = &e->tensor[ipex_fb_port_tensor(port)];
     IPEX_CHECK(weight < ipex_fb_model_weights_len(e->model), e->report, IPEX_ERROR_MODEL_ANSWER,
@@ -122,9 +142,42 @@ static enum ipex_status check_answer_tensor(const struct ipex_checked_entry *e, 
     IPEX_CHECK(ipex_fb_weight_layout(w) == IPEX_LAYOUT_plain && ipex_weight_kind(e->model, w) == 1,
                e->report, IPEX_ERROR_MODEL_ANSWER,
                "weight %u is not plain or not in a section of known answers", weight);
-    IPEX_CHECK(ipex_weight_matches(w, t->dtype, t->dims, t->rank), e->report,
-               IPEX_ERROR_MODEL_ANSWER, "weight %u has not the dtype and dims of port '%s'", weight,
+    IPEX_CHECK(ipex_fb_weight_dtype(w) == t->dtype && ipex_fb_weight_dims_len(w) == t->rank,
+               e->report, IPEX_ERROR_MODEL_ANSWER,
+               "weight %u has not the dtype and rank of port '%s'", weight,
                ipex_fb_port_name(port));
+    return IPEX_OK;
+}
+
+static enum ipex_status check_answer_dims(const struct ipex_checked_entry *e, uint32_t weight,
+                                          struct ipex_fb_port port) {
+    struct ipex_fb_weight w = ipex_fb_model_weights(e->model, weight);
+    IPEX_CHECK(port_has_dims(e, port, ipex_fb_weight_dims(w), ipex_fb_weight_dims_len(w)),
+               e->report, IPEX_ERROR_MODEL_ANSWER, "weight %u has not the dims of port '%s'",
+               weight, ipex_fb_port_name(port));
+    return IPEX_OK;
+}
+
+/* R38: the dims are those of the ports for the symbols that the inputs' dims give, as in a run. */
+static enum ipex_status check_answer_shapes(const struct ipex_checked_entry *e,
+                                            struct ipex_fb_answer a) {
+    const int64_t *dims[IPEX_PORTS_MAX];
+    int64_t symbols[IPEX_SYMBOLS_MAX], lo[IPEX_SYMBOLS_MAX], hi[IPEX_SYMBOLS_MAX];
+    struct ipex_dim_values values;
+    struct ipex_checked_entry at = *e;
+    at.values = &values;
+    ipex_dims_lowest(e->fb, lo);
+    ipex_dims_highest(e->fb, hi);
+    for (uint32_t i = 0; i < ipex_fb_answer_inputs_len(a); i++)
+        dims[i] = ipex_fb_weight_dims(ipex_fb_model_weights(e->model, ipex_fb_answer_inputs(a)[i]));
+    if (ipex_dims_bind(e->fb, dims, lo, hi, symbols, e->report) != IPEX_OK)
+        return IPEX_ERROR_MODEL_ANSWER;
+    IPEX_TRY(ipex_dims_evaluate(e->fb, symbols, &values, e->report));
+    for (uint32_t i = 0; i < ipex_fb_answer_outputs_len(a); i++) {
+        int32_t weight = ipex_fb_answer_outputs(a)[i];
+        if (weight != -1)
+            IPEX_TRY(check_answer_dims(&at, (uint32_t)weight, ipex_fb_entry_outputs(e->fb, i)));
+    }
     return IPEX_OK;
 }
 
@@ -149,19 +202,19 @@ static enum ipex_status check_answer(const struct ipex_checked_entry *e, struct 
                e->report, IPEX_ERROR_MODEL_ANSWER, "not one tensor per port");
     for (uint32_t i = 0; i < inputs; i++)
         IPEX_TRY(
-            check_answer_tensor(e, ipex_fb_answer_inputs(a)[i], ipex_fb_entry_inputs(e->fb, i)));
+            check_answer_weight(e, ipex_fb_answer_inputs(a)[i], ipex_fb_entry_inputs(e->fb, i)));
     for (uint32_t i = 0; i < outputs; i++) {
         int32_t weight = ipex_fb_answer_outputs(a)[i];
         if (weight == -1)
             continue;
         given++;
-        IPEX_TRY(check_answer_tensor(e, (uint32_t)weight, ipex_fb_entry_outputs(e->fb, i)));
+        IPEX_TRY(check_answer_weight(e, (uint32_t)weight, ipex_fb_entry_outputs(e->fb, i)));
     }
     IPEX_CHECK(given > 0, e->report, IPEX_ERROR_MODEL_ANSWER, "no output is given");
-    return IPEX_OK;
+    return check_answer_shapes(e, a);
 }
 
-static enum ipex_status check_answers(const struct ipex_checked_entry *e) {
+enum ipex_status ipex_check_answers(const struct ipex_checked_entry *e) {
     for (uint32_t i = 0; i < ipex_fb_entry_answers_len(e->fb); i++) {
         enum ipex_status status = check_answer(e, ipex_fb_entry_answers(e->fb, i));
         if (status != IPEX_OK)
@@ -170,16 +223,19 @@ static enum ipex_status check_answers(const struct ipex_checked_entry *e) {
     return IPEX_OK;
 }
 
-enum ipex_status ipex_check_entry(struct ipex_checked_entry *e) {
+enum ipex_status ipex_check_entry_records(const struct ipex_checked_entry *e) {
     uint8_t arithmetic = ipex_fb_entry_arithmetic(e->fb);
     IPEX_CHECK(arithmetic == IPEX_ARITHMETIC_AUTO || ipex_arithmetic_name(arithmetic), e->report,
                IPEX_ERROR_MODEL_ENTRY, "arithmetic %u is unknown", (unsigned)arithmetic); /* R39 */
     IPEX_TRY(check_bands(e));
+    return ipex_dims_check(e->fb, e->report);
+}
+
+enum ipex_status ipex_check_entry_dims(struct ipex_checked_entry *e) {
     IPEX_TRY(ipex_check_tensors(e));
     IPEX_TRY(check_inputs(e));
     IPEX_TRY(ipex_check_nodes(e));
     IPEX_TRY(check_outputs(e));
     IPEX_TRY(ipex_check_storages(e));
-    IPEX_TRY(check_labels(e));
-    return check_answers(e);
+    return check_labels(e);
 }

@@ -46,8 +46,9 @@ static bool is_dense(const struct ipex_tensor_info *t) {
 }
 
 /* R41: dtype and dims. */
-static enum ipex_status read_dims(struct ipex_tensor_info *t, struct ipex_fb_tensor fb,
-                                  const struct ipex_report *report) {
+static enum ipex_status read_dims(const struct ipex_checked_entry *e, struct ipex_tensor_info *t,
+                                  struct ipex_fb_tensor fb) {
+    const struct ipex_report *report = e->report;
     uint32_t rank = ipex_fb_tensor_dims_len(fb);
     int64_t numel = 0;
     t->dtype = ipex_fb_tensor_dtype(fb);
@@ -56,7 +57,8 @@ static enum ipex_status read_dims(struct ipex_tensor_info *t, struct ipex_fb_ten
     IPEX_CHECK(rank <= IPEX_MAX_RANK, report, IPEX_ERROR_MODEL_TENSOR, "rank %u", rank);
     t->rank = (uint8_t)rank;
     for (uint32_t i = 0; i < rank; i++) {
-        t->dims[i] = ipex_fb_tensor_dims(fb)[i];
+        IPEX_CHECK(ipex_dims_number(e->values, ipex_fb_tensor_dims(fb)[i], &t->dims[i]), report,
+                   IPEX_ERROR_MODEL_TENSOR, "dim %u is an expression that does not exist", i);
         IPEX_CHECK(t->dims[i] >= 1 && t->dims[i] <= IPEX_MAX_DIM, report, IPEX_ERROR_MODEL_TENSOR,
                    "dim %u is %lld", i, (long long)t->dims[i]);
     }
@@ -172,7 +174,9 @@ static enum ipex_status resolve_slice(const struct ipex_checked_entry *e,
 static enum ipex_status resolve_view(const struct ipex_checked_entry *e, struct ipex_tensor_info *t,
                                      int32_t index, struct ipex_fb_tensor fb) {
     int32_t view_of = ipex_fb_tensor_view_of(fb), axis = ipex_fb_tensor_view_axis(fb);
-    int64_t start = ipex_fb_tensor_view_start(fb);
+    int64_t start = 0;
+    IPEX_CHECK(ipex_dims_number(e->values, ipex_fb_tensor_view_start(fb), &start), e->report,
+               IPEX_ERROR_MODEL_VIEW, "a slice starts at an expression that does not exist");
     IPEX_CHECK(view_of >= 0 && view_of < index, e->report, IPEX_ERROR_MODEL_VIEW,
                "a view of tensor %d, which does not come before it", view_of);
     const struct ipex_tensor_info *parent = &e->tensor[view_of];
@@ -197,9 +201,10 @@ static enum ipex_status resolve_tensor(const struct ipex_checked_entry *e, int32
     t->weight = ipex_fb_tensor_weight(fb);
     t->first = t->last = -1;
     t->slice_axis = ALL_OF_ROOT;
-    IPEX_TRY(ipex_check_text(ipex_fb_tensor_name(fb), ipex_fb_tensor_name_len(fb), IPEX_TEXT_MAX,
-                             "name", e->report));
-    IPEX_TRY(read_dims(t, fb, e->report));
+    if (!e->again)
+        IPEX_TRY(ipex_check_text(ipex_fb_tensor_name(fb), ipex_fb_tensor_name_len(fb),
+                                 IPEX_TEXT_MAX, "name", e->report));
+    IPEX_TRY(read_dims(e, t, fb));
     IPEX_TRY(read_halo(t, fb, e->report));
     IPEX_CHECK(t->weight >= -1, e->report, IPEX_ERROR_MODEL_TENSOR, "weight %d", t->weight);
     if (ipex_fb_tensor_view_of(fb) != -1)
@@ -290,13 +295,14 @@ static enum ipex_status compare_output(const struct ipex_checked_entry *e, uint3
 }
 
 /* R52: what the shape rule computes is what the output tensors state. */
-static enum ipex_status check_shapes(const struct ipex_checked_entry *e, struct ipex_fb_node node) {
+static enum ipex_status check_shapes(const struct ipex_checked_entry *e, struct ipex_fb_node node,
+                                     const int32_t *ints) {
     struct ipex_shape_operand operands[IPEX_MAX_RANK];
     struct ipex_shape_node shape = {.op = ipex_fb_node_op(node),
                                     .inputs = ipex_fb_node_inputs_len(node),
                                     .ints = ipex_fb_node_ints_len(node),
                                     .floats = ipex_fb_node_floats_len(node),
-                                    .int_ = ipex_fb_node_ints(node),
+                                    .int_ = ints,
                                     .float_ = ipex_fb_node_floats(node)};
     for (uint32_t i = 0; i < shape.inputs; i++) {
         int32_t tensor = ipex_fb_node_inputs(node)[i];
@@ -316,8 +322,8 @@ static enum ipex_status check_shapes(const struct ipex_checked_entry *e, struct 
 }
 
 /* R53: where a kernel row is one segment, its taps must be neighbours in memory. */
-static enum ipex_status check_pixels(const struct ipex_checked_entry *e, struct ipex_fb_node node) {
-    const int32_t *ints = ipex_fb_node_ints(node);
+static enum ipex_status check_pixels(const struct ipex_checked_entry *e, struct ipex_fb_node node,
+                                     const int32_t *ints) {
     if (ipex_fb_node_op(node) != IPEX_OP_conv || ints[IPEX_CONV_GROUPS] > 1 ||
         ints[IPEX_CONV_DILATION_W] > 1 || ints[IPEX_CONV_KERNEL_W] == 1)
         return IPEX_OK;
@@ -329,12 +335,16 @@ static enum ipex_status check_pixels(const struct ipex_checked_entry *e, struct 
 
 static enum ipex_status check_node(const struct ipex_checked_entry *e, int32_t index,
                                    struct ipex_fb_node node) {
-    IPEX_TRY(ipex_check_text(ipex_fb_node_name(node), ipex_fb_node_name_len(node),
-                             IPEX_LONG_TEXT_MAX, "name", e->report));
+    int32_t room[IPEX_DYNAMIC_INTS_MAX];
+    const int32_t *ints = NULL;
+    if (!e->again)
+        IPEX_TRY(ipex_check_text(ipex_fb_node_name(node), ipex_fb_node_name_len(node),
+                                 IPEX_LONG_TEXT_MAX, "name", e->report));
     IPEX_TRY(check_operands(e, node));
     IPEX_TRY(check_results(e, index, node));
-    IPEX_TRY(check_shapes(e, node));
-    return check_pixels(e, node);
+    IPEX_TRY(ipex_dims_ints(node, e->values, room, &ints, e->report));
+    IPEX_TRY(check_shapes(e, node, ints));
+    return check_pixels(e, node, ints);
 }
 
 /* ---- what is written covers its storage exactly ---- */

@@ -5,13 +5,16 @@
 #define IPEX_FORMAT_CHECK_PARTS_H
 
 #include "format/check.h"
+#include "format/dims.h"
 
-/* One entry while it is checked. */
+/* One entry while it is checked, with its dims as numbers. */
 struct ipex_checked_entry {
     struct ipex_fb_model model;
     struct ipex_fb_entry fb;
     struct ipex_tensor_info *tensor; /* [tensors] */
     int32_t tensors, nodes;
+    const struct ipex_dim_values *values;
+    bool again; /* checked before with other values: names are as they were */
     const struct ipex_report *report;
 };
 
@@ -27,8 +30,14 @@ uint32_t ipex_weight_kind(struct ipex_fb_model model, struct ipex_fb_weight weig
 bool ipex_weight_matches(struct ipex_fb_weight weight, uint8_t dtype, const int64_t *dims,
                          unsigned rank);
 
-/* Rules R30..R39: tables, ports, labels, answers of one entry, and the two below. */
-IPEX_WARN_UNUSED enum ipex_status ipex_check_entry(struct ipex_checked_entry *entry);
+/* What does not depend on dims: arithmetic, bands, symbols, expressions (R31, R36, R39, R40). */
+IPEX_WARN_UNUSED enum ipex_status ipex_check_entry_records(const struct ipex_checked_entry *entry);
+
+/* What does: ports, labels (R32..R35) and the three below. */
+IPEX_WARN_UNUSED enum ipex_status ipex_check_entry_dims(struct ipex_checked_entry *entry);
+
+/* R37, R38. The entry has been checked at the ends of its symbols' ranges. */
+IPEX_WARN_UNUSED enum ipex_status ipex_check_answers(const struct ipex_checked_entry *entry);
 
 /* Rules R41..R47: fills entry->tensor from the tensor records. */
 IPEX_WARN_UNUSED enum ipex_status ipex_check_tensors(struct ipex_checked_entry *entry);

@@ -191,7 +191,20 @@ static void store_u32(uint8_t *to, uint32_t value) {
     memcpy(to, &value, sizeof value);
 }
 
+/* What the header says of entries with symbols, which the caller need not count. */
+static uint32_t dynamic_tensors(const uint8_t *metadata) {
+    struct ipex_fb_model model = ipex_fb_root(metadata);
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < ipex_fb_model_entries_len(model); i++) {
+        struct ipex_fb_entry entry = ipex_fb_model_entries(model, i);
+        if (ipex_fb_entry_symbols_len(entry) > 0 && most < ipex_fb_entry_tensors_len(entry))
+            most = ipex_fb_entry_tensors_len(entry);
+    }
+    return most;
+}
+
 void ipex_header_seal(uint8_t *metadata, struct ipex_header *header) {
+    header->dynamic_tensors = dynamic_tensors(metadata);
     memcpy(metadata + 8, "xh01", 4);
     store_u32(metadata + 12, IPEX_HEADER_SIZE);
     store_u32(metadata + 16, IPEX_FORMAT_VERSION);
@@ -202,6 +215,7 @@ void ipex_header_seal(uint8_t *metadata, struct ipex_header *header) {
     store_u64(metadata + 48, header->optional_features);
     store_u32(metadata + 56, header->entries);
     store_u32(metadata + 60, header->tensors);
+    store_u32(metadata + 96, header->dynamic_tensors);
     ipex_metadata_digest(metadata, header->metadata_size, header->digest);
     memcpy(metadata + 64, header->digest, sizeof header->digest);
 }

@@ -66,8 +66,8 @@ uint8_t *ipex_fb_finish(struct ipex_fb_builder *b, uint32_t root, uint32_t *ret_
  * are known. */
 void *ipex_fb_patch(struct ipex_fb_builder *b, uint32_t vector);
 
-/* Writes the header's fields into finished metadata, then the digest over all of it, into the
- * metadata and into header->digest. */
+/* Writes the header's fields into finished metadata (dynamic_tensors is counted here), then the
+ * digest over all of it, into the metadata and into header->digest. */
 void ipex_header_seal(uint8_t *metadata, struct ipex_header *header);
 
 #endif

@@ -21,7 +21,8 @@ enum edit_header {
     EDIT_ENTRIES = 56,
     EDIT_TENSORS = 60,
     EDIT_DIGEST = 64,
-    EDIT_RESERVED = 96,
+    EDIT_DYNAMIC_TENSORS = 96,
+    EDIT_RESERVED = 100,
 };
 
 void edit_u16(struct maker_file *file, uint64_t at, uint16_t value);

@@ -187,6 +187,37 @@ void maker_default(struct maker_model *model) {
     default_records(model);
 }
 
+static void make_batch(struct maker_model *m, int index, int axis) {
+    m->entry[0].tensor[index].dims[axis] = MAKER_EXPR(E_BATCH);
+}
+
+void maker_dynamic(struct maker_model *m) {
+    static const uint8_t batched[] = {T_X,   T_XH,   T_CAT, T_CAT_A, T_CAT_B, T_DEPTH,
+                                      T_MAX, T_FLAT, T_LIN, T_SOFT,  T_PROB,  T_AVG};
+    static const uint8_t turned[] = {T_TURNED, T_PADDED, T_SLICED, T_MEAN};
+    struct maker_entry *e = &m->entry[0];
+    for (size_t i = 0; i < sizeof batched; i++)
+        make_batch(m, batched[i], 0);
+    for (size_t i = 0; i < sizeof turned; i++)
+        make_batch(m, turned[i], 1);
+    port(&e->input[0], "image", m, T_X);
+    port(&e->output[0], "prob", m, T_PROB);
+    port(&e->output[1], "mean", m, T_MEAN);
+    port(&e->output[2], "avg", m, T_AVG);
+    e->tensor[T_CAT_B].view_start = MAKER_EXPR(E_EIGHT);
+    e->node[N_SLICE].dynamics = 2;
+    e->node[N_SLICE].dynamic[1] = E_ELEVEN;
+    e->node[N_SLICE].int_[0] = -77; /* replaced */
+    e->symbols = 1;
+    e->symbol[0] = (struct maker_symbol){.name = "batch", .lo = 1, .hi = 4, .step = 1};
+    e->exprs = E_COUNT;
+    e->expr[E_BATCH] = (struct ipex_fb_expr){.op = IPEX_EXPR_symbol};
+    e->expr[E_ZERO] = (struct ipex_fb_expr){.op = IPEX_EXPR_mul, .a = MAKER_EXPR(E_BATCH), .b = 0};
+    e->expr[E_ELEVEN] =
+        (struct ipex_fb_expr){.op = IPEX_EXPR_add, .a = 11, .b = MAKER_EXPR(E_ZERO)};
+    e->expr[E_EIGHT] = (struct ipex_fb_expr){.op = IPEX_EXPR_add, .a = MAKER_EXPR(E_ZERO), .b = 8};
+}
+
 /* ---- writing ---- */
 
 static uint32_t text(struct ipex_fb_builder *b, const char *s) {
@@ -227,6 +258,7 @@ static uint32_t write_node(struct ipex_fb_builder *b, const struct maker_node *n
     uint32_t outputs = ipex_fb_node_make_outputs(b, n->output, n->outputs);
     uint32_t int_ = ipex_fb_node_make_ints(b, n->int_, n->ints);
     uint32_t float_ = ipex_fb_node_make_floats(b, n->float_, n->floats);
+    uint32_t dynamic = ipex_fb_node_make_dynamic(b, n->dynamic, n->dynamics);
     ipex_fb_start(b);
     ipex_fb_node_put_op(b, n->op);
     ipex_fb_node_put_name(b, name);
@@ -235,6 +267,7 @@ static uint32_t write_node(struct ipex_fb_builder *b, const struct maker_node *n
     ipex_fb_node_put_ints(b, int_);
     ipex_fb_node_put_floats(b, float_);
     ipex_fb_node_put_band(b, n->band);
+    ipex_fb_node_put_dynamic(b, dynamic);
     return ipex_fb_end(b);
 }
 
@@ -279,6 +312,21 @@ static uint32_t write_ports(struct ipex_fb_builder *b, const struct maker_port *
     return ipex_fb_refs(b, refs, count);
 }
 
+static uint32_t write_symbols(struct ipex_fb_builder *b, const struct maker_entry *e) {
+    uint32_t refs[IPEX_SYMBOLS_MAX + 1];
+    for (uint32_t i = 0; i < e->symbols; i++) {
+        const struct maker_symbol *s = &e->symbol[i];
+        uint32_t name = text(b, s->name);
+        ipex_fb_start(b);
+        ipex_fb_symbol_put_name(b, name);
+        ipex_fb_symbol_put_lo(b, s->lo);
+        ipex_fb_symbol_put_hi(b, s->hi);
+        ipex_fb_symbol_put_step(b, s->step);
+        refs[i] = ipex_fb_end(b);
+    }
+    return ipex_fb_refs(b, refs, e->symbols);
+}
+
 static uint32_t write_entry(struct ipex_fb_builder *b, const struct maker_model *m,
                             const struct maker_entry *e) {
     uint32_t refs[MAKER_LISTS];
@@ -294,6 +342,8 @@ static uint32_t write_entry(struct ipex_fb_builder *b, const struct maker_model 
     for (uint32_t i = 0; i < e->answers; i++)
         refs[i] = write_answer(b, &e->answer[i]);
     uint32_t answers = ipex_fb_refs(b, refs, e->answers);
+    uint32_t symbols = write_symbols(b, e);
+    uint32_t exprs = ipex_fb_entry_make_exprs(b, e->expr, e->exprs);
     ipex_fb_start(b);
     ipex_fb_entry_put_name(b, name);
     ipex_fb_entry_put_tensors(b, tensors);
@@ -303,6 +353,8 @@ static uint32_t write_entry(struct ipex_fb_builder *b, const struct maker_model 
     ipex_fb_entry_put_labels(b, labels);
     ipex_fb_entry_put_answers(b, answers);
     ipex_fb_entry_put_arithmetic(b, e->arithmetic);
+    ipex_fb_entry_put_symbols(b, symbols);
+    ipex_fb_entry_put_exprs(b, exprs);
     return ipex_fb_end(b);
 }
 

@@ -6,6 +6,7 @@
 #define IPEX_TESTS_MODEL_MAKER_H
 
 #include "format/check.h"
+#include "format/dims.h"
 
 #define MAKER_TEXT  128
 #define MAKER_LISTS 32
@@ -38,6 +39,13 @@ struct maker_node {
     int32_t int_[200];
     float float_[70];
     uint32_t band;
+    uint32_t dynamics; /* values in dynamic */
+    int32_t dynamic[4];
+};
+
+struct maker_symbol {
+    char name[MAKER_TEXT];
+    int64_t lo, hi, step;
 };
 
 struct maker_port {
@@ -63,6 +71,9 @@ struct maker_entry {
     char label[MAKER_LISTS][MAKER_TEXT];
     struct maker_answer answer[2];
     uint8_t arithmetic;
+    uint32_t symbols, exprs;
+    struct maker_symbol symbol[IPEX_SYMBOLS_MAX + 1];
+    struct ipex_fb_expr expr[IPEX_EXPRS_MAX + 1];
 };
 
 struct maker_site {
@@ -139,6 +150,14 @@ enum {
 enum { W_CONV, W_CONV_B, W_POINT, W_DEPTH, W_LIN, W_LIN_B, W_SCALE, W_ANSWER_X, W_ANSWER_Y };
 
 void maker_default(struct maker_model *model);
+
+/* Expressions of the dynamic model: the default with a batch of 1 to 4. */
+enum { E_BATCH, E_ZERO, E_ELEVEN, E_EIGHT, E_COUNT };
+#define MAKER_EXPR(i) (-1 - (i)) /* its dim code */
+
+/* Makes a default model dynamic: batch is a symbol, and the start of the slice and of a view are
+ * expressions. */
+void maker_dynamic(struct maker_model *model);
 
 /* Writes the file. Weight bytes are a counter; sections, digests and header fit unless the model
  * says otherwise. */

@@ -24,11 +24,33 @@ struct rule_case {
 #define TENSOR(i) (m->entry[0].tensor[i])
 #define NODE(i)   (m->entry[0].node[i])
 #define ENTRY     (m->entry[0])
+#define EXPR(i)   (m->entry[0].expr[i])
 
 static void swap_nodes(struct maker_model *m, int a, int b) {
     struct maker_node swap = m->entry[0].node[a];
     m->entry[0].node[a] = m->entry[0].node[b];
     m->entry[0].node[b] = swap;
+}
+
+/* One more symbol, which nothing mentions. */
+static void add_symbol(struct maker_model *m) {
+    struct maker_symbol *s = &ENTRY.symbol[ENTRY.symbols];
+    *s = (struct maker_symbol){.lo = 1, .hi = 9, .step = 1};
+    snprintf(s->name, sizeof s->name, "other %u", ENTRY.symbols++);
+}
+
+/* Another expression wherever the batch stands. */
+static void replace_batch(struct maker_model *m, int64_t code) {
+    struct maker_port *ports[] = {&ENTRY.input[0], &ENTRY.output[0], &ENTRY.output[1],
+                                  &ENTRY.output[2]};
+    for (int i = 0; i < T_COUNT; i++)
+        for (int d = 0; d < 4; d++)
+            if (TENSOR(i).dims[d] == MAKER_EXPR(E_BATCH))
+                TENSOR(i).dims[d] = code;
+    for (int i = 0; i < 4; i++)
+        for (int d = 0; d < 4; d++)
+            if (ports[i]->dims[d] == MAKER_EXPR(E_BATCH))
+                ports[i]->dims[d] = code;
 }
 
 #define RULE(name, status, reason, ...)                                                            \
@@ -60,12 +82,13 @@ static void run_case(void **state) {
         fail_msg("'%s' is not in '%s'", c->reason, message);
 }
 
-static void default_model_is_valid(void **state) {
-    (void)state;
+static void check_valid(bool dynamic) {
     struct maker_model *model = malloc(sizeof *model);
     char message[512] = "";
     struct ipex_report report = {message, sizeof message};
     maker_default(model);
+    if (dynamic)
+        maker_dynamic(model);
     struct maker_file file = maker_write(model);
     enum ipex_status status = maker_check(&file, &report);
     maker_free(&file);
@@ -74,12 +97,23 @@ static void default_model_is_valid(void **state) {
     assert_int_equal(status, IPEX_OK);
 }
 
+static void default_model_is_valid(void **state) {
+    (void)state;
+    check_valid(false);
+}
+
+static void dynamic_model_is_valid(void **state) {
+    (void)state;
+    check_valid(true);
+}
+
 int main(void) {
     enum { COUNT = sizeof cases / sizeof cases[0] };
-    static struct CMUnitTest rules[COUNT + 1];
+    static struct CMUnitTest rules[COUNT + 2];
     rules[0] = (struct CMUnitTest)cmocka_unit_test(default_model_is_valid);
+    rules[1] = (struct CMUnitTest)cmocka_unit_test(dynamic_model_is_valid);
     for (size_t i = 0; i < COUNT; i++)
-        rules[i + 1] = (struct CMUnitTest){.name = cases[i].name,
+        rules[i + 2] = (struct CMUnitTest){.name = cases[i].name,
                                            .test_func = run_case,
                                            .initial_state = (void *)(uintptr_t)&cases[i]};
     cmocka_set_message_output(CM_OUTPUT_TAP);
