@@ -65,7 +65,12 @@ enum ipex_pool_attr {
     X(5, hard_swish)   /* x * clip(fma(1/6, x, 0.5), 0, 1) */                                      \
     X(6, sigmoid)                                                                                  \
     X(7, silu) /* x * sigmoid(x) */                                                                \
-    X(8, tanh)
+    X(8, tanh)                                                                                     \
+    X(9, gelu)       /* x / 2 (1 + erf(x / sqrt(2))) */                                            \
+    X(10, gelu_tanh) /* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */                       \
+    X(11, mish)      /* x tanh(log(1 + e^x)) */                                                    \
+    X(12, elu)       /* x > 0 ? x : a (e^x - 1) */                                                 \
+    X(13, softplus)  /* log(1 + e^x) */
 
 enum ipex_act {
 #define IPEX_ACT_ENUM(id, name) IPEX_ACT_##name = id,
@@ -93,7 +98,22 @@ enum ipex_act {
     X(13, floor, 1)                                                                                \
     X(14, ceil, 1)                                                                                 \
     X(15, reciprocal, 1)                                                                           \
-    X(16, leaky, 2) /* a > 0 ? a : a * b: leaky ReLU, PReLU */
+    X(16, leaky, 2) /* a > 0 ? a : a * b: leaky ReLU, PReLU */                                     \
+    X(17, log, 1)                                                                                  \
+    X(18, sin, 1) /* and cos: of a cut to [-2^20, 2^20] */                                         \
+    X(19, cos, 1)                                                                                  \
+    X(20, erf, 1)                                                                                  \
+    X(21, pow, 2)                                                                                  \
+    X(22, round, 1) /* half to even */                                                             \
+    X(23, sign, 1)                                                                                 \
+    X(24, softplus, 1) /* this and the next three: as the activations */                           \
+    X(25, gelu, 1)                                                                                 \
+    X(26, gelu_tanh, 1)                                                                            \
+    X(27, mish, 1)                                                                                 \
+    X(28, elu, 2) /* a > 0 ? a : b * (e^a - 1) */                                                  \
+    X(29, expm1, 1)                                                                                \
+    X(30, log1p, 1)                                                                                \
+    X(31, atan, 1)
 
 enum ipex_step {
 #define IPEX_STEP_ENUM(id, name, arity) IPEX_STEP_##name = id,

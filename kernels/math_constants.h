@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp, sigmoid and tanh: the constants of the one algorithm that kernels/ref/math_ref.h specifies
- * and kernels/x86/math_*.h repeat vector by vector.
+/* The constants of the elementary functions: of the one algorithm that kernels/ref/functions_ref.h
+ * specifies and kernels/x86/vec_functions.h repeats vector by vector. Polynomials are minimax fits,
+ * coefficients rounded to f32 from the lowest up and the rest fitted again.
  *
  * exp(x) = 2^n (1 + r + r^2 q(r)), n = round(x / ln 2), r = x - n ln 2 with ln 2 in two parts (Cody
  * and Waite). q fits (e^r - 1 - r) / r^2 on |r| <= 1.003 ln 2 / 2: minimax, coefficients rounded to
@@ -8,7 +9,19 @@
  * applied in two factors, so that n = 128 and results below 2^-126 (then flushed to 0) need no
  * special case. sigmoid(x) = 1 / (1 + e) for x >= 0, e / (1 + e) for x < 0, with e = exp(-|x|).
  * tanh(|x|) = |x| + |x|^3 q(x^2) below 0.625, where q fits (tanh(x) - x) / x^3 in the same way
- * (0.08 ULP), and 1 - 2 / (exp(2 |x|) + 1) from there on; the sign of x is put back. */
+ * (0.08 ULP), and 1 - 2 / (exp(2 |x|) + 1) from there on; the sign of x is put back.
+ *
+ * log(x) = e ln 2 + f - f^2/2 + f^3 q(f), x = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); q's share
+ * of the error is 0.01 ULP. log1p(x) = log(w) + (x - (w - 1)) / w, w = 1 + x rounded: the second
+ * term is what rounding lost. expm1 is exp before 1 is added: 2^n p + (2^n - 1). softplus(x) =
+ * max(x, 0) + log1p(exp(-|x|)).
+ * sin, cos: x = n pi/2 + r, pi/2 in three parts, |r| <= 0.85; sin r = r + r^3 s(r^2), cos r = 1 -
+ * r^2/2 + r^4 c(r^2) (0.005 ULP). Beyond IPEX_TRIG_MAX the result is that of IPEX_TRIG_MAX.
+ * erf(x) = x p(x^2) / q(x^2) on |x| <= 3.95, where it has become 1 (0.35 ULP; all coefficients are
+ * positive). gelu(x) = x/2 (1 + erf(x sqrt(1/2))); gelu_tanh(x) = x sigmoid(x (K1 + K3 x^2)), K1 =
+ * 2 sqrt(2/pi), K3 = 0.044715 K1; mish(x) = x n / (n + 2), n = e^x (e^x + 2).
+ * atan(x) = x + x^3 q(x^2) on [0, 1] (0.01 ULP), pi/2 - atan(1/x) above.
+ * pow(a, b) = exp(b log|a|) with log|a| and the product in two floats each. */
 #ifndef IPEX_KERNELS_MATH_CONSTANTS_H
 #define IPEX_KERNELS_MATH_CONSTANTS_H
 
@@ -32,5 +45,63 @@
 #define IPEX_TANH_Q2    -0x1.b835a4p-5f
 #define IPEX_TANH_Q3    0x1.51f8cep-6f
 #define IPEX_TANH_Q4    -0x1.750ce2p-8f
+
+/* The bits of sqrt(1/2): what is above them, in the exponent's place, is e. */
+#define IPEX_LOG_ORIGIN 0x3f3504f3
+/* ln 2 with 15 bits, so that e times it is exact, and the rest. */
+#define IPEX_LOG_LN2_HI 0x1.62e4p-1f
+#define IPEX_LOG_LN2_LO 0x1.7f7d1cp-20f
+#define IPEX_LOG_Q0     0x1.555548p-2f
+#define IPEX_LOG_Q1     -0x1.000006p-2f
+#define IPEX_LOG_Q2     0x1.99a476p-3f
+#define IPEX_LOG_Q3     -0x1.555c46p-3f
+#define IPEX_LOG_Q4     0x1.233ba8p-3f
+#define IPEX_LOG_Q5     -0x1.fc2886p-4f
+#define IPEX_LOG_Q6     0x1.e6bf3cp-4f
+#define IPEX_LOG_Q7     -0x1.de02c2p-4f
+#define IPEX_LOG_Q8     0x1.14760ep-4f
+
+#define IPEX_TRIG_MAX    0x1p20f
+#define IPEX_TRIG_2_PI   0x1.45f306p-1f /* 2 / pi */
+#define IPEX_TRIG_PI_2_A 0x1.921fb6p+0f /* pi / 2 */
+#define IPEX_TRIG_PI_2_B -0x1.777a5cp-25f
+#define IPEX_TRIG_PI_2_C -0x1.ee59dap-50f
+#define IPEX_SIN_Q0      -0x1.555556p-3f
+#define IPEX_SIN_Q1      0x1.111162p-7f
+#define IPEX_SIN_Q2      -0x1.a042d2p-13f
+#define IPEX_SIN_Q3      0x1.75bb66p-19f
+#define IPEX_COS_Q0      0x1.555544p-5f
+#define IPEX_COS_Q1      -0x1.6c089cp-10f
+#define IPEX_COS_Q2      0x1.98ef10p-16f
+
+/* Just below 3.95; here the quotient, with its rounding errors, is not below 1. */
+#define IPEX_ERF_MAX 0x1.f99996p+1f
+#define IPEX_ERF_P0  0x1.20dd74p+0f
+#define IPEX_ERF_P1  0x1.884828p-3f
+#define IPEX_ERF_P2  0x1.b125c2p-5f
+#define IPEX_ERF_P3  0x1.f31a12p-9f
+#define IPEX_ERF_P4  0x1.2a809ap-12f
+#define IPEX_ERF_P5  0x1.0fe87cp-19f
+#define IPEX_ERF_Q1  0x1.01943ap-1f
+#define IPEX_ERF_Q2  0x1.d5398cp-4f
+#define IPEX_ERF_Q3  0x1.ed4dfap-7f
+#define IPEX_ERF_Q4  0x1.32e018p-10f
+#define IPEX_ERF_Q5  0x1.3d58dap-15f
+
+#define IPEX_SQRT_HALF    0x1.6a09e6p-1f
+#define IPEX_GELU_TANH_K1 0x1.988454p+0f
+#define IPEX_GELU_TANH_K3 0x1.2444f2p-4f
+#define IPEX_MISH_MAX     20.0f /* from here on n / (n + 2) is 1 */
+
+#define IPEX_ATAN_Q0 -0x1.555552p-2f
+#define IPEX_ATAN_Q1 0x1.99981cp-3f
+#define IPEX_ATAN_Q2 -0x1.247620p-3f
+#define IPEX_ATAN_Q3 0x1.c51170p-4f
+#define IPEX_ATAN_Q4 -0x1.6953bcp-4f
+#define IPEX_ATAN_Q5 0x1.150a00p-4f
+#define IPEX_ATAN_Q6 -0x1.7080bap-5f
+#define IPEX_ATAN_Q7 0x1.753040p-6f
+#define IPEX_ATAN_Q8 -0x1.e6a0ecp-8f
+#define IPEX_ATAN_Q9 0x1.29687ep-10f
 
 #endif

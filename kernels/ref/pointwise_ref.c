@@ -17,7 +17,7 @@ static float pointwise_step(int16_t op, float a, float b) {
     case IPEX_STEP_max:
         return ref_max(a, b);
     case IPEX_STEP_neg:
-        return ref_float(ref_bits(a) ^ UINT32_C(0x80000000));
+        return ref_neg(a);
     case IPEX_STEP_abs:
         return ref_abs(a);
     case IPEX_STEP_sqrt:
@@ -36,6 +36,36 @@ static float pointwise_step(int16_t op, float a, float b) {
         return 1.0f / a;
     case IPEX_STEP_leaky:
         return a > 0.0f ? a : a * b;
+    case IPEX_STEP_log:
+        return ref_log(a);
+    case IPEX_STEP_sin:
+        return ref_sin(a);
+    case IPEX_STEP_cos:
+        return ref_cos(a);
+    case IPEX_STEP_erf:
+        return ref_erf(a);
+    case IPEX_STEP_pow:
+        return ref_pow(a, b);
+    case IPEX_STEP_round:
+        return rintf(ref_flush(a));
+    case IPEX_STEP_sign:
+        return ref_sign(a);
+    case IPEX_STEP_softplus:
+        return ref_softplus(a);
+    case IPEX_STEP_gelu:
+        return ref_gelu(a);
+    case IPEX_STEP_gelu_tanh:
+        return ref_gelu_tanh(a);
+    case IPEX_STEP_mish:
+        return ref_mish(a);
+    case IPEX_STEP_elu:
+        return ref_elu(a, b);
+    case IPEX_STEP_expm1:
+        return ref_expm1(a);
+    case IPEX_STEP_log1p:
+        return ref_log1p(a);
+    case IPEX_STEP_atan:
+        return ref_atan(a);
     default:
         return a;
     }

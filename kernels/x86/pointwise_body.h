@@ -61,6 +61,36 @@ static inline void pointwise_step(int16_t op, struct pointwise_operand oa,
         POINTWISE_LOOP(vec_div(vec_set(1.0f), a))
     case IPEX_STEP_leaky:
         POINTWISE_LOOP(vec_leaky(a, b))
+    case IPEX_STEP_log:
+        POINTWISE_LOOP(vec_log(a))
+    case IPEX_STEP_sin:
+        POINTWISE_LOOP(vec_sin(a))
+    case IPEX_STEP_cos:
+        POINTWISE_LOOP(vec_cos(a))
+    case IPEX_STEP_erf:
+        POINTWISE_LOOP(vec_erf(a))
+    case IPEX_STEP_pow:
+        POINTWISE_LOOP(vec_pow(a, b))
+    case IPEX_STEP_round:
+        POINTWISE_LOOP(vec_round(vec_flush(a)))
+    case IPEX_STEP_sign:
+        POINTWISE_LOOP(vec_sign(a))
+    case IPEX_STEP_softplus:
+        POINTWISE_LOOP(vec_softplus(a))
+    case IPEX_STEP_gelu:
+        POINTWISE_LOOP(vec_gelu(a))
+    case IPEX_STEP_gelu_tanh:
+        POINTWISE_LOOP(vec_gelu_tanh(a))
+    case IPEX_STEP_mish:
+        POINTWISE_LOOP(vec_mish(a))
+    case IPEX_STEP_elu:
+        POINTWISE_LOOP(vec_elu(a, b))
+    case IPEX_STEP_expm1:
+        POINTWISE_LOOP(vec_expm1(a))
+    case IPEX_STEP_log1p:
+        POINTWISE_LOOP(vec_log1p(a))
+    case IPEX_STEP_atan:
+        POINTWISE_LOOP(vec_atan(a))
     default:
         POINTWISE_LOOP(a)
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vector of AVX2 and FMA under the names that kernels/x86/math.h and the kernels written once
- * for both widths use. vec_max(b, a) is b > a ? b : a and vec_min(b, a) is b < a ? b : a, as in
- * kernels/ref/ref.h: a NaN in a stays. */
+/* The vector of AVX2 and FMA under the names that kernels/x86/vec_functions.h and the kernels
+ * written once for both widths use. vec_max(b, a) is b > a ? b : a and vec_min(b, a) is b < a ? b :
+ * a, as in kernels/ref/ref.h: a NaN in a stays. */
 #ifndef IPEX_KERNELS_X86_VEC_AVX2_H
 #define IPEX_KERNELS_X86_VEC_AVX2_H
 
@@ -73,9 +73,15 @@ static inline vec vec_floor(vec a) {
 static inline vec vec_ceil(vec a) {
     return _mm256_ceil_ps(a);
 }
+static inline vec vec_round(vec a) {
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 
 static inline vec_mask vec_less(vec a, vec b) {
     return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+static inline vec_mask vec_equal(vec a, vec b) {
+    return _mm256_cmp_ps(a, b, _CMP_EQ_OQ);
 }
 static inline vec_mask vec_is_nan(vec a) {
     return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
@@ -104,6 +110,18 @@ static inline vec_int vec_int_half(vec_int a) {
 }
 static inline vec_int vec_int_to_exponent(vec_int a) {
     return _mm256_slli_epi32(a, 23);
+}
+static inline vec_int vec_int_from_exponent(vec_int a) {
+    return _mm256_srai_epi32(a, 23);
+}
+static inline vec_int vec_int_to_sign(vec_int a) {
+    return _mm256_slli_epi32(a, 31);
+}
+static inline vec_mask vec_int_negative(vec_int a) {
+    return _mm256_castsi256_ps(_mm256_srai_epi32(a, 31));
+}
+static inline vec vec_from_int(vec_int a) {
+    return _mm256_cvtepi32_ps(a);
 }
 static inline vec_int vec_and(vec_int a, vec_int b) {
     return _mm256_and_si256(a, b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp, sigmoid, tanh of the reference against f64 over a dense sample of all f32 (one in `stride`
- * bit patterns), and at the edges; then every level against the reference on the same patterns.
- * They are reached as pointwise programs. */
+/* The elementary functions of the reference against f64 over a dense sample of all f32 (one in
+ * `stride` bit patterns), and at the edges; then every level against the reference on the same
+ * patterns. They are reached as pointwise programs. */
 #include "checkkern.h"
 
 #include <math.h>
@@ -14,17 +14,46 @@ struct function {
     const char *name;
     int16_t step;
     double (*exact)(double);
-    double bound; /* ULP */
+    double bound;     /* ULP of the result ... */
+    bool of_argument; /* ... or of x, where the result is x times a factor in [0, 1] */
+    double most;      /* |x| beyond which nothing is promised but equal bits; 0: no such */
+    double least;     /* results below this may be 0; 0: 2^-126 */
 };
 
 static double exact_sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
+static double exact_sign(double x) {
+    return isnan(x) ? x : (x > 0) - (x < 0);
+}
+
+#define EXACT(name)                                                                                \
+    static double exact_##name(double x) {                                                         \
+        return exact_act(x, IPEX_ACT_##name, 0, 0);                                                \
+    }
+EXACT(softplus)
+EXACT(gelu)
+EXACT(gelu_tanh)
+EXACT(mish)
+
 static const struct function functions[] = {
-    {"exp", IPEX_STEP_exp, exp, 1.0},
-    {"sigmoid", IPEX_STEP_sigmoid, exact_sigmoid, 2.5},
-    {"tanh", IPEX_STEP_tanh, tanh, 2.0},
+    {"exp", IPEX_STEP_exp, exp, 1.0, false, 0, 0},
+    {"sigmoid", IPEX_STEP_sigmoid, exact_sigmoid, 2.5, false, 0, 0},
+    {"tanh", IPEX_STEP_tanh, tanh, 2.0, false, 0, 0},
+    {"expm1", IPEX_STEP_expm1, expm1, 1.5, false, 0, 0},
+    {"log", IPEX_STEP_log, log, 1.0, false, 0, 0},
+    {"log1p", IPEX_STEP_log1p, log1p, 2.0, false, 0, 0},
+    {"softplus", IPEX_STEP_softplus, exact_softplus, 2.5, false, 0, 0},
+    {"sin", IPEX_STEP_sin, sin, 2.0, false, 0x1p20, 0},
+    {"cos", IPEX_STEP_cos, cos, 2.0, false, 0x1p20, 0},
+    {"erf", IPEX_STEP_erf, erf, 7.0, false, 0, 0},
+    {"atan", IPEX_STEP_atan, atan, 2.5, false, 0, 0},
+    {"gelu", IPEX_STEP_gelu, exact_gelu, 2.5, true, 0, 0},
+    {"gelu_tanh", IPEX_STEP_gelu_tanh, exact_gelu_tanh, 4.0, true, 0, 0},
+    {"mish", IPEX_STEP_mish, exact_mish, 4.0, false, 0, 0x1p-119},
+    {"round", IPEX_STEP_round, rint, 0.0, false, 0, 0},
+    {"sign", IPEX_STEP_sign, exact_sign, 0.0, false, 0, 0},
 };
 
 static float from_bits(uint32_t bits) {
@@ -33,17 +62,18 @@ static float from_bits(uint32_t bits) {
     return ret;
 }
 
-static void run(const struct level *level, int16_t op, const float *x, float *y) {
+/* y = op(a, b). */
+static void run(const struct level *level, int16_t op, const float *a, const float *b, float *y) {
     static float scratch[IPEX_POINTWISE_BLOCK];
-    const struct ipex_pointwise_step step = {op, 0, 0, 0};
+    const struct ipex_pointwise_step step = {op, 0, 0, 1};
     const struct ipex_pointwise_args args = {
-        .x = {x},
+        .x = {a, b},
         .y = y,
-        .x_stride = {{1}},
+        .x_stride = {{1}, {1}},
         .y_stride = {1},
         .dims = {ELEMENTS},
         .rank = 1,
-        .inputs = 1,
+        .inputs = 2,
         .steps = 1,
         .registers = 1,
         .rows_per_job = 1,
@@ -53,18 +83,38 @@ static void run(const struct level *level, int16_t op, const float *x, float *y)
     level->kernels.pointwise_f32(&args, 0, 1, scratch);
 }
 
-/* Error in units of the last place of the exact value; a result that is flushed to 0 is right below
- * 2^-126. */
-static double ulp_error(float got, double want) {
+static double ulp_of(double x) {
+    int exponent;
+    frexp(x, &exponent);
+    return ldexp(1, exponent - 24);
+}
+
+/* Error in units of the last place of the exact value; a result of 0 is right below `least`, one of
+ * 2^-126 where it would be denormal. */
+static double ulp_error(float got, double want, double least) {
     if (isnan(want))
         return isnan(got) ? 0 : INFINITY;
-    if (want > (double)3.4028234663852886e38f * (1 + 0x1p-25))
-        return isinf(got) && got > 0 ? 0 : INFINITY;
-    if (fabs(want) < 0x1p-126 * (1 + 0x1p-22) && fabs((double)got) <= 0x1p-126)
+    if (fabs(want) > (double)3.4028234663852886e38f * (1 + 0x1p-25))
+        return isinf(got) && (got > 0) == (want > 0) ? 0 : INFINITY;
+    if (fabs(want) < least * (1 + 0x1p-22) && (got == 0 || fabs((double)got) == 0x1p-126))
         return 0;
-    int exponent;
-    frexp(want, &exponent);
-    return fabs((double)got - want) / ldexp(1, exponent - 24);
+    return fabs((double)got - want) / ulp_of(want);
+}
+
+static double function_error(const struct function *f, float x, float got) {
+    const double taken = fabsf(x) < 0x1p-126f ? 0.0 : (double)x, want = f->exact(taken);
+    if (f->most != 0 && fabs(taken) > f->most)
+        return 0;
+    const double error = ulp_error(got, want, f->least != 0 ? f->least : 0x1p-126);
+    return f->of_argument && error > 0 && isfinite(x) ? error * ulp_of(want) / ulp_of(taken)
+                                                      : error;
+}
+
+static int count_different(const float *got, const float *want) {
+    int ret = 0;
+    for (int i = 0; i < ELEMENTS; i++)
+        ret += memcmp(&got[i], &want[i], 4) != 0 && !(isnan(got[i]) && isnan(want[i]));
+    return ret;
 }
 
 static void check_function(const struct context *context, const struct function *f,
@@ -76,20 +126,17 @@ static void check_function(const struct context *context, const struct function 
     for (uint64_t base = 0; base < UINT64_C(0x100000000); base += (uint64_t)stride * ELEMENTS) {
         for (uint32_t i = 0; i < ELEMENTS; i++)
             x[i] = from_bits((uint32_t)(base + (uint64_t)i * stride));
-        run(&context->levels[0], f->step, x, want);
+        run(&context->levels[0], f->step, x, x, want);
         for (int i = 0; i < ELEMENTS; i++) {
-            const bool denormal = fabsf(x[i]) < 0x1p-126f;
-            const double error = ulp_error(want[i], f->exact(denormal ? 0.0 : (double)x[i]));
+            const double error = function_error(f, x[i], want[i]);
             if (error > worst || isnan(error)) {
                 worst = error;
                 worst_x = x[i];
             }
         }
         for (size_t k = 1; k < context->n_levels; k++) {
-            run(&context->levels[k], f->step, x, got);
-            for (int i = 0; i < ELEMENTS; i++)
-                different +=
-                    memcmp(&got[i], &want[i], 4) != 0 && !(isnan(got[i]) && isnan(want[i]));
+            run(&context->levels[k], f->step, x, x, got);
+            different += count_different(got, want);
         }
     }
     char name[100];
@@ -100,10 +147,75 @@ static void check_function(const struct context *context, const struct function 
     report(different == 0, name, "%d values differ", different);
 }
 
+/* Every pair of these, among them what C's pow treats specially. */
+static const float pow_values[] = {
+    0.0f,        -0.0f,        1.0f,     -1.0f,     2.0f,   -2.0f,     3.0f,  -3.0f,
+    0.5f,        -0.5f,        1.5f,     -1.5f,     10.0f,  127.0f,    1e-3f, 64.5f,
+    16777218.0f, -16777216.0f, 1e-40f,   1e30f,     -1e30f, 0x1p-126f, 3e38f, 1e-30f,
+    0.999f,      1.001f,       INFINITY, -INFINITY, NAN,    -126.0f,   0.25f, 1.41421f,
+};
+enum { POW_VALUES = sizeof pow_values / sizeof pow_values[0] };
+
+/* Where the result is a number: a of any size, b so that a^b fits. */
+static void random_pow(struct rng *rng, float *a, float *b) {
+    *a = ldexpf(1.0f + fabsf(rng_float(rng)), (int)rng_range(rng, -120, 120));
+    if (rng_one_in(rng, 3))
+        *a = 1.0f + rng_float(rng) * 0.4f;
+    *b = (float)((double)rng_float(rng) * 88 / fmax(fabs(log((double)*a)), 1e-3));
+    if (rng_one_in(rng, 4)) {
+        *a = -*a;
+        *b = rintf(*b);
+    }
+}
+
+/* Whether pow's answer is what C's is; the sign of 0 is not looked at. */
+static double pow_error(float a, float b, float got) {
+    const double x = fabsf(a) < 0x1p-126f ? copysign(0.0, (double)a) : (double)a;
+    const double want = pow(x, fabsf(b) < 0x1p-126f ? 0.0 : (double)b);
+    return ulp_error(got, want, 0x1p-126);
+}
+
+static void check_pow(const struct context *context, int blocks) {
+    static float a[ELEMENTS], b[ELEMENTS], want[ELEMENTS], got[ELEMENTS];
+    const double bound = 16;
+    struct rng rng = {context->seed + 77};
+    double worst = 0;
+    float worst_a = 0, worst_b = 0;
+    int different = 0;
+    for (int block = 0; block < blocks; block++) {
+        for (int i = 0; i < ELEMENTS; i++) {
+            random_pow(&rng, &a[i], &b[i]);
+            if (block == 0 && i < POW_VALUES * POW_VALUES) {
+                a[i] = pow_values[i / POW_VALUES];
+                b[i] = pow_values[i % POW_VALUES];
+            }
+        }
+        run(&context->levels[0], IPEX_STEP_pow, a, b, want);
+        for (int i = 0; i < ELEMENTS; i++) {
+            const double error = pow_error(a[i], b[i], want[i]);
+            if (error > worst || isnan(error)) {
+                worst = error;
+                worst_a = a[i];
+                worst_b = b[i];
+            }
+        }
+        for (size_t k = 1; k < context->n_levels; k++) {
+            run(&context->levels[k], IPEX_STEP_pow, a, b, got);
+            different += count_different(got, want);
+        }
+    }
+    char name[120];
+    snprintf(name, sizeof name, "pow: within %.1f ULP of f64 (worst %.3f at %a, %a)", bound, worst,
+             (double)worst_a, (double)worst_b);
+    report(worst <= bound, name, "too far");
+    report(different == 0, "pow: the same bits at every level", "%d values differ", different);
+}
+
 void check_math(const struct context *context) {
     if (!wanted(context, "pointwise_f32"))
         return;
     const uint32_t stride = context->cases >= 100000 ? 1 : 509; /* a prime: all mantissas */
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
         check_function(context, &functions[i], stride);
+    check_pow(context, context->cases >= 100000 ? 4000 : 200);
 }

@@ -194,6 +194,16 @@ double exact_act(double x, int32_t act, double a, double b) {
         return x / (1 + exp(-x));
     case IPEX_ACT_tanh:
         return tanh(x);
+    case IPEX_ACT_gelu:
+        return 0.5 * x * erfc(-x * sqrt(0.5));
+    case IPEX_ACT_gelu_tanh:
+        return x / (1 + exp(-2 * sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    case IPEX_ACT_mish:
+        return x * tanh(log1p(exp(x)));
+    case IPEX_ACT_elu:
+        return x > 0 ? x : a * expm1(x);
+    case IPEX_ACT_softplus:
+        return fmax(x, 0) + log1p(exp(-fabs(x)));
     default:
         return x;
     }
@@ -202,13 +212,17 @@ double exact_act(double x, int32_t act, double a, double b) {
 double act_slope(int32_t act, double a) {
     switch (act) {
     case IPEX_ACT_leaky_relu:
+    case IPEX_ACT_elu:
         return fmax(1, fabs(a));
     case IPEX_ACT_hard_sigmoid:
         return fabs(a);
     case IPEX_ACT_hard_swish:
         return 1.5;
     case IPEX_ACT_silu:
-        return 1.1;
+    case IPEX_ACT_mish:
+    case IPEX_ACT_gelu:
+    case IPEX_ACT_gelu_tanh:
+        return 1.2;
     default:
         return 1;
     }

@@ -274,6 +274,21 @@ void ipex_program_make(struct ipex_program *p, enum ipex_act act, float a, float
     case IPEX_ACT_tanh:
         emit(p, IPEX_STEP_tanh, 0, 0);
         break;
+    case IPEX_ACT_gelu:
+        emit(p, IPEX_STEP_gelu, 0, 0);
+        break;
+    case IPEX_ACT_gelu_tanh:
+        emit(p, IPEX_STEP_gelu_tanh, 0, 0);
+        break;
+    case IPEX_ACT_mish:
+        emit(p, IPEX_STEP_mish, 0, 0);
+        break;
+    case IPEX_ACT_elu:
+        emit(p, IPEX_STEP_elu, 0, number(p, a));
+        break;
+    case IPEX_ACT_softplus:
+        emit(p, IPEX_STEP_softplus, 0, 0);
+        break;
     case IPEX_ACT_none:
     case IPEX_ACT_COUNT:
         emit(p, IPEX_STEP_copy, 0, 0);

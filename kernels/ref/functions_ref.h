@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The elementary functions: the specification. Only fma, the four operations and bit moves, in
+ * exactly this order at every level. kernels/math_constants.h has the derivation; tests/checkkern
+ * measures the error over all f32. */
+#ifndef IPEX_KERNELS_REF_FUNCTIONS_H
+#define IPEX_KERNELS_REF_FUNCTIONS_H
+
+#include "kernels/math_constants.h"
+#include "kernels/ref/ref.h"
+
+#define REF_SIGN UINT32_C(0x80000000)
+
+static inline float ref_abs(float x) {
+    return ref_float(ref_bits(x) & ~REF_SIGN);
+}
+
+static inline float ref_neg(float x) {
+    return ref_float(ref_bits(x) ^ REF_SIGN);
+}
+
+/* |x| with the sign of s. */
+static inline float ref_with_sign(float x, float s) {
+    return ref_float(ref_bits(x) | (ref_bits(s) & REF_SIGN));
+}
+
+static inline float ref_clip(float x, float lo, float hi) {
+    return ref_min(ref_max(x, lo), hi);
+}
+
+/* ---- exp ---- */
+
+/* x = n ln 2 + r. */
+struct ref_exp_parts {
+    float r;
+    uint32_t n; /* two's complement */
+};
+
+static inline struct ref_exp_parts ref_exp_reduce(float x) {
+    const float shifted = fmaf(x, IPEX_EXP_LOG2E, IPEX_EXP_MAGIC);
+    const float n = shifted - IPEX_EXP_MAGIC;
+    const float r = fmaf(-n, IPEX_EXP_LN2_HI, x);
+    return (struct ref_exp_parts){fmaf(-n, IPEX_EXP_LN2_LO, r),
+                                  ref_bits(shifted) - ref_bits(IPEX_EXP_MAGIC)};
+}
+
+/* e^r - 1. */
+static inline float ref_exp_poly(float r) {
+    float q = fmaf(IPEX_EXP_Q4, r, IPEX_EXP_Q3);
+    q = fmaf(q, r, IPEX_EXP_Q2);
+    q = fmaf(q, r, IPEX_EXP_Q1);
+    q = fmaf(q, r, IPEX_EXP_Q0);
+    return fmaf(r * r, q, r);
+}
+
+/* n cut into two exponents, of which the first is the smaller. */
+static inline uint32_t ref_half(uint32_t n) {
+    return (n >> 1) | (n & REF_SIGN);
+}
+
+static inline float ref_power_of_2(uint32_t n) {
+    return ref_float((n + 127) << 23);
+}
+
+static inline float ref_exp_scale(float x, uint32_t n) {
+    return x * ref_power_of_2(ref_half(n)) * ref_power_of_2(n - ref_half(n));
+}
+
+static inline float ref_exp(float x) {
+    const struct ref_exp_parts e = ref_exp_reduce(ref_max(ref_min(x, IPEX_EXP_MAX), IPEX_EXP_MIN));
+    return ref_exp_scale(ref_exp_poly(e.r) + 1.0f, e.n);
+}
+
+static inline float ref_expm1(float x) {
+    const struct ref_exp_parts e = ref_exp_reduce(ref_max(ref_min(x, IPEX_EXP_MAX), IPEX_EXP_MIN));
+    const uint32_t half = ref_half(e.n), rest = e.n - half;
+    const float one = ref_power_of_2(0 - rest); /* divided by what comes last */
+    const float scale = ref_power_of_2(half);
+    return fmaf(scale, ref_exp_poly(e.r), scale - one) * ref_power_of_2(rest);
+}
+
+static inline float ref_sigmoid(float x) {
+    const float e = ref_exp(-ref_abs(x));
+    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+
+static inline float ref_tanh(float x) {
+    const float a = ref_abs(x);
+    const float z = a * a;
+    float q = fmaf(IPEX_TANH_Q4, z, IPEX_TANH_Q3);
+    q = fmaf(q, z, IPEX_TANH_Q2);
+    q = fmaf(q, z, IPEX_TANH_Q1);
+    q = fmaf(q, z, IPEX_TANH_Q0);
+    const float small = fmaf(a * z, q, a);
+    const float large = 1.0f - 2.0f / (ref_exp(a + a) + 1.0f);
+    return ref_with_sign(a < IPEX_TANH_SMALL ? small : large, x);
+}
+
+/* ---- log ---- */
+
+/* x = 2^e (1 + f), for x positive, finite and normal. */
+struct ref_log_parts {
+    float e, f;
+};
+
+static inline struct ref_log_parts ref_log_reduce(float x) {
+    const uint32_t i = ref_bits(x) - (uint32_t)IPEX_LOG_ORIGIN;
+    const uint32_t e = (i >> 23) | (i & REF_SIGN ? UINT32_C(0xfffffe00) : 0);
+    const uint32_t m = (i & UINT32_C(0x007fffff)) + (uint32_t)IPEX_LOG_ORIGIN;
+    return (struct ref_log_parts){(float)(int32_t)e, ref_float(m) - 1.0f};
+}
+
+/* (log(1 + f) - f + f^2 / 2) / f^3. */
+static inline float ref_log_poly(float f) {
+    float q = fmaf(IPEX_LOG_Q8, f, IPEX_LOG_Q7);
+    q = fmaf(q, f, IPEX_LOG_Q6);
+    q = fmaf(q, f, IPEX_LOG_Q5);
+    q = fmaf(q, f, IPEX_LOG_Q4);
+    q = fmaf(q, f, IPEX_LOG_Q3);
+    q = fmaf(q, f, IPEX_LOG_Q2);
+    q = fmaf(q, f, IPEX_LOG_Q1);
+    return fmaf(q, f, IPEX_LOG_Q0);
+}
+
+/* Of a positive, finite, normal x. */
+static inline float ref_log_normal(float x) {
+    const struct ref_log_parts l = ref_log_reduce(x);
+    const float z = l.f * l.f;
+    float low = l.f * z * ref_log_poly(l.f);
+    low = fmaf(l.e, IPEX_LOG_LN2_LO, low);
+    low = fmaf(-0.5f, z, low);
+    return fmaf(l.e, IPEX_LOG_LN2_HI, l.f + low);
+}
+
+static inline float ref_log(float x) {
+    x = ref_flush(x);
+    const float y = 0.0f < x ? ref_log_normal(x) : x < 0.0f ? NAN : -INFINITY;
+    return x < INFINITY ? y : x;
+}
+
+/* log(w) where w is 1 + x rounded: what rounding lost is put back. */
+static inline float ref_log1p(float x) {
+    const float w = 1.0f + x, lost = x - (w - 1.0f);
+    return ref_log(w) + (0.0f < w && w < INFINITY ? lost / w : 0.0f);
+}
+
+static inline float ref_softplus(float x) {
+    const float u = ref_exp(-ref_abs(x)); /* (0, 1], or NaN, which the quotient hands on */
+    const float w = 1.0f + u, lost = u - (w - 1.0f);
+    return ref_max(x, 0.0f) + (ref_log_normal(w) + lost / w);
+}
+
+/* ---- sin, cos ---- */
+
+/* sin(x + quarters * pi / 2). */
+static inline float ref_sin_shifted(float x, uint32_t quarters) {
+    const float limited = ref_clip(x, -IPEX_TRIG_MAX, IPEX_TRIG_MAX);
+    const float shifted = fmaf(limited, IPEX_TRIG_2_PI, IPEX_EXP_MAGIC);
+    const float n = shifted - IPEX_EXP_MAGIC;
+    float r = fmaf(-n, IPEX_TRIG_PI_2_A, limited);
+    r = fmaf(-n, IPEX_TRIG_PI_2_B, r);
+    r = fmaf(-n, IPEX_TRIG_PI_2_C, r);
+    const float z = r * r;
+    float s = fmaf(IPEX_SIN_Q3, z, IPEX_SIN_Q2);
+    s = fmaf(s, z, IPEX_SIN_Q1);
+    s = fmaf(s, z, IPEX_SIN_Q0);
+    s = fmaf(r * z, s, r);
+    float c = fmaf(IPEX_COS_Q2, z, IPEX_COS_Q1);
+    c = fmaf(c, z, IPEX_COS_Q0);
+    c = fmaf(z * z, c, fmaf(-0.5f, z, 1.0f));
+    const uint32_t i = ref_bits(shifted) + quarters; /* modulo 4: the quadrant */
+    const float y = i & 1 ? c : s;
+    return ref_float(ref_bits(y) ^ (i & 2) << 30) + (x - x); /* NaN where x is inf or NaN */
+}
+
+static inline float ref_sin(float x) {
+    return ref_sin_shifted(x, 0);
+}
+
+static inline float ref_cos(float x) {
+    return ref_sin_shifted(x, 1);
+}
+
+/* ---- erf, atan ---- */
+
+static inline float ref_erf(float x) {
+    const float t = ref_clip(x, -IPEX_ERF_MAX, IPEX_ERF_MAX), z = t * t;
+    float p = fmaf(IPEX_ERF_P5, z, IPEX_ERF_P4);
+    p = fmaf(p, z, IPEX_ERF_P3);
+    p = fmaf(p, z, IPEX_ERF_P2);
+    p = fmaf(p, z, IPEX_ERF_P1);
+    p = fmaf(p, z, IPEX_ERF_P0);
+    float q = fmaf(IPEX_ERF_Q5, z, IPEX_ERF_Q4);
+    q = fmaf(q, z, IPEX_ERF_Q3);
+    q = fmaf(q, z, IPEX_ERF_Q2);
+    q = fmaf(q, z, IPEX_ERF_Q1);
+    q = fmaf(q, z, 1.0f);
+    return ref_clip(t * p / q, -1.0f, 1.0f);
+}
+
+static inline float ref_atan(float x) {
+    const float a = ref_abs(x), t = 1.0f < a ? 1.0f / a : a, z = t * t;
+    float q = fmaf(IPEX_ATAN_Q9, z, IPEX_ATAN_Q8);
+    q = fmaf(q, z, IPEX_ATAN_Q7);
+    q = fmaf(q, z, IPEX_ATAN_Q6);
+    q = fmaf(q, z, IPEX_ATAN_Q5);
+    q = fmaf(q, z, IPEX_ATAN_Q4);
+    q = fmaf(q, z, IPEX_ATAN_Q3);
+    q = fmaf(q, z, IPEX_ATAN_Q2);
+    q = fmaf(q, z, IPEX_ATAN_Q1);
+    q = fmaf(q, z, IPEX_ATAN_Q0);
+    const float y = fmaf(t * z, q, t);
+    return ref_with_sign(1.0f < a ? IPEX_TRIG_PI_2_A - y : y, x);
+}
+
+/* ---- pow ---- */
+
+/* b log(a) = high + low, for a positive, finite and normal. Every difference here gives exactly
+ * what the sum before it lost. */
+static inline float ref_pow_product(float a, float b, float *ret_low) {
+    const struct ref_log_parts l = ref_log_reduce(a);
+    const float z = l.f * l.f, z_lost = fmaf(l.f, l.f, -z), e = l.e * IPEX_LOG_LN2_HI;
+    const float s = e + l.f, s_lost = l.f - (s - e);
+    const float t = s - 0.5f * z, t_lost = -0.5f * z - (t - s);
+    float low = l.f * z * ref_log_poly(l.f);
+    low = fmaf(l.e, IPEX_LOG_LN2_LO, low);
+    low = fmaf(-0.5f, z_lost, low) + (s_lost + t_lost);
+    const float high = t + low, high_lost = low - (high - t);
+    const float product = b * high;
+    *ret_low = fmaf(b, high_lost, fmaf(b, high, -product));
+    return product;
+}
+
+/* As C's pow, but the signs of zeros and infinities of a negative a, which need an odd integer b.
+ */
+static inline float ref_pow(float a, float b) {
+    const float x = ref_flush(ref_abs(a));
+    b = ref_flush(b);
+    float low, y = ref_pow_product(x, b, &low);
+    y = 0.0f < x ? y : b * -INFINITY;
+    y = x < INFINITY ? y : b * x;
+    low = ref_abs(y) < IPEX_EXP_MAX ? low : 0.0f;
+    const struct ref_exp_parts e = ref_exp_reduce(ref_max(ref_min(y, IPEX_EXP_MAX), IPEX_EXP_MIN));
+    float ret = ref_exp_scale(ref_exp_poly(e.r + low) + 1.0f, e.n);
+    ret = b == 0.0f || x == 1.0f ? 1.0f : ret;
+    const float half = 0.5f * b;
+    const bool integer = floorf(b) == b, odd = integer && floorf(half) != half;
+    ret = odd ? ref_with_sign(ret, a) : ret;
+    return a < 0.0f && x < INFINITY && !integer ? NAN : ret;
+}
+
+/* ---- activations ---- */
+
+static inline float ref_gelu(float x) {
+    const float half = 0.5f * x;
+    return fmaf(half, ref_erf(x * IPEX_SQRT_HALF), half);
+}
+
+static inline float ref_gelu_tanh(float x) {
+    return x * ref_sigmoid(x * fmaf(IPEX_GELU_TANH_K3, x * x, IPEX_GELU_TANH_K1));
+}
+
+static inline float ref_mish(float x) {
+    const float e = ref_exp(ref_min(x, IPEX_MISH_MAX)), n = e * (e + 2.0f);
+    return x * (n / (n + 2.0f));
+}
+
+static inline float ref_elu(float x, float alpha) {
+    return 0.0f < x ? x : alpha * ref_expm1(x);
+}
+
+static inline float ref_sign(float x) {
+    return 0.0f < x ? 1.0f : x < 0.0f ? -1.0f : ref_flush(x);
+}
+
+#endif
