@@ -15,6 +15,7 @@
 #define TENSOR(i) (m->entry[0].tensor[i])
 #define NODE(i)   (m->entry[0].node[i])
 #define ENTRY     (m->entry[0])
+#define EXPR(i)   (m->entry[0].expr[i])
 
 struct corpus_case {
     const char *name; /* rNN_what, or what of a good one */

@@ -218,6 +218,27 @@ void maker_dynamic(struct maker_model *m) {
     e->expr[E_EIGHT] = (struct ipex_fb_expr){.op = IPEX_EXPR_add, .a = MAKER_EXPR(E_ZERO), .b = 8};
 }
 
+void maker_add_symbol(struct maker_model *m) {
+    struct maker_symbol *s = &m->entry[0].symbol[m->entry[0].symbols];
+    *s = (struct maker_symbol){.lo = 1, .hi = 9, .step = 1};
+    snprintf(s->name, sizeof s->name, "other %u", m->entry[0].symbols++);
+}
+
+static void replace_dims(int64_t *dims, int64_t code) {
+    for (int d = 0; d < 4; d++)
+        if (dims[d] == MAKER_EXPR(E_BATCH))
+            dims[d] = code;
+}
+
+void maker_replace_batch(struct maker_model *m, int64_t code) {
+    struct maker_entry *e = &m->entry[0];
+    for (int i = 0; i < T_COUNT; i++)
+        replace_dims(e->tensor[i].dims, code);
+    replace_dims(e->input[0].dims, code);
+    for (int i = 0; i < 3; i++)
+        replace_dims(e->output[i].dims, code);
+}
+
 /* ---- writing ---- */
 
 static uint32_t text(struct ipex_fb_builder *b, const char *s) {

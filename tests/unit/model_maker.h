@@ -158,6 +158,9 @@ enum { E_BATCH, E_ZERO, E_ELEVEN, E_EIGHT, E_COUNT };
 /* Makes a default model dynamic: batch is a symbol, and the start of the slice and of a view are
  * expressions. */
 void maker_dynamic(struct maker_model *model);
+/* One more symbol, which nothing mentions; another dim code wherever the batch stands. */
+void maker_add_symbol(struct maker_model *model);
+void maker_replace_batch(struct maker_model *model, int64_t code);
 
 /* Writes the file. Weight bytes are a counter; sections, digests and header fit unless the model
  * says otherwise. */

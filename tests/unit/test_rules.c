@@ -32,27 +32,6 @@ static void swap_nodes(struct maker_model *m, int a, int b) {
     m->entry[0].node[b] = swap;
 }
 
-/* One more symbol, which nothing mentions. */
-static void add_symbol(struct maker_model *m) {
-    struct maker_symbol *s = &ENTRY.symbol[ENTRY.symbols];
-    *s = (struct maker_symbol){.lo = 1, .hi = 9, .step = 1};
-    snprintf(s->name, sizeof s->name, "other %u", ENTRY.symbols++);
-}
-
-/* Another expression wherever the batch stands. */
-static void replace_batch(struct maker_model *m, int64_t code) {
-    struct maker_port *ports[] = {&ENTRY.input[0], &ENTRY.output[0], &ENTRY.output[1],
-                                  &ENTRY.output[2]};
-    for (int i = 0; i < T_COUNT; i++)
-        for (int d = 0; d < 4; d++)
-            if (TENSOR(i).dims[d] == MAKER_EXPR(E_BATCH))
-                TENSOR(i).dims[d] = code;
-    for (int i = 0; i < 4; i++)
-        for (int d = 0; d < 4; d++)
-            if (ports[i]->dims[d] == MAKER_EXPR(E_BATCH))
-                ports[i]->dims[d] = code;
-}
-
 #define RULE(name, status, reason, ...)                                                            \
     static void break_##name(struct maker_model *m) {                                              \
         __VA_ARGS__;                                                                               \
