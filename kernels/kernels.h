@@ -48,6 +48,7 @@ struct ipex_conv_args {
     bool panels_outside; /* within a job: true walks panels outside lines (weights larger than
                             activations) */
     int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
+    bool resume; /* the chains go on from what y holds, instead of from the bias; no residual */
 };
 
 /* y[i][l][p][c] = act(chain + residual), chain = bias[c], then for kh, kw ascending: fma(x,
@@ -143,6 +144,71 @@ struct ipex_reduce_args {
     int32_t kind;
 };
 
+/* y[..][m][n] = scale * chain, chain from +0, for k ascending: fma(a[m][k], b[k][n], chain); with
+ * transposed b is [n][k]. Dense along the last axis of a, b and y. Work inside a job goes by blocks
+ * of k_block of K, whose part of b is packed into panels. Job = ((batch * row blocks + row block) *
+ * column blocks + column block). */
+struct ipex_matmul_args {
+    const float *a, *b;
+    const float *zeros; /* [columns_per_job] */
+    float *y;
+    int64_t batch[8], a_batch[8], b_batch[8], y_batch[8]; /* dims, and strides (0: broadcast) */
+    int64_t a_row, b_row, y_row;
+    int32_t batch_rank;
+    int32_t m, n, k;
+    int32_t rows_per_job, columns_per_job, k_block; /* multiples of 16: the last two */
+    int32_t cache_l2;
+    bool transposed;
+    float scale;
+};
+
+/* For every row i of q: s[j] = scale * chain(q[i], k[j]) + mask[i][j] with the chain of a matmul, no
+ * addition where there is no mask, and -inf for j > i + n - m where causal; t = max of s; e = exp(s
+ * - t); z = sum of e in 16 lanes (as softmax); y[i][c] = (chain from +0, for j ascending: fma(e[j],
+ * v[j][c], chain)) / z. Dense along the last axis; mask_column is 0 or 1. rows_at_once rows of s
+ * and the packed k and v of keys_at_once keys (a multiple of 16) are in scratch at a time. Job =
+ * batch * row blocks + row block. */
+struct ipex_attention_args {
+    const float *q, *k, *v;
+    const float *mask;  /* or NULL */
+    const float *zeros; /* [max(keys_at_once, e rounded up to 16)] */
+    float *y;
+    int64_t batch[8], q_batch[8], k_batch[8], v_batch[8], mask_batch[8], y_batch[8];
+    int64_t q_row, k_row, v_row, y_row, mask_row, mask_column;
+    int32_t batch_rank;
+    int32_t m, n, d, e; /* queries, keys, channels of q and k, channels of v and y */
+    int32_t rows_per_job, rows_at_once, keys_at_once;
+    int32_t cache_l2;
+    bool causal;
+    float scale;
+};
+
+/* mean = sum of x / columns (rms: 0); v = sum of squares of x - mean / columns, both sums in 16
+ * lanes (fma for the squares) and the fixed tree; y = act(fma(x - mean, gamma * (1 / sqrt(v +
+ * eps)), beta)). Without gamma 1 stands in for it, without beta -0. Job = one row. */
+struct ipex_layer_norm_args {
+    const float *x;
+    const float *gamma, *beta; /* [columns], or NULL */
+    float *y;
+    int64_t rows, columns, x_row, y_row;
+    bool rms;
+    int32_t act;
+    float eps, act_a, act_b;
+};
+
+/* As layer_norm, over all pixels of the channels [g * channels / groups, ...) of an image. Sums: of
+ * a channel over a line, one chain from +0; of a channel, one chain over its lines; of a group, 16
+ * lanes over its channels and the tree. Job = image * group blocks + block of groups_per_job. */
+struct ipex_group_norm_args {
+    const float *x;
+    const float *gamma, *beta; /* [channels], or NULL */
+    float *y;
+    int64_t x_image, x_line, x_pixel, y_image, y_line, y_pixel;
+    int32_t images, lines, pixels, channels, groups, groups_per_job;
+    int32_t act;
+    float eps, act_a, act_b;
+};
+
 typedef void (*ipex_kernel_fn)(const void *args, int64_t job_begin, int64_t job_end, void *scratch);
 
 struct ipex_kernels {
@@ -186,6 +252,12 @@ int64_t ipex_conv_jobs(const struct ipex_conv_args *args);
 int64_t ipex_depthwise_jobs(const struct ipex_depthwise_args *args);
 int64_t ipex_pool_jobs(const struct ipex_pool_args *args);
 int64_t ipex_pointwise_jobs(const struct ipex_pointwise_args *args);
+int64_t ipex_matmul_jobs(const struct ipex_matmul_args *args);
+int64_t ipex_attention_jobs(const struct ipex_attention_args *args);
+int64_t ipex_group_norm_jobs(const struct ipex_group_norm_args *args);
+size_t ipex_matmul_scratch(const struct ipex_matmul_args *args);
+size_t ipex_attention_scratch(const struct ipex_attention_args *args);
+size_t ipex_group_norm_scratch(const struct ipex_group_norm_args *args);
 size_t ipex_conv_scratch(const struct ipex_conv_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
 

@@ -42,6 +42,10 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(pointwise_f32, avx512);
     TAKE(softmax_f32, avx512);
     TAKE(reduce_f32, avx512);
+    TAKE(matmul_f32, avx512);
+    TAKE(attention_f32, avx512);
+    TAKE(layer_norm_f32, avx512);
+    TAKE(group_norm_f32, avx512);
 }
 
 /* avx_vnni, avx512_vnni, avx512_bf16 and amx have nothing of their own for f32. */

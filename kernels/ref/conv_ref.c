@@ -37,7 +37,7 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ipex_conv
         residual +=
             job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
     float bias[IPEX_PANEL] = {0}, chain[IPEX_PANEL];
-    memcpy(bias, args->bias + output, (size_t)columns * sizeof(float));
+    memcpy(bias, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
     conv_chains(args, x, w, bias, chain);
     for (int64_t c = 0; c < columns; c++) {
         const float sum = residual ? chain[c] + residual[c] : chain[c];

@@ -175,7 +175,7 @@ static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64
             part.segments = segments - part.segment;
         for (part.k = 0; part.k < args->k; part.k += part.k_count) {
             part.k_count = whole || step > args->k - part.k ? args->k - part.k : step;
-            part.first = part.segment == 0 && part.k == 0;
+            part.first = part.segment == 0 && part.k == 0 && !args->resume;
             part.last =
                 part.segment + part.segments == segments && part.k + part.k_count == args->k;
             walk_lines(walk, &part, begin, end);

@@ -5,6 +5,7 @@
  * goes element by element. */
 #include <string.h>
 
+#include "kernels/x86/transpose_8x8.h"
 #include "kernels/x86/vec_avx2.h"
 
 enum { MAX_DIMS = 8, BLOCK = 8 };
@@ -63,36 +64,6 @@ static int32_t find_dense(const int64_t *stride, int32_t rank) {
         if (stride[i] == 1)
             return i;
     return -1;
-}
-
-/* y[c][r] = x[r][c] for 8 x 8 floats; strides between the rows of x and of y. */
-static inline void transpose_8x8(const float *x, int64_t x_stride, float *y, int64_t y_stride) {
-#define LOAD(i)                                                                                    \
-    const __m256 r##i =                                                                            \
-        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x + (i)*x_stride)),               \
-                             _mm_loadu_ps(x + (i + 4) * x_stride), 1),                             \
-                 s##i = _mm256_insertf128_ps(                                                      \
-                     _mm256_castps128_ps256(_mm_loadu_ps(x + (i)*x_stride + 4)),                   \
-                     _mm_loadu_ps(x + (i + 4) * x_stride + 4), 1);
-    LOAD(0)
-    LOAD(1)
-    LOAD(2)
-    LOAD(3)
-#undef LOAD
-/* Columns 0-3 of rows 0-3 and 4-7 are in the halves of r0..r3; columns 4-7 in s0..s3. */
-#define FOUR(v, first)                                                                             \
-    {                                                                                              \
-        const __m256 a = _mm256_unpacklo_ps(v##0, v##1), b = _mm256_unpackhi_ps(v##0, v##1);       \
-        const __m256 c = _mm256_unpacklo_ps(v##2, v##3), d = _mm256_unpackhi_ps(v##2, v##3);       \
-        float *to = y + (first)*y_stride;                                                          \
-        _mm256_storeu_ps(to, _mm256_shuffle_ps(a, c, 0x44));                                       \
-        _mm256_storeu_ps(to + y_stride, _mm256_shuffle_ps(a, c, 0xee));                            \
-        _mm256_storeu_ps(to + 2 * y_stride, _mm256_shuffle_ps(b, d, 0x44));                        \
-        _mm256_storeu_ps(to + 3 * y_stride, _mm256_shuffle_ps(b, d, 0xee));                        \
-    }
-    FOUR(r, 0)
-    FOUR(s, 4)
-#undef FOUR
 }
 
 static void transpose_edge(const float *x, int64_t x_stride, float *y, int64_t y_stride,

@@ -85,6 +85,8 @@ void check_pool(const struct context *context);
 void check_pointwise(const struct context *context);
 void check_rows(const struct context *context);
 void check_move(const struct context *context);
+void check_products(const struct context *context);
+void check_norms(const struct context *context);
 void check_math(const struct context *context);
 void bench(const struct context *context);
 

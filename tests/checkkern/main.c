@@ -100,5 +100,7 @@ int main(int argc, char **argv) {
     check_pointwise(&context);
     check_rows(&context);
     check_move(&context);
+    check_products(&context);
+    check_norms(&context);
     return report_failures() != 0;
 }

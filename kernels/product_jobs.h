@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs and scratch of the kernels that pack their right operand at run time. Static inline only, as
+ * kernels/jobs.h. */
+#ifndef IPEX_KERNELS_PRODUCT_JOBS_H
+#define IPEX_KERNELS_PRODUCT_JOBS_H
+
+#include "kernels/jobs.h"
+
+static inline int64_t ipex_round_up_16(int64_t n) {
+    return ipex_div_up(n, IPEX_PANEL) * IPEX_PANEL;
+}
+
+static inline int64_t ipex_smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Floats of the panels of a [k][n] operand. */
+static inline int64_t ipex_packed_floats(int64_t k, int64_t n) {
+    return ipex_round_up_16(k) * ipex_round_up_16(n);
+}
+
+/* Rows [row, row_end) and columns [column, column_end) of one product, and its operands. */
+struct ipex_matmul_job {
+    const float *a, *b;
+    float *y;
+    int64_t row, row_end, column, column_end;
+};
+
+static inline struct ipex_matmul_job ipex_matmul_job(const struct ipex_matmul_args *args,
+                                                     int64_t job) {
+    const int64_t column_blocks = ipex_div_up(args->n, args->columns_per_job);
+    const int64_t row_blocks = ipex_div_up(args->m, args->rows_per_job);
+    struct ipex_matmul_job ret;
+    ret.column = job % column_blocks * args->columns_per_job;
+    job /= column_blocks;
+    ret.row = job % row_blocks * args->rows_per_job;
+    job /= row_blocks;
+    ret.column_end = ipex_smaller(ret.column + args->columns_per_job, args->n);
+    ret.row_end = ipex_smaller(ret.row + args->rows_per_job, args->m);
+    ret.a = args->a + ipex_row_offset(args->batch, args->a_batch, args->batch_rank, job);
+    ret.b = args->b + ipex_row_offset(args->batch, args->b_batch, args->batch_rank, job);
+    ret.y = args->y + ipex_row_offset(args->batch, args->y_batch, args->batch_rank, job);
+    return ret;
+}
+
+/* Queries [row, row_end) of one head, and its operands. */
+struct ipex_attention_job {
+    const float *q, *k, *v, *mask;
+    float *y;
+    int64_t row, row_end;
+};
+
+static inline struct ipex_attention_job ipex_attention_job(const struct ipex_attention_args *args,
+                                                           int64_t job) {
+    const int64_t row_blocks = ipex_div_up(args->m, args->rows_per_job);
+    const int64_t batch = job / row_blocks;
+    struct ipex_attention_job ret = {.row = job % row_blocks * args->rows_per_job};
+    ret.row_end = ipex_smaller(ret.row + args->rows_per_job, args->m);
+    ret.q = args->q + ipex_row_offset(args->batch, args->q_batch, args->batch_rank, batch);
+    ret.k = args->k + ipex_row_offset(args->batch, args->k_batch, args->batch_rank, batch);
+    ret.v = args->v + ipex_row_offset(args->batch, args->v_batch, args->batch_rank, batch);
+    ret.y = args->y + ipex_row_offset(args->batch, args->y_batch, args->batch_rank, batch);
+    if (args->mask)
+        ret.mask =
+            args->mask + ipex_row_offset(args->batch, args->mask_batch, args->batch_rank, batch);
+    return ret;
+}
+
+/* Keys that a query sees. */
+static inline int64_t ipex_attention_visible(const struct ipex_attention_args *args, int64_t row) {
+    const int64_t seen = row + args->n - args->m + 1;
+    return !args->causal || seen > args->n ? args->n : seen < 0 ? 0 : seen;
+}
+
+/* Floats between rows of scores: no multiple of 4 KiB, which would put all rows of a register block
+ * into one set of L1. */
+static inline int64_t ipex_attention_score_row(const struct ipex_attention_args *args) {
+    const int64_t row = ipex_round_up_16(args->n);
+    return row % 1024 == 0 ? row + IPEX_PANEL : row;
+}
+
+/* The parts of an attention's scratch, in floats. */
+struct ipex_attention_layout {
+    int64_t k, v, scores,
+        total; /* where each begins, and the end; a sum per row follows the scores */
+};
+
+static inline struct ipex_attention_layout
+ipex_attention_layout(const struct ipex_attention_args *args) {
+    struct ipex_attention_layout ret = {0};
+    ret.v = ret.k + ipex_packed_floats(args->d, args->keys_at_once);
+    ret.scores = ret.v + ipex_packed_floats(args->keys_at_once, args->e);
+    ret.total = ret.scores + args->rows_at_once * ipex_attention_score_row(args) +
+                ipex_round_up_16(args->rows_at_once);
+    return ret;
+}
+
+/* Groups [group, group_end) of one image, channels [channel, channel_end). */
+struct ipex_group_norm_job {
+    int64_t image, group, group_end, channel, channel_end;
+};
+
+static inline struct ipex_group_norm_job
+ipex_group_norm_job(const struct ipex_group_norm_args *args, int64_t job) {
+    const int64_t blocks = ipex_div_up(args->groups, args->groups_per_job);
+    const int64_t per_group = args->channels / args->groups;
+    struct ipex_group_norm_job ret;
+    ret.image = job / blocks;
+    ret.group = job % blocks * args->groups_per_job;
+    ret.group_end = ipex_smaller(ret.group + args->groups_per_job, args->groups);
+    ret.channel = ret.group * per_group;
+    ret.channel_end = ret.group_end * per_group;
+    return ret;
+}
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of two activations, and attention, for either vector width: the right operand is packed
+ * (kernels/x86/pack.h), and then it is a linear layer. Include a vec_*.h first. */
+#ifndef IPEX_KERNELS_X86_MATMUL_BODY_H
+#define IPEX_KERNELS_X86_MATMUL_BODY_H
+
+#include "kernels/x86/lanes.h"
+#include "kernels/x86/pack.h"
+
+static inline void scale_rows(const struct ipex_matmul_args *args, float *y, int64_t rows,
+                              int64_t n) {
+    const vec scale = vec_set(args->scale);
+    for (int64_t r = 0; r < rows; r++, y += args->y_row)
+        for (int64_t c = 0; c < n; c += LANES)
+            vec_store_part(y + c, n - c, vec_mul(scale, vec_load_part(y + c, n - c)));
+}
+
+void IPEX_LEVEL(matmul_f32)(const struct ipex_matmul_args *args, int64_t job_begin, int64_t job_end,
+                            void *scratch) {
+    for (int64_t j = job_begin; j < job_end; j++) {
+        const struct ipex_matmul_job job = ipex_matmul_job(args, j);
+        struct product p = {
+            .packed = scratch,
+            .zeros = args->zeros,
+            .y = job.y + job.row * args->y_row + job.column,
+            .x_row = args->a_row,
+            .y_row = args->y_row,
+            .rows = job.row_end - job.row,
+            .n = job.column_end - job.column,
+            .cache_l2 = args->cache_l2,
+        };
+        for (int64_t k = 0; k < args->k; k += args->k_block) {
+            p.x = job.a + job.row * args->a_row + k;
+            p.k = ipex_smaller(args->k - k, args->k_block);
+            p.resume = k > 0;
+            if (args->transposed)
+                pack_columns(job.b + job.column * args->b_row + k, args->b_row, p.k, p.n, scratch);
+            else
+                pack_rows(job.b + k * args->b_row + job.column, args->b_row, p.k, p.n, scratch);
+            multiply_packed(&p);
+        }
+        if (args->scale != 1.0f)
+            scale_rows(args, p.y, p.rows, p.n);
+    }
+}
+
+/* ---- attention ---- */
+
+/* One job, its scratch, and which keys the packed ones are (-1: none). */
+struct attention_work {
+    const struct ipex_attention_args *args;
+    struct ipex_attention_job job;
+    float *packed_k, *packed_v, *scores;
+    int64_t score_row;
+    int64_t k_key, v_key;
+};
+
+/* Dots of rows [row, row + rows) with all keys that the last of them sees. */
+static inline void attention_dots(struct attention_work *w, int64_t row, int64_t rows) {
+    const struct ipex_attention_args *args = w->args;
+    const int64_t visible = ipex_attention_visible(args, row + rows - 1);
+    struct product p = {
+        .x = w->job.q + row * args->q_row,
+        .packed = w->packed_k,
+        .zeros = args->zeros,
+        .x_row = args->q_row,
+        .y_row = w->score_row,
+        .rows = rows,
+        .k = args->d,
+        .cache_l2 = args->cache_l2,
+    };
+    for (int64_t key = 0; key < visible; key += args->keys_at_once) {
+        p.n = ipex_smaller(args->n - key, args->keys_at_once);
+        if (w->k_key != key)
+            pack_columns(w->job.k + key * args->k_row, args->k_row, p.k, p.n, w->packed_k);
+        w->k_key = key;
+        p.y = w->scores + key;
+        multiply_packed(&p);
+    }
+}
+
+/* Dots become scores. */
+static inline void attention_scores(const struct attention_work *w, int64_t row, float *s) {
+    const struct ipex_attention_args *args = w->args;
+    const float *mask = w->job.mask ? w->job.mask + row * args->mask_row : NULL;
+    const int64_t n = args->n, visible = ipex_attention_visible(args, row);
+    const vec scale = vec_set(args->scale), hidden = vec_set(-__builtin_inff());
+    for (int64_t j = 0; j < n; j += LANES) {
+        vec v = vec_mul(scale, vec_load_part(s + j, n - j));
+        if (mask)
+            v = vec_add(v, args->mask_column ? vec_load_part(mask + j, n - j) : vec_set(*mask));
+        if (visible - j < LANES)
+            v = vec_select(vec_first(visible - j), v, hidden);
+        vec_store_part(s + j, n - j, v);
+    }
+}
+
+/* Scores become e; returns their sum. */
+static inline float attention_exps(float *s, int64_t n) {
+    const vec most = vec_set(rows_reduce(IPEX_REDUCE_max, s, n));
+    for (int64_t j = 0; j < n; j += LANES)
+        vec_store_part(s + j, n - j, vec_exp(vec_sub(vec_load_part(s + j, n - j), most)));
+    return rows_reduce(IPEX_REDUCE_sum, s, n);
+}
+
+static inline void attention_values(struct attention_work *w, int64_t row, int64_t rows) {
+    const struct ipex_attention_args *args = w->args;
+    struct product p = {
+        .packed = w->packed_v,
+        .zeros = args->zeros,
+        .y = w->job.y + row * args->y_row,
+        .x_row = w->score_row,
+        .y_row = args->y_row,
+        .rows = rows,
+        .n = args->e,
+        .cache_l2 = args->cache_l2,
+    };
+    for (int64_t key = 0; key < args->n; key += args->keys_at_once) {
+        p.x = w->scores + key;
+        p.k = ipex_smaller(args->n - key, args->keys_at_once);
+        p.resume = key > 0;
+        if (w->v_key != key)
+            pack_rows(w->job.v + key * args->v_row, args->v_row, p.k, p.n, w->packed_v);
+        w->v_key = key;
+        multiply_packed(&p);
+    }
+}
+
+static inline void attention_rows(struct attention_work *w, int64_t row, int64_t rows) {
+    const struct ipex_attention_args *args = w->args;
+    attention_dots(w, row, rows);
+    float *sums = w->scores + rows * w->score_row;
+    for (int64_t r = 0; r < rows; r++) {
+        float *s = w->scores + r * w->score_row;
+        attention_scores(w, row + r, s);
+        sums[r] = attention_exps(s, args->n);
+    }
+    attention_values(w, row, rows);
+    for (int64_t r = 0; r < rows; r++) {
+        float *y = w->job.y + (row + r) * args->y_row;
+        const vec sum = vec_set(sums[r]);
+        for (int64_t c = 0; c < args->e; c += LANES)
+            vec_store_part(y + c, args->e - c, vec_div(vec_load_part(y + c, args->e - c), sum));
+    }
+}
+
+void IPEX_LEVEL(attention_f32)(const struct ipex_attention_args *args, int64_t job_begin,
+                               int64_t job_end, void *scratch) {
+    const struct ipex_attention_layout layout = ipex_attention_layout(args);
+    struct attention_work work = {
+        .args = args,
+        .packed_k = (float *)scratch + layout.k,
+        .packed_v = (float *)scratch + layout.v,
+        .scores = (float *)scratch + layout.scores,
+        .score_row = ipex_attention_score_row(args),
+    };
+    for (int64_t j = job_begin; j < job_end; j++) {
+        work.job = ipex_attention_job(args, j);
+        work.k_key = work.v_key = -1;
+        for (int64_t row = work.job.row; row < work.job.row_end; row += args->rows_at_once)
+            attention_rows(&work, row, ipex_smaller(work.job.row_end - row, args->rows_at_once));
+    }
+}
+
+#endif

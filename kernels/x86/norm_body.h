@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layer, RMS, group and instance norm for either vector width, in the order of
+ * kernels/ref/norm_ref.c. Include a vec_*.h first. */
+#ifndef IPEX_KERNELS_X86_NORM_BODY_H
+#define IPEX_KERNELS_X86_NORM_BODY_H
+
+#include "kernels/product_jobs.h"
+#include "kernels/x86/lanes.h"
+
+/* 1 / sqrt(squares / count + eps) */
+static inline vec norm_inverse(float squares, int64_t count, float eps) {
+    const vec variance = vec_div(vec_set(squares), vec_set((float)count));
+    return vec_div(vec_set(1.0f), vec_sqrt(vec_add(variance, vec_set(eps))));
+}
+
+/* act(fma(x - mean, gamma * inverse, beta)) */
+static inline vec norm_finish(vec difference, vec factor, vec beta, int32_t act, float a, float b) {
+    const vec y = vec_fma(difference, factor, beta);
+    return act == IPEX_ACT_none ? y : vec_act(y, act, a, b);
+}
+
+static inline vec norm_factor(const float *gamma, int64_t i, int64_t n, vec inverse) {
+    return gamma ? vec_mul(vec_load_part(gamma + i, n), inverse) : inverse;
+}
+
+static inline vec norm_beta(const float *beta, int64_t i, int64_t n) {
+    return beta ? vec_load_part(beta + i, n) : vec_set(-0.0f);
+}
+
+static inline float norm_squares(const float *x, int64_t n, vec mean) {
+    float lanes[SUM_LANES];
+    for (int part = 0; part < SUM_VECS; part++) {
+        vec acc = vec_set(0.0f);
+        int64_t i = part * LANES;
+        for (; i + LANES <= n; i += SUM_LANES) {
+            const vec d = vec_sub(vec_load(x + i), mean);
+            acc = vec_fma(d, d, acc);
+        }
+        if (i < n) {
+            const vec_mask rest = vec_first(n - i);
+            const vec d = vec_sub(vec_load_masked(x + i, rest), mean);
+            acc = vec_select(rest, vec_fma(d, d, acc), acc);
+        }
+        vec_store(lanes + part * LANES, acc);
+    }
+    return rows_tree(IPEX_REDUCE_sum, lanes);
+}
+
+void IPEX_LEVEL(layer_norm_f32)(const struct ipex_layer_norm_args *args, int64_t job_begin,
+                                int64_t job_end, void *scratch) {
+    (void)scratch;
+    const int64_t n = args->columns;
+    for (int64_t row = job_begin; row < job_end; row++) {
+        const float *x = args->x + row * args->x_row;
+        float *y = args->y + row * args->y_row;
+        const vec count = vec_set((float)n);
+        const vec mean =
+            args->rms ? vec_set(0.0f) : vec_div(vec_set(rows_reduce(IPEX_REDUCE_sum, x, n)), count);
+        const vec inverse = norm_inverse(norm_squares(x, n, mean), n, args->eps);
+        for (int64_t i = 0; i < n; i += LANES) {
+            const vec d = vec_sub(vec_load_part(x + i, n - i), mean);
+            const vec v =
+                norm_finish(d, norm_factor(args->gamma, i, n - i, inverse),
+                            norm_beta(args->beta, i, n - i), args->act, args->act_a, args->act_b);
+            vec_store_part(y + i, n - i, v);
+        }
+    }
+}
+
+/* ---- group norm ---- */
+
+/* The channels of a job, all arrays [channels] in scratch. */
+struct norm_channels {
+    float *sum, *mean, *factor;
+    int64_t count;
+};
+
+/* Adds up one line of every channel: x, or (x - mean)^2. */
+static inline void norm_line(const struct norm_channels *c, const float *x, int64_t x_pixel,
+                             int64_t pixels, bool squares) {
+    for (int64_t i = 0; i < c->count; i += LANES) {
+        const int64_t n = c->count - i;
+        const vec mean = vec_load_part(c->mean + i, n);
+        vec chain = vec_set(0.0f);
+        if (squares)
+            for (int64_t p = 0; p < pixels; p++) {
+                const vec d = vec_sub(vec_load_part(x + p * x_pixel + i, n), mean);
+                chain = vec_fma(d, d, chain);
+            }
+        else
+            for (int64_t p = 0; p < pixels; p++)
+                chain = vec_add(chain, vec_load_part(x + p * x_pixel + i, n));
+        vec_store_part(c->sum + i, n, vec_add(vec_load_part(c->sum + i, n), chain));
+    }
+}
+
+static inline void norm_fill(float *p, int64_t n, vec value) {
+    for (int64_t i = 0; i < n; i += LANES)
+        vec_store_part(p + i, n - i, value);
+}
+
+/* c->sum of every channel over the image. */
+static inline void norm_sums(const struct ipex_group_norm_args *args, const struct norm_channels *c,
+                             const float *x, bool squares) {
+    norm_fill(c->sum, c->count, vec_set(0.0f));
+    for (int64_t line = 0; line < args->lines; line++)
+        norm_line(c, x + line * args->x_line, args->x_pixel, args->pixels, squares);
+}
+
+/* One line of y. */
+static inline void norm_apply(const struct ipex_group_norm_args *args,
+                              const struct norm_channels *c, const float *beta, const float *x,
+                              float *y) {
+    for (int64_t p = 0; p < args->pixels; p++, x += args->x_pixel, y += args->y_pixel)
+        for (int64_t i = 0; i < c->count; i += LANES) {
+            const int64_t n = c->count - i;
+            const vec d = vec_sub(vec_load_part(x + i, n), vec_load_part(c->mean + i, n));
+            const vec v = norm_finish(d, vec_load_part(c->factor + i, n), norm_beta(beta, i, n),
+                                      args->act, args->act_a, args->act_b);
+            vec_store_part(y + i, n, v);
+        }
+}
+
+static inline void norm_job(const struct ipex_group_norm_args *args,
+                            const struct ipex_group_norm_job *job, const struct norm_channels *c) {
+    const int64_t per_group = args->channels / args->groups;
+    const int64_t elements = (int64_t)args->lines * args->pixels * per_group;
+    const float *gamma = args->gamma ? args->gamma + job->channel : NULL;
+    const float *beta = args->beta ? args->beta + job->channel : NULL;
+    const float *x = args->x + job->image * args->x_image + job->channel;
+    float *y = args->y + job->image * args->y_image + job->channel;
+    norm_fill(c->mean, c->count, vec_set(0.0f));
+    norm_sums(args, c, x, false);
+    for (int64_t i = 0; i < c->count; i += per_group) {
+        const vec sum = vec_set(rows_reduce(IPEX_REDUCE_sum, c->sum + i, per_group));
+        norm_fill(c->mean + i, per_group, vec_div(sum, vec_set((float)elements)));
+    }
+    norm_sums(args, c, x, true);
+    for (int64_t i = 0; i < c->count; i += per_group) {
+        const float squares = rows_reduce(IPEX_REDUCE_sum, c->sum + i, per_group);
+        norm_fill(c->factor + i, per_group, norm_inverse(squares, elements, args->eps));
+    }
+    for (int64_t i = 0; gamma && i < c->count; i += LANES) {
+        const int64_t n = c->count - i;
+        vec_store_part(c->factor + i, n, norm_factor(gamma, i, n, vec_load_part(c->factor + i, n)));
+    }
+    for (int64_t line = 0; line < args->lines; line++)
+        norm_apply(args, c, beta, x + line * args->x_line, y + line * args->y_line);
+}
+
+void IPEX_LEVEL(group_norm_f32)(const struct ipex_group_norm_args *args, int64_t job_begin,
+                                int64_t job_end, void *scratch) {
+    for (int64_t j = job_begin; j < job_end; j++) {
+        const struct ipex_group_norm_job job = ipex_group_norm_job(args, j);
+        const int64_t count = job.channel_end - job.channel, room = ipex_round_up_16(count);
+        const struct norm_channels c = {
+            .sum = scratch,
+            .mean = (float *)scratch + room,
+            .factor = (float *)scratch + 2 * room,
+            .count = count,
+        };
+        norm_job(args, &job, &c);
+    }
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A right operand that is known only at run time, packed into panels of 16 columns as a weight's
+ * tiles have them, and a product with it through the convolution's register blocks. Include a
+ * vec_*.h first. */
+#ifndef IPEX_KERNELS_X86_PACK_H
+#define IPEX_KERNELS_X86_PACK_H
+
+#include "kernels/product_jobs.h"
+#include "kernels/x86/transpose_8x8.h"
+#include "kernels/x86/x86.h"
+
+/* Panels that are written side by side while b is read along its rows. */
+enum { PACK_PANELS = 4 };
+
+/* b [k][n] */
+static inline void pack_rows(const float *b, int64_t b_row, int64_t k, int64_t n, float *packed) {
+    const int64_t panel_floats = ipex_round_up_16(k) * IPEX_PANEL;
+    for (int64_t first = 0; first < n; first += PACK_PANELS * IPEX_PANEL) {
+        const int64_t end = ipex_smaller(first + PACK_PANELS * IPEX_PANEL, n);
+        for (int64_t i = 0; i < k; i++)
+            for (int64_t c = first; c < end; c += LANES) {
+                float *to = packed + c / IPEX_PANEL * panel_floats + i * IPEX_PANEL;
+                vec_store(to + c % IPEX_PANEL, vec_load_part(b + i * b_row + c, n - c));
+            }
+    }
+}
+
+/* Elements [begin, end) of K of one panel, of which `columns` columns exist. */
+static inline void pack_elements(const float *b, int64_t b_row, int64_t begin, int64_t end,
+                                 int64_t columns, float *panel) {
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t c = 0; c < IPEX_PANEL; c++)
+            panel[i * IPEX_PANEL + c] = c < columns ? b[c * b_row + i] : 0.0f;
+}
+
+/* b [n][k] */
+static inline void pack_columns(const float *b, int64_t b_row, int64_t k, int64_t n,
+                                float *packed) {
+    const int64_t panel_floats = ipex_round_up_16(k) * IPEX_PANEL;
+    for (int64_t c = 0; c < n; c += IPEX_PANEL, packed += panel_floats) {
+        const float *columns = b + c * b_row;
+        const int64_t whole = n - c >= IPEX_PANEL ? k / 8 * 8 : 0;
+        for (int64_t i = 0; i < whole; i += 8) {
+            transpose_8x8(columns + i, b_row, packed + i * IPEX_PANEL, IPEX_PANEL);
+            transpose_8x8(columns + 8 * b_row + i, b_row, packed + i * IPEX_PANEL + 8, IPEX_PANEL);
+        }
+        pack_elements(columns, b_row, whole, k, n - c, packed);
+    }
+}
+
+/* y = or, with resume, y += x [rows][k] times packed [k][n]. */
+struct product {
+    const float *x, *packed, *zeros;
+    float *y;
+    int64_t x_row, y_row, rows, k, n;
+    int32_t cache_l2;
+    bool resume;
+};
+
+static inline void multiply_packed(const struct product *p) {
+    const int64_t panels = ipex_div_up(p->n, IPEX_PANEL);
+    const struct ipex_conv_args conv = {
+        .x = p->x,
+        .w = p->packed,
+        .bias = p->zeros,
+        .y = p->y,
+        .x_pixel = p->x_row,
+        .y_pixel = p->y_row,
+        .images = 1,
+        .lines = 1,
+        .pixels = (int32_t)p->rows,
+        .last_pixels = (int32_t)p->rows,
+        .groups = 1,
+        .segments_h = 1,
+        .segments_w = 1,
+        .k = (int32_t)p->k,
+        .n = (int32_t)p->n,
+        .lines_per_job = 1,
+        .panels_per_job = (int32_t)panels,
+        .panels_outside = ipex_packed_floats(p->k, p->n) * 8 > p->cache_l2,
+        .cache_l2 = p->cache_l2,
+        .resume = p->resume,
+    };
+    IPEX_LEVEL(conv_f32)(&conv, 0, 1, NULL);
+}
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* matmul_f32 and attention_f32: random sizes, gaps, broadcasts and blocks, special values; the
+ * reference against f64. */
+#include "checkkern.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { OPERANDS = 5, MOST_BATCH = 3 };
+
+/* A batch of matrices [rows][columns], dense along columns; the batch may be broadcast. */
+struct matrices {
+    struct buffer buffer;
+    int64_t row, batch[8];
+};
+
+static struct matrices make_matrices(struct rng *rng, const int64_t *batch, int32_t rank,
+                                     int64_t rows, int64_t columns, bool broadcast, bool special) {
+    struct matrices ret = {.row = columns + (rng_one_in(rng, 3) ? rng_range(rng, 1, 9) : 0)};
+    int64_t stride = rows * ret.row, last = (rows - 1) * ret.row + columns;
+    for (int32_t i = rank - 1; i >= 0; i--) {
+        if (broadcast && rng_one_in(rng, 2))
+            continue;
+        ret.batch[i] = stride;
+        last += (batch[i] - 1) * stride;
+        stride *= batch[i];
+    }
+    ret.buffer = buffer_make((size_t)last * 4, AT_END);
+    for (int64_t i = 0; i < last; i++)
+        ((float *)ret.buffer.data)[i] = rng_value(rng, special);
+    return ret;
+}
+
+static int64_t offset_of(const int64_t *dims, const int64_t *strides, int32_t rank, int64_t index) {
+    int64_t ret = 0;
+    for (int32_t i = rank - 1; i >= 0; index /= dims[i--])
+        ret += index % dims[i] * strides[i];
+    return ret;
+}
+
+static int64_t random_batch(struct rng *rng, int64_t *batch, int32_t *ret_rank) {
+    int64_t count = 1;
+    *ret_rank = (int32_t)rng_range(rng, 0, 2);
+    for (int32_t i = 0; i < *ret_rank; i++)
+        count *= batch[i] = rng_range(rng, 1, MOST_BATCH);
+    return count;
+}
+
+static int64_t random_size(struct rng *rng) {
+    return rng_range(rng, 1, rng_one_in(rng, 3) ? 130 : 20);
+}
+
+/* ---- matmul ---- */
+
+static struct buffer run_matmul(const struct level *level, const struct ipex_matmul_args *args,
+                                const struct matrices *y, struct rng *rng) {
+    struct ipex_matmul_args a = *args;
+    struct buffer ret = buffer_copy(&y->buffer, AT_END);
+    fill_canary(&ret);
+    a.y = ret.data;
+    running("matmul_f32", level->name);
+    run_jobs(rng, (ipex_kernel_fn)level->kernels.matmul_f32, &a, ipex_matmul_jobs(&a),
+             ipex_matmul_scratch(&a));
+    return ret;
+}
+
+static double matmul_error(const struct ipex_matmul_args *a, const float *y, int64_t batches) {
+    double worst = 0;
+    for (int64_t i = 0; i < batches * a->m * a->n; i++) {
+        const int64_t b = i / a->n / a->m, row = i / a->n % a->m, column = i % a->n;
+        const float *pa = a->a + offset_of(a->batch, a->a_batch, a->batch_rank, b) + row * a->a_row;
+        const float *pb = a->b + offset_of(a->batch, a->b_batch, a->batch_rank, b);
+        double sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < a->k; k++) {
+            const double term = (double)pa[k] * (double)(a->transposed ? pb[column * a->b_row + k]
+                                                                       : pb[k * a->b_row + column]);
+            sum += term;
+            magnitude += fabs(term);
+        }
+        const double got =
+            (double)y[offset_of(a->batch, a->y_batch, a->batch_rank, b) + row * a->y_row + column];
+        const double scale = (double)a->scale;
+        const double bound = ((double)a->k + 2) * 0x1p-24 * magnitude * fabs(scale) + 0x1p-120;
+        worst = fmax(worst, fabs(got - sum * scale) / bound);
+    }
+    return worst;
+}
+
+static int check_matmul(const struct context *context, struct rng *rng, bool big) {
+    struct ipex_matmul_args args = {
+        .m = (int32_t)random_size(rng),
+        .n = (int32_t)random_size(rng),
+        .k = (int32_t)(big ? rng_range(rng, 200, 600) : random_size(rng)),
+        .transposed = rng_one_in(rng, 2),
+        .scale = rng_one_in(rng, 2) ? 1.0f : rng_float(rng),
+        .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 2000, 20000),
+    };
+    const int64_t batches = random_batch(rng, args.batch, &args.batch_rank);
+    args.rows_per_job = (int32_t)rng_range(rng, 1, args.m);
+    args.columns_per_job = 16 * (int32_t)rng_range(rng, 1, (args.n + 15) / 16);
+    args.k_block = 16 * (int32_t)rng_range(rng, 1, (args.k + 15) / 16);
+    const bool special = rng_one_in(rng, 5);
+    struct matrices a =
+        make_matrices(rng, args.batch, args.batch_rank, args.m, args.k, true, special);
+    struct matrices b =
+        make_matrices(rng, args.batch, args.batch_rank, args.transposed ? args.n : args.k,
+                      args.transposed ? args.k : args.n, true, special);
+    struct matrices y = make_matrices(rng, args.batch, args.batch_rank, args.m, args.n, false, 0);
+    struct buffer zeros = buffer_make((size_t)args.columns_per_job * 4, AT_END);
+    memset(zeros.data, 0, zeros.bytes);
+    args.zeros = zeros.data;
+    args.a = a.buffer.data;
+    args.b = b.buffer.data;
+    args.a_row = a.row;
+    args.b_row = b.row;
+    args.y_row = y.row;
+    memcpy(args.a_batch, a.batch, sizeof args.a_batch);
+    memcpy(args.b_batch, b.batch, sizeof args.b_batch);
+    memcpy(args.y_batch, y.batch, sizeof args.y_batch);
+    struct buffer want = run_matmul(&context->levels[0], &args, &y, rng);
+    int failed = 0;
+    if (!special && !(matmul_error(&args, want.data, batches) <= 1))
+        failed += !report(false, "matmul_f32 reference against f64", "%d x %d x %d", args.m, args.k,
+                          args.n);
+    for (size_t i = 1; i < context->n_levels; i++) {
+        struct buffer got = run_matmul(&context->levels[i], &args, &y, rng);
+        const int64_t at = first_difference(&want, &got);
+        if (at >= 0)
+            failed += !report(
+                false, "matmul_f32 shape",
+                "%s: %d x %d x %d%s, jobs %d x %d, k block %d, l2 %d: element %lld: %a, want %a",
+                context->levels[i].name, args.m, args.k, args.n,
+                args.transposed ? " transposed" : "", args.rows_per_job, args.columns_per_job,
+                args.k_block, args.cache_l2, (long long)at, (double)((float *)got.data)[at],
+                (double)((float *)want.data)[at]);
+        buffer_free(&got);
+    }
+    buffer_free(&want);
+    buffer_free(&zeros);
+    buffer_free(&a.buffer);
+    buffer_free(&b.buffer);
+    buffer_free(&y.buffer);
+    return failed;
+}
+
+/* ---- attention ---- */
+
+static struct buffer run_attention(const struct level *level,
+                                   const struct ipex_attention_args *args, const struct matrices *y,
+                                   struct rng *rng) {
+    struct ipex_attention_args a = *args;
+    struct buffer ret = buffer_copy(&y->buffer, AT_END);
+    fill_canary(&ret);
+    a.y = ret.data;
+    running("attention_f32", level->name);
+    run_jobs(rng, (ipex_kernel_fn)level->kernels.attention_f32, &a, ipex_attention_jobs(&a),
+             ipex_attention_scratch(&a));
+    return ret;
+}
+
+/* One query in f64: s, then its outputs; the error in units of the bound. Scores of up to `size`
+ * round to (d + 2) 2^-24 size, which e^s turns into a relative error. */
+static double query_error(const struct ipex_attention_args *a, const float *y, int64_t batch,
+                          int64_t row) {
+    double s[200], max = -INFINITY, sum = 0, size = 0, worst = 0;
+    const float *q = a->q + offset_of(a->batch, a->q_batch, a->batch_rank, batch) + row * a->q_row;
+    const float *k = a->k + offset_of(a->batch, a->k_batch, a->batch_rank, batch);
+    const float *v = a->v + offset_of(a->batch, a->v_batch, a->batch_rank, batch);
+    y += offset_of(a->batch, a->y_batch, a->batch_rank, batch) + row * a->y_row;
+    for (int64_t j = 0; j < a->n; j++) {
+        double magnitude = 0;
+        s[j] = 0;
+        for (int64_t c = 0; c < a->d; c++) {
+            s[j] += (double)q[c] * (double)k[j * a->k_row + c];
+            magnitude += fabs((double)q[c] * (double)k[j * a->k_row + c]);
+        }
+        s[j] *= (double)a->scale;
+        magnitude *= fabs((double)a->scale);
+        if (a->mask) {
+            const double m =
+                (double)a->mask[offset_of(a->batch, a->mask_batch, a->batch_rank, batch) +
+                                row * a->mask_row + j * a->mask_column];
+            s[j] += m;
+            magnitude += fabs(m);
+        }
+        if (a->causal && j > row + a->n - a->m)
+            s[j] = -INFINITY;
+        size = fmax(size, magnitude);
+        max = fmax(max, s[j]);
+    }
+    for (int64_t j = 0; j < a->n; j++)
+        sum += s[j] = exp(s[j] - max);
+    for (int64_t c = 0; c < a->e; c++) {
+        double want = 0, magnitude = 0;
+        for (int64_t j = 0; j < a->n; j++) {
+            want += s[j] / sum * (double)v[j * a->v_row + c];
+            magnitude += s[j] / sum * fabs((double)v[j * a->v_row + c]);
+        }
+        const double relative = ((double)a->d + 4) * size * 4 + 2 * (double)a->n + 12;
+        worst =
+            fmax(worst, fabs((double)y[c] - want) / (relative * 0x1p-24 * magnitude + 0x1p-120));
+    }
+    return worst;
+}
+
+static double attention_error(const struct ipex_attention_args *a, const float *y,
+                              int64_t batches) {
+    double worst = 0;
+    for (int64_t batch = 0; batch < batches; batch++)
+        for (int64_t row = 0; row < a->m; row++)
+            if (!a->causal || row + a->n - a->m >= 0) /* else it sees nothing: NaN */
+                worst = fmax(worst, query_error(a, y, batch, row));
+    return worst;
+}
+
+static struct ipex_attention_args random_attention(struct rng *rng) {
+    struct ipex_attention_args ret = {
+        .m = (int32_t)random_size(rng),
+        .n = (int32_t)random_size(rng),
+        .d = (int32_t)rng_range(rng, 1, rng_one_in(rng, 4) ? 130 : 33),
+        .e = (int32_t)rng_range(rng, 1, rng_one_in(rng, 4) ? 130 : 33),
+        .causal = rng_one_in(rng, 3),
+        .scale = rng_one_in(rng, 3) ? 1.0f : rng_float(rng),
+        .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 2000, 20000),
+    };
+    ret.rows_per_job = (int32_t)rng_range(rng, 1, ret.m);
+    ret.rows_at_once = (int32_t)rng_range(rng, 1, ret.rows_per_job);
+    ret.keys_at_once = 16 * (int32_t)rng_range(rng, 1, (ret.n + 15) / 16);
+    return ret;
+}
+
+static int check_attention(const struct context *context, struct rng *rng) {
+    struct ipex_attention_args args = random_attention(rng);
+    const int64_t batches = random_batch(rng, args.batch, &args.batch_rank);
+    const int32_t rank = args.batch_rank;
+    const bool special = rng_one_in(rng, 5);
+    const int64_t mask_rows = rng_one_in(rng, 2) ? 1 : args.m;
+    const int64_t mask_columns = rng_one_in(rng, 3) ? 1 : args.n;
+    struct matrices x[OPERANDS] = {
+        make_matrices(rng, args.batch, rank, args.m, args.d, true, special),
+        make_matrices(rng, args.batch, rank, args.n, args.d, true, special),
+        make_matrices(rng, args.batch, rank, args.n, args.e, true, special),
+        make_matrices(rng, args.batch, rank, mask_rows, mask_columns, true, special),
+        make_matrices(rng, args.batch, rank, args.m, args.e, false, false),
+    };
+    const int64_t zeros_needed = args.e + 15 > args.keys_at_once ? args.e + 15 : args.keys_at_once;
+    struct buffer zeros = buffer_make((size_t)(zeros_needed / 16 * 16) * 4, AT_END);
+    memset(zeros.data, 0, zeros.bytes);
+    args.zeros = zeros.data;
+    args.q = x[0].buffer.data;
+    args.k = x[1].buffer.data;
+    args.v = x[2].buffer.data;
+    args.mask = rng_one_in(rng, 2) ? x[3].buffer.data : NULL;
+    args.q_row = x[0].row;
+    args.k_row = x[1].row;
+    args.v_row = x[2].row;
+    args.mask_row = mask_rows == 1 ? 0 : x[3].row;
+    args.mask_column = mask_columns != 1;
+    args.y_row = x[4].row;
+    memcpy(args.q_batch, x[0].batch, sizeof args.q_batch);
+    memcpy(args.k_batch, x[1].batch, sizeof args.k_batch);
+    memcpy(args.v_batch, x[2].batch, sizeof args.v_batch);
+    memcpy(args.mask_batch, x[3].batch, sizeof args.mask_batch);
+    memcpy(args.y_batch, x[4].batch, sizeof args.y_batch);
+    struct buffer want = run_attention(&context->levels[0], &args, &x[4], rng);
+    int failed = 0;
+    const double error = special ? 0 : attention_error(&args, want.data, batches);
+    if (!(error <= 1))
+        failed += !report(false, "attention_f32 reference against f64", "%g of the bound", error);
+    for (size_t i = 1; i < context->n_levels; i++) {
+        struct buffer got = run_attention(&context->levels[i], &args, &x[4], rng);
+        const int64_t at = first_difference(&want, &got);
+        if (at >= 0)
+            failed += !report(
+                false, "attention_f32 shape",
+                "%s: %d queries, %d keys, %d -> %d, causal %d, mask %d, at once %d x %d of %d, l2 "
+                "%d: element %lld: %a, want %a",
+                context->levels[i].name, args.m, args.n, args.d, args.e, args.causal,
+                args.mask != NULL, args.rows_at_once, args.keys_at_once, args.rows_per_job,
+                args.cache_l2, (long long)at, (double)((float *)got.data)[at],
+                (double)((float *)want.data)[at]);
+        buffer_free(&got);
+    }
+    buffer_free(&want);
+    buffer_free(&zeros);
+    for (int i = 0; i < OPERANDS; i++)
+        buffer_free(&x[i].buffer);
+    return failed;
+}
+
+void check_products(const struct context *context) {
+    struct rng rng = {context->seed + 9};
+    int failed_matmul = 0, failed_attention = 0;
+    for (int i = 0; i < context->cases; i++) {
+        if (wanted(context, "matmul_f32"))
+            failed_matmul += check_matmul(context, &rng, i % 8 == 0);
+        if (wanted(context, "attention_f32"))
+            failed_attention += check_attention(context, &rng);
+    }
+    if (wanted(context, "matmul_f32"))
+        report(failed_matmul == 0, "matmul_f32: random shapes", "%d failed", failed_matmul);
+    if (wanted(context, "attention_f32"))
+        report(failed_attention == 0, "attention_f32: random shapes", "%d failed",
+               failed_attention);
+}
