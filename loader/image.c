@@ -2,8 +2,9 @@
 /* Loading, in the one order there is: header, copy of the metadata, check, map, data digests if
  * wanted, tables.
  *
- * The caller's memory, every part aligned to 64:  struct ipex_image | entries | resolved tensors of
- * all entries | metadata
+ * The caller's memory, every part aligned to 64:  struct ipex_image | struct ipex_image_scratch |
+ * entries | resolved tensors of all entries | scratch: tensors and capacities of one entry with
+ * symbols | metadata
  *
  * The metadata is checked and used from this private copy, so that whoever can write to the file
  * cannot change it after the check. What is used from the map is data only: never a size, an index
@@ -16,22 +17,27 @@
 
 /* Byte offsets of the parts. */
 struct parts {
-    uint64_t entries, tensors, metadata, size;
+    uint64_t scratch, entries, tensors, resized, capacities, metadata, size;
 };
+
+/* Adds a part of count * size bytes behind the others. */
+static bool add_part(struct parts *p, uint64_t count, uint64_t size, uint64_t *ret_begin) {
+    uint64_t bytes;
+    return ipex_align_u64(p->size, PART_ALIGN, ret_begin) && ipex_mul_u64(count, size, &bytes) &&
+           ipex_add_u64(*ret_begin, bytes, &p->size);
+}
 
 /* Counts come from a checked header: 2^8 entries, 2^24 tensors, 2^26 bytes of metadata at most. */
 static enum ipex_status plan_parts(const struct ipex_header *header, struct parts *ret,
                                    const struct ipex_report *report) {
-    uint64_t entries, tensors;
-    struct parts p = {0};
-    bool fits = ipex_align_u64(sizeof(struct ipex_image), PART_ALIGN, &p.entries) &&
-                ipex_mul_u64(header->entries, sizeof(struct ipex_image_entry), &entries) &&
-                ipex_add_u64(p.entries, entries, &p.tensors) &&
-                ipex_align_u64(p.tensors, PART_ALIGN, &p.tensors) &&
-                ipex_mul_u64(header->tensors, sizeof(struct ipex_tensor_info), &tensors) &&
-                ipex_add_u64(p.tensors, tensors, &p.metadata) &&
-                ipex_align_u64(p.metadata, PART_ALIGN, &p.metadata) &&
-                ipex_add_u64(p.metadata, header->metadata_size, &p.size);
+    struct parts p = {.size = sizeof(struct ipex_image)};
+    const uint32_t dynamic = header->dynamic_tensors;
+    bool fits = add_part(&p, 1, sizeof(struct ipex_image_scratch), &p.scratch) &&
+                add_part(&p, header->entries, sizeof(struct ipex_image_entry), &p.entries) &&
+                add_part(&p, header->tensors, sizeof(struct ipex_tensor_info), &p.tensors) &&
+                add_part(&p, dynamic, sizeof(struct ipex_tensor_info), &p.resized) &&
+                add_part(&p, dynamic, sizeof(int64_t), &p.capacities) &&
+                add_part(&p, header->metadata_size, 1, &p.metadata);
     IPEX_CHECK(fits && p.size <= SIZE_MAX && header->file_size <= SIZE_MAX, report,
                IPEX_ERROR_FILE_LIMIT, "the file is too large for this machine's addresses");
     *ret = p;
@@ -127,10 +133,15 @@ static enum ipex_status read_and_check(const struct ipex_file *file, void *memor
     uint8_t *base = memory;
     struct ipex_image *image = memory;
     struct ipex_tensor_info *tensors = (void *)(base + parts.tensors);
+    struct ipex_image_scratch *scratch = (void *)(base + parts.scratch);
+    *scratch = (struct ipex_image_scratch){.busy = ATOMIC_FLAG_INIT,
+                                           .tensor = (void *)(base + parts.resized),
+                                           .capacity = (void *)(base + parts.capacities)};
     *image = (struct ipex_image){.metadata = base + parts.metadata,
                                  .metadata_size = (size_t)header.metadata_size,
                                  .file_size = header.file_size,
-                                 .entries = (int32_t)header.entries};
+                                 .entries = (int32_t)header.entries,
+                                 .scratch = scratch};
     memcpy(image->digest, header.digest, sizeof image->digest);
     IPEX_TRY(ipex_file_read(file, 0, base + parts.metadata, image->metadata_size, report));
     IPEX_TRY(ipex_check(image->metadata, &header, tensors, &image->model, report));

@@ -6,6 +6,8 @@
 #ifndef IPEX_LOADER_H
 #define IPEX_LOADER_H
 
+#include <stdatomic.h>
+
 #include "format/base.h"
 #include "format/check.h"
 
@@ -13,6 +15,14 @@ struct ipex_image_entry {
     struct ipex_fb_entry fb;
     int32_t tensors, nodes, inputs, outputs;
     const struct ipex_tensor_info *tensor; /* [tensors] */
+};
+
+/* Room to resolve one entry's tensors at other values of its symbols, while a session is measured:
+ * the one part of an image that changes, so whoever uses it holds `busy`. */
+struct ipex_image_scratch {
+    atomic_flag busy;
+    struct ipex_tensor_info *tensor; /* [of the entry with symbols that has most] */
+    int64_t *capacity;               /* [as many] */
 };
 
 struct ipex_image {
@@ -25,6 +35,7 @@ struct ipex_image {
     uint8_t digest[32];
     int32_t entries;
     struct ipex_image_entry *entry;
+    struct ipex_image_scratch *scratch;
 };
 
 enum ipex_load_prefault { IPEX_LOAD_LAZY, IPEX_LOAD_WILLNEED, IPEX_LOAD_POPULATE };

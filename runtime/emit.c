@@ -52,11 +52,23 @@ void ipex_bind_halo(struct ipex_bind *bind, uint32_t output, const struct ipex_t
                  right);
 }
 
+/* Memory for the borders that a pad may have at other sizes and has not now. */
+static void spare_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
+                        const struct ipex_slot *output) {
+    const uint32_t most = 2u * output->info->rank;
+    if (b->values == NULL || bind->op != IPEX_OP_pad || bind->n_fills >= most)
+        return;
+    const uint32_t spare = most - bind->n_fills;
+    (void)ipex_plan_take(b, spare * sizeof(struct ipex_fill_args));
+    for (uint32_t i = 0; i < spare && output->root >= 0; i++)
+        (void)ipex_plan_take(b, sizeof(struct ipex_patch));
+}
+
 /* Copies the fills into the plan, aimed at the outputs. NULL when counting, and when there are
- * none.
- */
+ * none. */
 static struct ipex_fill_args *emit_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
                                          const struct ipex_slot *outputs) {
+    spare_fills(b, bind, outputs);
     if (bind->n_fills == 0)
         return NULL;
     struct ipex_fill_args *ret = ipex_plan_take(b, bind->n_fills * sizeof *ret);
@@ -123,6 +135,8 @@ void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *no
     if (b->zero_bytes < bind->zeros)
         b->zero_bytes = bind->zeros;
     const int64_t at = b->steps++;
+    if (b->plan != NULL && at >= b->step_room)
+        b->memory->failed = true;
     if (!ipex_plan_placing(b))
         return;
     const int64_t bytes = moved_bytes(bind);
@@ -159,7 +173,7 @@ enum ipex_bound ipex_bind_node(const struct ipex_plan_builder *b, const struct i
     ipex_bind_begin(b, bind);
     bind->dense = dense;
     bind->op = ipex_fb_node_op(node->fb);
-    bind->ints = ipex_fb_node_ints(node->fb);
+    bind->ints = node->ints;
     bind->n_ints = ipex_fb_node_ints_len(node->fb);
     bind->floats = ipex_fb_node_floats(node->fb);
     bind->n_floats = ipex_fb_node_floats_len(node->fb);

@@ -19,6 +19,8 @@ struct ipex_plan_node {
     struct ipex_fb_node fb;
     int32_t index;
     uint32_t inputs;
+    const int32_t *ints; /* in the file, or in `room` where some are expressions */
+    int32_t room[IPEX_DYNAMIC_INTS_MAX];
     uint32_t outputs;
     struct ipex_slot slot[IPEX_BIND_SLOTS]; /* inputs, then the outputs from IPEX_REF_OUTPUT on */
     /* Of an output: the root whose halo this node has to zero, or NULL. */

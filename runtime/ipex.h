@@ -94,12 +94,22 @@ const uint8_t *ipex_image_digest(const struct ipex_image *image);
 
 /* ---- introspection ---- */
 
-/* An input or output of an entry. */
+/* An input or output of an entry. Dims may depend on symbols, sizes that each run chooses: a batch,
+ * the length of a text, the height of a picture. */
 struct ipex_port {
     const char *name;
     enum ipex_dtype dtype;
     int32_t rank;
-    int64_t dims[IPEX_RANK_MAX];
+    int64_t dims[IPEX_RANK_MAX];     /* with all symbols at their lowest ... */
+    int64_t max_dims[IPEX_RANK_MAX]; /* ... and at their highest; the same where a dim is fixed */
+    const char *symbol[IPEX_RANK_MAX]; /* the symbol that a dim is; NULL for numbers and
+                                          expressions */
+};
+
+/* A size that each run chooses: any multiple of step from lo to hi. */
+struct ipex_symbol_info {
+    const char *name;
+    int64_t lo, hi, step;
 };
 
 /* Names live as long as the image. NULL or false past the end. entry: NULL is "main", or the only
@@ -114,6 +124,19 @@ IPEX_WARN_UNUSED enum ipex_status ipex_image_input(const struct ipex_image *imag
 IPEX_WARN_UNUSED enum ipex_status ipex_image_output(const struct ipex_image *image,
                                                     const char *entry, size_t index,
                                                     struct ipex_port *ret_port);
+/* Symbols of an entry; none when all its dims are fixed. */
+size_t ipex_image_symbol_count(const struct ipex_image *image, const char *entry);
+IPEX_WARN_UNUSED enum ipex_status ipex_image_symbol(const struct ipex_image *image,
+                                                    const char *entry, size_t index,
+                                                    struct ipex_symbol_info *ret_symbol);
+/* Dim `axis` of a port as text: "3", "height", "height/32 + 1". Cut to `size` bytes with the zero
+ * at its end. ERROR_NOT_FOUND. */
+IPEX_WARN_UNUSED enum ipex_status ipex_image_input_dim_text(const struct ipex_image *image,
+                                                            const char *entry, size_t index,
+                                                            int32_t axis, char *text, size_t size);
+IPEX_WARN_UNUSED enum ipex_status ipex_image_output_dim_text(const struct ipex_image *image,
+                                                             const char *entry, size_t index,
+                                                             int32_t axis, char *text, size_t size);
 size_t ipex_image_label_count(const struct ipex_image *image, const char *entry);
 const char *ipex_image_label(const struct ipex_image *image, const char *entry, size_t index);
 /* Value of a metadata key of the source model; NULL when it has none. */
@@ -160,6 +183,14 @@ struct ipex_step_info {
     int64_t jobs;
 };
 
+/* Sizes that a session must be able to run: part of a symbol's range in the file. What a session
+ * needs grows with its highest sizes. */
+struct ipex_dim_range {
+    const char *entry; /* NULL: all entries that have the symbol */
+    const char *symbol;
+    int64_t lo, hi; /* both included; 0: the end of the file's range */
+};
+
 struct ipex_session_options {
     size_t size_of_struct;
     const char *entry; /* NULL: all entries; else only this one (less memory) */
@@ -173,6 +204,8 @@ struct ipex_session_options {
     int32_t parallel_threads; /* how many may run at once, with parallel_for */
     const int
         *cancel; /* NULL, or looked at between steps: nonzero ends the run with ERROR_CANCELLED */
+    const struct ipex_dim_range *dims; /* [n_dims]; symbols without a range keep the file's */
+    size_t n_dims;
     char *message;
     size_t message_size;
 };
@@ -182,8 +215,9 @@ struct ipex_requirements {
     size_t plan, states, arena, scratch;
 };
 
-/* Memory for a session with these options (the same options must be given to init). ERROR_ARGUMENT,
- * ERROR_NOT_FOUND, ERROR_ISA, ERROR_ARITHMETIC. */
+/* Memory for a session with these options (the same options must be given to init); enough for all
+ * sizes of its range. ERROR_ARGUMENT, ERROR_NOT_FOUND, ERROR_ISA, ERROR_ARITHMETIC, and
+ * ERROR_MODEL_* where a narrower range ends at sizes that the model cannot have. */
 IPEX_WARN_UNUSED enum ipex_status ipex_session_measure(const struct ipex_image *image,
                                                        const struct ipex_session_options *options,
                                                        struct ipex_requirements *ret_requirements);
@@ -200,10 +234,10 @@ IPEX_WARN_UNUSED enum ipex_status ipex_session_init(struct ipex_session **ret_se
 void ipex_session_finish(struct ipex_session *session);
 
 /* A tensor of the caller's. As input: data, dtype, dims; strides in elements (all 0: dense
- * row-major), may be negative or 0-stride broadcast. As output: with data, the result is written
- * there (dims must be the port's; strides as above, no overlaps). With data NULL, data, dtype,
- * rank, dims and strides are filled with a view into the session's arena, valid until the next run
- * or finish. */
+ * row-major), may be negative or 0-stride broadcast; the dims of all inputs together choose the
+ * symbols. As output: with data, the result is written there (dims must be the result's; strides as
+ * above, no overlaps). With data NULL, data, dtype, rank, dims and strides are filled with a view
+ * into the session's arena, valid until the next run or finish. */
 struct ipex_tensor {
     const char *name; /* NULL: the position counts; else the port of that name */
     void *data;
@@ -223,7 +257,10 @@ struct ipex_run_options {
 
 /* Runs one entry (NULL: "main", or the only one). Every input must be given; outputs that are not
  * given are not returned. Inputs and outputs may not overlap each other. The result is a function
- * of file, inputs and arithmetic profile only. On failure outputs hold nothing useful.
+ * of file, inputs and arithmetic profile only. On failure outputs hold nothing useful. Inputs of
+ * other sizes than in the run before make the run a little longer, by what binding its steps takes,
+ * and use 16 KiB of stack; they take no memory and no system call. ERROR_SHAPE also when the sizes
+ * are outside the session's range, or when between its ends shapes do not fit together.
  * ERROR_ARGUMENT, ERROR_NOT_FOUND, ERROR_SHAPE, ERROR_DTYPE, ERROR_CANCELLED, ERROR_DEADLINE;
  * ipex_session_message says more. One thread at a time per session. */
 IPEX_WARN_UNUSED enum ipex_status ipex_run(struct ipex_session *session, const char *entry,
@@ -241,6 +278,7 @@ const char *ipex_session_message(const struct ipex_session *session);
 enum ipex_isa ipex_session_isa(const struct ipex_session *session);
 enum ipex_arithmetic ipex_session_arithmetic(const struct ipex_session *session);
 int32_t ipex_session_threads(const struct ipex_session *session);
+/* With symbols: at the sizes of the last run, and at the highest before the first. */
 size_t ipex_session_step_count(const struct ipex_session *session, const char *entry);
 IPEX_WARN_UNUSED enum ipex_status ipex_session_step(const struct ipex_session *session,
                                                     const char *entry, size_t index,

@@ -26,14 +26,24 @@ enum ipex_status ipex_plan_place(struct ipex_plan_builder *b, int64_t owner, int
     IPEX_CHECK(ipex_place_take(&b->place, owner, bytes, &begin), &b->report, IPEX_ERROR_MEMORY,
                "the arena of entry '%s' does not fit an address space",
                ipex_fb_entry_name(b->entry->fb));
+    IPEX_CHECK(b->plan == NULL || b->place.peak <= b->arena_room, &b->report, IPEX_ERROR_SHAPE,
+               "the arena is too small for these sizes");
     *ret_storage = b->plan != NULL ? b->arena + begin : NULL;
     return IPEX_OK;
 }
 
+/* Storages of an entry with symbols have their places for all sizes. */
 static enum ipex_status place_root(struct ipex_plan_builder *b, int32_t root) {
     const struct ipex_tensor_info *info = &b->entry->tensor[root];
+    int64_t bytes = info->storage * ipex_element_size(info);
     uint8_t *storage;
-    IPEX_TRY(ipex_plan_place(b, root, info->storage * ipex_element_size(info), &storage));
+    if (b->capacity != NULL) {
+        IPEX_CHECK(bytes <= b->capacity[root], &b->report, IPEX_ERROR_SHAPE,
+                   "tensor %d '%s' is larger than at both ends of the ranges", (int)root,
+                   ipex_fb_tensor_name(ipex_fb_entry_tensors(b->entry->fb, (uint32_t)root)));
+        bytes = b->capacity[root];
+    }
+    IPEX_TRY(ipex_plan_place(b, root, bytes, &storage));
     if (ipex_plan_placing(b))
         b->plan->storage[root].arena = b->plan->storage[root].base = storage;
     return IPEX_OK;
@@ -119,6 +129,10 @@ static enum ipex_status build_node(struct ipex_plan_builder *b, int32_t index) {
                                   .index = index};
     node.inputs = ipex_fb_node_inputs_len(node.fb);
     node.outputs = ipex_fb_node_outputs_len(node.fb);
+    if (b->values != NULL)
+        IPEX_TRY(ipex_dims_ints(node.fb, b->values, node.room, &node.ints, &b->report));
+    else
+        node.ints = ipex_fb_node_ints(node.fb);
     IPEX_TRY(place_outputs(b, &node));
     for (uint32_t i = 0; i < node.inputs; i++)
         node.slot[i] = resolve(b, ipex_fb_node_inputs(node.fb)[i]);
@@ -152,41 +166,46 @@ static bool covers_root(const struct ipex_plan_builder *b, const struct ipex_ten
 static void describe_port(struct ipex_plan_builder *b, struct ipex_fb_port fb,
                           struct ipex_plan_port *port) {
     const struct ipex_tensor_info *info = &b->entry->tensor[ipex_fb_port_tensor(fb)];
-    *port = (struct ipex_plan_port){
-        .name = ipex_fb_port_name(fb),
-        .info = info,
-        .root = info->root,
-        .direct = covers_root(b, info),
-    };
+    port->name = ipex_fb_port_name(fb);
+    port->info = info;
+    port->root = info->root;
+    port->direct = covers_root(b, info);
 }
 
-static void build_inputs(struct ipex_plan_builder *b) {
-    struct ipex_plan_port *ports = ipex_plan_take(b, (size_t)b->entry->inputs * sizeof *ports);
-    if (!ipex_plan_placing(b))
-        return;
+static void describe_ports(struct ipex_plan_builder *b) {
     for (int32_t i = 0; i < b->entry->inputs; i++)
-        describe_port(b, ipex_fb_entry_inputs(b->entry->fb, (uint32_t)i), &ports[i]);
-    b->plan->input = ports;
-}
-
-static void build_outputs(struct ipex_plan_builder *b) {
-    struct ipex_plan_port *ports = ipex_plan_take(b, (size_t)b->entry->outputs * sizeof *ports);
-    if (!ipex_plan_placing(b))
-        return;
-    for (int32_t i = 0; i < b->entry->outputs; i++) {
-        describe_port(b, ipex_fb_entry_outputs(b->entry->fb, (uint32_t)i), &ports[i]);
-    }
-    b->plan->output = ports;
+        describe_port(b, ipex_fb_entry_inputs(b->entry->fb, (uint32_t)i), &b->plan->input[i]);
+    for (int32_t i = 0; i < b->entry->outputs; i++)
+        describe_port(b, ipex_fb_entry_outputs(b->entry->fb, (uint32_t)i), &b->plan->output[i]);
 }
 
 /* ---- the whole ---- */
 
+/* Storages and ports: what stays when a plan is built again. */
 static void take_tables(struct ipex_plan_builder *b) {
+    const size_t inputs = (size_t)b->entry->inputs, outputs = (size_t)b->entry->outputs;
     struct ipex_storage *storage = ipex_plan_take(b, (size_t)b->entry->tensors * sizeof *storage);
+    struct ipex_plan_port *ports = ipex_plan_take(b, (inputs + outputs) * sizeof *ports);
+    b->tables = b->memory->used;
     if (!ipex_plan_placing(b))
         return;
-    memset(storage, 0, (size_t)b->entry->tensors * sizeof *storage);
+    memset(ports, 0, (inputs + outputs) * sizeof *ports);
     b->plan->storage = storage;
+    b->plan->input = ports;
+    b->plan->output = ports + inputs;
+}
+
+static void begin_tables(struct ipex_plan_builder *b) {
+    if (b->again) {
+        b->memory->used = b->tables;
+        b->memory->failed = false;
+    } else {
+        take_tables(b);
+    }
+    if (!ipex_plan_placing(b))
+        return;
+    memset(b->plan->storage, 0, (size_t)b->entry->tensors * sizeof *b->plan->storage);
+    describe_ports(b);
 }
 
 /* The table of steps: first when placing, last when counting, where its length is known only then.
@@ -201,18 +220,19 @@ enum ipex_status ipex_plan_build(struct ipex_plan_builder *b) {
     b->place.blocks = 0;
     b->place.peak = 0;
     b->steps = 0;
-    take_tables(b);
+    begin_tables(b);
     if (b->plan != NULL)
-        take_steps(b, b->plan->steps);
+        take_steps(b, b->step_room);
     IPEX_TRY(place_inputs(b));
     give_unread_inputs(b);
-    build_inputs(b);
     for (int32_t i = 0; i < b->entry->nodes; i++)
         IPEX_TRY(build_node(b, i));
-    build_outputs(b);
     if (b->plan == NULL)
         take_steps(b, b->steps);
-    IPEX_CHECK(!b->memory->failed, &b->report, IPEX_ERROR_MEMORY, "the memory is too small");
+    IPEX_CHECK(!b->memory->failed, &b->report, IPEX_ERROR_MEMORY,
+               "the plan needs more memory than was measured");
     b->arena_bytes = b->place.peak;
+    if (b->plan != NULL)
+        b->plan->steps = b->steps;
     return IPEX_OK;
 }

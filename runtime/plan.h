@@ -5,6 +5,7 @@
 #ifndef IPEX_RUNTIME_PLAN_H
 #define IPEX_RUNTIME_PLAN_H
 
+#include "format/dims.h"
 #include "loader/loader.h"
 #include "runtime/bind.h"
 #include "runtime/memory.h"
@@ -46,8 +47,10 @@ struct ipex_plan_port {
 
 struct ipex_plan {
     const struct ipex_image_entry *entry;
+    int32_t index; /* of the entry in the image */
     const char *name;
-    struct ipex_plan_step *step; /* [steps] */
+    struct ipex_plan_sizes *sizes; /* of an entry with symbols (runtime/sizes.h), else NULL */
+    struct ipex_plan_step *step;   /* [steps] */
     int64_t steps;
     struct ipex_storage *storage; /* [entry->tensors] */
     struct ipex_plan_port *input; /* [entry->inputs] */
@@ -62,19 +65,28 @@ struct ipex_plan_builder {
     const struct ipex_setup *setup;
     struct ipex_report report;
     struct ipex_bump *memory;
-    struct ipex_plan *plan; /* NULL: count only; else with `steps` as counted before */
+    struct ipex_plan *plan; /* NULL: count only */
     uint8_t *arena, *zeros;
+    int64_t step_room;  /* when placing: places in the table of steps */
+    int64_t arena_room; /* when placing: bytes of arena */
+    /* Of an entry with symbols: bytes that a root's storage gets [tensors], and its expressions;
+     * NULL without. */
+    const int64_t *capacity;
+    const struct ipex_dim_values *values;
+    bool again; /* placed before, at other sizes: tables and ports stay */
 
     /* found */
     int64_t steps;
     int64_t arena_bytes;
     size_t scratch_bytes; /* per thread */
     size_t zero_bytes;
+    size_t tables; /* bytes of memory used when they were taken */
 
     struct ipex_place place; /* 24 KiB: large for a stack, small enough for one of 64 KiB */
 };
 
-/* ERROR_MEMORY when a size passes what an address space holds. */
+/* ERROR_MEMORY when a size passes what an address space holds; ERROR_SHAPE when it passes what was
+ * measured, with sizes between the ends of the symbols' ranges. */
 IPEX_WARN_UNUSED enum ipex_status ipex_plan_build(struct ipex_plan_builder *builder);
 
 /* Lets all steps use `base` for a root's storage. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The caller's tensors: matched to ports, checked, used in place where they are plain, copied where
- * they are not. */
+/* The caller's tensors: matched to ports, checked, their sizes bound, used in place where they are
+ * plain, copied where they are not. */
 #include <string.h>
 
 #include "runtime/loops.h"
 #include "runtime/session.h"
+#include "runtime/sizes.h"
 
 /* ---- matching ---- */
 
@@ -37,11 +38,10 @@ static bool is_aligned(const struct ipex_tensor *tensor) {
     return (uintptr_t)tensor->data % ipex_dtype_size(tensor->dtype) == 0;
 }
 
-/* dtype and dims of a tensor with data are the port's. */
-static enum ipex_status check_tensor(const struct ipex_report *report, const char *kind,
-                                     const struct ipex_plan_port *port,
-                                     const struct ipex_tensor *tensor) {
-    char want[96], have[96];
+/* What does not depend on sizes. */
+static enum ipex_status check_form(const struct ipex_report *report, const char *kind,
+                                   const struct ipex_plan_port *port,
+                                   const struct ipex_tensor *tensor) {
     if (tensor->dtype != (enum ipex_dtype)port->info->dtype) {
         const char *name = ipex_dtype_name(tensor->dtype);
         return ipex_fail(report, IPEX_ERROR_DTYPE, "%s '%s' is %s, %s given", kind, port->name,
@@ -50,17 +50,24 @@ static enum ipex_status check_tensor(const struct ipex_report *report, const cha
     }
     IPEX_CHECK(tensor->rank >= 0 && tensor->rank <= IPEX_RANK_MAX, report, IPEX_ERROR_SHAPE,
                "%s '%s': rank %d given", kind, port->name, (int)tensor->rank);
-    if (!same_dims(tensor, port->info)) {
-        dims_text(port->info->dims, port->info->rank, want, sizeof want);
-        dims_text(tensor->dims, tensor->rank, have, sizeof have);
-        return ipex_fail(report, IPEX_ERROR_SHAPE, "%s '%s' has shape %s, %s given", kind,
-                         port->name, want, have);
-    }
     /* Elements that are not aligned are copied as bytes, one dim more. */
     IPEX_CHECK(is_aligned(tensor) || tensor->rank < IPEX_RANK_MAX, report, IPEX_ERROR_ARGUMENT,
                "%s '%s' of rank %d must be aligned to its elements", kind, port->name,
                IPEX_RANK_MAX);
     return IPEX_OK;
+}
+
+/* The dims of a tensor with data are the port's. */
+static enum ipex_status check_dims(const struct ipex_report *report, const char *kind,
+                                   const struct ipex_plan_port *port,
+                                   const struct ipex_tensor *tensor) {
+    char want[96], have[96];
+    if (same_dims(tensor, port->info))
+        return IPEX_OK;
+    dims_text(port->info->dims, port->info->rank, want, sizeof want);
+    dims_text(tensor->dims, tensor->rank, have, sizeof have);
+    return ipex_fail(report, IPEX_ERROR_SHAPE, "%s '%s' has shape %s, %s given", kind, port->name,
+                     want, have);
 }
 
 /* The port that tensor `index` of the call means. */
@@ -92,7 +99,7 @@ static enum ipex_status match_inputs(const struct ipex_report *report, struct ip
     for (size_t i = 0; i < count; i++) {
         struct ipex_plan_port *port = NULL;
         IPEX_TRY(find_port(report, "input", plan->input, ports, i, inputs[i].name, &port));
-        IPEX_TRY(check_tensor(report, "input", port, &inputs[i]));
+        IPEX_TRY(check_form(report, "input", port, &inputs[i]));
         IPEX_CHECK(inputs[i].data != NULL, report, IPEX_ERROR_ARGUMENT, "input '%s' has no data",
                    port->name);
         port->given = (struct ipex_tensor *)(uintptr_t)&inputs[i]; /* only read */
@@ -100,6 +107,29 @@ static enum ipex_status match_inputs(const struct ipex_report *report, struct ip
     for (int32_t i = 0; i < ports; i++)
         IPEX_CHECK(plan->input[i].given != NULL, report, IPEX_ERROR_ARGUMENT,
                    "input '%s' is not given", plan->input[i].name);
+    return IPEX_OK;
+}
+
+/* Binds the plan to the sizes that the inputs' dims say, where they are others than before. */
+static enum ipex_status bind_sizes(const struct ipex_report *report, struct ipex_plan *plan) {
+    const int64_t *dims[IPEX_PORTS_MAX];
+    int64_t symbols[IPEX_SYMBOLS_MAX];
+    const struct ipex_plan_sizes *sizes = plan->sizes;
+    for (int32_t i = 0; i < plan->entry->inputs; i++) {
+        const struct ipex_plan_port *port = &plan->input[i];
+        IPEX_CHECK(port->given->rank == port->info->rank, report, IPEX_ERROR_SHAPE,
+                   "input '%s' has %d dims, %d given", port->name, (int)port->info->rank,
+                   (int)port->given->rank);
+        dims[i] = port->given->dims;
+    }
+    IPEX_TRY(ipex_dims_bind(plan->entry->fb, dims, sizes->lo, sizes->hi, symbols, report));
+    return ipex_sizes_bind(plan, symbols, report);
+}
+
+static enum ipex_status check_input_dims(const struct ipex_report *report,
+                                         const struct ipex_plan *plan) {
+    for (int32_t i = 0; i < plan->entry->inputs; i++)
+        IPEX_TRY(check_dims(report, "input", &plan->input[i], plan->input[i].given));
     return IPEX_OK;
 }
 
@@ -111,8 +141,10 @@ static enum ipex_status match_outputs(const struct ipex_report *report, struct i
     for (size_t i = 0; i < count; i++) {
         struct ipex_plan_port *port = NULL;
         IPEX_TRY(find_port(report, "output", plan->output, ports, i, outputs[i].name, &port));
-        if (outputs[i].data != NULL)
-            IPEX_TRY(check_tensor(report, "output", port, &outputs[i]));
+        if (outputs[i].data != NULL) {
+            IPEX_TRY(check_form(report, "output", port, &outputs[i]));
+            IPEX_TRY(check_dims(report, "output", port, &outputs[i]));
+        }
         port->given = &outputs[i];
     }
     return IPEX_OK;
@@ -125,6 +157,9 @@ enum ipex_status ipex_ports_match(struct ipex_session *session, struct ipex_plan
     IPEX_CHECK((inputs != NULL || n_inputs == 0) && (outputs != NULL || n_outputs == 0), &report,
                IPEX_ERROR_ARGUMENT, "inputs or outputs are NULL");
     IPEX_TRY(match_inputs(&report, plan, inputs, n_inputs));
+    if (plan->sizes != NULL)
+        IPEX_TRY(bind_sizes(&report, plan));
+    IPEX_TRY(check_input_dims(&report, plan));
     return match_outputs(&report, plan, outputs, n_outputs);
 }
 

@@ -2,6 +2,7 @@
 /* The public face of the loader: opening files, and looking into them. */
 #include <string.h>
 
+#include "format/dims.h"
 #include "kernels/kernels.h"
 #include "loader/loader.h"
 #include "runtime/session.h"
@@ -139,15 +140,34 @@ size_t ipex_image_output_count(const struct ipex_image *image, const char *entry
     return found != NULL ? (size_t)found->outputs : 0;
 }
 
-static void describe_port(const struct ipex_image_entry *entry, struct ipex_fb_port fb,
-                          struct ipex_port *ret) {
+/* The name of the symbol that a dim code is; NULL for others. */
+static const char *symbol_of(struct ipex_fb_entry entry, int64_t code) {
+    const struct ipex_fb_expr *expr = code < 0 ? &ipex_fb_entry_exprs(entry)[-1 - code] : NULL;
+    if (expr == NULL || expr->op != IPEX_EXPR_symbol)
+        return NULL;
+    return ipex_fb_symbol_name(ipex_fb_entry_symbols(entry, (uint32_t)expr->a));
+}
+
+static enum ipex_status describe_port(const struct ipex_image_entry *entry, struct ipex_fb_port fb,
+                                      struct ipex_port *ret) {
     const struct ipex_tensor_info *info = &entry->tensor[ipex_fb_port_tensor(fb)];
-    *ret = (struct ipex_port){
+    int64_t symbols[IPEX_SYMBOLS_MAX];
+    struct ipex_dim_values lowest;
+    struct ipex_port port = {
         .name = ipex_fb_port_name(fb),
         .dtype = (enum ipex_dtype)info->dtype,
         .rank = info->rank,
     };
-    memcpy(ret->dims, info->dims, (size_t)info->rank * sizeof *info->dims);
+    ipex_dims_lowest(entry->fb, symbols);
+    IPEX_TRY(ipex_dims_evaluate(entry->fb, symbols, &lowest, NULL));
+    for (int32_t d = 0; d < info->rank; d++) {
+        const int64_t code = ipex_fb_port_dims(fb)[d];
+        (void)ipex_dims_number(&lowest, code, &port.dims[d]); /* the checker has seen to it */
+        port.max_dims[d] = info->dims[d]; /* entries are resolved for the highest */
+        port.symbol[d] = symbol_of(entry->fb, code);
+    }
+    *ret = port;
+    return IPEX_OK;
 }
 
 enum ipex_status ipex_image_input(const struct ipex_image *image, const char *entry, size_t index,
@@ -155,8 +175,7 @@ enum ipex_status ipex_image_input(const struct ipex_image *image, const char *en
     const struct ipex_image_entry *found = entry_of(image, entry);
     if (found == NULL || index >= (size_t)found->inputs)
         return IPEX_ERROR_NOT_FOUND;
-    describe_port(found, ipex_fb_entry_inputs(found->fb, (uint32_t)index), ret_port);
-    return IPEX_OK;
+    return describe_port(found, ipex_fb_entry_inputs(found->fb, (uint32_t)index), ret_port);
 }
 
 enum ipex_status ipex_image_output(const struct ipex_image *image, const char *entry, size_t index,
@@ -164,7 +183,47 @@ enum ipex_status ipex_image_output(const struct ipex_image *image, const char *e
     const struct ipex_image_entry *found = entry_of(image, entry);
     if (found == NULL || index >= (size_t)found->outputs)
         return IPEX_ERROR_NOT_FOUND;
-    describe_port(found, ipex_fb_entry_outputs(found->fb, (uint32_t)index), ret_port);
+    return describe_port(found, ipex_fb_entry_outputs(found->fb, (uint32_t)index), ret_port);
+}
+
+static enum ipex_status dim_text(const struct ipex_image_entry *entry, struct ipex_fb_port port,
+                                 int32_t axis, char *text, size_t size) {
+    if (axis < 0 || (uint32_t)axis >= ipex_fb_port_dims_len(port))
+        return IPEX_ERROR_NOT_FOUND;
+    ipex_dims_text(entry->fb, ipex_fb_port_dims(port)[axis], text, size);
+    return IPEX_OK;
+}
+
+enum ipex_status ipex_image_input_dim_text(const struct ipex_image *image, const char *entry,
+                                           size_t index, int32_t axis, char *text, size_t size) {
+    const struct ipex_image_entry *found = entry_of(image, entry);
+    if (found == NULL || index >= (size_t)found->inputs)
+        return IPEX_ERROR_NOT_FOUND;
+    return dim_text(found, ipex_fb_entry_inputs(found->fb, (uint32_t)index), axis, text, size);
+}
+
+enum ipex_status ipex_image_output_dim_text(const struct ipex_image *image, const char *entry,
+                                            size_t index, int32_t axis, char *text, size_t size) {
+    const struct ipex_image_entry *found = entry_of(image, entry);
+    if (found == NULL || index >= (size_t)found->outputs)
+        return IPEX_ERROR_NOT_FOUND;
+    return dim_text(found, ipex_fb_entry_outputs(found->fb, (uint32_t)index), axis, text, size);
+}
+
+size_t ipex_image_symbol_count(const struct ipex_image *image, const char *entry) {
+    const struct ipex_image_entry *found = entry_of(image, entry);
+    return found != NULL ? ipex_fb_entry_symbols_len(found->fb) : 0;
+}
+
+enum ipex_status ipex_image_symbol(const struct ipex_image *image, const char *entry, size_t index,
+                                   struct ipex_symbol_info *ret_symbol) {
+    if (index >= ipex_image_symbol_count(image, entry))
+        return IPEX_ERROR_NOT_FOUND;
+    struct ipex_fb_symbol s = ipex_fb_entry_symbols(entry_of(image, entry)->fb, (uint32_t)index);
+    *ret_symbol = (struct ipex_symbol_info){.name = ipex_fb_symbol_name(s),
+                                            .lo = ipex_fb_symbol_lo(s),
+                                            .hi = ipex_fb_symbol_hi(s),
+                                            .step = ipex_fb_symbol_step(s)};
     return IPEX_OK;
 }
 

@@ -67,10 +67,10 @@ enum ipex_status ipex_run_with(struct ipex_session *session, const char *entry,
                entry != NULL ? entry : "main");
     IPEX_CHECK(options->size_of_struct == sizeof *options, &report, IPEX_ERROR_ARGUMENT,
                "ipex_run_options.size_of_struct");
+    IPEX_TRY(ipex_ports_match(session, plan, inputs, n_inputs, outputs, n_outputs));
     IPEX_CHECK(options->step_ticks == NULL || options->step_ticks_count > (size_t)plan->steps,
                &report, IPEX_ERROR_ARGUMENT, "step_ticks needs room for %lld values",
                (long long)plan->steps + 1);
-    IPEX_TRY(ipex_ports_match(session, plan, inputs, n_inputs, outputs, n_outputs));
     const uint32_t fpu = ipex_fpu_enter();
     ipex_ports_begin(session, plan);
     const enum ipex_status status = run_steps(session, plan, options);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/memory.h"
+#include "runtime/sizes.h"
 
 #define PAGE 4096
 
@@ -112,6 +113,8 @@ static enum ipex_status read_request(const struct ipex_image *image,
     }
     IPEX_CHECK(image != NULL, &ret->report, IPEX_ERROR_ARGUMENT, "image is NULL");
     IPEX_TRY(choose_entries(ret));
+    IPEX_TRY(ipex_sizes_check(image, ret->first, ret->count, ret->set.dims, ret->set.n_dims,
+                              &ret->report));
     IPEX_TRY(choose_threads(ret));
     IPEX_TRY(choose_isa(ret));
     IPEX_TRY(choose_arithmetic(ret));
@@ -137,6 +140,35 @@ static void begin_build(struct ipex_plan_builder *b, const struct request *r,
     b->memory = bump;
     b->plan = NULL;
     b->arena = b->zeros = NULL;
+    b->capacity = NULL;
+    b->values = NULL;
+    b->again = false;
+    b->scratch_bytes = b->zero_bytes = 0;
+}
+
+/* Whether an entry has symbols, and their ranges in this session. */
+static bool has_symbols(const struct request *r, const struct ipex_image_entry *entry, int64_t *lo,
+                        int64_t *hi) {
+    if (ipex_fb_entry_symbols_len(entry->fb) == 0)
+        return false;
+    ipex_sizes_narrow(entry->fb, r->set.dims, r->set.n_dims, lo, hi);
+    return true;
+}
+
+static enum ipex_status count_plan(struct ipex_plan_builder *b, const struct request *r,
+                                   int32_t index, struct ipex_plan_need *ret) {
+    int64_t lo[IPEX_SYMBOLS_MAX], hi[IPEX_SYMBOLS_MAX];
+    struct ipex_bump memory = {0};
+    begin_build(b, r, &memory, index);
+    if (has_symbols(r, b->entry, lo, hi))
+        return ipex_sizes_count(b, lo, hi, ret);
+    IPEX_TRY(ipex_plan_build(b));
+    *ret = (struct ipex_plan_need){.room = memory.used,
+                                   .steps = b->steps,
+                                   .arena = (size_t)b->arena_bytes,
+                                   .scratch = b->scratch_bytes,
+                                   .zeros = b->zero_bytes};
+    return IPEX_OK;
 }
 
 static bool add_up(struct layout *layout, int32_t threads) {
@@ -152,6 +184,10 @@ static bool add_up(struct layout *layout, int32_t threads) {
     return true;
 }
 
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
 static size_t line_up(size_t size) {
     return (size + IPEX_MEMORY_ALIGN - 1) & ~(size_t)(IPEX_MEMORY_ALIGN - 1);
 }
@@ -161,18 +197,20 @@ static enum ipex_status measure(const struct request *r, struct layout *ret) {
     struct ipex_plan *plans;
     (void)take_session(&bump, r, &plans);
     struct ipex_plan_builder builder;
-    builder.scratch_bytes = builder.zero_bytes = 0;
+    size_t scratch = 0, zeros = 0;
     memset(ret, 0, sizeof *ret);
     for (int32_t i = 0; i < r->count; i++) {
-        begin_build(&builder, r, &bump, i);
-        IPEX_TRY(ipex_plan_build(&builder));
-        if (ret->arena < (size_t)builder.arena_bytes)
-            ret->arena = (size_t)builder.arena_bytes;
+        struct ipex_plan_need need;
+        IPEX_TRY(count_plan(&builder, r, i, &need));
+        (void)ipex_bump_take(&bump, need.room, IPEX_MEMORY_ALIGN);
+        ret->arena = larger(ret->arena, need.arena);
+        scratch = larger(scratch, need.scratch);
+        zeros = larger(zeros, need.zeros);
     }
     ret->plan = line_up(bump.used);
-    ret->zeros = line_up(builder.zero_bytes);
-    ret->scratch_stride = line_up(builder.scratch_bytes);
-    IPEX_CHECK(add_up(ret, r->setup.threads), &r->report, IPEX_ERROR_MEMORY,
+    ret->zeros = line_up(zeros);
+    ret->scratch_stride = line_up(scratch);
+    IPEX_CHECK(!bump.failed && add_up(ret, r->setup.threads), &r->report, IPEX_ERROR_MEMORY,
                "the session does not fit an address space");
     return IPEX_OK;
 }
@@ -204,25 +242,36 @@ static void touch(uint8_t *memory, size_t size) {
         at[size - 1] = 0;
 }
 
+static enum ipex_status build_plan(struct ipex_plan_builder *b, const struct request *r,
+                                   struct ipex_session *session, int32_t index,
+                                   struct ipex_bump *bump, const struct layout *layout,
+                                   uint8_t *memory) {
+    int64_t lo[IPEX_SYMBOLS_MAX], hi[IPEX_SYMBOLS_MAX];
+    struct ipex_plan *plan = &session->plan[index];
+    struct ipex_plan_need need;
+    IPEX_TRY(count_plan(b, r, index, &need));
+    struct ipex_bump own = {.base = ipex_bump_take(bump, need.room, IPEX_MEMORY_ALIGN),
+                            .size = need.room};
+    IPEX_CHECK(own.base != NULL, &r->report, IPEX_ERROR_MEMORY, "the memory is too small");
+    begin_build(b, r, &own, index);
+    *plan = (struct ipex_plan){
+        .entry = b->entry, .index = r->first + index, .name = ipex_fb_entry_name(b->entry->fb)};
+    b->setup = &session->setup;
+    b->plan = plan;
+    b->step_room = need.steps;
+    b->arena_room = (int64_t)need.arena;
+    b->zeros = memory + layout->plan;
+    b->arena = memory + layout->plan + layout->zeros + layout->scratch;
+    return has_symbols(r, b->entry, lo, hi) ? ipex_sizes_place(b, lo, hi, &need)
+                                            : ipex_plan_build(b);
+}
+
 static enum ipex_status build_plans(const struct request *r, struct ipex_session *session,
                                     struct ipex_bump *bump, const struct layout *layout,
                                     uint8_t *memory) {
     struct ipex_plan_builder builder;
-    for (int32_t i = 0; i < r->count; i++) {
-        struct ipex_plan *plan = &session->plan[i];
-        struct ipex_bump count = {0};
-        begin_build(&builder, r, &count, i);
-        IPEX_TRY(ipex_plan_build(&builder));
-        *plan = (struct ipex_plan){.entry = builder.entry,
-                                   .name = ipex_fb_entry_name(builder.entry->fb),
-                                   .steps = builder.steps};
-        begin_build(&builder, r, bump, i);
-        builder.setup = &session->setup;
-        builder.plan = plan;
-        builder.zeros = memory + layout->plan;
-        builder.arena = memory + layout->plan + layout->zeros + layout->scratch;
-        IPEX_TRY(ipex_plan_build(&builder));
-    }
+    for (int32_t i = 0; i < r->count; i++)
+        IPEX_TRY(build_plan(&builder, r, session, i, bump, layout, memory));
     return IPEX_OK;
 }
 

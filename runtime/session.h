@@ -45,8 +45,8 @@ int32_t ipex_image_find_entry(const struct ipex_image *image, const char *entry)
 void ipex_team_do(const struct ipex_team *team, ipex_kernel_fn fn, const void *args, int64_t jobs,
                   bool alone);
 
-/* ports.c: the caller's tensors. match checks all of them and remembers them in the plan's ports;
- * nothing has been written when it fails. */
+/* ports.c: the caller's tensors. match checks all of them, binds the plan to their sizes and
+ * remembers them in the plan's ports; no tensor has been written when it fails. */
 IPEX_WARN_UNUSED enum ipex_status ipex_ports_match(struct ipex_session *session,
                                                    struct ipex_plan *plan,
                                                    const struct ipex_tensor *inputs,

@@ -85,10 +85,17 @@ void harness_parallel_for(void *user, void (*fn)(void *arg, int i), void *arg, i
 }
 
 void harness_session(struct harness *h, enum ipex_isa isa, enum harness_threads threads) {
+    harness_sized_session(h, isa, threads, NULL, 0);
+}
+
+void harness_sized_session(struct harness *h, enum ipex_isa isa, enum harness_threads threads,
+                           const struct ipex_dim_range *dims, size_t n_dims) {
     end_session(h);
     struct ipex_session_options options = {
         .size_of_struct = sizeof options,
         .isa = isa,
+        .dims = dims,
+        .n_dims = n_dims,
         .message = h->message,
         .message_size = sizeof h->message,
     };

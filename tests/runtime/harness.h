@@ -24,6 +24,9 @@ enum harness_threads { ONE_THREAD, POOL_OF_2, PARALLEL_FOR_3, HARNESS_THREADS };
 /* Makes the file and opens it. Aborts on failure, with the message: a test's own net must open. */
 void harness_open(struct harness *h, const struct net *net);
 void harness_session(struct harness *h, enum ipex_isa isa, enum harness_threads threads);
+/* The same for part of the sizes. */
+void harness_sized_session(struct harness *h, enum ipex_isa isa, enum harness_threads threads,
+                           const struct ipex_dim_range *dims, size_t n_dims);
 void harness_close(struct harness *h);
 
 /* A caller's parallel_for: new threads for every call. user: NULL. */

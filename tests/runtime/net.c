@@ -252,11 +252,47 @@ void net_pool(struct net *net, enum ipex_op op, int x, int y, struct net_window 
     windowed(net, op, y, NET_IN(x), w, 0, count_pad);
 }
 
+/* ---- open dims ---- */
+
+int64_t net_expr(struct net *net, enum ipex_expr_op op, int64_t a, int64_t b) {
+    net->expr[net->exprs] = (struct ipex_fb_expr){.op = op, .a = a, .b = b};
+    return -1 - net->exprs++;
+}
+
+int64_t net_symbol(struct net *net, const char *name, int64_t lo, int64_t hi, int64_t step) {
+    struct net_symbol *s = &net->symbol[net->symbols];
+    *s = (struct net_symbol){.lo = lo, .hi = hi, .step = step};
+    snprintf(s->name, sizeof s->name, "%s", name);
+    return net_expr(net, IPEX_EXPR_symbol, net->symbols++, 0);
+}
+
+void net_dim(struct net *net, int tensor, int axis, int64_t code) {
+    net->tensor[tensor].dim_code[axis] = code;
+}
+
+void net_start(struct net *net, int tensor, int64_t code) {
+    net->tensor[tensor].start_code = code;
+}
+
+void net_int(struct net *net, int place, int64_t code) {
+    struct net_node *node = &net->node[net->nodes - 1];
+    node->dynamic[node->n_dynamic++] = place;
+    node->dynamic[node->n_dynamic++] = (int32_t)(-1 - code);
+}
+
 /* ---- file ---- */
+
+/* Dims as they go into the file. */
+static const int64_t *codes(const struct net_tensor *t, int64_t *room) {
+    for (int d = 0; d < t->rank; d++)
+        room[d] = t->dim_code[d] < 0 ? t->dim_code[d] : t->dims[d];
+    return room;
+}
 
 static uint32_t put_tensor(struct ipex_fb_builder *b, const struct net_tensor *t) {
     const uint32_t name = ipex_fb_string(b, t->name);
-    const uint32_t dims = ipex_fb_tensor_make_dims(b, t->dims, (uint32_t)t->rank);
+    int64_t room[8];
+    const uint32_t dims = ipex_fb_tensor_make_dims(b, codes(t, room), (uint32_t)t->rank);
     const uint32_t halo = t->halo[0] != 0 ? ipex_fb_tensor_make_halo(b, t->halo, 4) : 0;
     ipex_fb_start(b);
     ipex_fb_tensor_put_name(b, name);
@@ -266,7 +302,7 @@ static uint32_t put_tensor(struct ipex_fb_builder *b, const struct net_tensor *t
     ipex_fb_tensor_put_weight(b, t->weight);
     ipex_fb_tensor_put_view_of(b, t->view_of);
     ipex_fb_tensor_put_view_axis(b, t->view_axis);
-    ipex_fb_tensor_put_view_start(b, t->view_start);
+    ipex_fb_tensor_put_view_start(b, t->start_code < 0 ? t->start_code : t->view_start);
     return ipex_fb_end(b);
 }
 
@@ -278,6 +314,7 @@ static uint32_t put_node(struct ipex_fb_builder *b, const struct net_node *n, in
     const uint32_t outputs = ipex_fb_node_make_outputs(b, n->output, (uint32_t)n->n_outputs);
     const uint32_t ints = ipex_fb_node_make_ints(b, n->ints, (uint32_t)n->n_ints);
     const uint32_t floats = ipex_fb_node_make_floats(b, n->floats, (uint32_t)n->n_floats);
+    const uint32_t dynamic = ipex_fb_node_make_dynamic(b, n->dynamic, (uint32_t)n->n_dynamic);
     ipex_fb_start(b);
     ipex_fb_node_put_op(b, (uint16_t)n->op);
     ipex_fb_node_put_name(b, name);
@@ -285,6 +322,7 @@ static uint32_t put_node(struct ipex_fb_builder *b, const struct net_node *n, in
     ipex_fb_node_put_outputs(b, outputs);
     ipex_fb_node_put_ints(b, ints);
     ipex_fb_node_put_floats(b, floats);
+    ipex_fb_node_put_dynamic(b, dynamic);
     return ipex_fb_end(b);
 }
 
@@ -292,12 +330,27 @@ static uint32_t put_port(struct ipex_fb_builder *b, const struct net *net, int t
     const struct net_tensor *t = &net->tensor[tensor];
     const uint32_t name =
         ipex_fb_string(b, net->port[tensor] != NULL ? net->port[tensor] : t->name);
-    const uint32_t dims = ipex_fb_port_make_dims(b, t->dims, (uint32_t)t->rank);
+    int64_t room[8];
+    const uint32_t dims = ipex_fb_port_make_dims(b, codes(t, room), (uint32_t)t->rank);
     ipex_fb_start(b);
     ipex_fb_port_put_name(b, name);
     ipex_fb_port_put_tensor(b, (uint32_t)tensor);
     ipex_fb_port_put_dims(b, dims);
     return ipex_fb_end(b);
+}
+
+static uint32_t put_symbols(struct ipex_fb_builder *b, const struct net *net) {
+    uint32_t refs[NET_SYMBOLS];
+    for (int i = 0; i < net->symbols; i++) {
+        const uint32_t name = ipex_fb_string(b, net->symbol[i].name);
+        ipex_fb_start(b);
+        ipex_fb_symbol_put_name(b, name);
+        ipex_fb_symbol_put_lo(b, net->symbol[i].lo);
+        ipex_fb_symbol_put_hi(b, net->symbol[i].hi);
+        ipex_fb_symbol_put_step(b, net->symbol[i].step);
+        refs[i] = ipex_fb_end(b);
+    }
+    return ipex_fb_refs(b, refs, (uint32_t)net->symbols);
 }
 
 static uint32_t put_entry(struct ipex_fb_builder *b, const struct net *net, const char *text) {
@@ -315,6 +368,8 @@ static uint32_t put_entry(struct ipex_fb_builder *b, const struct net *net, cons
     for (int i = 0; i < net->outputs; i++)
         refs[i] = put_port(b, net, net->output[i]);
     const uint32_t outputs = ipex_fb_refs(b, refs, (uint32_t)net->outputs);
+    const uint32_t symbols = put_symbols(b, net);
+    const uint32_t exprs = ipex_fb_entry_make_exprs(b, net->expr, (uint32_t)net->exprs);
     ipex_fb_start(b);
     ipex_fb_entry_put_name(b, name);
     ipex_fb_entry_put_tensors(b, tensors);
@@ -322,6 +377,8 @@ static uint32_t put_entry(struct ipex_fb_builder *b, const struct net *net, cons
     ipex_fb_entry_put_inputs(b, inputs);
     ipex_fb_entry_put_outputs(b, outputs);
     ipex_fb_entry_put_arithmetic(b, net->arithmetic);
+    ipex_fb_entry_put_symbols(b, symbols);
+    ipex_fb_entry_put_exprs(b, exprs);
     return ipex_fb_end(b);
 }
 

@@ -8,11 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/dims.h"
 #include "format/ipex_types.h"
 #include "format/ops.h"
 #include "format/tile.h"
 
 enum { NET_TENSORS = 64, NET_NODES = 48, NET_WEIGHTS = 32, NET_PORTS = 8, NET_INTS = 48 };
+enum { NET_SYMBOLS = 8, NET_EXPRS = 64 };
 
 struct net_tensor {
     char name[32];
@@ -24,6 +26,7 @@ struct net_tensor {
     int view_of; /* -1: none */
     int view_axis;
     int64_t view_start;
+    int64_t dim_code[8], start_code; /* below 0: instead of the number, in the file */
     float
         *value; /* the oracle's, of any dtype: dense; roots and constants (in logical order) only */
 };
@@ -43,6 +46,13 @@ struct net_node {
     int32_t ints[NET_INTS];
     float floats[8];
     int n_ints, n_floats;
+    int32_t dynamic[8];
+    int n_dynamic;
+};
+
+struct net_symbol {
+    char name[32];
+    int64_t lo, hi, step;
 };
 
 struct net {
@@ -51,6 +61,9 @@ struct net {
     struct net_node node[NET_NODES];
     int input[NET_PORTS], output[NET_PORTS];
     int tensors, weights, nodes, inputs, outputs;
+    struct net_symbol symbol[NET_SYMBOLS];
+    struct ipex_fb_expr expr[NET_EXPRS];
+    int symbols, exprs;
     uint32_t seed;
     uint8_t arithmetic;            /* pinned profile; 0: none */
     bool second_entry;             /* the same graph again, as entry "other" */
@@ -105,6 +118,14 @@ void net_also(struct net *net, int y); /* one more output of the last node */
     (int)(sizeof((float[]){__VA_ARGS__}) / sizeof(float)), (const float[]) {                       \
         __VA_ARGS__                                                                                \
     }
+
+/* Dims that a file leaves open. A net holds the numbers of one choice, by which the oracle goes,
+ * and beside them dim codes, which go into the file. Both return a dim code. */
+int64_t net_symbol(struct net *net, const char *name, int64_t lo, int64_t hi, int64_t step);
+int64_t net_expr(struct net *net, enum ipex_expr_op op, int64_t a, int64_t b);
+void net_dim(struct net *net, int tensor, int axis, int64_t code);
+void net_start(struct net *net, int tensor, int64_t code);
+void net_int(struct net *net, int place, int64_t code); /* of the last node; places ascend */
 
 int64_t net_numel(const struct net_tensor *tensor);
 
