@@ -37,6 +37,13 @@ enum ipex_conv_attr {
     IPEX_CONV_ATTRS,
 };
 
+/* Positions in `ints` of conv_transpose: those of conv, then these. */
+enum ipex_conv_transpose_attr {
+    IPEX_CONV_TRANSPOSE_OUT_PAD_H = IPEX_CONV_ATTRS,
+    IPEX_CONV_TRANSPOSE_OUT_PAD_W,
+    IPEX_CONV_TRANSPOSE_ATTRS,
+};
+
 /* Positions in `ints` of max_pool and avg_pool. */
 enum ipex_pool_attr {
     IPEX_POOL_KERNEL_H,
@@ -134,5 +141,82 @@ enum ipex_reduce {
     IPEX_REDUCE_min,
     IPEX_REDUCE_COUNT,
 };
+
+/* What pad puts around x (modes other than constant as in numpy, for pads of any size). */
+enum ipex_pad_mode {
+    IPEX_PAD_constant,
+    IPEX_PAD_reflect, /* mirrored, without the border itself */
+    IPEX_PAD_edge,
+    IPEX_PAD_wrap,
+    IPEX_PAD_COUNT,
+};
+
+/* Positions in `ints` and `floats` of resize, and their values, as in the ONNX specification. */
+enum ipex_resize_attr {
+    IPEX_RESIZE_MODE,
+    IPEX_RESIZE_COORDINATES,
+    IPEX_RESIZE_ROUNDING,        /* of mode nearest */
+    IPEX_RESIZE_EXCLUDE_OUTSIDE, /* of modes linear and cubic */
+    IPEX_RESIZE_ATTRS,
+};
+enum ipex_resize_float { IPEX_RESIZE_SCALE_H, IPEX_RESIZE_SCALE_W, IPEX_RESIZE_CUBIC_A };
+enum ipex_resize_mode {
+    IPEX_RESIZE_nearest,
+    IPEX_RESIZE_linear,
+    IPEX_RESIZE_cubic,
+    IPEX_RESIZE_MODE_COUNT,
+};
+enum ipex_resize_coordinates {
+    IPEX_RESIZE_half_pixel,
+    IPEX_RESIZE_pytorch_half_pixel,
+    IPEX_RESIZE_align_corners,
+    IPEX_RESIZE_asymmetric,
+    IPEX_RESIZE_half_pixel_symmetric,
+    IPEX_RESIZE_COORDINATES_COUNT,
+};
+enum ipex_resize_rounding {
+    IPEX_RESIZE_round_prefer_floor,
+    IPEX_RESIZE_round_prefer_ceil,
+    IPEX_RESIZE_floor,
+    IPEX_RESIZE_ceil,
+    IPEX_RESIZE_ROUNDING_COUNT,
+};
+
+enum ipex_compare {
+    IPEX_COMPARE_equal,
+    IPEX_COMPARE_less,
+    IPEX_COMPARE_less_equal,
+    IPEX_COMPARE_greater,
+    IPEX_COMPARE_greater_equal,
+    IPEX_COMPARE_not_equal,
+    IPEX_COMPARE_COUNT,
+};
+
+enum ipex_logical {
+    IPEX_LOGICAL_and,
+    IPEX_LOGICAL_or,
+    IPEX_LOGICAL_xor,
+    IPEX_LOGICAL_not, /* of one operand */
+    IPEX_LOGICAL_COUNT,
+};
+
+/* Integer arithmetic wraps around. */
+enum ipex_integer {
+    IPEX_INTEGER_add,
+    IPEX_INTEGER_sub,
+    IPEX_INTEGER_mul,
+    IPEX_INTEGER_div, /* towards 0; by 0: 0 */
+    IPEX_INTEGER_min,
+    IPEX_INTEGER_max,
+    IPEX_INTEGER_neg, /* of one operand */
+    IPEX_INTEGER_abs, /* of one operand */
+    IPEX_INTEGER_mod, /* with the divisor's sign; by 0: 0 */
+    IPEX_INTEGER_COUNT,
+};
+
+/* Positions in `ints`. */
+enum ipex_arg_attr { IPEX_ARG_LARGEST, IPEX_ARG_LAST };
+enum ipex_topk_attr { IPEX_TOPK_K, IPEX_TOPK_LARGEST, IPEX_TOPK_SORTED };
+enum ipex_cumsum_attr { IPEX_CUMSUM_AXIS, IPEX_CUMSUM_EXCLUSIVE, IPEX_CUMSUM_REVERSE };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape rules of the operators that move elements: copy, transpose, pad, slice. */
+/* Shape rules of the operators that move elements: copy, transpose, pad, slice, gather, expand. */
 #include "format/shape_rules.h"
 
 enum ipex_status ipex_rule_copy(const struct rule *r, struct ipex_shape_operand *y) {
@@ -26,11 +26,17 @@ enum ipex_status ipex_rule_transpose(const struct rule *r, struct ipex_shape_ope
     return IPEX_OK;
 }
 
-/* R76 */
+/* R74, R76 */
 enum ipex_status ipex_rule_pad(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0);
-    IPEX_TRY(check_f32(r, 0, -1));
-    IPEX_TRY(check_any(r, 2));
+    if (x->layout != IPEX_LAYOUT_plain || !is_plain_dtype(x->dtype))
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the operand is packed or of the wrong dtype");
+    if (r->node->ints != 2u * x->rank + 1)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "wrong number of attributes for the rank");
+    if (!in_range(r->node->int_[2 * x->rank], 0, IPEX_PAD_COUNT - 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown mode");
+    if (x->dtype != IPEX_DTYPE_f32 && r->node->float_[0] != 0)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "only f32 is padded with a value");
     *y = (struct ipex_shape_operand){.dtype = x->dtype, .rank = x->rank};
     for (int i = 0; i < x->rank; i++) {
         int64_t before = r->node->int_[i], after = r->node->int_[x->rank + i];
@@ -60,5 +66,41 @@ enum ipex_status ipex_rule_slice(const struct rule *r, struct ipex_shape_operand
         out.dims[i] = y->dims[i];
     }
     *y = out;
+    return IPEX_OK;
+}
+
+/* R83, R84 */
+enum ipex_status ipex_rule_gather(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *data = operand(r, 0), *indices = operand(r, 1);
+    const int32_t axis = r->node->int_[0];
+    if (data->layout != IPEX_LAYOUT_plain || !is_plain_dtype(data->dtype))
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "data is packed or of the wrong dtype");
+    IPEX_TRY(check_dtype(r, 1, IPEX_DTYPE_i32, IPEX_DTYPE_i64, IPEX_DTYPE_NONE));
+    if (!in_range(axis, 0, data->rank - 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "data has no such axis");
+    if (data->rank - 1 + indices->rank > IPEX_MAX_RANK)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the output has more than 8 axes");
+    *y = (struct ipex_shape_operand){.dtype = data->dtype};
+    for (int i = 0; i < axis; i++)
+        y->dims[y->rank++] = data->dims[i];
+    for (int i = 0; i < indices->rank; i++)
+        y->dims[y->rank++] = indices->dims[i];
+    for (int i = axis + 1; i < data->rank; i++)
+        y->dims[y->rank++] = data->dims[i];
+    return IPEX_OK;
+}
+
+/* R74, R85: the wanted dims are in y. */
+enum ipex_status ipex_rule_expand(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    IPEX_TRY(check_any(r, 0));
+    struct ipex_shape_operand wide = {.dtype = x->dtype, .rank = y->rank};
+    memcpy(wide.dims, y->dims, y->rank * sizeof y->dims[0]);
+    if (y->rank < x->rank)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the output has fewer axes than the input");
+    for (int i = 1; i <= x->rank; i++)
+        if (x->dims[x->rank - i] != 1 && x->dims[x->rank - i] != y->dims[y->rank - i])
+            return bad(r, IPEX_ERROR_MODEL_SHAPE, "the input does not broadcast to the output");
+    *y = wide;
     return IPEX_OK;
 }

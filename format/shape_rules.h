@@ -77,6 +77,30 @@ static inline enum ipex_status check_any(const struct rule *r, uint32_t ints_per
     return IPEX_OK;
 }
 
+/* The dtypes that moves of single elements and casts know. */
+static inline bool is_plain_dtype(uint8_t dtype) {
+    return dtype == IPEX_DTYPE_f32 || dtype == IPEX_DTYPE_i32 || dtype == IPEX_DTYPE_i64 ||
+           dtype == IPEX_DTYPE_bool || dtype == IPEX_DTYPE_u8 || dtype == IPEX_DTYPE_i8;
+}
+
+/* R82: an attribute that is 0 or 1. */
+static inline bool is_flag(int32_t value) {
+    return value == 0 || value == 1;
+}
+
+/* R83: operand i is there, plain, and of one of these dtypes (NONE: not asked for). */
+static inline enum ipex_status check_dtype(const struct rule *r, uint32_t i, enum ipex_dtype a,
+                                           enum ipex_dtype b, enum ipex_dtype c) {
+    const struct ipex_shape_operand *x = operand(r, i);
+    if (!x)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand is absent");
+    if (x->layout != IPEX_LAYOUT_plain)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand is a packed weight");
+    if (x->dtype != a && x->dtype != b && x->dtype != c)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand has the wrong dtype");
+    return IPEX_OK;
+}
+
 /* The same dtype and dims as x. */
 static inline void output_like(const struct ipex_shape_operand *x, struct ipex_shape_operand *y) {
     *y = (struct ipex_shape_operand){.dtype = x->dtype, .rank = x->rank};

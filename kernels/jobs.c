@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many jobs a step has and how much scratch each thread needs: the same at every ISA level. */
 #include "kernels/jobs.h"
+#include "kernels/resize_taps.h"
 
 int64_t ipex_conv_jobs(const struct ipex_conv_args *args) {
     return args->images * ipex_div_up(args->lines, args->lines_per_job) * args->groups *
@@ -19,6 +20,23 @@ int64_t ipex_pointwise_jobs(const struct ipex_pointwise_args *args) {
     return ipex_div_up(ipex_row_count(args->dims, 0, args->rank - 1), args->rows_per_job);
 }
 
+int64_t ipex_conv_transpose_jobs(const struct ipex_conv_transpose_args *args) {
+    return args->images * ipex_div_up(args->lines, args->lines_per_job) * args->groups *
+           ipex_div_up(ipex_div_up(args->n, IPEX_PANEL), args->panels_per_job);
+}
+
+int64_t ipex_resize_jobs(const struct ipex_resize_args *args) {
+    return args->images * ipex_div_up(args->lines, args->lines_per_job);
+}
+
+int64_t ipex_gather_jobs(const struct ipex_gather_args *args) {
+    return ipex_div_up(args->outer * args->count, args->rows_per_job);
+}
+
+int64_t ipex_map_jobs(const struct ipex_map_args *args) {
+    return ipex_div_up(ipex_row_count(args->dims, 0, args->rank - 1), args->rows_per_job);
+}
+
 size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
     (void)args;
     return 0;
@@ -26,4 +44,9 @@ size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
 
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args) {
     return (size_t)args->registers * IPEX_POINTWISE_BLOCK * sizeof(float);
+}
+
+/* The columns of x and their weights, for every pixel of a line. */
+size_t ipex_resize_scratch(const struct ipex_resize_args *args) {
+    return (size_t)args->pixels * sizeof(struct ipex_resize_taps);
 }

@@ -54,6 +54,19 @@ static inline int64_t ipex_conv_line_pixels(const struct ipex_conv_args *args, i
     return line == args->lines - 1 ? args->last_pixels : args->pixels;
 }
 
+/* A transposed convolution is cut like a convolution. */
+static inline struct ipex_conv_job
+ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args, int64_t job) {
+    const struct ipex_conv_args grid = {
+        .lines = args->lines,
+        .groups = args->groups,
+        .n = args->n,
+        .lines_per_job = args->lines_per_job,
+        .panels_per_job = args->panels_per_job,
+    };
+    return ipex_conv_job(&grid, job);
+}
+
 /* One job of a depthwise convolution: lines [line, line_end) of one image. */
 struct ipex_depthwise_job {
     int64_t image, line, line_end;

@@ -209,6 +209,122 @@ struct ipex_group_norm_args {
     float eps, act_a, act_b;
 };
 
+/* Transposed convolution.
+ *
+ * y[i][l][p][g*n + c] = act(chain), chain = bias[...], then for kh, kw ascending, where
+ * h = (l + pad_top - kh * dilation_h) / stride_h is a whole number in [0, height), w likewise,
+ * for j ascending over k: chain = fma(x[i][h][w][g*k + j], w, chain). Jobs as those of a
+ * convolution (ipex_conv_transpose_job). */
+struct ipex_conv_transpose_args {
+    const float *x;    /* element (0, 0) of image 0, inside any halo */
+    const float *w;    /* [groups][kernel_h * kernel_w][panels][k_tiles][16][16] */
+    const float *bias; /* as that of a convolution */
+    float *y;
+    int64_t x_image, x_row, x_pixel;
+    int64_t y_image, y_line, y_pixel;
+    int32_t images, height, width; /* of x */
+    int32_t lines, pixels;         /* of y */
+    int32_t kernel_h, kernel_w, stride_h, stride_w, pad_top, pad_left, dilation_h, dilation_w;
+    int32_t groups, k, n; /* channels per group: in, out */
+    int32_t lines_per_job, panels_per_job;
+    int32_t act;
+    float act_a, act_b;
+    bool panels_outside;
+    int32_t cache_l2;
+};
+
+/* Resizing of images [height][width][channels]. kernels/resize_taps.h says which rows and columns
+ * of x, with which weights, make a line and a pixel of y: 1 (nearest), 2 (linear) or 4 (cubic) of
+ * each. nearest copies. Else, with rows i and columns j ascending:
+ * row(i) = chain over j: x * weight_w(0), then fma(x, weight_w(j), chain); y = chain over i:
+ * row(0) * weight_h(0), then fma(row(i), weight_h(i), chain). Job = (image, block of lines). */
+struct ipex_resize_args {
+    const float *x;
+    float *y;
+    int64_t x_image, x_row, x_pixel;
+    int64_t y_image, y_line, y_pixel;
+    int32_t images, height, width, channels; /* of x */
+    int32_t lines, pixels;                   /* of y */
+    int32_t mode, coordinates, rounding;     /* of format/ops.h */
+    bool exclude_outside;
+    float scale_h, scale_w, cubic_a; /* scale 0: size of y / size of x */
+    int32_t lines_per_job;
+};
+
+/* y[o][i] = x[o][index[i]], rows of `inner` bytes. An index below 0 counts from the end; then it is
+ * clamped to [0, axis). Job = a run of rows_per_job of the outer x count rows, row-major. */
+struct ipex_gather_args {
+    const void *x;
+    const void *index; /* [count], i32 or i64 */
+    void *y;
+    int64_t x_outer, x_axis, y_outer, y_index; /* bytes */
+    int64_t index_stride;                      /* elements */
+    int64_t outer, count, axis, inner;
+    int64_t rows_per_job;
+    bool index_i64;
+};
+
+/* y = x, and around it along every axis `before` elements and as many behind as y's dim wants: of
+ * zero bytes, or of x as mode (format/ops.h) says. `size`-byte elements. Job = an index of dims[0].
+ */
+struct ipex_pad_args {
+    const void *x;
+    void *y;
+    int64_t dims[8]; /* of y */
+    int64_t x_dims[8], before[8];
+    int64_t x_stride[8], y_stride[8]; /* elements */
+    int32_t rank, size, mode;
+};
+
+/* One result per element of y from broadcast operands, all strided as in ipex_pointwise_args but
+ * for the innermost dim, where any stride is allowed. kind and dtype as each slot reads them:
+ *   cast     dtype -> y_dtype: f32 to an integer is cut towards 0 and saturates, NaN is 0;
+ *            integers wrap around; anything but 0 is a true bool, a bool is 0 or 1
+ *   compare  kind enum ipex_compare on f32, i32, i64 -> bool; a NaN is only not_equal
+ *   logical  kind enum ipex_logical; a byte other than 0 is true
+ *   where    x[0] ? x[1] : x[2] of `size` bytes
+ *   integer  kind enum ipex_integer on i32, i64
+ * A bool is written as 0 or 1. Job = a run of rows_per_job rows (all dims but the innermost). */
+struct ipex_map_args {
+    const void *x[3];
+    void *y;
+    int64_t x_stride[3][8], y_stride[8], dims[8]; /* elements */
+    int32_t rank, inputs;
+    int32_t kind, dtype, y_dtype;
+    int64_t rows_per_job;
+};
+
+/* Index of the largest (or smallest) of a row; a NaN counts as larger than all. Of equals the first
+ * or the last. Job = one row. */
+struct ipex_arg_args {
+    const float *x;
+    int64_t *y; /* one per row */
+    int64_t rows, columns, x_row, y_row;
+    bool largest, last;
+};
+
+/* The k largest (or smallest) of a row in order, of equals the lower index first; a NaN counts as
+ * larger than all. Job = one row. */
+struct ipex_topk_args {
+    const float *x;
+    float *values;    /* [rows][k] */
+    int64_t *indices; /* [rows][k] */
+    int64_t rows, columns, k, x_row, values_row, indices_row;
+    bool largest;
+};
+
+/* Sums along the middle of [outer][middle][inner]: one chain of additions from 0 per outer and
+ * inner, in the order of the elements or reversed; y is the chain before (exclusive) or after
+ * each addition. f32, i32 or i64. Job = an index of outer. */
+struct ipex_cumsum_args {
+    const void *x;
+    void *y;
+    int64_t outer, middle, inner;
+    int64_t x_outer, x_middle, y_outer, y_middle; /* elements; inner is dense */
+    int32_t dtype;
+    bool exclusive, reverse;
+};
+
 typedef void (*ipex_kernel_fn)(const void *args, int64_t job_begin, int64_t job_end, void *scratch);
 
 struct ipex_kernels {
@@ -258,7 +374,12 @@ int64_t ipex_group_norm_jobs(const struct ipex_group_norm_args *args);
 size_t ipex_matmul_scratch(const struct ipex_matmul_args *args);
 size_t ipex_attention_scratch(const struct ipex_attention_args *args);
 size_t ipex_group_norm_scratch(const struct ipex_group_norm_args *args);
+int64_t ipex_conv_transpose_jobs(const struct ipex_conv_transpose_args *args);
+int64_t ipex_resize_jobs(const struct ipex_resize_args *args);
+int64_t ipex_gather_jobs(const struct ipex_gather_args *args);
+int64_t ipex_map_jobs(const struct ipex_map_args *args);
 size_t ipex_conv_scratch(const struct ipex_conv_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
+size_t ipex_resize_scratch(const struct ipex_resize_args *args);
 
 #endif

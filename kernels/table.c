@@ -29,6 +29,7 @@ static void take_reference_fma(struct ipex_kernels *kernels) {
     names->slot = #slot "__" #level
 
 static void take_avx2(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
+#define IPEX_KERNEL_PORTABLE(slot, args_struct)
 #define IPEX_KERNEL(slot, args_struct) TAKE(slot, avx2);
 #include "kernels/ops.inc"
 }
@@ -46,6 +47,8 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(attention_f32, avx512);
     TAKE(layer_norm_f32, avx512);
     TAKE(group_norm_f32, avx512);
+    TAKE(conv_transpose_f32, avx512);
+    TAKE(resize_f32, avx512);
 }
 
 /* avx_vnni, avx512_vnni, avx512_bf16 and amx have nothing of their own for f32. */

@@ -82,6 +82,14 @@ struct ipex_bind {
         struct ipex_move_args move;
         struct ipex_softmax_args softmax;
         struct ipex_reduce_args reduce;
+        struct ipex_conv_transpose_args conv_transpose;
+        struct ipex_resize_args resize;
+        struct ipex_gather_args gather;
+        struct ipex_pad_args pad;
+        struct ipex_map_args map;
+        struct ipex_arg_args arg;
+        struct ipex_topk_args topk;
+        struct ipex_cumsum_args cumsum;
     } args;
     struct ipex_ref ref[IPEX_BIND_REFS];
     struct ipex_bind_fill fill[IPEX_BIND_FILLS];

@@ -45,6 +45,13 @@ void ipex_loops_collapse(struct ipex_loops *loops, int64_t inner_max) {
         loops->stride[o][0] = 1;
 }
 
+void ipex_loops_broadcast(const int64_t *x_dims, const int64_t *x_strides, int32_t x_rank,
+                          int32_t y_rank, int64_t *ret) {
+    const int32_t missing = y_rank - x_rank;
+    for (int32_t d = 0; d < y_rank; d++)
+        ret[d] = d < missing || x_dims[d - missing] == 1 ? 0 : x_strides[d - missing];
+}
+
 bool ipex_loops_merge(const int64_t *dims, const int64_t *strides, int32_t begin, int32_t end,
                       int64_t *ret_stride) {
     int64_t length = 1, stride = 1;

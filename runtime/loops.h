@@ -21,6 +21,10 @@ struct ipex_loops {
  * threads. At least one loop is left. */
 void ipex_loops_collapse(struct ipex_loops *loops, int64_t inner_max);
 
+/* Strides of x as y's dims see it: aligned at the last, 0 where it is broadcast. */
+void ipex_loops_broadcast(const int64_t *x_dims, const int64_t *x_strides, int32_t x_rank,
+                          int32_t y_rank, int64_t *ret);
+
 /* Whether dims [begin, end) with these strides are walked as one dim (ret_stride: its stride). Dims
  * of 1 do not count. */
 bool ipex_loops_merge(const int64_t *dims, const int64_t *strides, int32_t begin, int32_t end,

@@ -21,6 +21,11 @@
     void IPEX_REF(slot)(const struct args_struct *, int64_t, int64_t, void *);
 #include "kernels/ops.inc"
 
+/* Bytes of an element of the dtypes that moves and casts know. */
+static inline int64_t ref_dtype_size(int32_t dtype) {
+    return dtype == IPEX_DTYPE_i64 ? 8 : dtype == IPEX_DTYPE_f32 || dtype == IPEX_DTYPE_i32 ? 4 : 1;
+}
+
 static inline uint32_t ref_bits(float x) {
     uint32_t ret;
     memcpy(&ret, &x, sizeof ret);

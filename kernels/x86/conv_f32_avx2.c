@@ -7,7 +7,7 @@
  * A cut last panel is computed in a tile on the stack and its columns are copied: masked stores
  * cost some CPUs 20 cycles. */
 #include "kernels/x86/vec_avx2.h"
-#include "kernels/x86/conv_walk.h"
+#include "kernels/x86/conv_transpose_walk.h"
 
 enum { MAX_ROWS = 6, MAX_PANELS = 4 };
 
@@ -165,9 +165,16 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     run_cut(&one, rows);
 }
 
+static const struct conv_level level = {MAX_ROWS, panels_for, run};
+
 void ipex_k_conv_f32__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                            void *scratch) {
-    static const struct conv_level level = {MAX_ROWS, panels_for, run};
     (void)scratch;
     conv_jobs(&level, args, job_begin, job_end);
+}
+
+void ipex_k_conv_transpose_f32__avx2(const struct ipex_conv_transpose_args *args, int64_t job_begin,
+                                     int64_t job_end, void *scratch) {
+    (void)scratch;
+    conv_transpose_jobs(&level, args, job_begin, job_end);
 }

@@ -4,7 +4,7 @@
  * tiles. Every output is the same chain of fma as in kernels/ref/conv_ref.c; cutting K into parts
  * only parks the chain in y. kernels/x86/conv_walk.h brings the blocks their work. */
 #include "kernels/x86/vec_avx512.h"
-#include "kernels/x86/conv_walk.h"
+#include "kernels/x86/conv_transpose_walk.h"
 
 enum { MAX_ROWS = 14 };
 
@@ -127,9 +127,16 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     blocks[panels][rows](b);
 }
 
+static const struct conv_level level = {MAX_ROWS, panels_for, run};
+
 void ipex_k_conv_f32__avx512(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                              void *scratch) {
-    static const struct conv_level level = {MAX_ROWS, panels_for, run};
     (void)scratch;
     conv_jobs(&level, args, job_begin, job_end);
+}
+
+void ipex_k_conv_transpose_f32__avx512(const struct ipex_conv_transpose_args *args,
+                                       int64_t job_begin, int64_t job_end, void *scratch) {
+    (void)scratch;
+    conv_transpose_jobs(&level, args, job_begin, job_end);
 }

@@ -168,7 +168,9 @@ static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64
     const int64_t whole = limit / args->k; /* segments in a part; 0: cut inside segments */
     const int64_t cuts = whole ? 1 : ipex_div_up(args->k, limit);
     const int64_t step = ipex_div_up(ipex_div_up(args->k, cuts), IPEX_TILE_ROWS) * IPEX_TILE_ROWS;
-    struct conv_part part = {0};
+    struct conv_part part = {.first = true, .last = true};
+    if (segments == 0) /* the bias alone */
+        walk_lines(walk, &part, begin, end);
     for (part.segment = 0; part.segment < segments; part.segment += part.segments) {
         part.segments = whole ? whole : 1;
         if (part.segments > segments - part.segment)

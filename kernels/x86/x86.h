@@ -6,6 +6,7 @@
 
 #include "kernels/jobs.h"
 
+#define IPEX_KERNEL_PORTABLE(slot, args_struct)
 #define IPEX_KERNEL(slot, args_struct)                                                             \
     void ipex_k_##slot##__avx2(const struct args_struct *, int64_t, int64_t, void *);              \
     void ipex_k_##slot##__avx512(const struct args_struct *, int64_t, int64_t, void *);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy, transpose, pad and slice: one strided move, walked in y's order. The two loops that a
- * transpose is about stay apart (strides differ), so the kernel sees them and can work in square
- * blocks. */
+/* copy, transpose, pad, slice and expand: one strided move, walked in y's order; a pad with fills
+ * around it, or with its own kernel where the border is not one pattern of 4 bytes. The two loops
+ * that a transpose is about stay apart (strides differ), so the kernel sees them and can work in
+ * square blocks. */
 #include "runtime/bind.h"
 #include "runtime/loops.h"
 
@@ -59,6 +60,13 @@ enum ipex_bound ipex_bind_slice(struct ipex_bind *bind) {
     return bind_move(bind, y->dims, x_stride, shift, 0);
 }
 
+enum ipex_bound ipex_bind_expand(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *x = bind->input[0], *y = bind->output;
+    int64_t x_stride[IPEX_MAX_RANK] = {0};
+    ipex_loops_broadcast(x->dims, x->strides, x->rank, y->rank, x_stride);
+    return bind_move(bind, y->dims, x_stride, 0, 0);
+}
+
 /* Adds the box of y that reaches from `begin` to `begin + length` along `axis`; outer axes inside x
  * only, inner ones whole. */
 static void add_border(struct ipex_bind *bind, int32_t axis, int64_t begin, int64_t length,
@@ -79,8 +87,38 @@ static void add_border(struct ipex_bind *bind, int32_t axis, int64_t begin, int6
     }
 }
 
+/* The kernel for all modes and dtypes; dims of 1 are left out. */
+static enum ipex_bound bind_pad_kernel(struct ipex_bind *bind, int32_t mode) {
+    const struct ipex_tensor_info *x = bind->input[0], *y = bind->output;
+    struct ipex_pad_args *args = &bind->args.pad;
+    for (int32_t d = 0; d < y->rank; d++) {
+        if (y->dims[d] == 1)
+            continue;
+        const int32_t at = args->rank++;
+        args->dims[at] = y->dims[d];
+        args->x_dims[at] = x->dims[d];
+        args->before[at] = bind->ints[d];
+        args->x_stride[at] = x->strides[d];
+        args->y_stride[at] = y->strides[d];
+    }
+    if (args->rank == 0) {
+        args->rank = 1;
+        args->dims[0] = args->x_dims[0] = args->x_stride[0] = args->y_stride[0] = 1;
+    }
+    args->size = (int32_t)ipex_dtype_size((enum ipex_dtype)y->dtype);
+    args->mode = mode;
+    IPEX_BIND_REF(bind, pad, x, 0, 0);
+    IPEX_BIND_REF(bind, pad, y, IPEX_REF_OUTPUT, 0);
+    IPEX_BIND_KERNEL(bind, pad, pad);
+    bind->jobs = args->dims[0];
+    return IPEX_BOUND;
+}
+
 enum ipex_bound ipex_bind_pad(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *y = bind->output;
+    const int32_t mode = bind->ints[2 * y->rank];
+    if (mode != IPEX_PAD_constant || y->dtype != IPEX_DTYPE_f32)
+        return bind_pad_kernel(bind, mode);
     uint32_t pattern;
     memcpy(&pattern, &bind->floats[0], sizeof pattern);
     int64_t shift = 0;

@@ -59,14 +59,6 @@ static int32_t allocate_registers(struct ipex_bind *bind, int32_t steps) {
     return used;
 }
 
-/* Strides of an input as y's dims see it: aligned at the last dim, 0 where it is broadcast. */
-static void broadcast_strides(const struct ipex_tensor_info *x, const struct ipex_tensor_info *y,
-                              int64_t *ret) {
-    const int32_t missing = y->rank - x->rank;
-    for (int32_t d = 0; d < y->rank; d++)
-        ret[d] = d < missing || x->dims[d - missing] == 1 ? 0 : x->strides[d - missing];
-}
-
 static void make_loops(const struct ipex_bind *bind, struct ipex_loops *loops) {
     const struct ipex_tensor_info *y = bind->output;
     loops->rank = y->rank;
@@ -74,7 +66,8 @@ static void make_loops(const struct ipex_bind *bind, struct ipex_loops *loops) {
     memcpy(loops->dims, y->dims, sizeof loops->dims);
     memcpy(loops->stride[bind->n_inputs], y->strides, sizeof y->strides);
     for (uint32_t i = 0; i < bind->n_inputs; i++)
-        broadcast_strides(bind->input[i], y, loops->stride[i]);
+        ipex_loops_broadcast(bind->input[i]->dims, bind->input[i]->strides, bind->input[i]->rank,
+                             y->rank, loops->stride[i]);
 }
 
 /* The kernel walks the innermost loop with strides 0 or 1 (y: 1). Where that does not hold, it gets

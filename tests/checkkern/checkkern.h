@@ -87,6 +87,9 @@ void check_rows(const struct context *context);
 void check_move(const struct context *context);
 void check_products(const struct context *context);
 void check_norms(const struct context *context);
+void check_image(const struct context *context);
+void check_element(const struct context *context);
+void check_order(const struct context *context);
 void check_math(const struct context *context);
 void bench(const struct context *context);
 

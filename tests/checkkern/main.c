@@ -102,5 +102,8 @@ int main(int argc, char **argv) {
     check_move(&context);
     check_products(&context);
     check_norms(&context);
+    check_image(&context);
+    check_element(&context);
+    check_order(&context);
     return report_failures() != 0;
 }

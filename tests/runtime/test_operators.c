@@ -229,8 +229,8 @@ static void test_moves(void) {
     net_node(&net, IPEX_OP_transpose, nhwc, NET_IN(x), NET_INTS_(0, 2, 3, 1), 0, NULL);
     net_node(&net, IPEX_OP_transpose, back, NET_IN(nhwc), NET_INTS_(0, 3, 1, 2), 0, NULL);
     net_node(&net, IPEX_OP_transpose, cols, NET_IN(flat), NET_INTS_(1, 0), 0, NULL);
-    net_node(&net, IPEX_OP_pad, padded, NET_IN(nhwc), NET_INTS_(0, 2, 0, 1, 0, 0, 0, 4),
-             NET_FLOATS(1.5f));
+    net_node(&net, IPEX_OP_pad, padded, NET_IN(nhwc),
+             NET_INTS_(0, 2, 0, 1, 0, 0, 0, 4, IPEX_PAD_constant), NET_FLOATS(1.5f));
     net_node(&net, IPEX_OP_slice, sliced, NET_IN(nhwc), NET_INTS_(1, 15, 0, 0, -1, -2, 3, 1), 0,
              NULL);
     net_node(&net, IPEX_OP_transpose, odd, NET_IN(x), NET_INTS_(3, 2, 1, 0), 0, NULL);

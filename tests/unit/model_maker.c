@@ -137,7 +137,7 @@ static void default_nodes(struct maker_model *m) {
     n->floats = 1;
     n->float_[0] = 0.5f;
     ints(node(m, N_TRANSPOSE, IPEX_OP_transpose, T_PROB, T_TURNED), "1 0");
-    ints(node(m, N_PAD, IPEX_OP_pad, T_TURNED, T_PADDED), "1 0 1 0");
+    ints(node(m, N_PAD, IPEX_OP_pad, T_TURNED, T_PADDED), "1 0 1 0 0");
     ints(node(m, N_SLICE, IPEX_OP_slice, T_PADDED, T_SLICED), "11 0 -2 1");
     ints(node(m, N_REDUCE, IPEX_OP_reduce, T_SLICED, T_MEAN), "1 1");
     ints(node(m, N_AVG, IPEX_OP_avg_pool, T_DEPTH, T_AVG), "3 3 1 1 0 0 0 0 1 1 0 0");

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gather and pad: bytes only, and no address that comes from data without being clamped. */
+#include "kernels/ref/ref.h"
+
+/* An index as its element says it, brought into [0, axis). */
+static int64_t gather_index(const struct ipex_gather_args *args, int64_t i) {
+    const int64_t at = i * args->index_stride;
+    int64_t index =
+        args->index_i64 ? ((const int64_t *)args->index)[at] : ((const int32_t *)args->index)[at];
+    if (index < 0)
+        index += args->axis;
+    return index < 0 ? 0 : index >= args->axis ? args->axis - 1 : index;
+}
+
+void IPEX_REF(gather)(const struct ipex_gather_args *args, int64_t job_begin, int64_t job_end,
+                      void *scratch) {
+    (void)scratch;
+    int64_t end = job_end * args->rows_per_job;
+    if (end > args->outer * args->count)
+        end = args->outer * args->count;
+    for (int64_t row = job_begin * args->rows_per_job; row < end; row++) {
+        const int64_t outer = row / args->count, i = row % args->count;
+        const char *x =
+            (const char *)args->x + outer * args->x_outer + gather_index(args, i) * args->x_axis;
+        char *y = (char *)args->y + outer * args->y_outer + i * args->y_index;
+        if (args->inner == 4) /* single elements: a call for each would be most of the work */
+            memcpy(y, x, 4);
+        else if (args->inner == 8)
+            memcpy(y, x, 8);
+        else
+            memcpy(y, x, (size_t)args->inner);
+    }
+}
+
+/* The position of x, size n, that stands at `at` of the padded axis, counted from x's first
+ * element; -1: none. */
+static int64_t pad_source(int32_t mode, int64_t at, int64_t n) {
+    if (at >= 0 && at < n)
+        return at;
+    if (mode == IPEX_PAD_constant)
+        return -1;
+    if (mode == IPEX_PAD_edge || n == 1)
+        return at < 0 ? 0 : n - 1;
+    const int64_t period = mode == IPEX_PAD_wrap ? n : 2 * (n - 1);
+    const int64_t rest = (at % period + period) % period;
+    return rest < n ? rest : period - rest;
+}
+
+/* Offset of row `row` of y in x, in elements; -1: it lies in the padding. */
+static int64_t pad_row(const struct ipex_pad_args *args, int64_t row) {
+    int64_t ret = 0;
+    bool inside = true;
+    for (int32_t d = args->rank - 2; d >= 0; d--) {
+        const int64_t at =
+            pad_source(args->mode, row % args->dims[d] - args->before[d], args->x_dims[d]);
+        inside = inside && at >= 0;
+        ret += at * args->x_stride[d];
+        row /= args->dims[d];
+    }
+    return inside ? ret : -1;
+}
+
+static void pad_elements(const struct ipex_pad_args *args, const char *x, char *y, int64_t begin,
+                         int64_t end) {
+    const int32_t last = args->rank - 1;
+    const size_t size = (size_t)args->size;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t at =
+            x ? pad_source(args->mode, i - args->before[last], args->x_dims[last]) : -1;
+        char *to = y + i * args->y_stride[last] * args->size;
+        if (at < 0)
+            memset(to, 0, size);
+        else
+            memcpy(to, x + at * args->x_stride[last] * args->size, size);
+    }
+}
+
+void IPEX_REF(pad)(const struct ipex_pad_args *args, int64_t job_begin, int64_t job_end,
+                   void *scratch) {
+    (void)scratch;
+    const int32_t last = args->rank - 1;
+    const int64_t rows = ipex_row_count(args->dims, 1, last);
+    const bool dense = args->x_stride[last] == 1 && args->y_stride[last] == 1;
+    const int64_t begin = args->before[last], end = begin + args->x_dims[last];
+    for (int64_t row = job_begin * rows; row < job_end * rows; row++) {
+        const int64_t from = pad_row(args, row);
+        const char *x = from < 0 ? NULL : (const char *)args->x + from * args->size;
+        char *y =
+            (char *)args->y + ipex_row_offset(args->dims, args->y_stride, last, row) * args->size;
+        if (!x || !dense) {
+            pad_elements(args, x, y, 0, args->dims[last]);
+            continue;
+        }
+        pad_elements(args, x, y, 0, begin);
+        memcpy(y + begin * args->size, x, (size_t)((end - begin) * args->size));
+        pad_elements(args, x, y, end, args->dims[last]);
+    }
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cast, compare, logical, where, integer: one result per element of y. A row is worked on in
+ * blocks; operands that are broadcast or have gaps are first laid out densely, so that every
+ * operation on every type is one plain loop, which compilers vectorise. */
+#include "kernels/ref/ref.h"
+
+enum { BLOCK = 256, OPERANDS = 3, MAX_SIZE = 8 };
+
+/* n results from dense operands. */
+typedef void (*map_fn)(const void *const *x, void *restrict y, int64_t n);
+
+/* y[i * y_step] = x[i * x_step], in elements of `size` bytes. */
+static void map_spread(const char *x, int64_t x_step, char *y, int64_t y_step, int64_t size,
+                       int64_t n) {
+    switch (size) {
+#define SPREAD(bytes)                                                                              \
+    case bytes:                                                                                    \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            memcpy(y + i * y_step * bytes, x + i * x_step * bytes, bytes);                         \
+        break;
+        SPREAD(1)
+        SPREAD(4)
+        SPREAD(8)
+#undef SPREAD
+    default:
+        break;
+    }
+}
+
+struct map_sizes {
+    int64_t x[OPERANDS], y; /* bytes of an element */
+};
+
+/* x, y: where the row begins. */
+static void map_row(const struct ipex_map_args *args, map_fn fn, const struct map_sizes *size,
+                    const char *const *x, char *y) {
+    const int32_t last = args->rank - 1;
+    _Alignas(32) char dense_x[OPERANDS][BLOCK * MAX_SIZE], dense_y[BLOCK * MAX_SIZE];
+    const int64_t y_step = args->y_stride[last];
+    for (int64_t begin = 0, n; begin < args->dims[last]; begin += n) {
+        const void *operand[OPERANDS];
+        n = args->dims[last] - begin < BLOCK ? args->dims[last] - begin : BLOCK;
+        for (int32_t i = 0; i < args->inputs; i++) {
+            const int64_t step = args->x_stride[i][last];
+            const char *from = x[i] + begin * step * size->x[i];
+            operand[i] = step == 1 ? from : dense_x[i];
+            if (step != 1 && (step != 0 || begin == 0)) /* one element fills all blocks */
+                map_spread(from, step, dense_x[i], 1, size->x[i], n);
+        }
+        char *to = y + begin * y_step * size->y;
+        fn(operand, y_step == 1 ? to : dense_y, n);
+        if (y_step != 1)
+            map_spread(dense_y, 1, to, y_step, size->y, n);
+    }
+}
+
+static void map_run(const struct ipex_map_args *args, map_fn fn, struct map_sizes size,
+                    int64_t job_begin, int64_t job_end) {
+    const int32_t lead = args->rank - 1;
+    const int64_t rows = ipex_row_count(args->dims, 0, lead);
+    const int64_t limit = job_end * args->rows_per_job;
+    const int64_t end = limit < rows ? limit : rows;
+    for (int64_t row = job_begin * args->rows_per_job; row < end; row++) {
+        const char *x[OPERANDS];
+        for (int32_t i = 0; i < args->inputs; i++)
+            x[i] = (const char *)args->x[i] +
+                   ipex_row_offset(args->dims, args->x_stride[i], lead, row) * size.x[i];
+        char *y = (char *)args->y + ipex_row_offset(args->dims, args->y_stride, lead, row) * size.y;
+        map_row(args, fn, &size, x, y);
+    }
+}
+
+/* Functions of p, and of p and q, from type T to R. */
+#define UNARY(name, T, R, EXPR)                                                                    \
+    static void name(const void *const *x, void *restrict y, int64_t n) {                          \
+        const T *a = x[0];                                                                         \
+        R *restrict to = y;                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T p = a[i];                                                                      \
+            to[i] = (R)(EXPR);                                                                     \
+        }                                                                                          \
+    }
+#define BINARY(name, T, R, EXPR)                                                                   \
+    static void name(const void *const *x, void *restrict y, int64_t n) {                          \
+        const T *a = x[0], *b = x[1];                                                              \
+        R *restrict to = y;                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T p = a[i], q = b[i];                                                            \
+            to[i] = (R)(EXPR);                                                                     \
+        }                                                                                          \
+    }
+
+/* ---- cast ---- */
+
+/* Cut towards zero; out of range is the nearest that is in range, NaN is 0. */
+#define FLOAT_TO(name, R, low, high)                                                               \
+    static inline R name(float v) {                                                                \
+        return v != v        ? 0                                                                   \
+               : v <= (low)  ? (R)(low)                                                            \
+               : v >= (high) ? (R)((high) > 256 ? -1 - (int64_t)(low) : (int64_t)(high)-1)         \
+                             : (R)v;                                                               \
+    }
+FLOAT_TO(f32_to_i32, int32_t, -0x1p31f, 0x1p31f)
+FLOAT_TO(f32_to_i64, int64_t, -0x1p63f, 0x1p63f)
+FLOAT_TO(f32_to_i8, int8_t, -128.0f, 128.0f)
+FLOAT_TO(f32_to_u8, uint8_t, 0.0f, 256.0f)
+
+/* X(name, type) */
+#define TYPES(X)                                                                                   \
+    X(f32, float)                                                                                  \
+    X(i32, int32_t)                                                                                \
+    X(i64, int64_t)                                                                                \
+    X(u8, uint8_t)                                                                                 \
+    X(i8, int8_t)
+#define INTEGERS(X)                                                                                \
+    X(i32, int32_t)                                                                                \
+    X(i64, int64_t)                                                                                \
+    X(u8, uint8_t)                                                                                 \
+    X(i8, int8_t)
+
+#define CAST_TO_BOOL(from, T) UNARY(cast_##from##_bool, T, uint8_t, p != 0)
+#define CAST_OF_BOOL(to, R)   UNARY(cast_bool_##to, uint8_t, R, p != 0)
+#define CAST_OF_F32(to, R)    UNARY(cast_f32_##to, float, R, f32_to_##to(p))
+#define CAST_TO_F32(from, T)  UNARY(cast_##from##_f32, T, float, p)
+#define CAST_OF_I32(to, R)    UNARY(cast_i32_##to, int32_t, R, p)
+#define CAST_OF_I64(to, R)    UNARY(cast_i64_##to, int64_t, R, p)
+#define CAST_OF_U8(to, R)     UNARY(cast_u8_##to, uint8_t, R, p)
+#define CAST_OF_I8(to, R)     UNARY(cast_i8_##to, int8_t, R, p)
+TYPES(CAST_TO_BOOL)
+TYPES(CAST_OF_BOOL)
+CAST_OF_BOOL(bool, uint8_t)
+INTEGERS(CAST_OF_F32)
+INTEGERS(CAST_TO_F32)
+INTEGERS(CAST_OF_I32)
+INTEGERS(CAST_OF_I64)
+INTEGERS(CAST_OF_U8)
+INTEGERS(CAST_OF_I8)
+UNARY(cast_f32_f32, float, float, p)
+
+static map_fn cast_fn(int32_t from, int32_t to) {
+#define CAST_PAIR(to_name, from_name)                                                              \
+    if (from == IPEX_DTYPE_##from_name && to == IPEX_DTYPE_##to_name)                              \
+        return cast_##from_name##_##to_name;
+#define CAST_ROW(from_name)                                                                        \
+    CAST_PAIR(f32, from_name)                                                                      \
+    CAST_PAIR(i32, from_name)                                                                      \
+    CAST_PAIR(i64, from_name)                                                                      \
+    CAST_PAIR(u8, from_name)                                                                       \
+    CAST_PAIR(i8, from_name)                                                                       \
+    CAST_PAIR(bool, from_name)
+    CAST_ROW(f32)
+    CAST_ROW(i32)
+    CAST_ROW(i64)
+    CAST_ROW(u8)
+    CAST_ROW(i8)
+    CAST_PAIR(f32, bool)
+    CAST_PAIR(i32, bool)
+    CAST_PAIR(i64, bool)
+    CAST_PAIR(u8, bool)
+    CAST_PAIR(i8, bool)
+    CAST_PAIR(bool, bool)
+    return NULL;
+}
+
+void IPEX_REF(cast)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
+                    void *scratch) {
+    (void)scratch;
+    const map_fn fn = cast_fn(args->dtype, args->y_dtype);
+    const struct map_sizes size = {{ref_dtype_size(args->dtype)}, ref_dtype_size(args->y_dtype)};
+    if (fn)
+        map_run(args, fn, size, job_begin, job_end);
+}
+
+/* ---- compare ---- */
+
+#define COMPARE(dtype, T)                                                                          \
+    BINARY(dtype##_equal, T, uint8_t, p == q)                                                      \
+    BINARY(dtype##_less, T, uint8_t, p < q)                                                        \
+    BINARY(dtype##_less_equal, T, uint8_t, p <= q)                                                 \
+    BINARY(dtype##_greater, T, uint8_t, p > q)                                                     \
+    BINARY(dtype##_greater_equal, T, uint8_t, p >= q)                                              \
+    BINARY(dtype##_not_equal, T, uint8_t, p != q)                                                  \
+    static const map_fn dtype##_compare[IPEX_COMPARE_COUNT] = {                                    \
+        [IPEX_COMPARE_equal] = dtype##_equal,                                                      \
+        [IPEX_COMPARE_less] = dtype##_less,                                                        \
+        [IPEX_COMPARE_less_equal] = dtype##_less_equal,                                            \
+        [IPEX_COMPARE_greater] = dtype##_greater,                                                  \
+        [IPEX_COMPARE_greater_equal] = dtype##_greater_equal,                                      \
+        [IPEX_COMPARE_not_equal] = dtype##_not_equal,                                              \
+    };
+COMPARE(f32, float)
+COMPARE(i32, int32_t)
+COMPARE(i64, int64_t)
+
+void IPEX_REF(compare)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
+                       void *scratch) {
+    (void)scratch;
+    const map_fn *fns = args->dtype == IPEX_DTYPE_f32   ? f32_compare
+                        : args->dtype == IPEX_DTYPE_i32 ? i32_compare
+                                                        : i64_compare;
+    const int64_t size = ref_dtype_size(args->dtype);
+    map_run(args, fns[args->kind], (struct map_sizes){{size, size}, 1}, job_begin, job_end);
+}
+
+/* ---- logical ---- */
+
+BINARY(logical_and, uint8_t, uint8_t, (p != 0) & (q != 0))
+BINARY(logical_or, uint8_t, uint8_t, (p | q) != 0)
+BINARY(logical_xor, uint8_t, uint8_t, (p != 0) ^ (q != 0))
+UNARY(logical_not, uint8_t, uint8_t, p == 0)
+
+void IPEX_REF(logical)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
+                       void *scratch) {
+    static const map_fn fns[IPEX_LOGICAL_COUNT] = {
+        [IPEX_LOGICAL_and] = logical_and,
+        [IPEX_LOGICAL_or] = logical_or,
+        [IPEX_LOGICAL_xor] = logical_xor,
+        [IPEX_LOGICAL_not] = logical_not,
+    };
+    (void)scratch;
+    map_run(args, fns[args->kind], (struct map_sizes){{1, 1}, 1}, job_begin, job_end);
+}
+
+/* ---- where ---- */
+
+#define WHERE(T)                                                                                   \
+    static void where_##T(const void *const *x, void *restrict y, int64_t n) {                     \
+        const uint8_t *c = x[0];                                                                   \
+        const T *a = x[1], *b = x[2];                                                              \
+        T *restrict to = y;                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T p = a[i], q = b[i];                                                            \
+            to[i] = c[i] ? p : q;                                                                  \
+        }                                                                                          \
+    }
+WHERE(uint8_t)
+WHERE(uint32_t)
+WHERE(uint64_t)
+
+void IPEX_REF(where)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
+                     void *scratch) {
+    (void)scratch;
+    const int64_t size = ref_dtype_size(args->dtype);
+    const map_fn fn = size == 1 ? where_uint8_t : size == 4 ? where_uint32_t : where_uint64_t;
+    map_run(args, fn, (struct map_sizes){{1, size, size}, size}, job_begin, job_end);
+}
+
+/* ---- integer ---- */
+
+/* T: signed, U: its unsigned twin, in which overflow is defined. The divisor -1 is taken apart:
+ * the least number divided by it traps. */
+#define INTEGER(dtype, T, U)                                                                       \
+    static inline T dtype##_quotient(T p, T q) {                                                   \
+        return q == 0 ? 0 : q == -1 ? (T)(0 - (U)p) : p / q;                                       \
+    }                                                                                              \
+    static inline T dtype##_modulo(T p, T q) {                                                     \
+        const T rest = q == 0 || q == -1 ? 0 : p % q;                                              \
+        return rest != 0 && (rest ^ q) < 0 ? rest + q : rest;                                      \
+    }                                                                                              \
+    BINARY(dtype##_add, T, T, (U)p + (U)q)                                                         \
+    BINARY(dtype##_sub, T, T, (U)p - (U)q)                                                         \
+    BINARY(dtype##_mul, T, T, (U)p *(U)q)                                                          \
+    BINARY(dtype##_div, T, T, dtype##_quotient(p, q))                                              \
+    BINARY(dtype##_min, T, T, q < p ? q : p)                                                       \
+    BINARY(dtype##_max, T, T, q > p ? q : p)                                                       \
+    UNARY(dtype##_neg, T, T, 0 - (U)p)                                                             \
+    UNARY(dtype##_abs, T, T, p < 0 ? 0 - (U)p : (U)p)                                              \
+    BINARY(dtype##_mod, T, T, dtype##_modulo(p, q))                                                \
+    static const map_fn dtype##_integer[IPEX_INTEGER_COUNT] = {                                    \
+        [IPEX_INTEGER_add] = dtype##_add, [IPEX_INTEGER_sub] = dtype##_sub,                        \
+        [IPEX_INTEGER_mul] = dtype##_mul, [IPEX_INTEGER_div] = dtype##_div,                        \
+        [IPEX_INTEGER_min] = dtype##_min, [IPEX_INTEGER_max] = dtype##_max,                        \
+        [IPEX_INTEGER_neg] = dtype##_neg, [IPEX_INTEGER_abs] = dtype##_abs,                        \
+        [IPEX_INTEGER_mod] = dtype##_mod,                                                          \
+    };
+INTEGER(i32, int32_t, uint32_t)
+INTEGER(i64, int64_t, uint64_t)
+
+void IPEX_REF(integer)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
+                       void *scratch) {
+    (void)scratch;
+    const bool wide = args->dtype == IPEX_DTYPE_i64;
+    const int64_t size = wide ? 8 : 4;
+    map_run(args, (wide ? i64_integer : i32_integer)[args->kind],
+            (struct map_sizes){{size, size}, size}, job_begin, job_end);
+}
