@@ -136,7 +136,8 @@ enum ipex_status ipex_dims_ints(struct ipex_fb_node node, const struct ipex_dim_
     IPEX_CHECK(length % 2 == 0 && count <= IPEX_DYNAMIC_INTS_MAX, report,
                IPEX_ERROR_MODEL_ATTRIBUTE, "%u values for pairs of places in %u ints", length,
                count);
-    memcpy(room, ints, count * sizeof *room);
+    if (count > 0)
+        memcpy(room, ints, count * sizeof *room);
     for (uint32_t i = 0; i < length; i += 2) {
         int32_t place = dynamic[i], before = i > 0 ? dynamic[i - 2] : -1;
         int64_t value = 0;

@@ -2,7 +2,11 @@
 /* How a node of the file becomes a kernel call. A binder (one per operator, runtime/ops/) sees
  * shapes and strides, never addresses: it fills the kernel's arguments and says which pointer field
  * means which operand. The plan builder puts the addresses in. All choices are made here: block
- * sizes, loop orders, number of jobs. */
+ * sizes, loop orders, number of jobs.
+ *
+ * Where dims depend on symbols, a node is bound again whenever they change, in memory that was
+ * measured at both ends of their ranges. So args_size and the number of refs must follow from the
+ * node alone, and scratch and zeros must not shrink where dims grow. */
 #ifndef IPEX_RUNTIME_BIND_H
 #define IPEX_RUNTIME_BIND_H
 

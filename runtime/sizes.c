@@ -6,8 +6,9 @@
  */
 #include "runtime/sizes.h"
 
-#include <immintrin.h>
 #include <string.h>
+
+#include "runtime/threads.h"
 
 /* ---- ranges ---- */
 
@@ -137,15 +138,6 @@ static enum ipex_status find_capacities(const struct ipex_image *image, uint32_t
 
 /* ---- counting ---- */
 
-static void lock(struct ipex_image_scratch *scratch) {
-    while (atomic_flag_test_and_set_explicit(&scratch->busy, memory_order_acquire))
-        _mm_pause();
-}
-
-static void unlock(struct ipex_image_scratch *scratch) {
-    atomic_flag_clear_explicit(&scratch->busy, memory_order_release);
-}
-
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
@@ -213,9 +205,9 @@ enum ipex_status ipex_sizes_count(struct ipex_plan_builder *builder, const int64
                                   const int64_t *hi, struct ipex_plan_need *ret) {
     struct ipex_plan_need need = {0};
     struct ipex_image_scratch *scratch = builder->image->scratch;
-    lock(scratch);
+    ipex_spin_lock(&scratch->busy);
     const enum ipex_status status = count_ends(builder, lo, hi, &need);
-    unlock(scratch);
+    ipex_spin_unlock(&scratch->busy);
     if (status == IPEX_OK)
         *ret = need;
     return status;

@@ -306,6 +306,15 @@ enum ipex_status ipex_pool_measure(const struct ipex_pool_options *options, size
     return IPEX_OK;
 }
 
+void ipex_spin_lock(atomic_flag *lock) {
+    while (atomic_flag_test_and_set_explicit(lock, memory_order_acquire))
+        _mm_pause();
+}
+
+void ipex_spin_unlock(atomic_flag *lock) {
+    atomic_flag_clear_explicit(lock, memory_order_release);
+}
+
 uint64_t ipex_now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -5,6 +5,8 @@
 #ifndef IPEX_RUNTIME_THREADS_H
 #define IPEX_RUNTIME_THREADS_H
 
+#include <stdatomic.h>
+
 #include "format/base.h"
 #include "kernels/kernels.h"
 #include "runtime/ipex.h"
@@ -31,6 +33,10 @@ void ipex_pool_work(struct ipex_pool *pool, const struct ipex_work *work);
 void ipex_parallel_work(void (*parallel_for)(void *user, void (*fn)(void *arg, int i), void *arg,
                                              int n),
                         void *user, int32_t threads, const struct ipex_work *work);
+
+/* For short work that threads seldom do at the same time. */
+void ipex_spin_lock(atomic_flag *lock);
+void ipex_spin_unlock(atomic_flag *lock);
 
 /* CLOCK_MONOTONIC; no system call where the kernel offers it through the vDSO. */
 uint64_t ipex_now_ns(void);

@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "tests/runtime/harness.h"
 
 struct size {
@@ -109,7 +115,8 @@ static void net_images(struct net *net, struct size s, bool open) {
     net_depthwise(net, cat, half, down, true, IPEX_ACT_none);
     net_pool(net, IPEX_OP_max_pool, half, pool, k3, false);
     net_node(net, IPEX_OP_pad, top, NET_IN(half),
-             NET_INTS_(0, 0, 0, 0, 0, (int32_t)after.number, 0, 0), NET_FLOATS(0.25f));
+             NET_INTS_(0, 0, 0, 0, 0, (int32_t)after.number, 0, 0, IPEX_PAD_constant),
+             NET_FLOATS(0.25f));
     net_int(net, 5, after.code);
     net_node(net, IPEX_OP_copy, bottom, NET_IN(pool), 0, NULL, 0, NULL);
     net_node(net, IPEX_OP_softmax, soft, NET_IN(bottom), 0, NULL, 0, NULL);
@@ -441,6 +448,62 @@ static void test_between_the_ends(void) {
     net_free(&net);
 }
 
+/* ---- no system call ---- */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+/* The child's part: in strict mode the kernel kills whoever makes any system call but exit. */
+static void run_strictly(struct harness *h, struct ipex_tensor *in) {
+    bool right = true;
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+        _exit(2);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct ipex_tensor out[4] = {{0}};
+        const struct size *s = &sizes[i];
+        in->dims[0] = s->n;
+        in->dims[1] = s->h;
+        in->dims[2] = s->w;
+        right = right && ipex_run(h->session, NULL, in, 1, out, 4) == IPEX_OK;
+        in->dims[1] = 1000;
+        right = right && ipex_run(h->session, NULL, in, 1, out, 4) == IPEX_ERROR_SHAPE;
+    }
+    syscall(SYS_exit, right ? 0 : 1); /* not exit_group, which strict mode forbids */
+}
+
+static void test_no_system_call(void) {
+    const char *name = "changing sizes makes no system call";
+    struct net net;
+    struct harness h;
+    void *memory;
+    int status = 0;
+    if (SANITIZED) {
+        printf("ok - %s # SKIP sanitizers make system calls of their own\n", name);
+        return;
+    }
+    net_images(&net, highest, true);
+    net_oracle(&net);
+    harness_open(&h, &net);
+    harness_session(&h, IPEX_ISA_AUTO, ONE_THREAD);
+    struct ipex_tensor in = harness_tensor(&net, net.input[0], DENSE, true, &memory);
+    const pid_t child = fork();
+    if (child == 0)
+        run_strictly(&h, &in);
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        abort();
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+        printf("ok - %s # SKIP seccomp is not available\n", name);
+    else
+        check(WIFEXITED(status) && WEXITSTATUS(status) == 0, name,
+              WIFSIGNALED(status) ? "killed for a system call" : "a run went wrong");
+    free(memory);
+    harness_close(&h);
+    net_free(&net);
+}
+
 /* ---- looking ---- */
 
 static void test_introspection(void) {
@@ -515,6 +578,7 @@ int main(void) {
     test_ranges_refused();
     test_shared_symbol();
     test_between_the_ends();
+    test_no_system_call();
     test_introspection();
     test_measure_together();
     return check_result();
