@@ -34,8 +34,8 @@ struct ipex_setup {
 enum ipex_ref_target {
     IPEX_REF_OUTPUT = IPEX_BIND_INPUTS,
     IPEX_REF_ZEROS = IPEX_REF_OUTPUT + IPEX_OUTPUTS_MAX, /* `zeros` zero bytes */
-    IPEX_REF_PROGRAM,   /* `program` */
-    IPEX_REF_CONSTANTS, /* the node's own floats, in the image */
+    IPEX_REF_PROGRAM,                                    /* `program` */
+    IPEX_REF_CONSTANTS,                                  /* the node's own floats, in the image */
 };
 
 struct ipex_ref {
@@ -86,6 +86,10 @@ struct ipex_bind {
         struct ipex_move_args move;
         struct ipex_softmax_args softmax;
         struct ipex_reduce_args reduce;
+        struct ipex_matmul_args matmul;
+        struct ipex_attention_args attention;
+        struct ipex_layer_norm_args layer_norm;
+        struct ipex_group_norm_args group_norm;
         struct ipex_conv_transpose_args conv_transpose;
         struct ipex_resize_args resize;
         struct ipex_gather_args gather;

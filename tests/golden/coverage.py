@@ -13,7 +13,7 @@ from ipextest import BUILD, ROOT, Tap, command
 
 WANTED = 95.0
 MEASURED = ["format/check.c", "format/check_entry.c", "format/check_graph.c", "format/dims.c", "format/fb_read.c",
-            "format/shape.c", "format/shape_element.c", "format/shape_image.c", "format/shape_move.c", "format/tile.c"]
+            "format/shape.c", "format/shape_element.c", "format/shape_image.c", "format/shape_move.c", "format/shape_products.c", "format/tile.c"]
 OTHERS = ["format/names.c", "format/report.c", "format/sha256.c", "loader/image.c", "loader/map.c",
           "tests/golden/check_bad.c"]
 
