@@ -54,4 +54,9 @@ bool harness_equal(const struct net *net, int t, const struct ipex_tensor *tenso
 bool harness_run(struct harness *h, const struct net *net, enum harness_form inputs,
                  enum harness_form outputs, double tolerance);
 
+/* Computes a net with the oracle and compares all ways to run it: every level of this machine, one
+ * thread, a pool and a caller's parallel_for, inputs and outputs in several forms. Frees the net.
+ */
+void check_net(struct net *net, const char *name, double tolerance);
+
 #endif

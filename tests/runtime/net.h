@@ -102,6 +102,8 @@ void net_depthwise(struct net *net, int x, int y, struct net_window window, bool
 void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act);
 void net_pool(struct net *net, enum ipex_op op, int x, int y, struct net_window window,
               bool count_pad);
+void net_conv_transpose(struct net *net, int x, int y, struct net_window window, int out_pad,
+                        bool bias, enum ipex_act act);
 void net_node(struct net *net, enum ipex_op op, int y, int n_inputs, const int *inputs, int n_ints,
               const int32_t *ints, int n_floats, const float *floats);
 void net_also(struct net *net, int y); /* one more output of the last node */
@@ -134,6 +136,17 @@ void *net_file(const struct net *net, size_t *ret_size);
 
 /* New random values, as inputs and constants have them. */
 void net_randomize(struct net *net, struct net_tensor *t);
+
+/* Where element `index` of a tensor lies among the oracle's values: in its root's. */
+float *net_element(const struct net *net, int tensor, const int64_t *index);
+
+/* The oracle of operators 17 to 28 and pad's modes (oracle_data.c): element `at` of output number
+ * `output`. */
+float net_data_at(const struct net *net, const struct net_node *node, int output,
+                  const int64_t *at);
+
+/* The activation that a node's floats are the parameters of. */
+float net_act(const struct net_node *node, int kind, float v);
 
 /* Fills inputs with new random values and computes every tensor. */
 void net_oracle(struct net *net);

@@ -9,13 +9,13 @@
 #include "tests/runtime/net.h"
 
 /* Where element `index` of a tensor lies in its root's dense value. */
-static float *element(const struct net *net, int tensor, const int64_t *index) {
+float *net_element(const struct net *net, int tensor, const int64_t *index) {
     const struct net_tensor *t = &net->tensor[tensor];
     int64_t at[8], flat = 0;
     if (t->view_of >= 0 && t->view_axis >= 0) {
         memcpy(at, index, sizeof at);
         at[t->view_axis] += t->view_start;
-        return element(net, t->view_of, at);
+        return net_element(net, t->view_of, at);
     }
     for (int d = 0; d < t->rank; d++)
         flat = flat * t->dims[d] + index[d];
@@ -26,7 +26,7 @@ static float *element(const struct net *net, int tensor, const int64_t *index) {
         at[d] = flat % parent->dims[d];
         flat /= parent->dims[d];
     }
-    return element(net, t->view_of, at);
+    return net_element(net, t->view_of, at);
 }
 
 /* Steps to the next index in row-major order; false after the last. */
@@ -39,7 +39,7 @@ static bool next(const struct net_tensor *t, int64_t *index) {
     return false;
 }
 
-static float act(const struct net_node *node, int kind, float v) {
+float net_act(const struct net_node *node, int kind, float v) {
     switch (kind) {
     case IPEX_ACT_none:
         return v;
@@ -61,7 +61,7 @@ static float padded(const struct net *net, int x, int64_t n, int64_t h, int64_t 
     if (h < 0 || w < 0 || h >= t->dims[1] || w >= t->dims[2])
         return 0.0f;
     const int64_t at[8] = {n, h, w, c};
-    return *element(net, x, at);
+    return *net_element(net, x, at);
 }
 
 /* Weights in stored order: [G][segments][M/G][taps][C/G]; depthwise [KH][KW][C]. */
@@ -96,8 +96,8 @@ static float conv_at(const struct net *net, const struct net_node *node, const i
                              weight_at(net, node, m, kh, kw, c), chain);
             }
     if (node->inputs[3] >= 0)
-        chain += *element(net, node->inputs[3], at);
-    return act(node, a[IPEX_CONV_ACT], chain);
+        chain += *net_element(net, node->inputs[3], at);
+    return net_act(node, a[IPEX_CONV_ACT], chain);
 }
 
 static float linear_at(const struct net *net, const struct net_node *node, const int64_t *at) {
@@ -107,11 +107,11 @@ static float linear_at(const struct net *net, const struct net_node *node, const
     memcpy(in, at, sizeof in);
     float chain = bias >= 0 ? net->tensor[bias].value[at[last]] : 0.0f;
     for (in[last] = 0; in[last] < x->dims[last]; in[last]++)
-        chain = fmaf(*element(net, node->inputs[0], in), w->value[at[last] * w->dims[1] + in[last]],
-                     chain);
+        chain = fmaf(*net_element(net, node->inputs[0], in),
+                     w->value[at[last] * w->dims[1] + in[last]], chain);
     if (node->inputs[3] >= 0)
-        chain += *element(net, node->inputs[3], at);
-    return act(node, node->ints[0], chain);
+        chain += *net_element(net, node->inputs[3], at);
+    return net_act(node, node->ints[0], chain);
 }
 
 static float pool_at(const struct net *net, const struct net_node *node, const int64_t *at) {
@@ -147,7 +147,7 @@ static float broadcast_at(const struct net *net, int x, int y, const int64_t *at
     int64_t in[8] = {0};
     for (int d = 0; d < t->rank; d++)
         in[d] = t->dims[d] == 1 ? 0 : at[d + missing];
-    return *element(net, x, in);
+    return *net_element(net, x, in);
 }
 
 static float pointwise_at(const struct net *net, const struct net_node *node, const int64_t *at) {
@@ -195,18 +195,12 @@ static float move_at(const struct net *net, const struct net_node *node, const i
         case IPEX_OP_transpose:
             in[node->ints[d]] = at[d];
             break;
-        case IPEX_OP_slice:
+        default: /* slice */
             in[d] = node->ints[d] + at[d] * node->ints[x->rank + d];
-            break;
-        default:
-            in[d] = at[d] - node->ints[d];
             break;
         }
     }
-    for (int d = 0; node->op == IPEX_OP_pad && d < x->rank; d++)
-        if (in[d] < 0 || in[d] >= x->dims[d])
-            return node->floats[0];
-    return *element(net, node->inputs[0], in);
+    return *net_element(net, node->inputs[0], in);
 }
 
 static float softmax_at(const struct net *net, const struct net_node *node, const int64_t *at) {
@@ -216,8 +210,8 @@ static float softmax_at(const struct net *net, const struct net_node *node, cons
     double sum = 0.0;
     memcpy(in, at, sizeof in);
     for (in[last] = 0; in[last] < x->dims[last]; in[last]++)
-        sum += exp((double)*element(net, node->inputs[0], in));
-    return (float)(exp((double)*element(net, node->inputs[0], at)) / sum);
+        sum += exp((double)*net_element(net, node->inputs[0], in));
+    return (float)(exp((double)*net_element(net, node->inputs[0], at)) / sum);
 }
 
 static float combine(int kind, float a, float v) {
@@ -243,7 +237,7 @@ static float reduce_at(const struct net *net, const struct net_node *node, const
     do {
         for (int d = 0; d < box.rank; d++)
             in[d] = at[d] + index[d];
-        const float v = *element(net, node->inputs[0], in);
+        const float v = *net_element(net, node->inputs[0], in);
         chain = count == 0 ? v : combine(kind, chain, v);
         lane[count % 16] = combine(kind, lane[count % 16], v);
         count++;
@@ -258,7 +252,8 @@ static float reduce_at(const struct net *net, const struct net_node *node, const
 /* Element `at` of output number `output`. */
 static float compute(const struct net *net, const struct net_node *node, int output,
                      const int64_t *at) {
-    (void)output; /* of operators that have several */
+    if (node->op >= IPEX_OP_conv_transpose && node->op <= IPEX_OP_cumsum)
+        return net_data_at(net, node, output, at);
     switch (node->op) {
     case IPEX_OP_linear:
         return linear_at(net, node, at);
@@ -274,6 +269,8 @@ static float compute(const struct net *net, const struct net_node *node, int out
         return softmax_at(net, node, at);
     case IPEX_OP_reduce:
         return reduce_at(net, node, at);
+    case IPEX_OP_pad:
+        return net_data_at(net, node, output, at);
     default:
         return move_at(net, node, at);
     }
@@ -287,7 +284,7 @@ void net_oracle(struct net *net) {
         for (int o = 0; o < node->n_outputs; o++) {
             int64_t at[8] = {0};
             do
-                *element(net, node->output[o], at) = compute(net, node, o, at);
+                *net_element(net, node->output[o], at) = compute(net, node, o, at);
             while (next(&net->tensor[node->output[o]], at));
         }
     }
@@ -298,7 +295,7 @@ float *net_value(const struct net *net, int tensor) {
     float *ret = malloc((size_t)net_numel(t) * sizeof *ret);
     int64_t at[8] = {0}, i = 0;
     do
-        ret[i++] = *element(net, tensor, at);
+        ret[i++] = *net_element(net, tensor, at);
     while (next(t, at));
     return ret;
 }

@@ -2,42 +2,11 @@
 /* Every operator through file, session and run: small models against the oracle, bit for bit, at
  * every level of this machine, with one thread, a pool and a caller's parallel_for, with inputs and
  * outputs plain, strided, misaligned and as views. */
-#include <stdio.h>
-
 #include "tests/runtime/harness.h"
 
 static const struct net_window k1 = {.kernel = 1, .stride = 1, .dilation = 1, .groups = 1};
 static const struct net_window k3 = {
     .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 1};
-
-/* All ways to run a net. */
-static void check_net(struct net *net, const char *name, double tolerance) {
-    static const enum ipex_isa levels[] = {IPEX_ISA_reference, IPEX_ISA_avx2, IPEX_ISA_avx512};
-    static const char *const threads[] = {"1 thread", "pool of 2", "parallel_for of 3"};
-    static const enum harness_form forms[][2] = {
-        {DENSE, VIEW},   {DENSE, DENSE},   {STRIDED, STRIDED},  {MISALIGNED, MISALIGNED},
-        {STRIDED, VIEW}, {DENSE, STRIDED}, {MISALIGNED, DENSE}, {DENSE, VIEW},
-    };
-    struct harness h;
-    net_oracle(net);
-    harness_open(&h, net);
-    for (size_t l = 0; l < sizeof levels / sizeof *levels; l++)
-        for (int t = 0; t < HARNESS_THREADS; t++) {
-            char text[128];
-            snprintf(text, sizeof text, "%s, %s, %s", name, ipex_isa_name(levels[l]), threads[t]);
-            if (!ipex_isa_available(levels[l])) {
-                printf("ok - %s # SKIP this machine has no %s\n", text, ipex_isa_name(levels[l]));
-                continue;
-            }
-            harness_session(&h, levels[l], (enum harness_threads)t);
-            bool right = true;
-            for (size_t f = 0; right && f < sizeof forms / sizeof *forms; f++)
-                right = harness_run(&h, net, forms[f][0], forms[f][1], tolerance);
-            check(right, text, h.message);
-        }
-    harness_close(&h);
-    net_free(net);
-}
 
 static void test_conv_halo(void) {
     struct net net;
