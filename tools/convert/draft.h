@@ -23,7 +23,8 @@ struct ipex_plan_tensor {
 struct ipex_plan_node {
     enum ipex_op op;
     const char *name;
-    int32_t inputs, output, ints, floats;
+    int32_t inputs, outputs, ints, floats;
+    int32_t output[3];
     int32_t input[IPEX_POINTWISE_INPUTS]; /* tensors; -1 absent */
     int32_t *int_;
     int32_t dynamics;
@@ -35,12 +36,13 @@ struct ipex_plan_node {
 };
 
 enum ipex_recipe {
-    IPEX_RECIPE_conv,      /* [M][C/G][KH][KW] -> tiles, scaled per output channel */
-    IPEX_RECIPE_linear,    /* [N][K] or [K][N] -> tiles, scaled per column, K reordered */
-    IPEX_RECIPE_depthwise, /* [C][1][KH][KW] -> [KH][KW][C], scaled */
-    IPEX_RECIPE_vector,    /* doubles -> f32 */
-    IPEX_RECIPE_permute,   /* a constant in another axis order */
-    IPEX_RECIPE_bytes,     /* known answers: as they are */
+    IPEX_RECIPE_conv,           /* [M][C/G][KH][KW] -> tiles, scaled per output channel */
+    IPEX_RECIPE_conv_transpose, /* [C][M/G][KH][KW] -> tiles, scaled per output channel */
+    IPEX_RECIPE_linear,         /* [N][K] or [K][N] -> tiles, scaled per column, K reordered */
+    IPEX_RECIPE_depthwise,      /* [C][1][KH][KW] -> [KH][KW][C], scaled */
+    IPEX_RECIPE_vector,         /* doubles -> f32 */
+    IPEX_RECIPE_permute,        /* a constant in another axis order */
+    IPEX_RECIPE_bytes,          /* known answers: as they are */
 };
 
 struct ipex_plan_weight {

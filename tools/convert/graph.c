@@ -72,6 +72,13 @@ void ipex_node_add_input(struct ipex_node *node, struct ipex_value *value) {
     value->uses++;
 }
 
+void ipex_node_add_operand(struct ipex_node *node, struct ipex_value *value) {
+    if (value)
+        ipex_node_add_input(node, value);
+    else
+        node->input[node->inputs++] = NULL;
+}
+
 void ipex_node_set_input(struct ipex_node *node, int32_t index, struct ipex_value *value) {
     struct ipex_value **slot = &ipex_node_operands(node)[index];
     (*slot)->uses--;
@@ -86,9 +93,22 @@ void ipex_node_set_output(struct ipex_node *node, struct ipex_value *value) {
     value->producer = node;
 }
 
+void ipex_node_set_extra(struct ipex_node *node, int32_t index, struct ipex_value *value) {
+    node->extra_output[index - 1] = value;
+    value->producer = node;
+}
+
+static bool has_readers(const struct ipex_node *node) {
+    bool read = node->output->uses != 0;
+    for (int i = 0; i < 2; i++)
+        read |= node->extra_output[i] && node->extra_output[i]->uses;
+    return read;
+}
+
 void ipex_graph_remove(struct ipex_graph *graph, struct ipex_node *node) {
     for (int32_t i = 0; i < node->inputs; i++)
-        ipex_node_operands(node)[i]->uses--;
+        if (ipex_node_operands(node)[i])
+            ipex_node_operands(node)[i]->uses--;
     if (node->output && node->output->producer == node)
         node->output->producer = NULL;
     unlink_node(graph, node);
@@ -139,7 +159,7 @@ struct ipex_node *ipex_value_only_reader(const struct ipex_graph *graph,
 void ipex_graph_prune(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->last, *prev; node; node = prev) {
         prev = node->prev;
-        if (node->output->uses == 0)
+        if (!has_readers(node))
             ipex_graph_remove(graph, node);
     }
 }

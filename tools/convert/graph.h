@@ -57,6 +57,7 @@ enum ipex_kind {
     IPEX_KIND_slice,
     IPEX_KIND_softmax,
     IPEX_KIND_reduce,
+    IPEX_KIND_plan, /* a plan operator as it stands in format/ops.inc */
 };
 
 /* The weight of a conv or linear after folding: out[n] = scale[n] * w[n] . x + bias[n], rounded to
@@ -78,11 +79,32 @@ struct ipex_epilogue {
 struct ipex_conv {
     int64_t kernel[2], stride[2], pad[4] /* top left bottom right */, dilation[2];
     int64_t groups;
+    bool transposed; /* w is [C][M/G][KH][KW] */
+    int64_t out_pad[2];
 };
 
 struct ipex_pool {
     bool max, ceil, count_pad;
     int64_t kernel[2], stride[2], pad[4], dilation[2];
+};
+
+/* What a plan operator wants of its operands' order in memory. */
+enum ipex_order_policy {
+    IPEX_ORDER_logical,       /* as in the source */
+    IPEX_ORDER_elementwise,   /* any, the same for all, operands broadcast to the result */
+    IPEX_ORDER_channels_last, /* operand 0 and the result are images, channels last */
+    IPEX_ORDER_rows,          /* operand 0 and the result: any in which the last axis lies last */
+};
+
+/* A plan operator without a kind of its own. Constant operands beyond the first are stored as
+ * `plain` weights in logical order, except the ones that a recipe packs (conv_transpose, lstm,
+ * gru). */
+struct ipex_plan_op {
+    enum ipex_op op;
+    enum ipex_order_policy policy;
+    int32_t ints, floats;
+    int64_t int_[16]; /* dims of dim.h where the attribute may be one, else numbers */
+    float float_[8];
 };
 
 struct ipex_program {
@@ -102,6 +124,7 @@ struct ipex_node {
     struct ipex_value *
         *concat_input; /* concat: any number of inputs, `inputs` counts them; input[] is unused */
     struct ipex_value *output;
+    struct ipex_value *extra_output[2]; /* of operators with several results; NULL: none */
     struct ipex_node *prev, *next;
 
     struct ipex_fold fold;         /* conv, linear */
@@ -116,6 +139,7 @@ struct ipex_node {
             double *scale, *shift;
         } affine;
         struct ipex_program *program;
+        struct ipex_plan_op plan;
         int32_t perm[IPEX_MAX_RANK]; /* transpose: output axis i is input axis perm[i] */
         int32_t axis;                /* concat, softmax */
         struct {
@@ -156,8 +180,12 @@ struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *nam
 struct ipex_node *ipex_graph_node(struct ipex_graph *graph, enum ipex_kind kind, const char *name,
                                   const char *source_op, struct ipex_node *before);
 void ipex_node_add_input(struct ipex_node *node, struct ipex_value *value);
+/* As add_input, but NULL stands for an absent optional operand of a plan operator. */
+void ipex_node_add_operand(struct ipex_node *node, struct ipex_value *value);
 void ipex_node_set_input(struct ipex_node *node, int32_t index, struct ipex_value *value);
 void ipex_node_set_output(struct ipex_node *node, struct ipex_value *value);
+/* Result 1 or 2 of a node that has several. */
+void ipex_node_set_extra(struct ipex_node *node, int32_t index, struct ipex_value *value);
 /* Takes a node out; its output keeps no producer. */
 void ipex_graph_remove(struct ipex_graph *graph, struct ipex_node *node);
 /* Moves a node to the end of another graph. */

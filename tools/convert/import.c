@@ -182,6 +182,67 @@ struct ipex_value *ipex_import_f32(struct ipex_import *import, size_t i) {
     return value;
 }
 
+static bool runs(enum ipex_dtype dtype) {
+    return dtype == IPEX_DTYPE_f32 || dtype == IPEX_DTYPE_i32 || dtype == IPEX_DTYPE_i64 ||
+           dtype == IPEX_DTYPE_bool || dtype == IPEX_DTYPE_u8 || dtype == IPEX_DTYPE_i8;
+}
+
+struct ipex_value *ipex_import_any(struct ipex_import *import, size_t i) {
+    struct ipex_value *value = ipex_import_in(import, i);
+    if (!value)
+        ipex_import_refuse(import, "input %zu is missing", i);
+    else if (!runs(value->dtype))
+        ipex_import_refuse(import, "input %s is %s, which has no operators at run time",
+                           value->name, ipex_dtype_name(value->dtype));
+    else if (value->ints && !value->constant)
+        ipex_import_refuse(import, "input %s depends on sizes (%s) and is used as data",
+                           value->name, ipex_import_text(import, value->ints[0]));
+    else
+        return value;
+    return NULL;
+}
+
+bool ipex_import_axis(struct ipex_import *import, int64_t *axis, int32_t rank) {
+    if (*axis < 0)
+        *axis += rank;
+    if (*axis >= 0 && *axis < rank)
+        return true;
+    ipex_import_refuse(import, "axis is out of range for rank %d", rank);
+    return false;
+}
+
+bool ipex_import_broadcast(struct ipex_import *import, const struct ipex_value *x, int32_t *rank,
+                           int64_t *dims) {
+    int64_t joint[IPEX_MAX_RANK];
+    int32_t r = x->rank > *rank ? x->rank : *rank;
+    for (int32_t i = 0; i < r; i++) {
+        int64_t a = i - (r - *rank) >= 0 ? dims[i - (r - *rank)] : 1,
+                b = i - (r - x->rank) >= 0 ? x->dims[i - (r - x->rank)] : 1;
+        if (a != b && a != 1 && b != 1) {
+            ipex_import_refuse(import, "the operands cannot be broadcast together (%s and %s)",
+                               ipex_import_text(import, a), ipex_import_text(import, b));
+            return false;
+        }
+        joint[i] = a == 1 ? b : a;
+    }
+    memcpy(dims, joint, (size_t)r * sizeof *dims);
+    *rank = r;
+    return true;
+}
+
+struct ipex_node *ipex_import_plan(struct ipex_import *import, enum ipex_op op,
+                                   enum ipex_order_policy policy, enum ipex_dtype dtype,
+                                   int32_t rank, const int64_t *dims, bool bind) {
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_plan);
+    node->u.plan.op = op;
+    node->u.plan.policy = policy;
+    const char *name = import->node->outputs ? import->node->output[0] : import->label;
+    ipex_node_set_output(node, ipex_graph_value(import->graph, name, dtype, rank, dims));
+    if (bind)
+        ipex_import_out(import, 0, node->output);
+    return node;
+}
+
 struct ipex_value *ipex_import_reshape(struct ipex_import *import, struct ipex_value *x,
                                        const char *name, int32_t rank, const int64_t *dims) {
     if (x->constant)
@@ -207,7 +268,7 @@ struct ipex_value *ipex_import_transpose(struct ipex_import *import, struct ipex
 
 /* ---- constants ---- */
 
-static enum ipex_dtype dtype_of(int32_t onnx_type) {
+enum ipex_dtype ipex_import_dtype(int64_t onnx_type) {
     switch (onnx_type) {
     case IPEX_ONNX_FLOAT:
         return IPEX_DTYPE_f32;
@@ -234,7 +295,7 @@ static enum ipex_dtype dtype_of(int32_t onnx_type) {
 
 static struct ipex_value *constant_from(struct ipex_import *import, const char *name,
                                         const struct ipex_onnx_tensor *tensor) {
-    enum ipex_dtype dtype = dtype_of(tensor->type);
+    enum ipex_dtype dtype = ipex_import_dtype(tensor->type);
     if (!dtype || tensor->rank > IPEX_MAX_RANK)
         return NULL;
     return ipex_graph_constant(import->graph, name, dtype, tensor->rank, tensor->dims,
@@ -398,12 +459,13 @@ static struct ipex_value *make_input(struct dims_state *state,
                                      "  input %s: dim %d is %lld; dims go from 1 to %lld\n",
                                      input->name, i, (long long)dims[i], (long long)IPEX_MAX_DIM));
     }
-    struct ipex_value *value = ipex_graph_value(import->graph, input->name, dtype_of(input->type),
-                                                rank < 0 || rank > IPEX_MAX_RANK ? 0 : rank, dims);
-    if (value->dtype != IPEX_DTYPE_f32 || rank > IPEX_MAX_RANK) {
+    struct ipex_value *value =
+        ipex_graph_value(import->graph, input->name, ipex_import_dtype(input->type),
+                         rank < 0 || rank > IPEX_MAX_RANK ? 0 : rank, dims);
+    if (!runs(value->dtype) || rank > IPEX_MAX_RANK) {
         add_unsupported(import, input->name, "graph input",
                         rank > IPEX_MAX_RANK ? "has more than 8 dims"
-                                             : "is not f32; at run time only f32 is supported");
+                                             : "has a data type without operators at run time");
         value->dtype = IPEX_DTYPE_f32;
     }
     return value;
@@ -478,8 +540,9 @@ static bool import_inputs(struct ipex_import *import, struct ipex_import_options
 /* ---- nodes ---- */
 
 static ipex_import_fn find_op(const char *op_type) {
-    const struct ipex_import_op *const tables[] = {ipex_import_nn, ipex_import_pointwise,
-                                                   ipex_import_move};
+    static const struct ipex_import_op *const tables[] = {ipex_import_nn,    ipex_import_pointwise,
+                                                          ipex_import_move,  ipex_import_tensor,
+                                                          ipex_import_image, ipex_import_sequence};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct ipex_import_op *op = tables[t]; op->op_type; op++)
             if (!strcmp(op->op_type, op_type))
@@ -549,9 +612,10 @@ static void import_outputs(struct ipex_import *import) {
             add_unsupported(import, source->output[i].name, "graph output", "nothing computes it");
             continue;
         }
-        if (!value->unknown && value->dtype != IPEX_DTYPE_f32)
-            add_unsupported(import, source->output[i].name, "graph output",
-                            "is not f32; at run time only f32 is supported");
+        if (!value->unknown && (!runs(value->dtype) || (value->ints && !value->constant)))
+            add_unsupported(
+                import, source->output[i].name, "graph output",
+                "cannot be computed at run time (a shape, or a data type without operators)");
         if (value->is_output || value->constant || !value->producer) {
             /* an output that is an input, a constant or another output: a step of its own gives it
              * a place */

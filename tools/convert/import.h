@@ -48,7 +48,8 @@ struct ipex_import_op {
     const char *op_type;
     ipex_import_fn fn;
 };
-extern const struct ipex_import_op ipex_import_nn[], ipex_import_pointwise[], ipex_import_move[];
+extern const struct ipex_import_op ipex_import_nn[], ipex_import_pointwise[], ipex_import_move[],
+    ipex_import_tensor[], ipex_import_image[], ipex_import_sequence[];
 
 enum ipex_import_result { IPEX_IMPORT_OK, IPEX_IMPORT_FAILED, IPEX_IMPORT_USAGE };
 
@@ -95,6 +96,22 @@ const char *ipex_import_text(const struct ipex_import *import, int64_t dim);
 
 /* The first input as a run-time or constant f32 tensor; NULL after refusing. */
 struct ipex_value *ipex_import_f32(struct ipex_import *import, size_t i);
+
+/* Input i, of any type that values can have at run time (f32, i32, i64, bool, u8, i8); NULL after
+ * refusing. */
+struct ipex_value *ipex_import_any(struct ipex_import *import, size_t i);
+/* Joint dims of two shapes after the numpy rule, into the first; false after refusing. */
+bool ipex_import_broadcast(struct ipex_import *import, const struct ipex_value *x, int32_t *rank,
+                           int64_t *dims);
+/* A node for a plan operator with a result of this type and shape, bound to output 0 under its name
+ * when `bind`. Operands are added by the caller. */
+struct ipex_node *ipex_import_plan(struct ipex_import *import, enum ipex_op op,
+                                   enum ipex_order_policy policy, enum ipex_dtype dtype,
+                                   int32_t rank, const int64_t *dims, bool bind);
+/* The element type of an ONNX data type; IPEX_DTYPE_NONE where there is none. */
+enum ipex_dtype ipex_import_dtype(int64_t onnx_type);
+/* An axis counted from the end where negative; false after refusing. */
+bool ipex_import_axis(struct ipex_import *import, int64_t *axis, int32_t rank);
 
 /* Building blocks shared by operators. */
 struct ipex_value *ipex_import_reshape(struct ipex_import *import, struct ipex_value *x,

@@ -7,15 +7,6 @@
 
 #define MAX_SPLITS 4096
 
-static bool normal_axis(struct ipex_import *import, int64_t *axis, int32_t rank) {
-    if (*axis < 0)
-        *axis += rank;
-    if (*axis >= 0 && *axis < rank)
-        return true;
-    ipex_import_refuse(import, "axis is out of range for rank %d", rank);
-    return false;
-}
-
 static void bind_reshape(struct ipex_import *import, struct ipex_value *x, int32_t rank,
                          const int64_t *dims) {
     ipex_import_out(import, 0, ipex_import_reshape(import, x, import->node->output[0], rank, dims));
@@ -106,7 +97,7 @@ static void import_squeeze(struct ipex_import *import) {
         return;
     uint32_t mask = 0;
     for (int i = 0; i < count; i++) {
-        if (!normal_axis(import, &axes[i], x->rank))
+        if (!ipex_import_axis(import, &axes[i], x->rank))
             return;
         if (x->dims[axes[i]] != 1) {
             ipex_import_refuse(import, "axis %lld has %s elements, not 1", (long long)axes[i],
@@ -135,7 +126,7 @@ static void import_unsqueeze(struct ipex_import *import) {
     }
     uint32_t mask = 0;
     for (int i = 0; i < count; i++) {
-        if (!normal_axis(import, &axes[i], rank))
+        if (!ipex_import_axis(import, &axes[i], rank))
             return;
         mask |= 1u << axes[i];
     }
@@ -190,7 +181,7 @@ static void import_concat(struct ipex_import *import) {
     for (size_t i = 0; i < count; i++)
         if (!(x[i] = ipex_import_f32(import, i)))
             return;
-    if (!count || !normal_axis(import, &axis, x[0]->rank))
+    if (!count || !ipex_import_axis(import, &axis, x[0]->rank))
         return;
     memcpy(dims, x[0]->dims, sizeof dims);
     if (!concat_fits(import, x, count, axis, dims))
@@ -241,7 +232,7 @@ static void import_split(struct ipex_import *import) {
     int64_t axis = ipex_import_int(import, "axis", 0), start = 0, dims[IPEX_MAX_RANK], lo, hi;
     size_t outputs = import->node->outputs;
     struct ipex_dims *table = &import->graph->dims;
-    if (!x || !normal_axis(import, &axis, x->rank))
+    if (!x || !ipex_import_axis(import, &axis, x->rank))
         return;
     int count = split_parts(import, x->dims[axis], outputs, parts);
     if (count < 0)
@@ -317,7 +308,7 @@ static void import_slice(struct ipex_import *import) {
         by[i] = 1;
     for (int i = 0; i < n; i++) {
         int64_t axis = n_axes ? axes[i] : i;
-        if (!normal_axis(import, &axis, x->rank))
+        if (!ipex_import_axis(import, &axis, x->rank))
             return;
         by[axis] = n_step ? step[i] : 1;
         from[axis] = start[i];
@@ -357,7 +348,7 @@ static void import_pad(struct ipex_import *import) {
     bool negative = false;
     for (int i = 0; i < axes_count; i++) {
         int64_t axis = n_axes ? axes[i] : i;
-        if (!normal_axis(import, &axis, x->rank))
+        if (!ipex_import_axis(import, &axis, x->rank))
             return;
         before[axis] = pads[i];
         after[axis] = pads[axes_count + i];

@@ -308,19 +308,55 @@ static void import_gemm(struct ipex_import *import) {
     ipex_node_set_output(node, ipex_import_new(import, 0, 2, dims));
 }
 
+/* Both operands computed at run time, or a constant right one of higher rank: numpy's matmul. */
+static void dynamic_matmul(struct ipex_import *import, struct ipex_value *a, struct ipex_value *b) {
+    int64_t dims[IPEX_MAX_RANK], flat[IPEX_MAX_RANK];
+    const bool row = a->rank == 1, column = b->rank == 1;
+    const int64_t row_dims[2] = {1, a->dims[0]}, column_dims[2] = {b->dims[0], 1};
+    struct ipex_value *x = row ? ipex_import_reshape(import, a, a->name, 2, row_dims) : a;
+    struct ipex_value *w = column ? ipex_import_reshape(import, b, b->name, 2, column_dims) : b;
+    struct ipex_value x_batch = *x, w_batch = *w; /* only their leading dims are broadcast */
+    int32_t rank = 0;
+    x_batch.rank -= 2;
+    w_batch.rank -= 2;
+    if (!ipex_import_broadcast(import, &x_batch, &rank, dims) ||
+        !ipex_import_broadcast(import, &w_batch, &rank, dims))
+        return;
+    if (x->dims[x->rank - 1] != w->dims[w->rank - 2]) {
+        ipex_import_refuse(import, "the inner dims of %s and %s differ", a->name, b->name);
+        return;
+    }
+    dims[rank++] = x->dims[x->rank - 2];
+    dims[rank++] = w->dims[w->rank - 1];
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_matmul, IPEX_ORDER_logical,
+                                              IPEX_DTYPE_f32, rank, dims, !row && !column);
+    ipex_node_add_input(node, x);
+    ipex_node_add_input(node, w);
+    node->u.plan.ints = node->u.plan.floats = 1;
+    node->u.plan.float_[0] = 1;
+    if (!row && !column)
+        return;
+    int32_t n = 0;
+    for (int32_t i = 0; i < rank; i++)
+        if (!(row && i == rank - 2) && !(column && i == rank - 1))
+            flat[n++] = dims[i];
+    ipex_import_out(import, 0,
+                    ipex_import_reshape(import, node->output, import->node->output[0], n, flat));
+}
+
 static void import_matmul(struct ipex_import *import) {
     struct ipex_value *a = ipex_import_f32(import, 0), *b = a ? ipex_import_f32(import, 1) : NULL;
     if (!a || !b)
         return;
-    if (!b->constant || b->rank != 2) {
-        ipex_import_refuse(
-            import,
-            b->constant ? "%s has rank %d; a constant right operand must be a matrix"
-                        : "dynamic_weight: the right operand %s is computed at run time (rank %d)",
-            b->name, b->rank);
+    if (a->rank < 1 || b->rank < 1) {
+        ipex_import_refuse(import, "an operand is a scalar");
         return;
     }
-    if (a->rank < 1 || a->dims[a->rank - 1] != b->dims[0]) {
+    if (!b->constant || b->rank != 2) {
+        dynamic_matmul(import, a, b);
+        return;
+    }
+    if (a->dims[a->rank - 1] != b->dims[0]) {
         ipex_import_refuse(import, "the inner dims of %s and %s differ", a->name, b->name);
         return;
     }
@@ -500,20 +536,11 @@ static void import_global_max_pool(struct ipex_import *import) {
 
 /* ---- softmax and reductions ---- */
 
-static bool normal_axis(struct ipex_import *import, int64_t *axis, int32_t rank) {
-    if (*axis < 0)
-        *axis += rank;
-    if (*axis >= 0 && *axis < rank)
-        return true;
-    ipex_import_refuse(import, "axis is out of range for rank %d", rank);
-    return false;
-}
-
 static void import_softmax(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0);
     bool flattened = import->model->opset < 13; /* then everything from the axis on is one row */
     int64_t axis = ipex_import_int(import, "axis", flattened ? 1 : -1);
-    if (!x || !normal_axis(import, &axis, x->rank))
+    if (!x || !ipex_import_axis(import, &axis, x->rank))
         return;
     struct ipex_value *rows = x;
     const char *name = import->node->output[0];
@@ -542,7 +569,7 @@ static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
         return;
     uint32_t mask = 0;
     for (int i = 0; i < count; i++) {
-        if (!normal_axis(import, &axes[i], x->rank))
+        if (!ipex_import_axis(import, &axes[i], x->rank))
             return;
         mask |= 1u << axes[i];
     }

@@ -6,26 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* numpy broadcasting of two shapes; false after refusing. */
-static bool broadcast(struct ipex_import *import, const struct ipex_value *x, int32_t *rank,
-                      int64_t *dims) {
-    int64_t joint[IPEX_MAX_RANK];
-    int32_t r = x->rank > *rank ? x->rank : *rank;
-    for (int32_t i = 0; i < r; i++) {
-        int64_t a = i - (r - *rank) >= 0 ? dims[i - (r - *rank)] : 1,
-                b = i - (r - x->rank) >= 0 ? x->dims[i - (r - x->rank)] : 1;
-        if (a != b && a != 1 && b != 1) {
-            ipex_import_refuse(import, "the operands cannot be broadcast together (%s and %s)",
-                               ipex_import_text(import, a), ipex_import_text(import, b));
-            return false;
-        }
-        joint[i] = a == 1 ? b : a;
-    }
-    memcpy(dims, joint, (size_t)r * sizeof *dims);
-    *rank = r;
-    return true;
-}
-
 /* A pointwise node over inputs 0..count-1; the caller fills the program. NULL after refusing. */
 static struct ipex_program *program(struct ipex_import *import, size_t count) {
     struct ipex_value *x[IPEX_POINTWISE_INPUTS];
@@ -38,7 +18,7 @@ static struct ipex_program *program(struct ipex_import *import, size_t count) {
     }
     for (size_t i = 0; i < count; i++) {
         x[i] = ipex_import_f32(import, i);
-        if (!x[i] || !broadcast(import, x[i], &rank, dims))
+        if (!x[i] || !ipex_import_broadcast(import, x[i], &rank, dims))
             return NULL;
     }
     struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pointwise);
@@ -88,17 +68,91 @@ static void variadic(struct ipex_import *import, enum ipex_step op) {
         step(p, IPEX_STEP_copy, 0, 0);
 }
 
-static void import_abs(struct ipex_import *import) {
-    unary(import, IPEX_STEP_abs);
+/* Neg, Abs, Add, Sub, Mul, Div, Min, Max, Mod of integers; kind: format/ops.inc. True when input 0
+ * is an integer: the node has been made or refused. */
+static bool integer(struct ipex_import *import, int64_t kind, size_t count) {
+    struct ipex_value *x[2] = {ipex_import_in(import, 0), ipex_import_in(import, 1)};
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t rank = 0;
+    if (!x[0] || (x[0]->dtype != IPEX_DTYPE_i64 && x[0]->dtype != IPEX_DTYPE_i32))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!ipex_import_any(import, i) || !ipex_import_broadcast(import, x[i], &rank, dims))
+            return true;
+    if (kind < 0 || import->node->inputs != count || x[count - 1]->dtype != x[0]->dtype) {
+        ipex_import_refuse(import, "this operator is not supported for these integers");
+        return true;
+    }
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_integer, IPEX_ORDER_elementwise,
+                                              x[0]->dtype, rank, dims, true);
+    for (size_t i = 0; i < count; i++)
+        ipex_node_add_input(node, x[i]);
+    node->u.plan.ints = 1;
+    node->u.plan.int_[0] = kind;
+    return true;
 }
+
+static void arithmetic(struct ipex_import *import, enum ipex_step op, int64_t kind) {
+    if (!integer(import, kind, 2))
+        binary(import, op);
+}
+
+static void several(struct ipex_import *import, enum ipex_step op, int64_t kind) {
+    if (!integer(import, kind, 2))
+        variadic(import, op);
+}
+
 static void import_add(struct ipex_import *import) {
-    binary(import, IPEX_STEP_add);
+    arithmetic(import, IPEX_STEP_add, 0);
+}
+static void import_sub(struct ipex_import *import) {
+    arithmetic(import, IPEX_STEP_sub, 1);
+}
+static void import_mul(struct ipex_import *import) {
+    arithmetic(import, IPEX_STEP_mul, 2);
+}
+static void import_div(struct ipex_import *import) {
+    arithmetic(import, IPEX_STEP_div, 3);
+}
+static void import_min(struct ipex_import *import) {
+    several(import, IPEX_STEP_min, 4);
+}
+static void import_max(struct ipex_import *import) {
+    several(import, IPEX_STEP_max, 5);
+}
+static void import_sum(struct ipex_import *import) {
+    variadic(import, IPEX_STEP_add);
+}
+static void import_prelu(struct ipex_import *import) {
+    binary(import, IPEX_STEP_leaky);
+}
+
+static void import_mod(struct ipex_import *import) {
+    if (ipex_import_int(import, "fmod", 0) || !integer(import, 8, 2))
+        ipex_import_refuse(import, "only the remainder of integers is supported");
+}
+
+static void import_neg(struct ipex_import *import) {
+    if (!integer(import, 6, 1))
+        unary(import, IPEX_STEP_neg);
+}
+
+static void import_abs(struct ipex_import *import) {
+    if (!integer(import, 7, 1))
+        unary(import, IPEX_STEP_abs);
+}
+
+static void import_atan(struct ipex_import *import) {
+    unary(import, IPEX_STEP_atan);
 }
 static void import_ceil(struct ipex_import *import) {
     unary(import, IPEX_STEP_ceil);
 }
-static void import_div(struct ipex_import *import) {
-    binary(import, IPEX_STEP_div);
+static void import_cos(struct ipex_import *import) {
+    unary(import, IPEX_STEP_cos);
+}
+static void import_erf(struct ipex_import *import) {
+    unary(import, IPEX_STEP_erf);
 }
 static void import_exp(struct ipex_import *import) {
     unary(import, IPEX_STEP_exp);
@@ -106,38 +160,64 @@ static void import_exp(struct ipex_import *import) {
 static void import_floor(struct ipex_import *import) {
     unary(import, IPEX_STEP_floor);
 }
-static void import_max(struct ipex_import *import) {
-    variadic(import, IPEX_STEP_max);
+static void import_log(struct ipex_import *import) {
+    unary(import, IPEX_STEP_log);
 }
-static void import_min(struct ipex_import *import) {
-    variadic(import, IPEX_STEP_min);
-}
-static void import_mul(struct ipex_import *import) {
-    binary(import, IPEX_STEP_mul);
-}
-static void import_neg(struct ipex_import *import) {
-    unary(import, IPEX_STEP_neg);
-}
-static void import_prelu(struct ipex_import *import) {
-    binary(import, IPEX_STEP_leaky);
+static void import_mish(struct ipex_import *import) {
+    unary(import, IPEX_STEP_mish);
 }
 static void import_reciprocal(struct ipex_import *import) {
     unary(import, IPEX_STEP_reciprocal);
 }
+static void import_round(struct ipex_import *import) {
+    unary(import, IPEX_STEP_round);
+}
 static void import_sigmoid(struct ipex_import *import) {
     unary(import, IPEX_STEP_sigmoid);
+}
+static void import_sign(struct ipex_import *import) {
+    unary(import, IPEX_STEP_sign);
+}
+static void import_sin(struct ipex_import *import) {
+    unary(import, IPEX_STEP_sin);
+}
+static void import_softplus(struct ipex_import *import) {
+    unary(import, IPEX_STEP_softplus);
 }
 static void import_sqrt(struct ipex_import *import) {
     unary(import, IPEX_STEP_sqrt);
 }
-static void import_sub(struct ipex_import *import) {
-    binary(import, IPEX_STEP_sub);
-}
-static void import_sum(struct ipex_import *import) {
-    variadic(import, IPEX_STEP_add);
-}
 static void import_tanh(struct ipex_import *import) {
     unary(import, IPEX_STEP_tanh);
+}
+
+static void import_gelu(struct ipex_import *import) {
+    const char *how = ipex_import_string(import, "approximate", "none");
+    unary(import, strcmp(how, "tanh") ? IPEX_STEP_gelu : IPEX_STEP_gelu_tanh);
+}
+
+static void import_elu(struct ipex_import *import) {
+    struct ipex_program *p = program(import, 1);
+    if (p)
+        step(p, IPEX_STEP_elu, 0, constant(p, ipex_import_float(import, "alpha", 1)));
+}
+
+static void import_selu(struct ipex_import *import) {
+    struct ipex_program *p = program(import, 1);
+    if (!p)
+        return;
+    int16_t a = step(p, IPEX_STEP_elu, 0,
+                     constant(p, ipex_import_float(import, "alpha", 1.67326319217681884765625f)));
+    step(p, IPEX_STEP_mul, a,
+         constant(p, ipex_import_float(import, "gamma", 1.05070102214813232421875f)));
+}
+
+static void import_softsign(struct ipex_import *import) {
+    struct ipex_program *p = program(import, 1);
+    if (!p)
+        return;
+    int16_t a = step(p, IPEX_STEP_add, step(p, IPEX_STEP_abs, 0, 0), constant(p, 1));
+    step(p, IPEX_STEP_div, 0, a);
 }
 
 static void import_relu(struct ipex_import *import) {
@@ -216,23 +296,12 @@ static void import_dropout(struct ipex_import *import) {
         import_identity(import);
 }
 
-static void import_cast(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_in(import, 0);
-    int64_t to = ipex_import_int(import, "to", 0);
-    if (!x || x->dtype != IPEX_DTYPE_f32 || to != IPEX_ONNX_FLOAT)
-        ipex_import_refuse(import, "a cast from %s to ONNX type %lld at run time is not supported",
-                           x ? ipex_dtype_name(x->dtype) : "nothing", (long long)to);
-    else
-        ipex_import_out(import, 0, x);
-}
-
 static void import_pow(struct ipex_import *import) {
     const struct ipex_value *x = ipex_import_in(import, 0), *e = ipex_import_in(import, 1);
     bool scalar = x && e && e->constant && ipex_value_numel(e) == 1 && e->rank <= x->rank;
     double power = scalar ? ipex_constant_f64(e, 0) : 0;
     if (power != 2 && power != 0.5 && power != -1) {
-        ipex_import_refuse(import,
-                           "only the constant scalar exponents 2, 0.5 and -1 are supported");
+        binary(import, IPEX_STEP_pow);
         return;
     }
     struct ipex_program *p = program(import, 1);
@@ -247,26 +316,39 @@ static void import_pow(struct ipex_import *import) {
 const struct ipex_import_op ipex_import_pointwise[] = {
     {"Abs", import_abs},
     {"Add", import_add},
-    {"Cast", import_cast},
+    {"Atan", import_atan},
     {"Ceil", import_ceil},
     {"Clip", import_clip},
+    {"Cos", import_cos},
     {"Div", import_div},
     {"Dropout", import_dropout},
+    {"Elu", import_elu},
+    {"Erf", import_erf},
     {"Exp", import_exp},
     {"Floor", import_floor},
+    {"Gelu", import_gelu},
     {"HardSigmoid", import_hard_sigmoid},
     {"HardSwish", import_hard_swish},
     {"Identity", import_identity},
     {"LeakyRelu", import_leaky_relu},
+    {"Log", import_log},
     {"Max", import_max},
     {"Min", import_min},
+    {"Mish", import_mish},
+    {"Mod", import_mod},
     {"Mul", import_mul},
     {"Neg", import_neg},
     {"PRelu", import_prelu},
     {"Pow", import_pow},
     {"Reciprocal", import_reciprocal},
     {"Relu", import_relu},
+    {"Round", import_round},
+    {"Selu", import_selu},
     {"Sigmoid", import_sigmoid},
+    {"Sign", import_sign},
+    {"Sin", import_sin},
+    {"Softplus", import_softplus},
+    {"Softsign", import_softsign},
     {"Sqrt", import_sqrt},
     {"Sub", import_sub},
     {"Sum", import_sum},

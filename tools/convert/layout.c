@@ -107,10 +107,10 @@ static bool same_dims(const struct ipex_value *a, const struct ipex_value *b) {
 static const struct ipex_value *leading_operand(struct ipex_node *node) {
     struct ipex_value *const *x = ipex_node_operands(node);
     for (int32_t i = 0; i < node->inputs; i++)
-        if (x[i]->layout && same_dims(x[i], node->output))
+        if (x[i] && x[i]->layout && same_dims(x[i], node->output))
             return x[i];
     for (int32_t i = 0; i < node->inputs; i++)
-        if (x[i]->layout && x[i]->rank == node->output->rank)
+        if (x[i] && x[i]->layout && x[i]->rank == node->output->rank)
             return x[i];
     return NULL;
 }
@@ -129,6 +129,24 @@ static void move_last(int32_t rank, int32_t axis, int32_t *order) {
     order[rank - 1] = axis;
 }
 
+static void choose_plan_order(struct ipex_node *node, int32_t *order) {
+    const struct ipex_value *y = node->output;
+    switch (node->u.plan.policy) {
+    case IPEX_ORDER_logical:
+        break;
+    case IPEX_ORDER_elementwise:
+        keep_order(node, order);
+        break;
+    case IPEX_ORDER_channels_last:
+        memcpy(order, ipex_channels_last, sizeof ipex_channels_last);
+        break;
+    case IPEX_ORDER_rows:
+        keep_order(node, order);
+        move_last(y->rank, y->rank - 1, order);
+        break;
+    }
+}
+
 static void choose_order(struct ipex_dims *dims, struct ipex_node *node) {
     struct ipex_value *y = node->output;
     struct ipex_value_layout *l = y->layout;
@@ -138,6 +156,9 @@ static void choose_order(struct ipex_dims *dims, struct ipex_node *node) {
     case IPEX_KIND_conv:
     case IPEX_KIND_pool:
         memcpy(l->order, ipex_channels_last, sizeof ipex_channels_last);
+        break;
+    case IPEX_KIND_plan:
+        choose_plan_order(node, l->order);
         break;
     case IPEX_KIND_linear:
         break;
@@ -232,12 +253,16 @@ void ipex_layout(struct ipex_graph *graph) {
         identity_order(graph->input[i]->rank, fresh(graph, graph->input[i])->order);
     for (struct ipex_node *node = graph->first; node; node = node->next) {
         fresh(graph, node->output);
+        for (int i = 0; i < 2; i++)
+            if (node->extra_output[i])
+                identity_order(node->extra_output[i]->rank,
+                               fresh(graph, node->extra_output[i])->order);
         choose_order(&graph->dims, node);
     }
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_concat)
             assign_slots(&graph->dims, node);
     for (struct ipex_node *node = graph->first; node; node = node->next)
-        if (node->kind == IPEX_KIND_conv)
+        if (node->kind == IPEX_KIND_conv && !node->u.conv.transposed)
             need_halo(node->input[0], node->u.conv.pad);
 }

@@ -38,7 +38,7 @@ static struct ipex_plan_node *add_node(struct ipex_plan *plan, enum ipex_op op, 
                                        int32_t output) {
     plan->node = ipex_grow(plan->node, &plan->node_capacity, plan->nodes + 1, sizeof *plan->node);
     struct ipex_plan_node *node = &plan->node[plan->nodes++];
-    *node = (struct ipex_plan_node){.op = op, .name = name, .output = output};
+    *node = (struct ipex_plan_node){.op = op, .name = name, .outputs = 1, .output = {output}};
     return node;
 }
 
@@ -100,6 +100,7 @@ static int32_t intern_weight(struct ipex_plan *plan, const struct ipex_plan_weig
 
 static int32_t weight_tensor(struct lower *lower, const struct ipex_plan_weight *weight) {
     struct ipex_plan_tensor t = new_tensor(weight->name, weight->rank, weight->dims);
+    t.dtype = weight->dtype;
     t.weight = intern_weight(lower->plan, weight);
     return add_tensor(lower->plan, &t);
 }
@@ -132,6 +133,7 @@ static int32_t own_tensor(struct lower *lower, struct ipex_value *value) {
     int64_t dims[IPEX_MAX_RANK];
     physical_dims(value->dims, l->order, value->rank, dims);
     struct ipex_plan_tensor t = new_tensor(value->name, value->rank, dims);
+    t.dtype = value->dtype;
     if (l->concat) {
         struct ipex_value_layout *parent = l->concat->layout;
         if (!parent->variants)
@@ -193,6 +195,7 @@ static bool is_dense(const struct ipex_plan *plan, int32_t tensor) {
 static int32_t reshape_view(struct lower *lower, int32_t tensor, int32_t rank,
                             const int64_t *dims) {
     struct ipex_plan_tensor t = new_tensor(lower->plan->tensor[tensor].name, rank, dims);
+    t.dtype = lower->plan->tensor[tensor].dtype;
     t.view_of = tensor;
     return add_tensor(lower->plan, &t);
 }
@@ -217,6 +220,7 @@ static int32_t materialise(struct lower *lower, struct ipex_value *value, int32_
                            const int32_t *order, const uint16_t *halo) {
     struct ipex_plan *plan = lower->plan;
     struct ipex_plan_tensor t = new_tensor(value->name, rank, dims);
+    t.dtype = value->dtype;
     if (halo)
         memcpy(t.halo, halo, sizeof t.halo);
     int32_t to = add_tensor(plan, &t);
@@ -352,7 +356,8 @@ static void set_operands(struct ipex_plan_node *step, int32_t x, int32_t w, int3
 
 static bool is_depthwise(const struct ipex_node *node) {
     const struct ipex_value *w = node->input[1];
-    return node->u.conv.groups > 1 && w->dims[0] == node->u.conv.groups && w->dims[1] == 1;
+    return !node->u.conv.transposed && node->u.conv.groups > 1 &&
+           w->dims[0] == node->u.conv.groups && w->dims[1] == 1;
 }
 
 /* The taps of a kernel row are one segment of the weight. */
@@ -363,6 +368,10 @@ static bool joins_taps(const struct ipex_conv *c) {
 static int32_t conv_weight(struct lower *lower, const struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
     const int64_t *w = node->input[1]->dims;
+    if (c->transposed) {
+        const int64_t dims[5] = {c->groups, c->kernel[0] * c->kernel[1], w[1], 1, w[0] / c->groups};
+        return weight_of(lower, node, IPEX_RECIPE_conv_transpose, IPEX_LAYOUT_tiles, 5, dims);
+    }
     if (is_depthwise(node)) {
         const int64_t dims[3] = {c->kernel[0], c->kernel[1], w[0]};
         return weight_of(lower, node, IPEX_RECIPE_depthwise, IPEX_LAYOUT_channels, 3, dims);
@@ -399,8 +408,37 @@ static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
     return tensor;
 }
 
-static void lower_conv(struct lower *lower, struct ipex_node *node) {
+/* The attributes that conv, depthwise and conv_transpose share, from position 0 on. */
+static void set_conv_ints(struct ipex_plan_node *step, const struct ipex_conv *c) {
+    for (int i = 0; i < 2; i++) {
+        step->int_[IPEX_CONV_KERNEL_H + i] = (int32_t)c->kernel[i];
+        step->int_[IPEX_CONV_STRIDE_H + i] = (int32_t)c->stride[i];
+        step->int_[IPEX_CONV_DILATION_H + i] = (int32_t)c->dilation[i];
+    }
+    for (int i = 0; i < 4; i++)
+        step->int_[IPEX_CONV_PAD_TOP + i] = (int32_t)c->pad[i];
+    step->int_[IPEX_CONV_GROUPS] = (int32_t)c->groups;
+}
+
+static void lower_conv_transpose(struct lower *lower, struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
+    int32_t x = get_tensor(lower, node->input[0], 4, ipex_channels_last, NULL);
+    int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node);
+    struct ipex_plan_node *step =
+        add_node(lower->plan, IPEX_OP_conv_transpose, node->name, own_tensor(lower, node->output));
+    set_operands(step, x, w, bias, -1);
+    set_ints(lower->plan, step, IPEX_CONV_ATTRS + 2);
+    set_conv_ints(step, c);
+    step->int_[IPEX_CONV_ATTRS] = (int32_t)c->out_pad[0];
+    step->int_[IPEX_CONV_ATTRS + 1] = (int32_t)c->out_pad[1];
+    set_epilogue(lower, node, step, IPEX_CONV_ACT);
+}
+
+static void lower_conv(struct lower *lower, struct ipex_node *node) {
+    if (node->u.conv.transposed) {
+        lower_conv_transpose(lower, node);
+        return;
+    }
     int32_t x = conv_input(lower, node);
     int32_t residual = node->epilogue.residual
                            ? get_tensor(lower, node->epilogue.residual, 4, ipex_channels_last, NULL)
@@ -411,14 +449,7 @@ static void lower_conv(struct lower *lower, struct ipex_node *node) {
         add_node(lower->plan, is_depthwise(node) ? IPEX_OP_depthwise : IPEX_OP_conv, node->name, y);
     set_operands(step, x, w, bias, residual);
     set_ints(lower->plan, step, IPEX_CONV_ATTRS);
-    for (int i = 0; i < 2; i++) {
-        step->int_[IPEX_CONV_KERNEL_H + i] = (int32_t)c->kernel[i];
-        step->int_[IPEX_CONV_STRIDE_H + i] = (int32_t)c->stride[i];
-        step->int_[IPEX_CONV_DILATION_H + i] = (int32_t)c->dilation[i];
-    }
-    for (int i = 0; i < 4; i++)
-        step->int_[IPEX_CONV_PAD_TOP + i] = (int32_t)c->pad[i];
-    step->int_[IPEX_CONV_GROUPS] = (int32_t)c->groups;
+    set_conv_ints(step, &node->u.conv);
     set_epilogue(lower, node, step, IPEX_CONV_ACT);
 }
 
@@ -533,6 +564,7 @@ static void lower_concat(struct lower *lower, struct ipex_node *node) {
             int32_t from = get_tensor(lower, x, y->rank, l->order, NULL);
             struct ipex_plan_tensor t =
                 new_tensor(x->name, y->rank, lower->plan->tensor[from].dims);
+            t.dtype = x->dtype;
             t.view_of = parent;
             t.view_axis = axis;
             t.view_start = start;
@@ -569,6 +601,7 @@ static void lower_slice(struct lower *lower, struct ipex_node *node) {
         int64_t dims[IPEX_MAX_RANK];
         physical_dims(y->dims, l->order, y->rank, dims);
         struct ipex_plan_tensor t = new_tensor(y->name, y->rank, dims);
+        t.dtype = y->dtype;
         t.view_of = from;
         t.view_axis = cut;
         t.view_start = node->u.slice.start[l->order[cut]];
@@ -629,6 +662,50 @@ static void lower_reduce(struct lower *lower, struct ipex_node *node) {
         step->int_[1] |= (int32_t)(node->u.reduce.axes >> y->layout->order[i] & 1) << i;
 }
 
+/* Weights of a recurrent node, [directions][n][k]: one segment of tiles per direction. */
+static int32_t recurrent_weight(struct lower *lower, struct ipex_value *value) {
+    struct ipex_plan_weight w = {.name = value->name,
+                                 .dtype = value->dtype,
+                                 .layout = IPEX_LAYOUT_tiles,
+                                 .rank = 5,
+                                 .dims = {value->dims[0], 1, value->dims[1], 1, value->dims[2]},
+                                 .recipe = IPEX_RECIPE_conv,
+                                 .source = value};
+    return weight_tensor(lower, &w);
+}
+
+static int32_t plan_operand(struct lower *lower, struct ipex_node *node, int32_t i) {
+    struct ipex_value *x = node->input[i];
+    const struct ipex_plan_op *p = &node->u.plan;
+    if (!x)
+        return -1;
+    if ((p->op == IPEX_OP_lstm || p->op == IPEX_OP_gru) && (i == 1 || i == 2))
+        return recurrent_weight(lower, x);
+    if (p->policy == IPEX_ORDER_elementwise || (i == 0 && p->policy != IPEX_ORDER_logical))
+        return get_tensor(lower, x, node->output->rank, node->output->layout->order, NULL);
+    return get_identity(lower, x);
+}
+
+static void lower_plan_op(struct lower *lower, struct ipex_node *node) {
+    const struct ipex_plan_op *p = &node->u.plan;
+    int32_t x[IPEX_POINTWISE_INPUTS], inputs = 0;
+    for (int32_t i = 0; i < node->inputs; i++)
+        if ((x[i] = plan_operand(lower, node, i)) >= 0)
+            inputs = i + 1;
+    struct ipex_plan_node *step =
+        add_node(lower->plan, p->op, node->name, own_tensor(lower, node->output));
+    step->inputs = inputs;
+    memcpy(step->input, x, (size_t)inputs * sizeof *x);
+    for (int i = 0; i < 2; i++)
+        if (node->extra_output[i])
+            step->output[step->outputs++] = own_tensor(lower, node->extra_output[i]);
+    set_ints(lower->plan, step, p->ints);
+    for (int32_t i = 0; i < p->ints; i++)
+        set_dim(lower, step, i, p->int_[i]);
+    set_floats(lower->plan, step, p->floats);
+    memcpy(step->float_, p->float_, (size_t)p->floats * sizeof *p->float_);
+}
+
 static void lower_node(struct lower *lower, struct ipex_node *node) {
     lower->step_name = node->name;
     switch (node->kind) {
@@ -665,6 +742,9 @@ static void lower_node(struct lower *lower, struct ipex_node *node) {
         break;
     case IPEX_KIND_reduce:
         lower_reduce(lower, node);
+        break;
+    case IPEX_KIND_plan:
+        lower_plan_op(lower, node);
         break;
     }
 }

@@ -16,7 +16,7 @@ static float scaled(const struct ipex_value *source, int64_t at, const struct ip
 static void pack_conv(const struct ipex_plan_weight *w, float *out) {
     int64_t groups = w->dims[0], segments = w->dims[1], n_count = w->dims[2], taps = w->dims[3],
             channels = w->dims[4];
-    int64_t window = w->source->dims[2] * w->source->dims[3];
+    int64_t window = segments * taps;
     struct ipex_tiles tiles;
     if (!ipex_tiles_of(w->dtype, w->dims, (unsigned)w->rank, &tiles))
         return;
@@ -29,6 +29,24 @@ static void pack_conv(const struct ipex_plan_weight *w, float *out) {
                                 tap = s * taps + k / channels;
                         out[k * IPEX_PANEL + j] =
                             scaled(w->source, (m * channels + c) * window + tap, w->fold, m);
+                    }
+}
+
+/* As pack_conv, from W[c][m][kh][kw]. */
+static void pack_conv_transpose(const struct ipex_plan_weight *w, float *out) {
+    int64_t groups = w->dims[0], window = w->dims[1], n_count = w->dims[2], channels = w->dims[4];
+    struct ipex_tiles tiles;
+    if (!ipex_tiles_of(w->dtype, w->dims, (unsigned)w->rank, &tiles))
+        return;
+    for (int64_t g = 0; g < groups; g++)
+        for (int64_t s = 0; s < window; s++)
+            for (int64_t p = 0; p < tiles.panels; p++, out += tiles.k_tiles * 256)
+                for (int64_t c = 0; c < channels; c++)
+                    for (int64_t j = 0; j < IPEX_PANEL && p * IPEX_PANEL + j < n_count; j++) {
+                        int64_t m = p * IPEX_PANEL + j;
+                        out[c * IPEX_PANEL + j] =
+                            scaled(w->source, ((g * channels + c) * n_count + m) * window + s,
+                                   w->fold, g * n_count + m);
                     }
 }
 
@@ -92,6 +110,9 @@ void ipex_pack(const struct ipex_plan_weight *weight, uint8_t *out) {
     switch (weight->recipe) {
     case IPEX_RECIPE_conv:
         pack_conv(weight, f32);
+        break;
+    case IPEX_RECIPE_conv_transpose:
+        pack_conv_transpose(weight, f32);
         break;
     case IPEX_RECIPE_linear:
         pack_linear(weight, f32);

@@ -15,7 +15,7 @@ static bool is_foldable(struct ipex_node *from) {
     for (struct ipex_node *node = from; node; node = node->next) {
         for (int32_t i = 0; i < node->inputs; i++) {
             const struct ipex_value *x = ipex_node_operands(node)[i];
-            foldable &= x->constant || x->foldable;
+            foldable &= !x || x->constant || x->foldable;
         }
         node->output->foldable = foldable;
     }
@@ -79,7 +79,8 @@ enum ipex_status ipex_fold_constants(struct ipex_graph *graph, struct ipex_node 
     enum ipex_status status = evaluate(graph, &constants, report);
     for (struct ipex_node *node = constants.first; node; node = node->next)
         for (int32_t i = 0; i < node->inputs; i++)
-            ipex_node_operands(node)[i]->uses--;
+            if (ipex_node_operands(node)[i])
+                ipex_node_operands(node)[i]->uses--;
     ipex_graph_finish(&constants);
     return status;
 }

@@ -15,7 +15,7 @@ static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_
     for (const struct ipex_node *reader = graph->first; reader; reader = reader->next)
         for (int32_t i = 0; i < reader->inputs; i++)
             if (ipex_node_operands((struct ipex_node *)reader)[i] == node->output &&
-                reader->kind != IPEX_KIND_conv)
+                (reader->kind != IPEX_KIND_conv || reader->u.conv.transposed))
                 return IPEX_REASON_not_a_window;
     return IPEX_REASON_applied;
 }

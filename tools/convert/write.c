@@ -10,6 +10,7 @@
 #include "format/model_fb_build.h"
 #include "format/sha256.h"
 #include "runtime/ipex.h"
+#include "tools/convert/dim_write.h"
 
 enum { SECTION_WEIGHTS, SECTION_ANSWERS, SECTIONS };
 
@@ -21,6 +22,7 @@ struct writer {
     const struct ipex_report *report;
 
     struct ipex_fb_builder b;
+    struct ipex_dim_writer dims;
     struct ipex_fb_section section[SECTIONS];
     uint32_t sections,
         index[SECTIONS]; /* those that are not empty, and their numbers in the file */
@@ -81,12 +83,42 @@ static uint32_t build_weight(struct writer *w, const struct ipex_plan_weight *we
     return ipex_fb_end(b);
 }
 
+/* A vector of dim codes. */
+static uint32_t build_dims(struct writer *w, const int64_t *dims, int32_t rank) {
+    int64_t code[IPEX_MAX_RANK];
+    for (int32_t i = 0; i < rank; i++)
+        code[i] = ipex_dim_write(&w->dims, dims[i]);
+    return ipex_fb_tensor_make_dims(&w->b, code, (uint32_t)rank);
+}
+
+/* Pairs of a place in ints and the expression that stands there. */
+static uint32_t build_dynamic(struct writer *w, const struct ipex_plan_node *node) {
+    int32_t pair[2 * IPEX_MAX_RANK];
+    for (int32_t i = 0; i < node->dynamics; i++) {
+        pair[2 * i] = node->dynamic[i].at;
+        pair[2 * i + 1] = (int32_t)(-1 - ipex_dim_write(&w->dims, node->dynamic[i].dim));
+    }
+    return ipex_fb_node_make_dynamic(&w->b, pair, 2 * (uint32_t)node->dynamics);
+}
+
+static uint32_t build_symbol(struct writer *w, const struct ipex_symbol *symbol) {
+    struct ipex_fb_builder *b = &w->b;
+    uint32_t name = ipex_fb_string(b, symbol->name);
+    ipex_fb_start(b);
+    ipex_fb_symbol_put_name(b, name);
+    ipex_fb_symbol_put_lo(b, symbol->lo);
+    ipex_fb_symbol_put_hi(b, symbol->hi);
+    ipex_fb_symbol_put_step(b, symbol->step);
+    return ipex_fb_end(b);
+}
+
 static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *tensor) {
     struct ipex_fb_builder *b = &w->b;
     bool halo = tensor->halo[0] || tensor->halo[1] || tensor->halo[2] || tensor->halo[3];
     uint32_t name = ipex_fb_string(b, tensor->name),
-             dims = ipex_fb_tensor_make_dims(b, tensor->dims, (uint32_t)tensor->rank);
+             dims = build_dims(w, tensor->dims, tensor->rank);
     uint32_t halo_ref = halo ? ipex_fb_tensor_make_halo(b, tensor->halo, 4) : 0;
+    int64_t view_start = ipex_dim_write(&w->dims, tensor->view_start);
     ipex_fb_start(b);
     ipex_fb_tensor_put_name(b, name);
     ipex_fb_tensor_put_dtype(b, (uint8_t)tensor->dtype);
@@ -95,7 +127,7 @@ static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *te
     ipex_fb_tensor_put_weight(b, tensor->weight);
     ipex_fb_tensor_put_view_of(b, tensor->view_of);
     ipex_fb_tensor_put_view_axis(b, tensor->view_axis);
-    ipex_fb_tensor_put_view_start(b, tensor->view_start);
+    ipex_fb_tensor_put_view_start(b, view_start);
     return ipex_fb_end(b);
 }
 
@@ -103,10 +135,12 @@ static uint32_t build_node(struct writer *w, const struct ipex_plan_node *node) 
     struct ipex_fb_builder *b = &w->b;
     uint32_t name = ipex_fb_string(b, node->name),
              inputs = ipex_fb_node_make_inputs(b, node->input, (uint32_t)node->inputs);
-    uint32_t outputs = ipex_fb_node_make_outputs(b, &node->output, 1),
+    uint32_t outputs = ipex_fb_node_make_outputs(b, node->output, (uint32_t)node->outputs),
              ints = ipex_fb_node_make_ints(b, node->int_, (uint32_t)node->ints);
     uint32_t floats = ipex_fb_node_make_floats(b, node->float_, (uint32_t)node->floats);
+    uint32_t dynamic = build_dynamic(w, node);
     ipex_fb_start(b);
+    ipex_fb_node_put_dynamic(b, dynamic);
     ipex_fb_node_put_op(b, (uint16_t)node->op);
     ipex_fb_node_put_name(b, name);
     ipex_fb_node_put_inputs(b, inputs);
@@ -119,8 +153,7 @@ static uint32_t build_node(struct writer *w, const struct ipex_plan_node *node) 
 static uint32_t build_port(struct writer *w, const struct ipex_plan_port *port) {
     struct ipex_fb_builder *b = &w->b;
     const struct ipex_plan_tensor *tensor = &w->plan->tensor[port->tensor];
-    uint32_t name = ipex_fb_string(b, port->name),
-             dims = ipex_fb_port_make_dims(b, tensor->dims, (uint32_t)tensor->rank);
+    uint32_t name = ipex_fb_string(b, port->name), dims = build_dims(w, tensor->dims, tensor->rank);
     ipex_fb_start(b);
     ipex_fb_port_put_name(b, name);
     ipex_fb_port_put_tensor(b, (uint32_t)port->tensor);
@@ -176,7 +209,7 @@ static uint32_t build_pair(struct writer *w, const char *key, const char *value)
 
 static uint32_t build_entry(struct writer *w) {
     const struct ipex_plan *p = w->plan;
-    uint32_t tensors, nodes, inputs, outputs, labels, answers,
+    uint32_t tensors, nodes, inputs, outputs, labels, answers, symbols, exprs,
         name = ipex_fb_string(&w->b, w->what->entry);
     BUILD_ALL(tensors, p->tensors, build_tensor(w, &p->tensor[i]));
     BUILD_ALL(nodes, p->nodes, build_node(w, &p->node[i]));
@@ -184,7 +217,11 @@ static uint32_t build_entry(struct writer *w) {
     BUILD_ALL(outputs, p->outputs, build_port(w, &p->output[i]));
     BUILD_ALL(labels, p->labels, ipex_fb_string(&w->b, p->label[i]));
     BUILD_ALL(answers, p->answers, build_answer(w, &p->answer[i]));
+    BUILD_ALL(symbols, w->dims.dims->symbols, build_symbol(w, &w->dims.dims->symbol[i]));
+    exprs = ipex_fb_entry_make_exprs(&w->b, w->dims.expr, (uint32_t)w->dims.exprs);
     ipex_fb_start(&w->b);
+    ipex_fb_entry_put_symbols(&w->b, symbols);
+    ipex_fb_entry_put_exprs(&w->b, exprs);
     ipex_fb_entry_put_name(&w->b, name);
     ipex_fb_entry_put_tensors(&w->b, tensors);
     ipex_fb_entry_put_nodes(&w->b, nodes);
@@ -323,10 +360,15 @@ static enum ipex_status write_all(struct writer *w, struct ipex_written *ret) {
 
 enum ipex_status ipex_write(const struct ipex_write *write, ipex_write_fn fn, void *user,
                             struct ipex_written *ret, const struct ipex_report *report) {
-    struct writer w = {
-        .what = write, .plan = write->plan, .fn = fn, .user = user, .report = report};
+    struct writer w = {.what = write,
+                       .plan = write->plan,
+                       .dims = {.dims = write->plan->dims},
+                       .fn = fn,
+                       .user = user,
+                       .report = report};
     ipex_fb_init(&w.b);
     enum ipex_status status = write_all(&w, ret);
+    ipex_dim_writer_finish(&w.dims);
     ipex_fb_free(&w.b);
     free(w.digests);
     return status;

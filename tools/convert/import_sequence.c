@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX operators of sequence models: layer normalisation, recurrent networks. (Products of two
+ * values computed at run time are in import_nn.c with MatMul.) */
+#include "tools/convert/import.h"
+
+#include <string.h>
+
+/* ---- LayerNormalization over the axes from `axis` on, seen as one ---- */
+
+static void layer_norm(struct ipex_import *import, int64_t kind) {
+    struct ipex_value *x = ipex_import_f32(import, 0), *p[2] = {NULL, NULL};
+    int64_t axis = ipex_import_int(import, "axis", -1), dims[IPEX_MAX_RANK], count = 1;
+    struct ipex_dims *table = &import->graph->dims;
+    if (!x || !ipex_import_axis(import, &axis, x->rank))
+        return;
+    for (int32_t i = (int32_t)axis; i < x->rank; i++)
+        count = ipex_dim_mul(table, count, x->dims[i]);
+    for (size_t i = 0; i < 2; i++)
+        if (ipex_import_in(import, i + 1)) {
+            p[i] = ipex_import_f32(import, i + 1);
+            if (!p[i])
+                return;
+            if (ipex_value_size(import->graph, p[i]) != count) {
+                ipex_import_refuse(import, "input %s does not have the shape of what is normalised",
+                                   p[i]->name);
+                return;
+            }
+            p[i] =
+                p[i]->rank == 1 ? p[i] : ipex_import_reshape(import, p[i], p[i]->name, 1, &count);
+        }
+    if (import->node->outputs > 1 && *import->node->output[1]) {
+        ipex_import_refuse(import, "the further outputs (mean, deviation) are not supported");
+        return;
+    }
+    int32_t rank = (int32_t)axis + 1;
+    memcpy(dims, x->dims, sizeof dims);
+    dims[axis] = count;
+    struct ipex_value *rows =
+        rank == x->rank ? x : ipex_import_reshape(import, x, x->name, rank, dims);
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_layer_norm, IPEX_ORDER_rows,
+                                              IPEX_DTYPE_f32, rank, dims, false);
+    ipex_node_add_input(node, rows);
+    for (size_t i = 0; i < 2; i++)
+        if (p[i])
+            ipex_node_add_input(node, p[i]);
+    node->u.plan.ints = 2;
+    node->u.plan.int_[0] = kind;
+    node->u.plan.floats = 3;
+    node->u.plan.float_[0] = ipex_import_float(import, "epsilon", 1e-5f);
+    ipex_import_out(
+        import, 0,
+        rank == x->rank
+            ? node->output
+            : ipex_import_reshape(import, node->output, import->node->output[0], x->rank, x->dims));
+}
+
+static void import_layer_norm(struct ipex_import *import) {
+    layer_norm(import, 0);
+}
+static void import_rms_norm(struct ipex_import *import) {
+    layer_norm(import, 1);
+}
+
+/* ---- LSTM, GRU ---- */
+
+struct recurrent {
+    struct ipex_value *x, *w, *r, *bias, *state[2];
+    int64_t directions, hidden, gates, steps, batch;
+    bool reverse;
+};
+
+static bool default_activations(const struct ipex_import *import, const char *const *wanted,
+                                size_t count) {
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "activations");
+    for (size_t i = 0; attr && i < attr->count; i++)
+        if (strcmp(attr->strings[i], wanted[i % count]))
+            return false;
+    return true;
+}
+
+static bool read_recurrent(struct ipex_import *import, struct recurrent *n, int64_t gates,
+                           size_t states) {
+    const char *direction = ipex_import_string(import, "direction", "forward");
+    n->gates = gates;
+    n->directions = strcmp(direction, "bidirectional") ? 1 : 2;
+    n->reverse = !strcmp(direction, "reverse");
+    n->hidden = ipex_import_int(import, "hidden_size", 0);
+    n->x = ipex_import_f32(import, 0);
+    n->w = n->x ? ipex_import_f32(import, 1) : NULL;
+    n->r = n->w ? ipex_import_f32(import, 2) : NULL;
+    if (!n->r)
+        return false;
+    n->bias = ipex_import_in(import, 3);
+    for (size_t i = 0; i < states; i++)
+        n->state[i] = ipex_import_in(import, 5 + i);
+    const struct ipex_value *w = n->w, *r = n->r;
+    if (!w->constant || !r->constant || (n->bias && !n->bias->constant))
+        ipex_import_refuse(import, "dynamic_weight: weights or bias are computed at run time");
+    else if (ipex_import_in(import, 4) || ipex_import_in(import, 7) ||
+             ipex_import_attr(import, "clip") || ipex_import_int(import, "layout", 0) ||
+             ipex_import_int(import, "input_forget", 0))
+        ipex_import_refuse(
+            import,
+            "sequence lengths, peepholes, clip, input_forget and layout 1 are not supported");
+    else if (n->x->rank != 3 || w->rank != 3 || r->rank != 3 || w->dims[0] != n->directions ||
+             r->dims[0] != n->directions || w->dims[1] != gates * n->hidden ||
+             r->dims[1] != gates * n->hidden || r->dims[2] != n->hidden ||
+             w->dims[2] != n->x->dims[2])
+        ipex_import_refuse(import,
+                           "the shapes of input, weights and hidden_size %lld do not fit together",
+                           (long long)n->hidden);
+    else {
+        n->steps = n->x->dims[0];
+        n->batch = n->x->dims[1];
+        return true;
+    }
+    return false;
+}
+
+/* Operands in the order of the plan operator, absent ones as NULL in between; results y, h[, c]. */
+static void finish_recurrent(struct ipex_import *import, const struct recurrent *n, enum ipex_op op,
+                             size_t states) {
+    const int64_t y[4] = {n->steps, n->directions, n->batch, n->hidden},
+                  h[3] = {n->directions, n->batch, n->hidden};
+    struct ipex_value *operand[6] = {n->x, n->w, n->r, n->bias, n->state[0], n->state[1]};
+    struct ipex_node *node =
+        ipex_import_plan(import, op, IPEX_ORDER_logical, IPEX_DTYPE_f32, 4, y, true);
+    for (size_t i = 0; i < 4 + states; i++)
+        ipex_node_add_operand(node, operand[i]);
+    node->u.plan.ints = 2;
+    node->u.plan.int_[0] = n->directions;
+    node->u.plan.int_[1] = n->reverse;
+    for (size_t i = 0; i < states; i++) {
+        const char *name = i + 1 < import->node->outputs && *import->node->output[i + 1]
+                               ? import->node->output[i + 1]
+                           : i ? "cell"
+                               : "hidden";
+        ipex_node_set_extra(node, (int32_t)i + 1,
+                            ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, 3, h));
+        ipex_import_out(import, i + 1, node->extra_output[i]);
+    }
+    if (op == IPEX_OP_gru) {
+        node->u.plan.ints = 3;
+        node->u.plan.int_[2] = ipex_import_int(import, "linear_before_reset", 0);
+    }
+}
+
+static void import_lstm(struct ipex_import *import) {
+    static const char *const acts[] = {"Sigmoid", "Tanh", "Tanh"};
+    struct recurrent n = {0};
+    if (!default_activations(import, acts, 3))
+        ipex_import_refuse(import, "only the default activations are supported");
+    else if (read_recurrent(import, &n, 4, 2))
+        finish_recurrent(import, &n, IPEX_OP_lstm, 2);
+}
+
+static void import_gru(struct ipex_import *import) {
+    static const char *const acts[] = {"Sigmoid", "Tanh"};
+    struct recurrent n = {0};
+    if (!default_activations(import, acts, 2))
+        ipex_import_refuse(import, "only the default activations are supported");
+    else if (read_recurrent(import, &n, 3, 1))
+        finish_recurrent(import, &n, IPEX_OP_gru, 1);
+}
+
+const struct ipex_import_op ipex_import_sequence[] = {
+    {"GRU", import_gru},
+    {"LSTM", import_lstm},
+    {"LayerNormalization", import_layer_norm},
+    {"RMSNormalization", import_rms_norm},
+    {NULL, NULL},
+};

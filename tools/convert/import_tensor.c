@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX operators on tensors of any type: look-ups, casts, comparisons, logic, choices, integer
+ * arithmetic, orderings. */
+#include "tools/convert/import.h"
+
+#include <string.h>
+
+/* ---- elementwise, with broadcasting ---- */
+
+/* A node over the first `count` inputs, broadcast together. NULL after refusing. */
+static struct ipex_node *elementwise(struct ipex_import *import, enum ipex_op op, size_t count,
+                                     enum ipex_dtype result) {
+    struct ipex_value *x[3];
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t rank = 0;
+    for (size_t i = 0; i < count; i++) {
+        x[i] = ipex_import_any(import, i);
+        if (!x[i] || !ipex_import_broadcast(import, x[i], &rank, dims))
+            return NULL;
+    }
+    struct ipex_node *node =
+        ipex_import_plan(import, op, IPEX_ORDER_elementwise, result ? result : x[count - 1]->dtype,
+                         rank, dims, true);
+    for (size_t i = 0; i < count; i++)
+        ipex_node_add_input(node, x[i]);
+    return node;
+}
+
+static void set_kind(struct ipex_node *node, int64_t kind) {
+    node->u.plan.ints = 1;
+    node->u.plan.int_[0] = kind;
+}
+
+static void compare(struct ipex_import *import, int64_t kind) {
+    struct ipex_value *a = ipex_import_any(import, 0), *b = a ? ipex_import_any(import, 1) : NULL;
+    if (!a || !b)
+        return;
+    if (a->dtype != b->dtype ||
+        (a->dtype != IPEX_DTYPE_f32 && a->dtype != IPEX_DTYPE_i32 && a->dtype != IPEX_DTYPE_i64)) {
+        ipex_import_refuse(import, "comparing %s with %s is not supported",
+                           ipex_dtype_name(a->dtype), ipex_dtype_name(b->dtype));
+        return;
+    }
+    struct ipex_node *node = elementwise(import, IPEX_OP_compare, 2, IPEX_DTYPE_bool);
+    if (node)
+        set_kind(node, kind);
+}
+
+static void import_equal(struct ipex_import *import) {
+    compare(import, 0);
+}
+static void import_less(struct ipex_import *import) {
+    compare(import, 1);
+}
+static void import_less_or_equal(struct ipex_import *import) {
+    compare(import, 2);
+}
+static void import_greater(struct ipex_import *import) {
+    compare(import, 3);
+}
+static void import_greater_or_equal(struct ipex_import *import) {
+    compare(import, 4);
+}
+
+static void logical(struct ipex_import *import, int64_t kind) {
+    size_t count = kind == 3 ? 1 : 2;
+    for (size_t i = 0; i < count; i++) {
+        struct ipex_value *x = ipex_import_any(import, i);
+        if (!x)
+            return;
+        if (x->dtype != IPEX_DTYPE_bool) {
+            ipex_import_refuse(import, "input %s is %s, not bool", x->name,
+                               ipex_dtype_name(x->dtype));
+            return;
+        }
+    }
+    struct ipex_node *node = elementwise(import, IPEX_OP_logical, count, IPEX_DTYPE_bool);
+    if (node)
+        set_kind(node, kind);
+}
+
+static void import_and(struct ipex_import *import) {
+    logical(import, 0);
+}
+static void import_or(struct ipex_import *import) {
+    logical(import, 1);
+}
+static void import_xor(struct ipex_import *import) {
+    logical(import, 2);
+}
+static void import_not(struct ipex_import *import) {
+    logical(import, 3);
+}
+
+static void import_where(struct ipex_import *import) {
+    struct ipex_value *c = ipex_import_any(import, 0), *a = c ? ipex_import_any(import, 1) : NULL,
+                      *b = a ? ipex_import_any(import, 2) : NULL;
+    if (!b)
+        return;
+    if (c->dtype != IPEX_DTYPE_bool || a->dtype != b->dtype)
+        ipex_import_refuse(import, "the condition is %s, the choices are %s and %s",
+                           ipex_dtype_name(c->dtype), ipex_dtype_name(a->dtype),
+                           ipex_dtype_name(b->dtype));
+    else
+        (void)elementwise(import, IPEX_OP_where, 3, a->dtype);
+}
+
+/* ---- types ---- */
+
+static void import_cast(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0);
+    enum ipex_dtype to = ipex_import_dtype(ipex_import_int(import, "to", 0));
+    if (!x)
+        return;
+    if (to == x->dtype) {
+        ipex_import_out(import, 0, x);
+        return;
+    }
+    if (to != IPEX_DTYPE_f32 && to != IPEX_DTYPE_i32 && to != IPEX_DTYPE_i64 &&
+        to != IPEX_DTYPE_bool && to != IPEX_DTYPE_u8 && to != IPEX_DTYPE_i8) {
+        ipex_import_refuse(import, "a cast to ONNX type %lld is not supported",
+                           (long long)ipex_import_int(import, "to", 0));
+        return;
+    }
+    struct ipex_node *node =
+        ipex_import_plan(import, IPEX_OP_cast, IPEX_ORDER_elementwise, to, x->rank, x->dims, true);
+    ipex_node_add_input(node, x);
+}
+
+/* ---- look-ups ---- */
+
+static void import_gather(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0),
+                      *index = x ? ipex_import_any(import, 1) : NULL;
+    int64_t axis = ipex_import_int(import, "axis", 0), dims[2 * IPEX_MAX_RANK];
+    if (!index || !ipex_import_axis(import, &axis, x->rank))
+        return;
+    if (index->dtype != IPEX_DTYPE_i64 && index->dtype != IPEX_DTYPE_i32) {
+        ipex_import_refuse(import, "the indices are %s", ipex_dtype_name(index->dtype));
+        return;
+    }
+    int32_t rank = 0;
+    for (int32_t i = 0; i < axis; i++)
+        dims[rank++] = x->dims[i];
+    for (int32_t i = 0; i < index->rank; i++)
+        dims[rank++] = index->dims[i];
+    for (int32_t i = (int32_t)axis + 1; i < x->rank; i++)
+        dims[rank++] = x->dims[i];
+    if (rank > IPEX_MAX_RANK) {
+        ipex_import_refuse(import, "the result has rank %d, at most 8 is supported", rank);
+        return;
+    }
+    struct ipex_node *node =
+        ipex_import_plan(import, IPEX_OP_gather, IPEX_ORDER_logical, x->dtype, rank, dims, true);
+    ipex_node_add_input(node, x);
+    ipex_node_add_input(node, index);
+    set_kind(node, axis);
+}
+
+static void import_expand(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0);
+    int64_t dims[IPEX_MAX_RANK];
+    int n = x ? ipex_import_dims(import, "shape", 1, dims, IPEX_MAX_RANK) : -1;
+    if (n < 0)
+        return;
+    int32_t rank = n;
+    if (!ipex_import_broadcast(import, x, &rank, dims))
+        return;
+    struct ipex_node *node =
+        ipex_import_plan(import, IPEX_OP_expand, IPEX_ORDER_logical, x->dtype, rank, dims, true);
+    ipex_node_add_input(node, x);
+}
+
+/* Each axis d becomes [repeat][d] by expanding a dim of 1, then is merged. */
+static void import_tile(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0);
+    int64_t repeat[IPEX_MAX_RANK], apart[IPEX_MAX_RANK], wide[IPEX_MAX_RANK], merged[IPEX_MAX_RANK];
+    int n = x ? ipex_import_dims(import, "repeats", 1, repeat, IPEX_MAX_RANK) : -1, rank = 0;
+    if (n < 0)
+        return;
+    if (n != x->rank) {
+        ipex_import_refuse(import, "repeats has %d values for rank %d", n, x->rank);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        merged[i] = ipex_dim_mul(&import->graph->dims, repeat[i], x->dims[i]);
+        for (int part = repeat[i] == 1; part < 2; part++, rank++) {
+            if (rank == IPEX_MAX_RANK) {
+                ipex_import_refuse(import, "too many axes are repeated at once");
+                return;
+            }
+            apart[rank] = part ? x->dims[i] : 1;
+            wide[rank] = part ? x->dims[i] : repeat[i];
+        }
+    }
+    struct ipex_value *apart_value = ipex_import_reshape(import, x, x->name, rank, apart);
+    struct ipex_node *node =
+        ipex_import_plan(import, IPEX_OP_expand, IPEX_ORDER_logical, x->dtype, rank, wide, false);
+    ipex_node_add_input(node, apart_value);
+    ipex_import_out(import, 0,
+                    ipex_import_reshape(import, node->output, import->node->output[0], n, merged));
+}
+
+/* ---- orderings: along the last axis; others are moved there and back ---- */
+
+/* x with `axis` last; perm moves it there, back moves it home. */
+static struct ipex_value *axis_last(struct ipex_import *import, struct ipex_value *x, int64_t axis,
+                                    int32_t *back) {
+    int32_t perm[IPEX_MAX_RANK], at = 0;
+    for (int32_t i = 0; i < x->rank; i++)
+        if (i != axis)
+            perm[at++] = i;
+    perm[at] = (int32_t)axis;
+    for (int32_t i = 0; i < x->rank; i++)
+        back[perm[i]] = i;
+    return axis == x->rank - 1 ? x : ipex_import_transpose(import, x, x->name, perm);
+}
+
+static struct ipex_value *move_home(struct ipex_import *import, struct ipex_value *y, int64_t axis,
+                                    const int32_t *back, const char *name) {
+    return axis == y->rank - 1 ? y : ipex_import_transpose(import, y, name, back);
+}
+
+static void arg(struct ipex_import *import, int64_t largest) {
+    struct ipex_value *x = ipex_import_f32(import, 0);
+    int64_t axis = ipex_import_int(import, "axis", 0), dims[IPEX_MAX_RANK];
+    int32_t back[IPEX_MAX_RANK];
+    if (!x || !ipex_import_axis(import, &axis, x->rank))
+        return;
+    struct ipex_value *rows = axis_last(import, x, axis, back);
+    memcpy(dims, rows->dims, sizeof dims);
+    dims[rows->rank - 1] = 1;
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_arg, IPEX_ORDER_logical,
+                                              IPEX_DTYPE_i64, rows->rank, dims, false);
+    ipex_node_add_input(node, rows);
+    node->u.plan.ints = 2;
+    node->u.plan.int_[0] = largest;
+    node->u.plan.int_[1] = ipex_import_int(import, "select_last_index", 0);
+    struct ipex_value *y = move_home(import, node->output, axis, back, import->node->output[0]);
+    if (!ipex_import_int(import, "keepdims", 1)) {
+        int32_t rank = 0;
+        for (int32_t i = 0; i < x->rank; i++)
+            if (i != axis)
+                dims[rank++] = x->dims[i];
+        y = ipex_import_reshape(import, y, import->node->output[0], rank, dims);
+    }
+    ipex_import_out(import, 0, y);
+}
+
+static void import_arg_max(struct ipex_import *import) {
+    arg(import, 1);
+}
+static void import_arg_min(struct ipex_import *import) {
+    arg(import, 0);
+}
+
+static void import_top_k(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_f32(import, 0);
+    int64_t axis = ipex_import_int(import, "axis", -1), k = 0, dims[IPEX_MAX_RANK];
+    int32_t back[IPEX_MAX_RANK];
+    if (!x || !ipex_import_axis(import, &axis, x->rank))
+        return;
+    if (ipex_import_ints(import, "k", 1, &k, 1) != 1)
+        return;
+    struct ipex_value *rows = axis_last(import, x, axis, back);
+    int64_t lo, hi;
+    ipex_dim_range(&import->graph->dims, rows->dims[rows->rank - 1], &lo, &hi);
+    if (k < 1 || k > lo) {
+        ipex_import_refuse(import, "k is %lld for %s elements", (long long)k,
+                           ipex_import_text(import, rows->dims[rows->rank - 1]));
+        return;
+    }
+    memcpy(dims, rows->dims, sizeof dims);
+    dims[rows->rank - 1] = k;
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_topk, IPEX_ORDER_logical,
+                                              IPEX_DTYPE_f32, rows->rank, dims, false);
+    ipex_node_add_input(node, rows);
+    ipex_node_set_extra(
+        node, 1,
+        ipex_graph_value(import->graph,
+                         import->node->outputs > 1 ? import->node->output[1] : "indices",
+                         IPEX_DTYPE_i64, rows->rank, dims));
+    node->u.plan.ints = 3;
+    node->u.plan.int_[0] = k;
+    node->u.plan.int_[1] = ipex_import_int(import, "largest", 1);
+    node->u.plan.int_[2] = ipex_import_int(import, "sorted", 1);
+    ipex_import_out(import, 0,
+                    move_home(import, node->output, axis, back, import->node->output[0]));
+    if (import->node->outputs > 1)
+        ipex_import_out(
+            import, 1,
+            move_home(import, node->extra_output[0], axis, back, import->node->output[1]));
+}
+
+static void import_cum_sum(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_f32(import, 0);
+    int64_t axis = 0;
+    if (!x || ipex_import_ints(import, "axis", 1, &axis, 1) != 1 ||
+        !ipex_import_axis(import, &axis, x->rank))
+        return;
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_cumsum, IPEX_ORDER_logical,
+                                              IPEX_DTYPE_f32, x->rank, x->dims, true);
+    ipex_node_add_input(node, x);
+    node->u.plan.ints = 3;
+    node->u.plan.int_[0] = axis;
+    node->u.plan.int_[1] = ipex_import_int(import, "exclusive", 0);
+    node->u.plan.int_[2] = ipex_import_int(import, "reverse", 0);
+}
+
+const struct ipex_import_op ipex_import_tensor[] = {
+    {"And", import_and},
+    {"ArgMax", import_arg_max},
+    {"ArgMin", import_arg_min},
+    {"Cast", import_cast},
+    {"CumSum", import_cum_sum},
+    {"Equal", import_equal},
+    {"Expand", import_expand},
+    {"Gather", import_gather},
+    {"Greater", import_greater},
+    {"GreaterOrEqual", import_greater_or_equal},
+    {"Less", import_less},
+    {"LessOrEqual", import_less_or_equal},
+    {"Not", import_not},
+    {"Or", import_or},
+    {"Tile", import_tile},
+    {"TopK", import_top_k},
+    {"Where", import_where},
+    {"Xor", import_xor},
+    {NULL, NULL},
+};
