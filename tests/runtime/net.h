@@ -148,6 +148,11 @@ float net_data_at(const struct net *net, const struct net_node *node, int output
 /* The activation that a node's floats are the parameters of. */
 float net_act(const struct net_node *node, int kind, float v);
 
+/* The oracle of matmul, attention, norms and recurrent layers (oracle_products.c); false: the
+ * operator is none of them. */
+bool net_product_at(const struct net *net, const struct net_node *node, int output,
+                    const int64_t *at, float *ret);
+
 /* Fills inputs with new random values and computes every tensor. */
 void net_oracle(struct net *net);
 

@@ -252,8 +252,11 @@ static float reduce_at(const struct net *net, const struct net_node *node, const
 /* Element `at` of output number `output`. */
 static float compute(const struct net *net, const struct net_node *node, int output,
                      const int64_t *at) {
+    float product;
     if (node->op >= IPEX_OP_conv_transpose && node->op <= IPEX_OP_cumsum)
         return net_data_at(net, node, output, at);
+    if (net_product_at(net, node, output, at, &product))
+        return product;
     switch (node->op) {
     case IPEX_OP_linear:
         return linear_at(net, node, at);

@@ -2,10 +2,10 @@
 /* Shape rules R100 to R112: products of activations, attention, norms, recurrent layers. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <stdint.h>
 
 #include <cmocka.h>
 
