@@ -40,7 +40,7 @@ static enum ipex_status check_weights(const struct rule *r) {
     return IPEX_OK;
 }
 
-/* R61, R95, R96 */
+/* R61, R95 to R97 */
 enum ipex_status ipex_rule_conv_transpose(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0);
     const int32_t *ints = r->node->int_;
@@ -55,6 +55,8 @@ enum ipex_status ipex_rule_conv_transpose(const struct rule *r, struct ipex_shap
                          ints[IPEX_CONV_PAD_BOTTOM + i] +
                          ints[IPEX_CONV_DILATION_H + i] * (kernel - 1) + 1 +
                          ints[IPEX_CONV_TRANSPOSE_OUT_PAD_H + i];
+        if (y->dims[1 + i] < 1)
+            return bad(r, IPEX_ERROR_MODEL_SHAPE, "the pads leave nothing of the output");
     }
     y->dims[3] = operand(r, 1)->dims[2] * ints[IPEX_CONV_GROUPS];
     return IPEX_OK;

@@ -187,6 +187,40 @@ void maker_default(struct maker_model *model) {
     default_records(model);
 }
 
+void maker_become(struct maker_node *n, int op, const char *list) {
+    const struct ipex_op_info *info = ipex_op_info((uint32_t)op);
+    n->op = (uint16_t)op;
+    n->outputs = info->outputs;
+    ints(n, list);
+    n->floats = info->floats;
+    memset(n->float_, 0, sizeof n->float_);
+}
+
+/* One more node, of one operand so far. */
+static struct maker_node *add(struct maker_model *m, int op, int input, int output,
+                              const char *list) {
+    struct maker_node *n = node(m, (int)m->entry[0].nodes++, op, input, output);
+    maker_become(n, op, list);
+    return n;
+}
+
+void maker_data(struct maker_model *m) {
+    tensor(m, T_LESS, "less", "1 10")->dtype = IPEX_DTYPE_bool;
+    tensor(m, T_CHOSEN, "chosen", "1 10");
+    tensor(m, T_BEST, "best", "1 1")->dtype = IPEX_DTYPE_i64;
+    tensor(m, T_PICKED, "picked", "1 1 1");
+    tensor(m, T_TWICE, "twice", "1 1")->dtype = IPEX_DTYPE_i64;
+    tensor(m, T_WORST, "worst", "1 3");
+    tensor(m, T_WORST_AT, "worst_at", "1 3")->dtype = IPEX_DTYPE_i64;
+    m->entry[0].tensors = T_DATA_COUNT;
+    operands(add(m, IPEX_OP_compare, T_LIN, T_LESS, "1"), T_SCALE, -2);
+    operands(add(m, IPEX_OP_where, T_LESS, T_CHOSEN, ""), T_LIN, T_SOFT);
+    add(m, IPEX_OP_arg, T_CHOSEN, T_BEST, "1 0");
+    operands(add(m, IPEX_OP_gather, T_LIN, T_PICKED, "1"), T_BEST, -2);
+    operands(add(m, IPEX_OP_integer, T_BEST, T_TWICE, "0"), T_BEST, -2);
+    add(m, IPEX_OP_topk, T_LIN, T_WORST, "3 0 1")->output[1] = T_WORST_AT;
+}
+
 static void make_batch(struct maker_model *m, int index, int axis) {
     m->entry[0].tensor[index].dims[axis] = MAKER_EXPR(E_BATCH);
 }

@@ -151,6 +151,23 @@ enum { W_CONV, W_CONV_B, W_POINT, W_DEPTH, W_LIN, W_LIN_B, W_SCALE, W_ANSWER_X, 
 
 void maker_default(struct maker_model *model);
 
+/* Makes a node one of another operator, with these ints and floats of 0. Its operands stay. */
+void maker_become(struct maker_node *node, int op, const char *ints);
+
+/* Adds nodes about integers, bools, indices and order to a default model: what they give is named
+ * here, and nobody reads the last of it. T_SCALE stays f32. */
+enum {
+    T_LESS = T_COUNT, /* bool [1][10] */
+    T_CHOSEN,         /* f32 [1][10] */
+    T_BEST,           /* i64 [1][1] */
+    T_PICKED,         /* f32 [1][1][1] */
+    T_TWICE,          /* i64 [1][1] */
+    T_WORST,          /* f32 [1][3] */
+    T_WORST_AT,       /* i64 [1][3] */
+    T_DATA_COUNT
+};
+void maker_data(struct maker_model *model);
+
 /* Expressions of the dynamic model: the default with a batch of 1 to 4. */
 enum { E_BATCH, E_ZERO, E_ELEVEN, E_EIGHT, E_COUNT };
 #define MAKER_EXPR(i) (-1 - (i)) /* its dim code */
