@@ -259,7 +259,7 @@ struct ipex_run_options {
  * given are not returned. Inputs and outputs may not overlap each other. The result is a function
  * of file, inputs and arithmetic profile only. On failure outputs hold nothing useful. Inputs of
  * other sizes than in the run before make the run a little longer, by what binding its steps takes,
- * and use 16 KiB of stack; they take no memory and no system call. ERROR_SHAPE also when the sizes
+ * and use 24 KiB of stack; they take no memory and no system call. ERROR_SHAPE also when the sizes
  * are outside the session's range, or when between its ends shapes do not fit together.
  * ERROR_ARGUMENT, ERROR_NOT_FOUND, ERROR_SHAPE, ERROR_DTYPE, ERROR_CANCELLED, ERROR_DEADLINE;
  * ipex_session_message says more. One thread at a time per session. */

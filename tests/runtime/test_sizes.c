@@ -134,6 +134,55 @@ static void net_images(struct net *net, struct size s, bool open) {
         forget_codes(net);
 }
 
+/* Texts, any number of any length (n, h): gathered rows, a norm, attention of 4 heads, a linear
+ * layer with residual, and the places of the largest. */
+static void net_texts(struct net *net, struct size s, bool open) {
+    net_init(net);
+    const struct dim n = open_dim(net, "batch", s.n, 1, 3, 1);
+    const struct dim l = open_dim(net, "length", s.h, 1, 70, 1);
+    const int ids = net_typed_input(net, IPEX_DTYPE_i64, NET_DIMS(s.n, s.h));
+    const int table = net_constant(net, NET_DIMS(50, 32));
+    int rows[7], heads[4], turned[4];
+    for (int i = 0; i < 7; i++) {
+        rows[i] = net_tensor(net, NET_DIMS(s.n, s.h, 32));
+        net_dim(net, rows[i], 0, n.code);
+        net_dim(net, rows[i], 1, l.code);
+    }
+    for (int i = 0; i < 4; i++) {
+        heads[i] = net_reshape(net, rows[2 + i], NET_DIMS(s.n, s.h, 4, 8));
+        turned[i] = net_tensor(net, NET_DIMS(s.n, 4, s.h, 8));
+        net_dim(net, heads[i], 0, n.code);
+        net_dim(net, heads[i], 1, l.code);
+        net_dim(net, turned[i], 0, n.code);
+        net_dim(net, turned[i], 2, l.code);
+    }
+    const int largest = net_typed(net, IPEX_DTYPE_i64, NET_DIMS(s.n, s.h, 1));
+    net_dim(net, largest, 0, n.code);
+    net_dim(net, largest, 1, l.code);
+    net_dim(net, ids, 0, n.code);
+    net_dim(net, ids, 1, l.code);
+
+    net_node(net, IPEX_OP_gather, rows[0], NET_IN(table, ids), NET_INTS_(0), 0, NULL);
+    net_node(net, IPEX_OP_layer_norm, rows[1], NET_IN(rows[0]), NET_INTS_(0, IPEX_ACT_none),
+             NET_FLOATS(1e-5f, 0, 0));
+    for (int i = 0; i < 3; i++) {
+        net_linear(net, rows[1], rows[2 + i], true, -1, IPEX_ACT_none);
+        net_node(net, IPEX_OP_transpose, turned[i], NET_IN(heads[i]), NET_INTS_(0, 2, 1, 3), 0,
+                 NULL);
+    }
+    net_node(net, IPEX_OP_attention, turned[3], NET_IN(turned[0], turned[1], turned[2]),
+             NET_INTS_(1), NET_FLOATS(0.4f));
+    net_node(net, IPEX_OP_transpose, heads[3], NET_IN(turned[3]), NET_INTS_(0, 2, 1, 3), 0, NULL);
+    net_linear(net, rows[5], rows[6], true, rows[0], IPEX_ACT_none);
+    net_node(net, IPEX_OP_arg, largest, NET_IN(rows[0]), NET_INTS_(1, 0), 0, NULL);
+    net_output(net, rows[6]);
+    net_output(net, largest);
+    if (!open)
+        forget_codes(net);
+}
+
+typedef void (*net_fn)(struct net *net, struct size s, bool open);
+
 /* ---- the same bits ---- */
 
 /* Runs both on the net's inputs; true where all outputs have the same dims and bits. */
@@ -150,7 +199,8 @@ static bool same_bits(struct harness *open, struct harness *fixed, const struct 
     snprintf(open->message, sizeof open->message, "%s", ipex_session_message(open->session));
     same = same && ipex_run(fixed->session, NULL, in, inputs, b, outputs) == IPEX_OK;
     for (size_t i = 0; same && i < outputs; i++) {
-        const size_t bytes = (size_t)net_numel(&net->tensor[net->output[i]]) * sizeof(float);
+        const size_t bytes =
+            (size_t)net_numel(&net->tensor[net->output[i]]) * ipex_dtype_size(b[i].dtype);
         same = a[i].rank == b[i].rank && memcmp(a[i].dims, b[i].dims, sizeof a[i].dims) == 0 &&
                memcmp(a[i].data, b[i].data, bytes) == 0;
         if (!same)
@@ -161,12 +211,12 @@ static bool same_bits(struct harness *open, struct harness *fixed, const struct 
     return same;
 }
 
-static bool check_size(struct harness *open, struct size size, enum ipex_isa isa,
+static bool check_size(struct harness *open, net_fn make, struct size size, enum ipex_isa isa,
                        enum harness_threads threads) {
     static const enum harness_form forms[] = {DENSE, STRIDED, MISALIGNED, VIEW};
     struct net net;
     struct harness fixed;
-    net_images(&net, size, false);
+    make(&net, size, false);
     net_oracle(&net);
     harness_open(&fixed, &net);
     harness_session(&fixed, isa, threads);
@@ -182,26 +232,30 @@ static bool check_size(struct harness *open, struct size size, enum ipex_isa isa
 static const struct size sizes[] = {{1, 4, 5},  {3, 14, 11}, {2, 8, 7},  {2, 8, 7},  {1, 14, 5},
                                     {3, 4, 11}, {2, 10, 6},  {1, 6, 11}, {3, 14, 11}};
 
-static void test_same_bits(void) {
+static const struct size lengths[] = {{1, 1, 0},  {3, 70, 0}, {2, 15, 0}, {2, 16, 0},
+                                      {3, 33, 0}, {1, 70, 0}, {2, 1, 0},  {3, 64, 0}};
+
+static void test_same_bits(const char *name, net_fn make, struct size largest,
+                           const struct size *list, size_t count) {
     static const enum ipex_isa levels[] = {IPEX_ISA_reference, IPEX_ISA_avx2, IPEX_ISA_avx512};
     static const char *const threads[] = {"1 thread", "pool of 2", "parallel_for of 3"};
     struct net net;
     struct harness h;
-    net_images(&net, highest, true);
+    make(&net, largest, true);
     harness_open(&h, &net);
     for (size_t l = 0; l < sizeof levels / sizeof *levels; l++)
         for (int t = 0; t < HARNESS_THREADS; t++) {
             char text[128];
-            snprintf(text, sizeof text, "sizes change, %s, %s", ipex_isa_name(levels[l]),
-                     threads[t]);
+            snprintf(text, sizeof text, "%s of changing sizes, %s, %s", name,
+                     ipex_isa_name(levels[l]), threads[t]);
             if (!ipex_isa_available(levels[l])) {
                 printf("ok - %s # SKIP this machine has no %s\n", text, ipex_isa_name(levels[l]));
                 continue;
             }
             harness_session(&h, levels[l], (enum harness_threads)t);
             bool right = true;
-            for (size_t i = 0; right && i < sizeof sizes / sizeof *sizes; i++)
-                right = check_size(&h, sizes[i], levels[l], (enum harness_threads)t);
+            for (size_t i = 0; right && i < count; i++)
+                right = check_size(&h, make, list[i], levels[l], (enum harness_threads)t);
             check(right, text, h.message);
         }
     harness_close(&h);
@@ -226,7 +280,8 @@ static void test_memory(void) {
     for (int64_t n = 1; right && n <= 3; n++)
         for (int64_t height = 4; right && height <= 14; height += 2)
             for (int64_t w = 5; right && w <= 11; w += 3)
-                right = check_size(&h, (struct size){n, height, w}, IPEX_ISA_AUTO, ONE_THREAD);
+                right = check_size(&h, net_images, (struct size){n, height, w}, IPEX_ISA_AUTO,
+                                   ONE_THREAD);
     check(right, "every size fits the memory measured", h.message);
     bool clean = true;
     for (int i = 0; i < 64; i++)
@@ -571,7 +626,9 @@ static void test_measure_together(void) {
 }
 
 int main(void) {
-    test_same_bits();
+    test_same_bits("images", net_images, highest, sizes, sizeof sizes / sizeof *sizes);
+    test_same_bits("texts", net_texts, (struct size){3, 70, 0}, lengths,
+                   sizeof lengths / sizeof *lengths);
     test_memory();
     test_entries();
     test_refused();
