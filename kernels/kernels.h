@@ -325,6 +325,31 @@ struct ipex_cumsum_args {
     bool exclusive, reverse;
 };
 
+/* LSTM (4 gates: i o f c) and GRU (3 gates: z r h) over x [times][batches][inputs], for each of
+ * `directions`; the second runs backwards, and with `reverse` the first. Gate j of step t: p[j] =
+ * (wb[j] + rb[j]), then for k ascending fma(x[t][k], w[j][k], p), then fma(h[k], r[j][k], p), where
+ * h is the step before's, h0, or zeros.
+ * lstm: c = fma(sigmoid(p_f), c, sigmoid(p_i) * tanh(p_c)); h = sigmoid(p_o) * tanh(c).
+ * gru: z = sigmoid(p_z), and r alike; p_h takes r * h in place of h, or, linear_before_reset, p_h is
+ * wb and the chain over x alone, q_h is rb and the chain over h, and p_h = fma(r, q_h, p_h);
+ * h = fma(z, h, (1 - z) * tanh(p_h)).
+ * Weights are tiles of `directions` groups with one segment. Job = direction * batch blocks + batch
+ * block. */
+struct ipex_recurrent_args {
+    const float *x, *w, *r;
+    const float *bias;    /* [directions][wb of all gates, rb of all gates], or NULL */
+    const float *h0, *c0; /* or NULL: zeros */
+    const float *zeros;   /* [hidden] */
+    float *y, *h, *c;     /* every step's h; the last step's h; lstm: its c */
+    int64_t x_time, x_batch, y_time, y_direction, y_batch;
+    int64_t bias_direction, h0_direction, h0_batch, c0_direction, c0_batch;
+    int64_t h_direction, h_batch, c_direction, c_batch;
+    int32_t times, batches, directions, inputs, hidden;
+    int32_t batches_per_job, times_at_once; /* steps whose product with w is computed ahead */
+    int32_t cache_l2;
+    bool reverse, linear_before_reset;
+};
+
 typedef void (*ipex_kernel_fn)(const void *args, int64_t job_begin, int64_t job_end, void *scratch);
 
 struct ipex_kernels {
@@ -371,9 +396,11 @@ int64_t ipex_pointwise_jobs(const struct ipex_pointwise_args *args);
 int64_t ipex_matmul_jobs(const struct ipex_matmul_args *args);
 int64_t ipex_attention_jobs(const struct ipex_attention_args *args);
 int64_t ipex_group_norm_jobs(const struct ipex_group_norm_args *args);
+int64_t ipex_recurrent_jobs(const struct ipex_recurrent_args *args);
 size_t ipex_matmul_scratch(const struct ipex_matmul_args *args);
 size_t ipex_attention_scratch(const struct ipex_attention_args *args);
 size_t ipex_group_norm_scratch(const struct ipex_group_norm_args *args);
+size_t ipex_recurrent_scratch(const struct ipex_recurrent_args *args); /* enough for lstm and gru */
 int64_t ipex_conv_transpose_jobs(const struct ipex_conv_transpose_args *args);
 int64_t ipex_resize_jobs(const struct ipex_resize_args *args);
 int64_t ipex_gather_jobs(const struct ipex_gather_args *args);

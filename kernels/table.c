@@ -47,6 +47,8 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(attention_f32, avx512);
     TAKE(layer_norm_f32, avx512);
     TAKE(group_norm_f32, avx512);
+    TAKE(lstm_f32, avx512);
+    TAKE(gru_f32, avx512);
     TAKE(conv_transpose_f32, avx512);
     TAKE(resize_f32, avx512);
 }

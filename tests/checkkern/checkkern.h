@@ -87,6 +87,7 @@ void check_rows(const struct context *context);
 void check_move(const struct context *context);
 void check_products(const struct context *context);
 void check_norms(const struct context *context);
+void check_recurrent(const struct context *context);
 void check_image(const struct context *context);
 void check_element(const struct context *context);
 void check_order(const struct context *context);

@@ -102,6 +102,7 @@ int main(int argc, char **argv) {
     check_move(&context);
     check_products(&context);
     check_norms(&context);
+    check_recurrent(&context);
     check_image(&context);
     check_element(&context);
     check_order(&context);

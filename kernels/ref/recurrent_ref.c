@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LSTM and GRU, one batch element at a time. */
+#include "kernels/recurrent_jobs.h"
+#include "kernels/ref/math_ref.h"
+
+/* Takes up a chain with row `gate` of tiles with n elements per row. */
+static float gate_chain(float chain, const float *x, const float *w, int64_t gate, int64_t n) {
+    const float *panel = w + gate / IPEX_PANEL * ipex_round_up_16(n) * IPEX_PANEL;
+    for (int64_t k = 0; k < n; k++)
+        chain = fmaf(x[k], panel[k * IPEX_PANEL + gate % IPEX_PANEL], chain);
+    return chain;
+}
+
+/* One element of one job's batch, at one step. */
+struct step {
+    const struct ipex_recurrent_args *args;
+    const struct ipex_recurrent_job *job;
+    const float *x, *h; /* inputs, and the step before's h */
+    float *y;
+};
+
+/* wb + rb and the chain over x. */
+static float input_gate(const struct step *s, int64_t gate, bool with_rb) {
+    float bias = s->job->wb ? s->job->wb[gate] : 0.0f;
+    if (s->job->wb && with_rb)
+        bias = bias + s->job->rb[gate];
+    return gate_chain(bias, s->x, s->job->w, gate, s->args->inputs);
+}
+
+static float whole_gate(const struct step *s, int64_t gate) {
+    return gate_chain(input_gate(s, gate, true), s->h, s->job->r, gate, s->args->hidden);
+}
+
+static void lstm_step(const struct step *s, float *c, float *scratch) {
+    const int64_t n = s->args->hidden;
+    (void)scratch;
+    for (int64_t j = 0; j < n; j++) {
+        const float i = ref_sigmoid(whole_gate(s, j)), o = ref_sigmoid(whole_gate(s, n + j));
+        const float f = ref_sigmoid(whole_gate(s, 2 * n + j)),
+                    g = ref_tanh(whole_gate(s, 3 * n + j));
+        c[j] = fmaf(f, c[j], i * g);
+        s->y[j] = o * ref_tanh(c[j]);
+    }
+}
+
+/* scratch: [hidden], r * h. */
+static void gru_step(const struct step *s, float *c, float *scratch) {
+    const int64_t n = s->args->hidden;
+    const bool before = s->args->linear_before_reset;
+    (void)c;
+    for (int64_t j = 0; j < n; j++)
+        scratch[j] = ref_sigmoid(whole_gate(s, n + j)) * (before ? 1.0f : s->h[j]);
+    for (int64_t j = 0; j < n; j++) {
+        const float z = ref_sigmoid(whole_gate(s, j));
+        float p = input_gate(s, 2 * n + j, !before);
+        if (before)
+            p = fmaf(scratch[j],
+                     gate_chain(s->job->rb ? s->job->rb[2 * n + j] : 0.0f, s->h, s->job->r,
+                                2 * n + j, n),
+                     p);
+        else
+            p = gate_chain(p, scratch, s->job->r, 2 * n + j, n);
+        s->y[j] = fmaf(z, s->h[j], (1.0f - z) * ref_tanh(p));
+    }
+}
+
+static void copy_row(float *to, const float *from, int64_t n) {
+    for (int64_t j = 0; j < n; j++)
+        to[j] = from ? from[j] : 0.0f;
+}
+
+static void run_element(const struct ipex_recurrent_args *args,
+                        const struct ipex_recurrent_job *job, int64_t batch,
+                        void (*step)(const struct step *, float *, float *), float *scratch) {
+    struct step s = {
+        .args = args,
+        .job = job,
+        .x = job->x + batch * args->x_batch,
+        .h = job->h0 ? job->h0 + batch * args->h0_batch : args->zeros,
+        .y = job->y + batch * args->y_batch,
+    };
+    float *c = job->c ? job->c + batch * args->c_batch : NULL;
+    if (c)
+        copy_row(c, job->c0 ? job->c0 + batch * args->c0_batch : NULL, args->hidden);
+    for (int64_t t = 0; t < args->times; t++, s.x += job->x_step, s.y += job->y_step) {
+        step(&s, c, scratch);
+        s.h = s.y;
+    }
+    copy_row(job->h + batch * args->h_batch, s.h, args->hidden);
+}
+
+static void run_jobs(const struct ipex_recurrent_args *args, int64_t job_begin, int64_t job_end,
+                     int64_t gates, void (*step)(const struct step *, float *, float *),
+                     float *scratch) {
+    for (int64_t j = job_begin; j < job_end; j++) {
+        const struct ipex_recurrent_job job = ipex_recurrent_job(args, j, gates);
+        for (int64_t batch = 0; batch < job.batches; batch++)
+            run_element(args, &job, batch, step, scratch);
+    }
+}
+
+void IPEX_REF(lstm_f32)(const struct ipex_recurrent_args *args, int64_t job_begin, int64_t job_end,
+                        void *scratch) {
+    run_jobs(args, job_begin, job_end, IPEX_LSTM_GATES, lstm_step, scratch);
+}
+
+void IPEX_REF(gru_f32)(const struct ipex_recurrent_args *args, int64_t job_begin, int64_t job_end,
+                       void *scratch) {
+    run_jobs(args, job_begin, job_end, IPEX_GRU_GATES, gru_step, scratch);
+}

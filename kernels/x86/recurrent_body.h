@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LSTM and GRU for either vector width: the product with w for many steps at once and the one with
+ * r step by step, both through the convolution's register blocks, then the gates' arithmetic.
+ * Include a vec_*.h first. */
+#ifndef IPEX_KERNELS_X86_RECURRENT_BODY_H
+#define IPEX_KERNELS_X86_RECURRENT_BODY_H
+
+#include "kernels/recurrent_jobs.h"
+#include "kernels/x86/vec_math.h"
+
+/* A job at work. Gates of a step: [batches][gate_row]. */
+struct recurrent {
+    const struct ipex_recurrent_args *args;
+    struct ipex_recurrent_job job;
+    struct ipex_recurrent_layout layout;
+    float *scratch;
+    const float *h; /* the step before's */
+    int64_t h_batch, gates;
+};
+
+/* A product of all batches with columns [column, columns) of tiles, column a multiple of 16. */
+struct recurrent_product {
+    const float *x, *w, *bias;
+    float *y;
+    int64_t x_line, x_row, y_line, y_row; /* lines: steps */
+    int64_t lines, k, column, columns;
+    bool resume;
+};
+
+static inline void recurrent_multiply(const struct recurrent *s,
+                                      const struct recurrent_product *p) {
+    const bool flat = s->job.batches == 1; /* then steps are the rows */
+    const int64_t rows = flat ? p->lines : s->job.batches;
+    const int64_t n = p->columns - p->column;
+    const struct ipex_conv_args conv = {
+        .x = p->x,
+        .w = p->w + p->column * ipex_round_up_16(p->k),
+        .bias = p->bias + p->column,
+        .y = p->y,
+        .x_line = p->x_line,
+        .x_pixel = flat ? p->x_line : p->x_row,
+        .y_line = p->y_line,
+        .y_pixel = flat ? p->y_line : p->y_row,
+        .images = 1,
+        .lines = flat ? 1 : (int32_t)p->lines,
+        .pixels = (int32_t)rows,
+        .last_pixels = (int32_t)rows,
+        .groups = 1,
+        .segments_h = 1,
+        .segments_w = 1,
+        .k = (int32_t)p->k,
+        .n = (int32_t)n,
+        .lines_per_job = flat ? 1 : (int32_t)p->lines,
+        .panels_per_job = (int32_t)ipex_div_up(n, IPEX_PANEL),
+        .panels_outside = true,
+        .cache_l2 = s->args->cache_l2,
+        .resume = p->resume,
+    };
+    IPEX_LEVEL(conv_f32)(&conv, 0, 1, NULL);
+}
+
+/* bias: wb + rb, for the last gate of linear_before_reset wb alone; bias_r: rb. */
+static inline void recurrent_biases(const struct recurrent *s) {
+    float *bias = s->scratch + s->layout.bias, *bias_r = s->scratch + s->layout.bias_r;
+    const int64_t n = s->gates * s->args->hidden;
+    const int64_t both = s->args->linear_before_reset ? 2 * (int64_t)s->args->hidden : n;
+    for (int64_t i = 0; i < n; i++) {
+        const float wb = s->job.wb ? s->job.wb[i] : 0.0f;
+        bias_r[i] = s->job.rb ? s->job.rb[i] : 0.0f;
+        bias[i] = s->job.wb && i < both ? wb + bias_r[i] : wb;
+    }
+}
+
+/* The gates' chains over x for `steps` steps, of which the first has x as its input. */
+static inline void recurrent_inputs(const struct recurrent *s, const float *x, int64_t steps) {
+    const struct recurrent_product p = {
+        .x = x,
+        .w = s->job.w,
+        .bias = s->scratch + s->layout.bias,
+        .y = s->scratch + s->layout.gates,
+        .x_line = s->job.x_step,
+        .x_row = s->args->x_batch,
+        .y_line = s->job.batches * s->layout.gate_row,
+        .y_row = s->layout.gate_row,
+        .lines = steps,
+        .k = s->args->inputs,
+        .columns = s->gates * s->args->hidden,
+    };
+    recurrent_multiply(s, &p);
+}
+
+/* Goes on with columns [0, columns) of a step's gates over h. */
+static inline void recurrent_hidden(const struct recurrent *s, float *gates, int64_t columns) {
+    const struct recurrent_product p = {
+        .x = s->h,
+        .w = s->job.r,
+        .bias = s->scratch + s->layout.bias_r,
+        .y = gates,
+        .x_row = s->h_batch,
+        .y_row = s->layout.gate_row,
+        .lines = 1,
+        .k = s->args->hidden,
+        .columns = columns,
+        .resume = true,
+    };
+    recurrent_multiply(s, &p);
+}
+
+static inline void lstm_row(const float *gates, float *c, float *y, int64_t n) {
+    for (int64_t j = 0; j < n; j += LANES) {
+        const int64_t left = n - j;
+        const vec i = vec_sigmoid(vec_load_part(gates + j, left));
+        const vec o = vec_sigmoid(vec_load_part(gates + n + j, left));
+        const vec f = vec_sigmoid(vec_load_part(gates + 2 * n + j, left));
+        const vec g = vec_tanh(vec_load_part(gates + 3 * n + j, left));
+        const vec cell = vec_fma(f, vec_load_part(c + j, left), vec_mul(i, g));
+        vec_store_part(c + j, left, cell);
+        vec_store_part(y + j, left, vec_mul(o, vec_tanh(cell)));
+    }
+}
+
+static inline void lstm_step(const struct recurrent *s, float *gates, float *y) {
+    const struct ipex_recurrent_args *args = s->args;
+    recurrent_hidden(s, gates, s->gates * args->hidden);
+    for (int64_t b = 0; b < s->job.batches; b++)
+        lstm_row(gates + b * s->layout.gate_row, s->job.c + b * args->c_batch,
+                 y + b * args->y_batch, args->hidden);
+}
+
+/* z, and r or, where the reset comes before the product, r * h. */
+static inline void gru_reset_row(const float *gates, const float *h, float *z, float *r, int64_t n,
+                                 bool linear_before_reset) {
+    for (int64_t j = 0; j < n; j += LANES) {
+        const int64_t left = n - j;
+        const vec reset = vec_sigmoid(vec_load_part(gates + n + j, left));
+        const vec with = linear_before_reset ? reset : vec_mul(reset, vec_load_part(h + j, left));
+        vec_store_part(z + j, left, vec_sigmoid(vec_load_part(gates + j, left)));
+        vec_store_part(r + j, left, with);
+    }
+}
+
+/* p: the last gate's chain; q: NULL, or its chain over h, which r multiplies. */
+static inline void gru_row(const float *p, const float *q, const float *z, const float *r,
+                           const float *h, float *y, int64_t n) {
+    const vec one = vec_set(1.0f);
+    for (int64_t j = 0; j < n; j += LANES) {
+        const int64_t left = n - j;
+        const vec update = vec_load_part(z + j, left);
+        vec gate = vec_load_part(p + j, left);
+        if (q)
+            gate = vec_fma(vec_load_part(r + j, left), vec_load_part(q + j, left), gate);
+        const vec new_part = vec_mul(vec_sub(one, update), vec_tanh(gate));
+        vec_store_part(y + j, left, vec_fma(update, vec_load_part(h + j, left), new_part));
+    }
+}
+
+/* The last gate's product with r begins at a panel, in which columns of the gate before may lie:
+ * they are not used any more. */
+static inline void gru_step(const struct recurrent *s, float *gates, float *y) {
+    const struct ipex_recurrent_args *args = s->args;
+    const struct ipex_recurrent_layout *layout = &s->layout;
+    const int64_t n = args->hidden, row = layout->hidden_row;
+    float *z = s->scratch + layout->a, *r = s->scratch + layout->b, *q = s->scratch + layout->c;
+    const bool before = args->linear_before_reset;
+    recurrent_hidden(s, gates, 2 * n);
+    for (int64_t b = 0; b < s->job.batches; b++)
+        gru_reset_row(gates + b * layout->gate_row, s->h + b * s->h_batch, z + b * row, r + b * row,
+                      n, before);
+    const int64_t column = 2 * n / IPEX_PANEL * IPEX_PANEL, skipped = 2 * n - column;
+    const struct recurrent_product p = {
+        .x = before ? s->h : r,
+        .w = s->job.r,
+        .bias = s->scratch + layout->bias_r,
+        .y = before ? q : gates + column,
+        .x_row = before ? s->h_batch : row,
+        .y_row = before ? row : layout->gate_row,
+        .lines = 1,
+        .k = n,
+        .column = column,
+        .columns = 3 * n,
+        .resume = !before,
+    };
+    recurrent_multiply(s, &p);
+    for (int64_t b = 0; b < s->job.batches; b++)
+        gru_row(gates + b * layout->gate_row + 2 * n, before ? q + b * row + skipped : NULL,
+                z + b * row, r + b * row, s->h + b * s->h_batch, y + b * args->y_batch, n);
+}
+
+static inline void recurrent_copy(float *to, const float *from, int64_t n) {
+    for (int64_t j = 0; j < n; j += LANES)
+        vec_store_part(to + j, n - j, from ? vec_load_part(from + j, n - j) : vec_set(0.0f));
+}
+
+typedef void (*recurrent_step_fn)(const struct recurrent *s, float *gates, float *y);
+
+static inline void recurrent_job(struct recurrent *s, recurrent_step_fn step) {
+    const struct ipex_recurrent_args *args = s->args;
+    const int64_t n = args->hidden, batches = s->job.batches;
+    const float *x = s->job.x;
+    float *y = s->job.y;
+    s->h = s->job.h0 ? s->job.h0 : args->zeros;
+    s->h_batch = s->job.h0 ? args->h0_batch : 0;
+    recurrent_biases(s);
+    for (int64_t b = 0; s->job.c && b < batches; b++)
+        recurrent_copy(s->job.c + b * args->c_batch,
+                       s->job.c0 ? s->job.c0 + b * args->c0_batch : NULL, n);
+    for (int64_t t = 0; t < args->times; t += args->times_at_once) {
+        const int64_t steps = ipex_smaller(args->times - t, args->times_at_once);
+        recurrent_inputs(s, x, steps);
+        x += steps * s->job.x_step;
+        for (int64_t i = 0; i < steps; i++, y += s->job.y_step) {
+            step(s, s->scratch + s->layout.gates + i * batches * s->layout.gate_row, y);
+            s->h = y;
+            s->h_batch = args->y_batch;
+        }
+    }
+    for (int64_t b = 0; b < batches; b++)
+        recurrent_copy(s->job.h + b * args->h_batch, s->h + b * s->h_batch, n);
+}
+
+static inline void recurrent_jobs(const struct ipex_recurrent_args *args, int64_t job_begin,
+                                  int64_t job_end, void *scratch, int64_t gates,
+                                  recurrent_step_fn step) {
+    struct recurrent s = {
+        .args = args, .layout = ipex_recurrent_layout(args), .scratch = scratch, .gates = gates};
+    for (int64_t j = job_begin; j < job_end; j++) {
+        s.job = ipex_recurrent_job(args, j, gates);
+        recurrent_job(&s, step);
+    }
+}
+
+void IPEX_LEVEL(lstm_f32)(const struct ipex_recurrent_args *args, int64_t job_begin,
+                          int64_t job_end, void *scratch) {
+    recurrent_jobs(args, job_begin, job_end, scratch, IPEX_LSTM_GATES, lstm_step);
+}
+
+void IPEX_LEVEL(gru_f32)(const struct ipex_recurrent_args *args, int64_t job_begin, int64_t job_end,
+                         void *scratch) {
+    recurrent_jobs(args, job_begin, job_end, scratch, IPEX_GRU_GATES, gru_step);
+}
+
+#endif
