@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cast, compare, logical, where, integer over random strided, broadcast boxes; gather with wild
  * indices and pad: every element against its definition, which is written here once more. */
-#include "checkkern.h"
+#include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* conv_transpose_f32 and resize_f32: random geometries with gaps and poison around x, all levels
  * against the reference; the transposed convolution against its other definition, which spreads
  * every x over the outputs, in f64; resizing against values of the ONNX project's evaluator. */
-#include "checkkern.h"
+#include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -293,7 +293,7 @@ static const struct resize_value resize_values[] = {
      IPEX_RESIZE_##rounding,                                                                       \
      exclude,                                                                                      \
      (const double[]){__VA_ARGS__}},
-#include "resize_values.inc"
+#include "tests/checkkern/resize_values.inc"
 };
 
 /* The row lies along W, or along H. */

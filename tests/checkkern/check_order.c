@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arg_f32, topk_f32, cumsum: rows with many equal values and NaNs, against definitions that look at
  * every pair. */
-#include "checkkern.h"
+#include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 #include <string.h>

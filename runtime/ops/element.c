@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-#define INNER_MAX 8192 /* elements of a row that is only contiguous: rows are what threads share   \
-                        */
+/* Elements of a row that is only contiguous: rows are what threads share. */
+#define INNER_MAX 8192
+
 #define JOB_ELEMENTS 16384 /* below, a job is not worth handing out */
 
 static void make_loops(const struct ipex_bind *bind, int64_t inner_max, struct ipex_loops *loops) {
