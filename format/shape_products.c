@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape rules of products of activations, attention and norms. */
+/* Shape rules of products of activations, attention, norms and recurrent layers. */
 #include "format/shape_rules.h"
 
 /* The dims before the last two. */
@@ -130,5 +130,83 @@ enum ipex_status ipex_rule_group_norm(const struct rule *r, struct ipex_shape_op
     IPEX_TRY(check_act(r, r->node->int_[1]));
     IPEX_TRY(check_affine(r, x->dims[3]));
     output_like(x, y);
+    return IPEX_OK;
+}
+
+/* ---- recurrent layers ---- */
+
+/* What the operands of a recurrent layer say. */
+struct recurrent {
+    int64_t times, batches, directions, hidden;
+};
+
+/* R107: tiles [D][1][gates * H][1][k] of operand i. */
+static enum ipex_status check_gate_weight(const struct rule *r, uint32_t i, int64_t rows,
+                                          int64_t k) {
+    const struct ipex_shape_operand *w = operand(r, i);
+    if (!w->constant || w->dtype != IPEX_DTYPE_f32 || w->layout != IPEX_LAYOUT_tiles)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "a weight is no f32 constant of tiles");
+    if (w->rank != 5 || w->dims[0] != r->node->int_[0] || w->dims[1] != 1 || w->dims[2] != rows ||
+        w->dims[3] != 1 || w->dims[4] != k)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "a weight's dims do not fit");
+    return IPEX_OK;
+}
+
+/* R108: operand i, absent or plain f32 of these dims. */
+static enum ipex_status check_state(const struct rule *r, uint32_t i, int rank,
+                                    const int64_t *dims) {
+    if (!operand(r, i))
+        return IPEX_OK;
+    IPEX_TRY(check_f32(r, i, rank));
+    if (memcmp(operand(r, i)->dims, dims, (size_t)rank * sizeof *dims) != 0)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the bias or a state has other dims");
+    return IPEX_OK;
+}
+
+static enum ipex_status check_recurrent(const struct rule *r, int64_t gates,
+                                        struct recurrent *ret) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    const int32_t directions = r->node->int_[0], reverse = r->node->int_[1];
+    IPEX_TRY(check_f32(r, 0, 3));
+    if (!in_range(directions, 1, 2) || !in_range(reverse, 0, directions == 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown directions");
+    const struct ipex_shape_operand *w = operand(r, 1);
+    const int64_t hidden = w->rank == 5 ? w->dims[2] / gates : 0;
+    IPEX_TRY(check_gate_weight(r, 1, gates * hidden, x->dims[2]));
+    IPEX_TRY(check_gate_weight(r, 2, gates * hidden, hidden));
+    const int64_t bias[] = {directions, 2 * gates * hidden};
+    const int64_t state[] = {directions, x->dims[1], hidden};
+    IPEX_TRY(check_state(r, 3, 2, bias));
+    IPEX_TRY(check_state(r, 4, 3, state));
+    IPEX_TRY(check_state(r, 5, 3, state));
+    *ret = (struct recurrent){x->dims[0], x->dims[1], directions, hidden};
+    return IPEX_OK;
+}
+
+/* y [T][D][B][H], and after it `states` of [D][B][H]. */
+static void recurrent_outputs(const struct recurrent *s, int states, struct ipex_shape_operand *y) {
+    y[0] = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32,
+                                       .rank = 4,
+                                       .dims = {s->times, s->directions, s->batches, s->hidden}};
+    for (int i = 1; i <= states; i++)
+        y[i] = (struct ipex_shape_operand){
+            .dtype = IPEX_DTYPE_f32, .rank = 3, .dims = {s->directions, s->batches, s->hidden}};
+}
+
+/* R109 */
+enum ipex_status ipex_rule_lstm(const struct rule *r, struct ipex_shape_operand *y) {
+    struct recurrent s;
+    IPEX_TRY(check_recurrent(r, 4, &s));
+    recurrent_outputs(&s, 2, y);
+    return IPEX_OK;
+}
+
+/* R110 */
+enum ipex_status ipex_rule_gru(const struct rule *r, struct ipex_shape_operand *y) {
+    struct recurrent s;
+    if (!in_range(r->node->int_[2], 0, 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "linear_before_reset is neither 0 nor 1");
+    IPEX_TRY(check_recurrent(r, 3, &s));
+    recurrent_outputs(&s, 1, y);
     return IPEX_OK;
 }

@@ -90,6 +90,7 @@ struct ipex_bind {
         struct ipex_attention_args attention;
         struct ipex_layer_norm_args layer_norm;
         struct ipex_group_norm_args group_norm;
+        struct ipex_recurrent_args recurrent;
         struct ipex_conv_transpose_args conv_transpose;
         struct ipex_resize_args resize;
         struct ipex_gather_args gather;

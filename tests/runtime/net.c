@@ -153,7 +153,7 @@ static int channels_constant(struct net *net, int rank, const int64_t *dims) {
 }
 
 /* Tiles: dims are [G][segments][N][taps][C] (or [N][K]); value has the same order. */
-static int tiles_constant(struct net *net, int rank, const int64_t *dims) {
+int net_tiles(struct net *net, int rank, const int64_t *dims) {
     const int t = net_tensor(net, rank, dims);
     struct ipex_tiles tiles;
     if (!ipex_tiles_of(IPEX_DTYPE_f32, dims, (unsigned)rank, &tiles))
@@ -225,7 +225,7 @@ void net_conv(struct net *net, int x, int y, struct net_window w, bool bias, int
               enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3] / w.groups, m = net->tensor[y].dims[3];
     const bool rows = w.groups == 1 && w.dilation == 1;
-    const int weight = tiles_constant(net, NET_DIMS(w.groups, rows ? w.kernel : w.kernel * w.kernel,
+    const int weight = net_tiles(net, NET_DIMS(w.groups, rows ? w.kernel : w.kernel * w.kernel,
                                                     m / w.groups, rows ? w.kernel : 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     windowed(net, IPEX_OP_conv, y, NET_IN(x, weight, b, residual), w, w.groups, act);
@@ -235,7 +235,7 @@ void net_conv_transpose(struct net *net, int x, int y, struct net_window w, int 
                         enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3] / w.groups, m = net->tensor[y].dims[3];
     const int weight =
-        tiles_constant(net, NET_DIMS(w.groups, w.kernel * w.kernel, m / w.groups, 1, c));
+        net_tiles(net, NET_DIMS(w.groups, w.kernel * w.kernel, m / w.groups, 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     net_node(net, IPEX_OP_conv_transpose, y, NET_IN(x, weight, b),
              NET_INTS_(w.kernel, w.kernel, w.stride, w.stride, w.pad, w.pad, w.pad, w.pad,
@@ -254,7 +254,7 @@ void net_depthwise(struct net *net, int x, int y, struct net_window w, bool bias
 void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act) {
     const struct net_tensor *tx = &net->tensor[x], *ty = &net->tensor[y];
     const int64_t n = ty->dims[ty->rank - 1];
-    const int weight = tiles_constant(net, NET_DIMS(n, tx->dims[tx->rank - 1]));
+    const int weight = net_tiles(net, NET_DIMS(n, tx->dims[tx->rank - 1]));
     const int b = bias ? channels_constant(net, NET_DIMS(n)) : -1;
     net_node(net, IPEX_OP_linear, y, NET_IN(x, weight, b, residual), NET_INTS_(act),
              NET_FLOATS(0.1f, 0.5f));

@@ -87,6 +87,7 @@ int net_constant(struct net *net, int rank, const int64_t *dims);
 int net_typed(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
 int net_typed_input(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
 int net_typed_constant(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
+int net_tiles(struct net *net, int rank, const int64_t *dims); /* a constant of layout tiles */
 int net_reshape(struct net *net, int of, int rank, const int64_t *dims);
 int net_slice(struct net *net, int of, int axis, int64_t start, int64_t length);
 void net_output(struct net *net, int tensor);

@@ -142,10 +142,114 @@ static float group_norm_at(const struct net *net, const struct net_node *node, c
     return affine(net, node, *net_element(net, node->inputs[0], at) - mean, variance, at[3]);
 }
 
+/* ---- recurrent layers, in f64 ---- */
+
+enum { MOST_HIDDEN = 64 };
+
+/* One direction of one batch element. */
+struct sequence {
+    const struct net *net;
+    const struct net_node *node;
+    int64_t d, b, gates, hidden;
+    double h[MOST_HIDDEN], c[MOST_HIDDEN];
+};
+
+static int optional(const struct net_node *node, int i) {
+    return i < node->n_inputs ? node->inputs[i] : -1;
+}
+
+static double bias_at(const struct sequence *s, int64_t gate) {
+    const int bias = optional(s->node, 3);
+    return bias >= 0 ? (double)*net_element(s->net, bias, (int64_t[8]){s->d, gate}) : 0;
+}
+
+static double input_gate(const struct sequence *s, int64_t t, int64_t gate) {
+    const struct net_tensor *w = &s->net->tensor[s->node->inputs[1]];
+    const float *row = w->value + (s->d * w->dims[2] + gate) * w->dims[4];
+    double sum = bias_at(s, gate);
+    for (int64_t i = 0; i < w->dims[4]; i++)
+        sum += (double)row[i] *
+               (double)*net_element(s->net, s->node->inputs[0], (int64_t[8]){t, s->b, i});
+    return sum;
+}
+
+static double hidden_gate(const struct sequence *s, const double *h, int64_t gate) {
+    const struct net_tensor *r = &s->net->tensor[s->node->inputs[2]];
+    const float *row = r->value + (s->d * r->dims[2] + gate) * r->dims[4];
+    double sum = bias_at(s, s->gates * s->hidden + gate);
+    for (int64_t i = 0; i < s->hidden; i++)
+        sum += (double)row[i] * h[i];
+    return sum;
+}
+
+static double sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+static double gate_of(const struct sequence *s, int64_t t, int64_t kind, int64_t j) {
+    const int64_t gate = kind * s->hidden + j;
+    return sigmoid(input_gate(s, t, gate) + hidden_gate(s, s->h, gate));
+}
+
+static void lstm_step(struct sequence *s, int64_t t) {
+    double next[MOST_HIDDEN] = {0};
+    for (int64_t j = 0; j < s->hidden; j++) {
+        const int64_t g = 3 * s->hidden + j;
+        s->c[j] = gate_of(s, t, 2, j) * s->c[j] +
+                  gate_of(s, t, 0, j) * tanh(input_gate(s, t, g) + hidden_gate(s, s->h, g));
+        next[j] = gate_of(s, t, 1, j) * tanh(s->c[j]);
+    }
+    memcpy(s->h, next, sizeof next);
+}
+
+static void gru_step(struct sequence *s, int64_t t) {
+    double next[MOST_HIDDEN] = {0}, with[MOST_HIDDEN];
+    for (int64_t j = 0; j < s->hidden; j++)
+        with[j] = gate_of(s, t, 1, j) * s->h[j];
+    for (int64_t j = 0; j < s->hidden; j++) {
+        const int64_t g = 2 * s->hidden + j;
+        const double z = gate_of(s, t, 0, j);
+        const double p = s->node->ints[2] != 0 ? gate_of(s, t, 1, j) * hidden_gate(s, s->h, g)
+                                               : hidden_gate(s, with, g);
+        next[j] = (1 - z) * tanh(input_gate(s, t, g) + p) + z * s->h[j];
+    }
+    memcpy(s->h, next, sizeof next);
+}
+
+static void load_state(const struct sequence *s, int tensor, double *state) {
+    for (int64_t j = 0; tensor >= 0 && j < s->hidden; j++)
+        state[j] = (double)*net_element(s->net, tensor, (int64_t[8]){s->d, s->b, j});
+}
+
+/* y [T][D][B][H], or a state [D][B][H] after the last step. */
+static float recurrent_at(const struct net *net, const struct net_node *node, int output,
+                          const int64_t *at) {
+    const struct net_tensor *y = &net->tensor[node->output[0]];
+    const bool lstm = node->op == IPEX_OP_lstm;
+    const int64_t *state = output == 0 ? at + 1 : at;
+    struct sequence s = {.net = net,
+                         .node = node,
+                         .d = state[0],
+                         .b = state[1],
+                         .gates = lstm ? 4 : 3,
+                         .hidden = y->dims[3]};
+    const bool backwards = s.d == 1 || node->ints[1] != 0;
+    const int64_t last = y->dims[0] - 1;
+    const int64_t steps = output > 0 ? last + 1 : backwards ? last - at[0] + 1 : at[0] + 1;
+    load_state(&s, optional(node, 4), s.h);
+    load_state(&s, optional(node, 5), s.c);
+    for (int64_t t = 0; t < steps; t++)
+        (lstm ? lstm_step : gru_step)(&s, backwards ? last - t : t);
+    return (float)(output == 2 ? s.c[state[2]] : s.h[state[2]]);
+}
+
 bool net_product_at(const struct net *net, const struct net_node *node, int output,
                     const int64_t *at, float *ret) {
-    (void)output; /* of operators that have several */
     switch (node->op) {
+    case IPEX_OP_lstm:
+    case IPEX_OP_gru:
+        *ret = recurrent_at(net, node, output, at);
+        return true;
     case IPEX_OP_matmul:
         *ret = matmul_at(net, node, at);
         return true;

@@ -137,11 +137,80 @@ static void test_norms(void) {
     check_net(&net, "norms", 0);
 }
 
+/* Weights of `rows` gates rows: w and r. */
+static void gate_weights(struct net *net, int64_t directions, int64_t rows, int64_t inputs,
+                         int64_t hidden, int ret[2]) {
+    ret[0] = net_tiles(net, NET_DIMS(directions, 1, rows, 1, inputs));
+    ret[1] = net_tiles(net, NET_DIMS(directions, 1, rows, 1, hidden));
+}
+
+static void test_lstm(void) {
+    struct net net;
+    int both[2], one[2];
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(5, 3, 7));
+    const int h0 = net_input(&net, NET_DIMS(2, 3, 9)), c0 = net_input(&net, NET_DIMS(2, 3, 9));
+    const int bias = net_constant(&net, NET_DIMS(2, 72));
+    const int y = net_tensor(&net, NET_DIMS(5, 2, 3, 9));
+    const int h = net_tensor(&net, NET_DIMS(2, 3, 9)), c = net_tensor(&net, NET_DIMS(2, 3, 9));
+    const int part = net_slice(&net, x, 1, 1, 1);
+    const int y1 = net_tensor(&net, NET_DIMS(5, 1, 1, 6));
+    const int h1 = net_tensor(&net, NET_DIMS(1, 1, 6)), c1 = net_tensor(&net, NET_DIMS(1, 1, 6));
+    gate_weights(&net, 2, 36, 7, 9, both);
+    net_node(&net, IPEX_OP_lstm, y, NET_IN(x, both[0], both[1], bias, h0, c0), NET_INTS_(2, 0), 0,
+             NULL);
+    net_also(&net, h);
+    net_also(&net, c);
+    gate_weights(&net, 1, 24, 7, 6, one);
+    net_node(&net, IPEX_OP_lstm, y1, NET_IN(part, one[0], one[1]), NET_INTS_(1, 1), 0, NULL);
+    net_also(&net, h1);
+    net_also(&net, c1);
+    net_output(&net, y);
+    net_output(&net, h);
+    net_output(&net, c);
+    net_output(&net, y1);
+    net_output(&net, h1);
+    net_output(&net, c1);
+    check_net(&net, "lstm", 1e-5);
+}
+
+static void test_gru(void) {
+    struct net net;
+    int both[2], one[2];
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(6, 2, 10));
+    const int h0 = net_input(&net, NET_DIMS(2, 2, 11));
+    const int bias = net_constant(&net, NET_DIMS(2, 66));
+    const int y = net_tensor(&net, NET_DIMS(6, 2, 2, 11)), h = net_tensor(&net, NET_DIMS(2, 2, 11));
+    const int y1 = net_tensor(&net, NET_DIMS(6, 1, 2, 20)),
+              h1 = net_tensor(&net, NET_DIMS(1, 2, 20));
+    const int y2 = net_tensor(&net, NET_DIMS(6, 2, 2, 11)),
+              h2 = net_tensor(&net, NET_DIMS(2, 2, 11));
+    gate_weights(&net, 2, 33, 10, 11, both);
+    gate_weights(&net, 1, 60, 10, 20, one);
+    net_node(&net, IPEX_OP_gru, y, NET_IN(x, both[0], both[1], bias, h0), NET_INTS_(2, 0, 0), 0,
+             NULL);
+    net_also(&net, h);
+    net_node(&net, IPEX_OP_gru, y1, NET_IN(x, one[0], one[1]), NET_INTS_(1, 1, 1), 0, NULL);
+    net_also(&net, h1);
+    net_node(&net, IPEX_OP_gru, y2, NET_IN(x, both[0], both[1], bias), NET_INTS_(2, 0, 1), 0, NULL);
+    net_also(&net, h2);
+    net_output(&net, y);
+    net_output(&net, h);
+    net_output(&net, y1);
+    net_output(&net, h1);
+    net_output(&net, y2);
+    net_output(&net, h2);
+    check_net(&net, "gru", 1e-5);
+}
+
 int main(void) {
     test_matmul();
     test_matmul_sizes();
     test_attention();
     test_attention_shapes();
     test_norms();
+    test_lstm();
+    test_gru();
     return check_result();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape rules R100 to R112: products of activations, attention, norms, recurrent layers. */
+/* Shape rules R100 to R110: products of activations, attention, norms, recurrent layers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,6 +95,38 @@ static const struct shape_case cases[] = {
     {IPEX_OP_group_norm, {5, 0}, {"2x3x3x12"}, {0}, SHAPE},
     {IPEX_OP_group_norm, {3, 0}, {"3x3x12"}, {0}, SHAPE},
     {IPEX_OP_group_norm, {3, 0}, {"2x3x3x12", "4"}, {0}, SHAPE},
+    {IPEX_OP_lstm,
+     {1, 0},
+     {"7x2x5", "t1x1x12x1x5", "t1x1x12x1x3"},
+     {"7x1x2x3", "1x2x3", "1x2x3"},
+     0},
+    {IPEX_OP_lstm,
+     {2, 0},
+     {"7x2x5", "t2x1x12x1x5", "t2x1x12x1x3", "p2x24", "2x2x3", "2x2x3"},
+     {"7x2x2x3", "2x2x3", "2x2x3"},
+     0},
+    {IPEX_OP_lstm, {2, 1}, {"7x2x5", "t2x1x12x1x5", "t2x1x12x1x3"}, {0}, ATTRIBUTE},
+    {IPEX_OP_lstm, {3, 0}, {"7x2x5", "t3x1x12x1x5", "t3x1x12x1x3"}, {0}, ATTRIBUTE},
+    {IPEX_OP_lstm, {0, 0}, {"7x2x5", "t1x1x12x1x5", "t1x1x12x1x3"}, {0}, ATTRIBUTE},
+    {IPEX_OP_lstm, {1, 0}, {"2x5", "t1x1x12x1x5", "t1x1x12x1x3"}, {0}, SHAPE},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "t1x1x12x1x4", "t1x1x12x1x3"}, {0}, SHAPE},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "t1x1x13x1x5", "t1x1x12x1x3"}, {0}, SHAPE},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "t1x1x12x1x5", "t1x1x12x1x4"}, {0}, SHAPE},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "t2x1x12x1x5", "t1x1x12x1x3"}, {0}, SHAPE},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "t12x5", "t1x1x12x1x3"}, {0}, SHAPE},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "p1x1x12x1x5", "t1x1x12x1x3"}, {0}, OPERATOR},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "t1x1x12x1x5", "1x1x12x1x3"}, {0}, OPERATOR},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "t1x1x12x1x5", "t1x1x12x1x3", "1x12"}, {0}, SHAPE},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "t1x1x12x1x5", "t1x1x12x1x3", "c1x24"}, {0}, OPERATOR},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "t1x1x12x1x5", "t1x1x12x1x3", "-", "1x1x3"}, {0}, SHAPE},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "t1x1x12x1x5", "t1x1x12x1x3", "-", "-", "2x3"}, {0}, SHAPE},
+    {IPEX_OP_gru,
+     {1, 1, 1},
+     {"7x2x5", "t1x1x9x1x5", "t1x1x9x1x3", "1x18", "1x2x3"},
+     {"7x1x2x3", "1x2x3"},
+     0},
+    {IPEX_OP_gru, {1, 0, 2}, {"7x2x5", "t1x1x9x1x5", "t1x1x9x1x3"}, {0}, ATTRIBUTE},
+    {IPEX_OP_gru, {1, 0, 0}, {"7x2x5", "t1x1x12x1x5", "t1x1x12x1x3"}, {0}, SHAPE},
 };
 
 static void check_case(const struct shape_case *c) {
