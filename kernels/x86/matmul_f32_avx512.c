@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of two activations, and attention with AVX-512: kernels/x86/matmul_body.h on its vectors. */
+/* Products of activations and attention with AVX-512: kernels/x86/matmul_body.h on its vectors. */
 #include "kernels/x86/vec_avx512.h"
 
 #include "kernels/x86/matmul_body.h"

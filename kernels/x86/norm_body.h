@@ -13,10 +13,11 @@ static inline vec norm_inverse(float squares, int64_t count, float eps) {
     return vec_div(vec_set(1.0f), vec_sqrt(vec_add(variance, vec_set(eps))));
 }
 
-/* act(fma(x - mean, gamma * inverse, beta)) */
-static inline vec norm_finish(vec difference, vec factor, vec beta, int32_t act, float a, float b) {
-    const vec y = vec_fma(difference, factor, beta);
-    return act == IPEX_ACT_none ? y : vec_act(y, act, a, b);
+/* The activation goes over a row that has just been written: inside the loop it would take more
+ * registers than there are. */
+static inline void norm_act(float *y, int64_t n, int32_t act, float a, float b) {
+    if (act != IPEX_ACT_none)
+        vec_act_row(y, n, act, a, b);
 }
 
 static inline vec norm_factor(const float *gamma, int64_t i, int64_t n, vec inverse) {
@@ -59,11 +60,10 @@ void IPEX_LEVEL(layer_norm_f32)(const struct ipex_layer_norm_args *args, int64_t
         const vec inverse = norm_inverse(norm_squares(x, n, mean), n, args->eps);
         for (int64_t i = 0; i < n; i += LANES) {
             const vec d = vec_sub(vec_load_part(x + i, n - i), mean);
-            const vec v =
-                norm_finish(d, norm_factor(args->gamma, i, n - i, inverse),
-                            norm_beta(args->beta, i, n - i), args->act, args->act_a, args->act_b);
-            vec_store_part(y + i, n - i, v);
+            const vec factor = norm_factor(args->gamma, i, n - i, inverse);
+            vec_store_part(y + i, n - i, vec_fma(d, factor, norm_beta(args->beta, i, n - i)));
         }
+        norm_act(y, n, args->act, args->act_a, args->act_b);
     }
 }
 
@@ -111,14 +111,15 @@ static inline void norm_sums(const struct ipex_group_norm_args *args, const stru
 static inline void norm_apply(const struct ipex_group_norm_args *args,
                               const struct norm_channels *c, const float *beta, const float *x,
                               float *y) {
-    for (int64_t p = 0; p < args->pixels; p++, x += args->x_pixel, y += args->y_pixel)
+    for (int64_t p = 0; p < args->pixels; p++, x += args->x_pixel, y += args->y_pixel) {
         for (int64_t i = 0; i < c->count; i += LANES) {
             const int64_t n = c->count - i;
             const vec d = vec_sub(vec_load_part(x + i, n), vec_load_part(c->mean + i, n));
-            const vec v = norm_finish(d, vec_load_part(c->factor + i, n), norm_beta(beta, i, n),
-                                      args->act, args->act_a, args->act_b);
-            vec_store_part(y + i, n, v);
+            const vec factor = vec_load_part(c->factor + i, n);
+            vec_store_part(y + i, n, vec_fma(d, factor, norm_beta(beta, i, n)));
         }
+        norm_act(y, c->count, args->act, args->act_a, args->act_b);
+    }
 }
 
 static inline void norm_job(const struct ipex_group_norm_args *args,

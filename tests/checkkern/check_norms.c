@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_norm_f32 and group_norm_f32: sizes around the lanes, gaps, special values; the reference
  * against f64. */
-#include "checkkern.h"
-
 #include <math.h>
+
+#include "tests/checkkern/checkkern.h"
 
 static struct buffer make_values(struct rng *rng, int64_t count, bool special) {
     struct buffer ret = buffer_make((size_t)count * 4, AT_END);

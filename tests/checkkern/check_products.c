@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* matmul_f32 and attention_f32: random sizes, gaps, broadcasts and blocks, special values; the
  * reference against f64. */
-#include "checkkern.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "tests/checkkern/checkkern.h"
 
 enum { OPERANDS = 5, MOST_BATCH = 3 };
 

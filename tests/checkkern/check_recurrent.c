@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lstm_f32 and gru_f32: random sizes, gaps, directions and absent operands; the reference against
  * f64. */
-#include "checkkern.h"
-
 #include <math.h>
 #include <string.h>
+
+#include "tests/checkkern/checkkern.h"
 
 enum { MOST_HIDDEN = 70, OUTPUTS = 3 };
 
