@@ -106,21 +106,29 @@ static inline void recurrent_hidden(const struct recurrent *s, float *gates, int
     recurrent_multiply(s, &p);
 }
 
+/* Not inlined into the loops over steps and batches, out of which compilers would take the
+ * constants: AVX2 has just registers enough for this loop alone. */
+__attribute__((noinline)) static void recurrent_sigmoid(float *y, int64_t n) {
+    for (int64_t j = 0; j < n; j += LANES)
+        vec_store_part(y + j, n - j, vec_sigmoid(vec_load_part(y + j, n - j)));
+}
+
+__attribute__((noinline)) static void recurrent_tanh(float *y, const float *x, int64_t n) {
+    for (int64_t j = 0; j < n; j += LANES)
+        vec_store_part(y + j, n - j, vec_tanh(vec_load_part(x + j, n - j)));
+}
+
 /* Gates i, o, f and c of one batch element. */
 static inline void lstm_row(float *gates, float *c, float *y, int64_t n) {
-    static const int32_t acts[] = {IPEX_ACT_sigmoid, IPEX_ACT_sigmoid, IPEX_ACT_sigmoid,
-                                   IPEX_ACT_tanh};
-    for (int gate = 0; gate < IPEX_LSTM_GATES; gate++)
-        vec_act_row(gates + gate * n, n, acts[gate], 0.0f, 0.0f);
+    recurrent_sigmoid(gates, 3 * n);
+    recurrent_tanh(gates + 3 * n, gates + 3 * n, n);
     for (int64_t j = 0; j < n; j += LANES) {
         const int64_t left = n - j;
         const vec i = vec_load_part(gates + j, left), f = vec_load_part(gates + 2 * n + j, left);
         const vec in = vec_mul(i, vec_load_part(gates + 3 * n + j, left));
-        const vec cell = vec_fma(f, vec_load_part(c + j, left), in);
-        vec_store_part(c + j, left, cell);
-        vec_store_part(y + j, left, cell);
+        vec_store_part(c + j, left, vec_fma(f, vec_load_part(c + j, left), in));
     }
-    vec_act_row(y, n, IPEX_ACT_tanh, 0.0f, 0.0f);
+    recurrent_tanh(y, c, n);
     for (int64_t j = 0; j < n; j += LANES) {
         const vec o = vec_load_part(gates + n + j, n - j);
         vec_store_part(y + j, n - j, vec_mul(o, vec_load_part(y + j, n - j)));
