@@ -15,32 +15,73 @@ static inline void scale_rows(const struct ipex_matmul_args *args, float *y, int
             vec_store_part(y + c, n - c, vec_mul(scale, vec_load_part(y + c, n - c)));
 }
 
+/* So few rows of a do not pay for packing b: its rows are read as they lie, four at a time, while
+ * the chains wait in y. */
+enum { FEW_ROWS = 4, FEW_STEP = 4 };
+
+/* y[c] = fma(x[0], b[0][c], y[c]), then of x[1] and so on up to x[steps - 1]. */
+static inline void matmul_steps(const float *x, const float *b, int64_t b_row, float *y, int64_t n,
+                                int64_t steps) {
+    for (int64_t c = 0; c < n; c += LANES) {
+        vec chain = vec_load_part(y + c, n - c);
+        for (int64_t k = 0; k < steps; k++)
+            chain = vec_fma(vec_set(x[k]), vec_load_part(b + k * b_row + c, n - c), chain);
+        vec_store_part(y + c, n - c, chain);
+    }
+}
+
+static inline void matmul_few(const struct ipex_matmul_args *args,
+                              const struct ipex_matmul_job *job) {
+    const int64_t n = job->column_end - job->column, rows = job->row_end - job->row;
+    const float *a = job->a + job->row * args->a_row, *b = job->b + job->column;
+    float *y = job->y + job->row * args->y_row + job->column;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < n; c += LANES)
+            vec_store_part(y + r * args->y_row + c, n - c, vec_set(0.0f));
+    int64_t k = 0;
+    for (; k + FEW_STEP <= args->k; k += FEW_STEP, b += FEW_STEP * args->b_row)
+        for (int64_t r = 0; r < rows; r++)
+            matmul_steps(a + r * args->a_row + k, b, args->b_row, y + r * args->y_row, n, FEW_STEP);
+    for (int64_t r = 0; k < args->k && r < rows; r++)
+        matmul_steps(a + r * args->a_row + k, b, args->b_row, y + r * args->y_row, n, args->k - k);
+}
+
+/* A product with b packed. */
+static inline void matmul_packed(const struct ipex_matmul_args *args,
+                                 const struct ipex_matmul_job *job, float *packed) {
+    struct product p = {
+        .packed = packed,
+        .zeros = args->zeros,
+        .y = job->y + job->row * args->y_row + job->column,
+        .x_row = args->a_row,
+        .y_row = args->y_row,
+        .rows = job->row_end - job->row,
+        .n = job->column_end - job->column,
+        .cache_l2 = args->cache_l2,
+    };
+    for (int64_t k = 0; k < args->k; k += args->k_block) {
+        p.x = job->a + job->row * args->a_row + k;
+        p.k = ipex_smaller(args->k - k, args->k_block);
+        p.resume = k > 0;
+        if (args->transposed)
+            pack_columns(job->b + job->column * args->b_row + k, args->b_row, p.k, p.n, packed);
+        else
+            pack_rows(job->b + k * args->b_row + job->column, args->b_row, p.k, p.n, packed);
+        multiply_packed(&p);
+    }
+}
+
 void IPEX_LEVEL(matmul_f32)(const struct ipex_matmul_args *args, int64_t job_begin, int64_t job_end,
                             void *scratch) {
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_matmul_job job = ipex_matmul_job(args, j);
-        struct product p = {
-            .packed = scratch,
-            .zeros = args->zeros,
-            .y = job.y + job.row * args->y_row + job.column,
-            .x_row = args->a_row,
-            .y_row = args->y_row,
-            .rows = job.row_end - job.row,
-            .n = job.column_end - job.column,
-            .cache_l2 = args->cache_l2,
-        };
-        for (int64_t k = 0; k < args->k; k += args->k_block) {
-            p.x = job.a + job.row * args->a_row + k;
-            p.k = ipex_smaller(args->k - k, args->k_block);
-            p.resume = k > 0;
-            if (args->transposed)
-                pack_columns(job.b + job.column * args->b_row + k, args->b_row, p.k, p.n, scratch);
-            else
-                pack_rows(job.b + k * args->b_row + job.column, args->b_row, p.k, p.n, scratch);
-            multiply_packed(&p);
-        }
+        if (!args->transposed && job.row_end - job.row <= FEW_ROWS)
+            matmul_few(args, &job);
+        else
+            matmul_packed(args, &job, scratch);
         if (args->scale != 1.0f)
-            scale_rows(args, p.y, p.rows, p.n);
+            scale_rows(args, job.y + job.row * args->y_row + job.column, job.row_end - job.row,
+                       job.column_end - job.column);
     }
 }
 
