@@ -21,7 +21,11 @@
  * positive). gelu(x) = x/2 (1 + erf(x sqrt(1/2))); gelu_tanh(x) = x sigmoid(x (K1 + K3 x^2)), K1 =
  * 2 sqrt(2/pi), K3 = 0.044715 K1; mish(x) = x n / (n + 2), n = e^x (e^x + 2).
  * atan(x) = x + x^3 q(x^2) on [0, 1] (0.01 ULP), pi/2 - atan(1/x) above.
- * pow(a, b) = exp(b log|a|) with log|a| and the product in two floats each. */
+ * pow(a, b) = exp(b log|a|) with log|a| and the product in two floats each.
+ *
+ * Errors stay below, in ULP of the result: exp 1.1, sigmoid 2.5, tanh 2, expm1 1.5, log 1, log1p 2,
+ * softplus 2.5, sin and cos 2 (up to IPEX_TRIG_MAX), erf 7, atan 2.5, mish 4.5, pow 20; in ULP of
+ * the argument: gelu 2.5, gelu_tanh 4. tests/checkkern/check_math.c measures them. */
 #ifndef IPEX_KERNELS_MATH_CONSTANTS_H
 #define IPEX_KERNELS_MATH_CONSTANTS_H
 

@@ -38,7 +38,7 @@ EXACT(gelu_tanh)
 EXACT(mish)
 
 static const struct function functions[] = {
-    {"exp", IPEX_STEP_exp, exp, 1.0, false, 0, 0},
+    {"exp", IPEX_STEP_exp, exp, 1.1, false, 0, 0},
     {"sigmoid", IPEX_STEP_sigmoid, exact_sigmoid, 2.5, false, 0, 0},
     {"tanh", IPEX_STEP_tanh, tanh, 2.0, false, 0, 0},
     {"expm1", IPEX_STEP_expm1, expm1, 1.5, false, 0, 0},
@@ -51,7 +51,7 @@ static const struct function functions[] = {
     {"atan", IPEX_STEP_atan, atan, 2.5, false, 0, 0},
     {"gelu", IPEX_STEP_gelu, exact_gelu, 2.5, true, 0, 0},
     {"gelu_tanh", IPEX_STEP_gelu_tanh, exact_gelu_tanh, 4.0, true, 0, 0},
-    {"mish", IPEX_STEP_mish, exact_mish, 4.0, false, 0, 0x1p-119},
+    {"mish", IPEX_STEP_mish, exact_mish, 4.5, false, 0, 0x1p-119},
     {"round", IPEX_STEP_round, rint, 0.0, false, 0, 0},
     {"sign", IPEX_STEP_sign, exact_sign, 0.0, false, 0, 0},
 };
@@ -177,7 +177,7 @@ static double pow_error(float a, float b, float got) {
 
 static void check_pow(const struct context *context, int blocks) {
     static float a[ELEMENTS], b[ELEMENTS], want[ELEMENTS], got[ELEMENTS];
-    const double bound = 16;
+    const double bound = 20;
     struct rng rng = {context->seed + 77};
     double worst = 0;
     float worst_a = 0, worst_b = 0;
