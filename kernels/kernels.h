@@ -22,20 +22,25 @@
 
 /* Dense and grouped convolution, and linear (one image, kernel of one tap).
  *
- * y[i][l][p][g*n + c] = act(chain + residual[i][l][p][g*n + c])
- * chain = bias[...], then for s ascending over segments, for k ascending: chain = fma(x, w, chain)
- * where x is at  x + i*x_image + l*x_line + p*x_pixel + g*x_group + (s / segments_w)*x_kh + (s %
- * segments_w)*x_kw + k. Without residual nothing is added. act: format/ops.h. Pixels: every line
- * has `pixels` of them but the last line of an image, which has last_pixels (a matrix of M rows is
- * cut into such lines). Jobs: job = ((image * line_blocks + line_block) * groups + group) *
- * panel_blocks + panel_block, blocks of lines_per_job and panels_per_job; ipex_conv_jobs counts
- * them. */
+ * y[i][l][p][g*n + c] = act(chain + residual[i][l][p][g*n + c]); without residual nothing is added
+ *
+ * chain = bias[g*n + c], then for s ascending over segments, for k ascending:
+ *     chain = fma(x, w, chain)
+ * with x at x + i*x_image + l*x_line + p*x_pixel + g*x_group
+ *             + (s / segments_w)*x_kh + (s % segments_w)*x_kw + k
+ *
+ * Every line has `pixels` pixels but the last of an image, which has last_pixels (a matrix of M
+ * rows is cut into such lines). An x_pixel that is a multiple of 1024 floats costs L1 conflicts.
+ *
+ * job = ((image * line_blocks + line_block) * groups + group) * panel_blocks + panel_block, in
+ * blocks of lines_per_job and panels_per_job.
+ *
+ * Where K is cut (see cache_l2), unfinished chains are parked in y. */
 struct ipex_conv_args {
     const float *x;
     const float *w;        /* [groups][segments][panels][k_tiles][16][16] */
     const float *bias;     /* [groups * n], never NULL; readable up to a multiple of 16 */
-    const float *residual; /* NULL or addressed like y with r_*; y itself is allowed, and keeps K
-                              from being cut */
+    const float *residual; /* NULL, or addressed like y with r_*; may be y (then K is not cut) */
     float *y;
     int64_t x_image, x_line, x_pixel, x_group, x_kh, x_kw;
     int64_t y_image, y_line, y_pixel;
@@ -45,18 +50,20 @@ struct ipex_conv_args {
     int32_t lines_per_job, panels_per_job;
     int32_t act;
     float act_a, act_b;
-    bool panels_outside; /* within a job: true walks panels outside lines (weights larger than
-                            activations) */
+    bool panels_outside; /* in a job: panels outside lines (weights larger than activations) */
     int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
 };
 
-/* y[i][l][p][c] = act(chain + residual), chain = bias[c], then for kh, kw ascending: fma(x,
- * w[kh][kw][c], chain). Job = (image, block of lines). */
+/* y[i][l][p][c] = act(chain + residual[i][l][p][c])
+ *
+ * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain)
+ *
+ * Job = (image, block of lines). */
 struct ipex_depthwise_args {
-    const float *x; /* first tap of output pixel (0, 0) */
-    const float *w; /* [kernel_h][kernel_w][channels rounded up to 16] */
-    const float *bias;
-    const float *residual;
+    const float *x;        /* first tap of output pixel (0, 0) */
+    const float *w;        /* [kernel_h][kernel_w][channels rounded up to 16] */
+    const float *bias;     /* [channels] */
+    const float *residual; /* NULL, or addressed like y with r_*; may be y */
     float *y;
     int64_t x_image, x_line, x_pixel, x_kh, x_kw;
     int64_t y_image, y_line, y_pixel;
@@ -68,9 +75,13 @@ struct ipex_depthwise_args {
     float act_a, act_b;
 };
 
-/* Windows cut at the borders of x. max: m = first, then for (kh, kw) ascending  m = v > m ? v : m,
- * and NaN if v is NaN; sum: one chain of additions in the same order, starting from the first; avg
- * = sum / divisor (a division). Job = (image, output line). */
+/* Windows cut at the borders of x; taps in the order of (kh, kw).
+ *
+ * max: m = first tap; then m = v if v is NaN, else v > m ? v : m. A denormal maximum gives 0.
+ *
+ * avg: one chain of additions from the first tap on, then a division.
+ *
+ * A window with no tap inside x gives 0 (max) or 0 / divisor (avg). Job = (image, output line). */
 struct ipex_pool_args {
     const float *x; /* element (0, 0) of image 0, inside any halo */
     float *y;
@@ -86,11 +97,15 @@ struct ipex_pool_args {
 #define IPEX_POINTWISE_BLOCK 256 /* elements that a pointwise program works on at a time */
 
 /* A register program over up to 8 broadcast inputs, run block by block along the innermost dim.
- * dims[0..rank) with strides per operand (0 = broadcast); the innermost stride of every operand is
- * 0 or 1, y's is 1. Operand codes of `steps` are as in format/ops.inc, except that results live in
- * registers: `dst` is the register written; a register operand is IPEX_POINTWISE_RESULT + register.
- * Register r is scratch + r * IPEX_POINTWISE_BLOCK floats. Job = a run of rows_per_job rows (all
- * dims but the innermost, row-major). */
+ *
+ * Strides: 0 broadcasts; the innermost one of every input is 0 or 1, y's is 1. y may be an input
+ * that is not broadcast.
+ *
+ * Operand codes are those of format/ops.inc, but results live in registers: `dst` is the register
+ * that a step writes, IPEX_POINTWISE_RESULT + r reads register r. The last step also gives y.
+ * Register r is scratch + r * IPEX_POINTWISE_BLOCK floats.
+ *
+ * A row is all of the innermost dim; job = rows_per_job rows, counted row-major. */
 struct ipex_pointwise_step {
     int16_t op, dst, a, b;
 };
@@ -106,8 +121,8 @@ struct ipex_pointwise_args {
     const float *constants;
 };
 
-/* y[i0..] = x[i0..] for strided x and y of `size`-byte elements (1, 2, 4, 8); strides may be 0 or
- * negative in x. Job = an index of dims[0]. */
+/* y[i0..] = x[i0..] for strided x and y of `size`-byte elements (1, 2, 4, 8). Strides of x may be 0
+ * or negative. Job = an index of dims[0]. */
 struct ipex_move_args {
     const void *x;
     void *y;
@@ -123,18 +138,20 @@ struct ipex_fill_args {
     uint32_t pattern;
 };
 
-/* rows x [columns], dense along columns. m = max; e = exp(x - m); s = sum of e in 16 lanes, fixed
- * tree (below); y = e / s. Job = one row. Lane sums: lane j adds elements j, j+16, ... in order
- * from +0; then 8+8, 4+4, 2+2, 1+1 (lane i with lane i + half). */
+/* rows x [columns], dense along columns: m = max; e = exp(x - m); y = e / sum of e. Job = one row.
+ *
+ * Sums (and reductions) along a dense row: lane j combines elements j, j + 16, ... in this order,
+ * from +0 on (-inf for max, inf for min); then lane i with lane i + 8, + 4, + 2, + 1. */
 struct ipex_softmax_args {
     const float *x;
     float *y;
     int64_t rows, columns, x_row, y_row;
 };
 
-/* [outer][middle][inner] -> [outer][inner]: kind of format/ops.h. inner == 1: 16 lanes and the
- * fixed tree over middle; else one chain over middle per inner element. mean = sum / middle. Job =
- * an index of outer. */
+/* [outer][middle][inner] -> [outer][inner], kind of format/ops.h. Job = an index of outer.
+ *
+ * inner == 1: 16 lanes and the fixed tree over middle; else one chain over middle per inner
+ * element. mean = sum / middle. max and min keep a NaN. */
 struct ipex_reduce_args {
     const float *x;
     float *y;
@@ -176,7 +193,7 @@ void ipex_cpu_detect(struct ipex_cpu *ret);
 enum ipex_isa ipex_isa_best(uint32_t features);
 bool ipex_isa_usable(enum ipex_isa isa, uint32_t features);
 
-/* Fills every slot for the level: the reference first, then the ladder overwrites. `names` may be
+/* Fills every slot for a usable level: the reference, then what the ladder overwrites. names may be
  * NULL. */
 void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                        enum ipex_isa isa);

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp, sigmoid and tanh: the constants of the one algorithm that kernels/ref/math_ref.h specifies
- * and kernels/x86/math_*.h repeat vector by vector.
+/* exp, sigmoid, tanh: the constants of the one algorithm, which kernels/ref/math_ref.h specifies
+ * and kernels/x86/vec_math.h repeats on vectors.
  *
  * exp(x) = 2^n (1 + r + r^2 q(r)), n = round(x / ln 2), r = x - n ln 2 with ln 2 in two parts (Cody
  * and Waite). q fits (e^r - 1 - r) / r^2 on |r| <= 1.003 ln 2 / 2: minimax, coefficients rounded to
  * f32 from the lowest up and the rest fitted again; its share of the error is 0.05 ULP. 2^n is
  * applied in two factors, so that n = 128 and results below 2^-126 (then flushed to 0) need no
- * special case. sigmoid(x) = 1 / (1 + e) for x >= 0, e / (1 + e) for x < 0, with e = exp(-|x|).
+ * special case.
+ *
+ * sigmoid(x) = 1 / (1 + e) for x >= 0, e / (1 + e) for x < 0, with e = exp(-|x|).
+ *
  * tanh(|x|) = |x| + |x|^3 q(x^2) below 0.625, where q fits (tanh(x) - x) / x^3 in the same way
- * (0.08 ULP), and 1 - 2 / (exp(2 |x|) + 1) from there on; the sign of x is put back. */
+ * (0.08 ULP), and 1 - 2 / (exp(2 |x|) + 1) from there on; the sign of x is put back.
+ *
+ * Largest errors on a fifth of all floats (checkkern --floats 5): exp 1.02 ULP, sigmoid 2.37 ULP,
+ * tanh 1.34 ULP. The tests hold them to 1.1, 2.5 and 2.0. */
 #ifndef IPEX_KERNELS_MATH_CONSTANTS_H
 #define IPEX_KERNELS_MATH_CONSTANTS_H
 

@@ -54,8 +54,7 @@ struct ipex_bind {
     uint32_t n_ints, n_floats, n_inputs;
     const struct ipex_tensor_info *input[IPEX_BIND_INPUTS]; /* NULL: absent */
     const struct ipex_tensor_info *output;
-    bool dense; /* bound again: operands are dense now, input 0 with its axes in `order` where that
-                   was asked for */
+    bool dense; /* bound again, to dense copies, input 0 in `order` where that was asked for */
 
     /* found */
     ipex_kernel_fn fn;
@@ -66,8 +65,7 @@ struct ipex_bind {
     size_t scratch; /* bytes per thread */
     size_t zeros;   /* bytes */
     uint32_t n_refs, n_fills, n_program;
-    bool reorder; /* with NEEDS_DENSE: input 0's copy has axis order[d] of the original as its axis
-                     d */
+    bool reorder; /* with NEEDS_DENSE: axis d of input 0's copy is axis order[d] of the original */
     int8_t order[IPEX_MAX_RANK];
     union {
         struct ipex_conv_args conv;

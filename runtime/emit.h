@@ -53,7 +53,7 @@ enum ipex_bound ipex_bind_node(const struct ipex_plan_builder *b, const struct i
  * because views are cut out of the inside. */
 void ipex_bind_halo(struct ipex_bind *bind, const struct ipex_tensor_info *root);
 
-/* Copies the fills into the plan, aimed at the output. NULL when counting, and when there are none.
+/* Copies the fills into the plan, aimed at the output. NULL when counting or when there are none.
  */
 struct ipex_fill_args *ipex_emit_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
                                        const struct ipex_slot *output);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building a plan: nodes in order; for each one its output is placed, its kernel bound, its
  * pointers set, and what nobody needs any more given back to the arena. Counting and placing are
- * the same walk: a taken block of memory is NULL when counting, and only then nothing is written.
- */
+ * the same walk: a block of memory is NULL when counting, and only then nothing is written. */
 #include "runtime/plan.h"
 
 #include <string.h>
@@ -155,9 +154,8 @@ static void build_outputs(struct ipex_plan_builder *b) {
     struct ipex_plan_port *ports = ipex_plan_take(b, (size_t)b->entry->outputs * sizeof *ports);
     if (!ipex_plan_placing(b))
         return;
-    for (int32_t i = 0; i < b->entry->outputs; i++) {
+    for (int32_t i = 0; i < b->entry->outputs; i++)
         describe_port(b, ipex_fb_entry_outputs(b->entry->fb, (uint32_t)i), &ports[i]);
-    }
     b->plan->output = ports;
 }
 
@@ -171,8 +169,7 @@ static void take_tables(struct ipex_plan_builder *b) {
     b->plan->storage = storage;
 }
 
-/* The table of steps: first when placing, last when counting, where its length is known only then.
- */
+/* The table of steps: taken first when placing; last when counting, which finds its length. */
 static void take_steps(struct ipex_plan_builder *b, int64_t steps) {
     struct ipex_plan_step *step = ipex_plan_take(b, (size_t)steps * sizeof *step);
     if (ipex_plan_placing(b))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vector of AVX-512 under the names that kernels/x86/math.h and the kernels written once for
- * both widths use. vec_max(b, a) is b > a ? b : a and vec_min(b, a) is b < a ? b : a, as in
+/* The vector of AVX-512 under the names that kernels/x86/vec_math.h and the kernels written once
+ * for both widths use. vec_max(b, a) is b > a ? b : a and vec_min(b, a) is b < a ? b : a, as in
  * kernels/ref/ref.h: a NaN in a stays. */
 #ifndef IPEX_KERNELS_X86_VEC_AVX512_H
 #define IPEX_KERNELS_X86_VEC_AVX512_H

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small ONNX graphs for the tests of the converter: a builder with few words per node, and a bench that converts a graph,
-runs it and compares every output with ONNX Runtime (which gets the graph as it is: its own rewriting is off)."""
+"""Small ONNX graphs for the tests of the converter: a builder with few words per node, and a bench that converts a
+graph, runs it and compares every output with ONNX Runtime (which gets the graph as it is: its own rewriting is off)."""
 import functools
 import json
 import pathlib
@@ -185,4 +185,6 @@ def difference(name, got, expected):
         return None
     magnitude = float(np.abs(expected[finite]).max())
     worst = float(np.abs(got[finite].astype(np.float64) - expected[finite]).max())
-    return None if worst <= TOLERANCE * magnitude else f"{name}: {worst:.3g} off, the largest magnitude is {magnitude:.3g}"
+    if worst <= TOLERANCE * magnitude:
+        return None
+    return f"{name}: {worst:.3g} off, the largest magnitude is {magnitude:.3g}"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: whatever the metadata says, opening it gives a status, and what opens runs without touching memory that is not
- * its own (the sanitizers watch), without depending on what memory held before, and with the same bits at every level.
+/* Fuzz target: whatever the metadata says, opening it gives a status, and what opens runs without
+ * touching memory that is not its own (the sanitizers watch), without depending on what memory held
+ * before, and with the same bits at every level.
  *
- * An input is the metadata of a file. Its digest is made right, and the data that the header speaks of is made up, so that
- * inputs are small and changes go where they matter. */
+ * An input is the metadata of a file. Its digest is made right, and the data that the header speaks
+ * of is made up, so that inputs are small and changes go where they matter. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mutate.h"
 
-#define FILE_MOST    ((size_t)2 << 20)  /* larger files are opened without their data, and refused */
+#define FILE_MOST    ((size_t)2 << 20) /* larger files are opened without their data, and refused */
 #define MEMORY_MOST  ((size_t)64 << 20) /* of a session; what wants more is not run */
 #define FLOPS_MOST   100000000
 #define BYTES_MOST   100000000
@@ -70,7 +71,8 @@ struct tensors {
     size_t inputs, outputs, bytes;
 };
 
-static bool make_tensor(struct tensors *t, const struct ipex_port *port, struct ipex_tensor *ret, uint32_t seed) {
+static bool make_tensor(struct tensors *t, const struct ipex_port *port, struct ipex_tensor *ret,
+                        uint32_t seed) {
     size_t bytes = ipex_dtype_size(port->dtype);
     for (int32_t i = 0; i < port->rank; i++)
         if (__builtin_mul_overflow(bytes, (size_t)port->dims[i], &bytes) || bytes > TENSORS_MOST)
@@ -88,7 +90,8 @@ static bool make_tensor(struct tensors *t, const struct ipex_port *port, struct 
 static bool make_tensors(struct tensors *t, const struct ipex_image *image, const char *entry) {
     struct ipex_port port;
     *t = (struct tensors){0};
-    if (ipex_image_input_count(image, entry) > PORTS_MOST || ipex_image_output_count(image, entry) > PORTS_MOST)
+    if (ipex_image_input_count(image, entry) > PORTS_MOST ||
+        ipex_image_output_count(image, entry) > PORTS_MOST)
         return false;
     for (; ipex_image_input(image, entry, t->inputs, &port) == IPEX_OK; t->inputs++)
         if (!make_tensor(t, &port, &t->input[t->inputs], (uint32_t)t->inputs + 7))
@@ -129,10 +132,14 @@ struct session {
     void *memory;
 };
 
-static bool start(struct session *s, const struct ipex_image *image, const char *entry, enum ipex_isa isa, int garbage) {
+static bool start(struct session *s, const struct ipex_image *image, const char *entry,
+                  enum ipex_isa isa, int garbage) {
     char message[256] = "";
-    const struct ipex_session_options options = {
-        .size_of_struct = sizeof options, .entry = entry, .isa = isa, .message = message, .message_size = sizeof message};
+    const struct ipex_session_options options = {.size_of_struct = sizeof options,
+                                                 .entry = entry,
+                                                 .isa = isa,
+                                                 .message = message,
+                                                 .message_size = sizeof message};
     struct ipex_requirements need;
     *s = (struct session){0};
     if (ipex_session_measure(image, &options, &need) != IPEX_OK) {
@@ -173,7 +180,8 @@ static void run(const struct session *s, const char *entry, struct tensors *t) {
 static void run_entry(const struct ipex_image *image, const char *entry) {
     struct session plain, best;
     struct tensors t, again;
-    bool runs = make_tensors(&t, image, entry) && start(&plain, image, entry, IPEX_ISA_reference, 0xff);
+    bool runs =
+        make_tensors(&t, image, entry) && start(&plain, image, entry, IPEX_ISA_reference, 0xff);
     if (!runs) {
         free_tensors(&t);
         return;

@@ -15,7 +15,7 @@
 #include "format/ops.h"
 #include "format/sha256.h"
 #include "format/tile.h"
-#include "model_maker.h"
+#include "tests/unit/model_maker.h"
 
 /* ---- SHA-256 ---- */
 

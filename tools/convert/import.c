@@ -298,10 +298,14 @@ static void remember_dim(struct dims_state *state, const char *symbol, int64_t v
     options->dims++;
 }
 
+/* The name of a dimension, or INPUT[AXIS] where it has none. Some exporters write "?" for every one
+ * that they do not know. */
 static const char *symbol_of(struct ipex_graph *graph, const struct ipex_onnx_value *input,
                              int32_t axis) {
-    return *input->params[axis] ? input->params[axis]
-                                : ipex_arena_printf(&graph->arena, "%s[%d]", input->name, axis);
+    const char *name = input->params[axis];
+    return *name && strcmp(name, "?")
+               ? name
+               : ipex_arena_printf(&graph->arena, "%s[%d]", input->name, axis);
 }
 
 static struct ipex_shape_option *find_shape(struct dims_state *state, const char *name) {
@@ -365,7 +369,7 @@ static struct ipex_value *make_input(struct dims_state *state,
     struct ipex_shape_option *shape = find_shape(state, input->name);
     int64_t dims[IPEX_MAX_RANK] = {0};
     int32_t rank = input->rank >= 0 ? input->rank : shape ? shape->rank : -1;
-    if (rank < 0)
+    if (rank < 0 && input->type != 0)
         append(import->graph, &state->missing,
                ipex_arena_printf(&import->graph->arena,
                                  "  --input '%s=AxBxC'   (the model gives no shape)\n",
@@ -378,11 +382,17 @@ static struct ipex_value *make_input(struct dims_state *state,
                                      "  input %s: dim %d is %lld; dims go from 1 to %lld\n",
                                      input->name, i, (long long)dims[i], (long long)IPEX_MAX_DIM));
     }
+    int64_t numel;
+    if (rank > 0 && rank <= IPEX_MAX_RANK && !ipex_numel(dims, (unsigned)rank, &numel))
+        append(import->graph, &state->wrong,
+               ipex_arena_printf(&import->graph->arena, "  input %s: too many elements\n",
+                                 input->name));
     struct ipex_value *value = ipex_graph_value(import->graph, input->name, dtype_of(input->type),
                                                 rank < 0 || rank > IPEX_MAX_RANK ? 0 : rank, dims);
     if (value->dtype != IPEX_DTYPE_f32 || rank > IPEX_MAX_RANK) {
         add_unsupported(import, input->name, "graph input",
                         rank > IPEX_MAX_RANK ? "has more than 8 dims"
+                        : input->type == 0   ? "is not a tensor"
                                              : "is not f32; at run time only f32 is supported");
         value->dtype = IPEX_DTYPE_f32;
     }
@@ -481,6 +491,22 @@ static bool known_inputs(struct ipex_import *import) {
     return known;
 }
 
+/* Every result from `node` on has a size that a file can state; refuses otherwise. */
+static bool results_fit(struct ipex_import *import, const struct ipex_node *node) {
+    int64_t numel;
+    for (; node; node = node->next) {
+        const struct ipex_value *y = node->output;
+        bool fits = ipex_numel(y->dims, (unsigned)y->rank, &numel);
+        for (int32_t i = 0; i < y->rank; i++)
+            fits &= y->dims[i] >= 1 && y->dims[i] <= IPEX_MAX_DIM;
+        if (!fits) {
+            ipex_import_refuse(import, "the result %s would have too many elements", y->name);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Runs the operator's function; what it made is computed right away if it depends on constants
  * only. */
 static void import_known(struct ipex_import *import, ipex_import_fn fn) {
@@ -489,15 +515,19 @@ static void import_known(struct ipex_import *import, ipex_import_fn fn) {
     char text[256] = "";
     const struct ipex_report report = {text, sizeof text};
     fn(import);
-    if (import->unsupported_count == before &&
-        ipex_fold_constants(import->graph, last ? last->next : import->graph->first, &report) !=
-            IPEX_OK)
+    struct ipex_node *made = last ? last->next : import->graph->first;
+    if (import->unsupported_count == before && results_fit(import, made) &&
+        ipex_fold_constants(import->graph, made, &report) != IPEX_OK)
         ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
 }
 
 static void import_node(struct ipex_import *import, const struct ipex_onnx_node *node) {
     import->node = node;
     import->label = *node->name ? node->name : node->outputs ? node->output[0] : "?";
+    if (node->outputs == 0) {
+        ipex_import_refuse(import, "it has no output");
+        return;
+    }
     size_t before = import->unsupported_count;
     ipex_import_fn fn = *node->domain ? NULL : find_op(node->op_type);
     bool known = known_inputs(import);

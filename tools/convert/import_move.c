@@ -209,7 +209,7 @@ static void import_split(struct ipex_import *import) {
                 x->dims[axis] - count * each < each ? x->dims[axis] - count * each : each;
     }
     for (int i = 0; i < count; i++)
-        start = parts[i] < 1 ? -1 : start < 0 ? start : start + parts[i];
+        start = start < 0 || parts[i] < 1 || parts[i] > x->dims[axis] ? -1 : start + parts[i];
     if (count != (int)outputs || start != x->dims[axis]) {
         ipex_import_refuse(import, "the parts do not add up to the %lld elements of the axis",
                            (long long)x->dims[axis]);
@@ -272,6 +272,8 @@ static void import_slice(struct ipex_import *import) {
             ipex_import_refuse(import, "nothing is left of axis %lld", (long long)axis);
             return;
         }
+        if (dims[axis] == 1) /* then the step, of any size, is not taken */
+            by[axis] = 1;
     }
     struct ipex_node *node = slice_node(import, x, 0, dims);
     memcpy(node->u.slice.start, from, sizeof from);
@@ -292,9 +294,9 @@ static void import_pad(struct ipex_import *import) {
         ipex_import_refuse(import, "mode %s is not supported, only constant is", mode);
         return;
     }
-    if (n != 2 * axes_count || (value && !value->constant)) {
+    if (n != 2 * axes_count || (value && (!value->constant || ipex_value_numel(value) != 1))) {
         ipex_import_refuse(import, n != 2 * axes_count ? "pads does not have two values per axis"
-                                                       : "the value is computed at run time");
+                                                       : "the value is not a constant scalar");
         return;
     }
     int64_t before[IPEX_MAX_RANK] = {0}, after[IPEX_MAX_RANK] = {0};
@@ -306,9 +308,9 @@ static void import_pad(struct ipex_import *import) {
             return;
         before[axis] = pads[i];
         after[axis] = pads[axes_count + i];
-        dims[axis] += pads[i] + pads[axes_count + i];
-        negative |=
-            pads[i] < 0 || pads[axes_count + i] < 0 || dims[axis] < 1 || dims[axis] > IPEX_MAX_DIM;
+        negative |= before[axis] < 0 || before[axis] > IPEX_MAX_DIM || after[axis] < 0 ||
+                    after[axis] > IPEX_MAX_DIM;
+        dims[axis] += negative ? 0 : before[axis] + after[axis];
     }
     if (negative) {
         ipex_import_refuse(import, "negative or huge padding is not supported");
@@ -331,7 +333,7 @@ static void depth_space(struct ipex_import *import, bool to_space) {
     const char *name = import->node->output[0], *mode = ipex_import_string(import, "mode", "DCR");
     if (!x)
         return;
-    if (x->rank != 4 || b < 1 ||
+    if (x->rank != 4 || b < 1 || b > IPEX_MAX_DIM ||
         (to_space ? x->dims[1] % (b * b) : x->dims[2] % b || x->dims[3] % b)) {
         ipex_import_refuse(import, "block size %lld does not fit the input", (long long)b);
         return;

@@ -28,6 +28,7 @@
     X(not_an_epilogue, "no epilogue computes this operation")                                      \
     X(nonzero_padding, "the padding value is not zero")                                            \
     X(pads_channels, "the padding grows an axis that is not spatial")                              \
+    X(padding_too_wide, "all padding together would be wider than the format allows")              \
     X(not_a_window, "a reader is not a convolution")                                               \
     X(program_full, "the joined program would have too many steps, inputs or constants")           \
     X(layout_differs, "the parts lie in memory in different axis orders")                          \

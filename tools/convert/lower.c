@@ -223,7 +223,7 @@ static int32_t materialise(struct lower *lower, struct ipex_value *value, int32_
                     ipex_arena_printf(plan->arena, "%s is copied into %s%s before this node",
                                       value->name,
                                       moves ? "another axis order" : "a place of its own",
-                                      halo ? " with room for padding" : ""));
+                                      has_halo(&t) ? " with room for padding" : ""));
     return to;
 }
 
