@@ -54,6 +54,42 @@ struct ipex_conv_args {
     int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
 };
 
+/* 3x3 convolution of stride 1 by Winograd's F(4,3): 36 products for the 16 outputs of a tile
+ * instead of 144.
+ *
+ * Tile (i, a, b) is outputs [4a, 4a + 4) x [4b, 4b + 4) of image i, as far as they exist, from
+ * d[r][s] = x at row 4a + r, pixel 4b + s. Rows from lines + 2 and pixels from pixels + 2 on are
+ * never read: they count as +0. For every channel,
+ *
+ *   v: the columns of d, then the rows of the result, through
+ *        v0 = fma(4, d0, fma(-5, d2, d4))         v5 = fma(4, d1, fma(-5, d3, d5))
+ *        v1 = e + o, v2 = e - o                   with e = fma(-4, d2, d4), o = fma(-4, d1, d3)
+ *        v3 = fma(2, o, e), v4 = fma(-2, o, e)    with e = d4 - d2, o = d3 - d1
+ *   m[z] = chain from +0 over k ascending of fma(v[z], w[z], chain), z = 6 * row + column
+ *   o: the columns of m, then the rows of the result, through
+ *        o0 = m0 + (a + c), o1 = fma(2, d, b), o2 = fma(4, c, a), o3 = fma(8, d, b) + m5
+ *        with a = m1 + m2, b = m1 - m2, c = m3 + m4, d = m3 - m4
+ *   y = act((o + bias) + residual); without residual nothing is added
+ *
+ * Tiles of all images are numbered row-major. job = tile_block * panel_blocks + panel_block, in
+ * blocks of tiles_per_job and panels_per_job. */
+struct ipex_winograd_args {
+    const float *x;        /* of output (0, 0): its first row's first pixel */
+    const float *w;        /* [36][panels][k_tiles][16][16] */
+    const float *bias;     /* [n], never NULL */
+    const float *residual; /* NULL, or addressed like y with r_*; may be y */
+    float *y;
+    int64_t x_image, x_row, x_pixel;
+    int64_t y_image, y_line, y_pixel;
+    int64_t r_image, r_line, r_pixel;
+    int32_t images, lines, pixels; /* of y */
+    int32_t channels, n;           /* of x and of y */
+    int32_t tiles_per_job, panels_per_job;
+    int32_t act;
+    float act_a, act_b;
+    int32_t cache_l2; /* as in ipex_conv_args */
+};
+
 /* y[i][l][p][c] = act(chain + residual[i][l][p][c])
  *
  * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain)
@@ -200,10 +236,12 @@ void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *n
 
 /* Number of jobs of a step, and bytes of scratch per thread (the same for every level). */
 int64_t ipex_conv_jobs(const struct ipex_conv_args *args);
+int64_t ipex_winograd_jobs(const struct ipex_winograd_args *args);
 int64_t ipex_depthwise_jobs(const struct ipex_depthwise_args *args);
 int64_t ipex_pool_jobs(const struct ipex_pool_args *args);
 int64_t ipex_pointwise_jobs(const struct ipex_pointwise_args *args);
 size_t ipex_conv_scratch(const struct ipex_conv_args *args);
+size_t ipex_winograd_scratch(const struct ipex_winograd_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
 
 #endif

@@ -34,6 +34,7 @@ static void take_avx2(struct ipex_kernels *kernels, struct ipex_kernel_names *na
 /* move and fill are bound by memory: AVX2's do. */
 static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_f32, avx512);
+    TAKE(winograd_f32, avx512);
     TAKE(depthwise_f32, avx512);
     TAKE(max_pool_f32, avx512);
     TAKE(avg_pool_f32, avx512);

@@ -39,7 +39,7 @@ DTYPES = {1: ("f32", np.dtype("<f4")), 2: ("bf16", np.dtype("<u2")), 3: ("f16", 
           7: ("i64", np.dtype("<i8")), 8: ("bool", np.dtype("?")), 9: ("f64", np.dtype("<f8"))}
 LAYOUTS = {0: "plain", 1: "channels", 2: "tiles"}
 OPERATORS = {1: "linear", 2: "conv", 3: "depthwise", 4: "max_pool", 5: "avg_pool", 6: "pointwise", 7: "transpose",
-             8: "copy", 9: "pad", 10: "slice", 11: "softmax", 12: "reduce"}
+             8: "copy", 9: "pad", 10: "slice", 11: "softmax", 12: "reduce", 31: "winograd"}
 TILE_K_PER_ROW = {"f32": 1, "bf16": 2, "i8": 4}
 
 

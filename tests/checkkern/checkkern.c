@@ -100,6 +100,7 @@ int main(int argc, char **argv) {
     printf("\n");
     check_math(&context);
     check_conv(&context);
+    check_winograd(&context);
     check_depthwise(&context);
     check_pool(&context);
     check_pointwise(&context);
