@@ -289,6 +289,24 @@ def hard_swish(g):
     g.output(g.op("Mul", x, g.op("Div", y, g.scalar(6.0), name="div"), name="mul"))
 
 
+# ---- winograd: the algorithm of a convolution ----
+
+@case(("winograd", "conv", APPLIED), ("winograd", "down", "not_3x3_stride_1"), ("winograd", "few", "winograd_slower"))
+def three_by_three(g):
+    """The budget is half of all weights: a large linear layer makes room."""
+    x = g.conv(g.input(1, 64, 30, 30), 64, 64, bias=True, pads=[1, 1, 1, 1], name="conv", scale=0.05)
+    y = g.conv(g.op("Neg", x), 64, 4, strides=[2, 2], name="down", scale=0.05)
+    g.output(g.conv(y, 4, 3, name="few", scale=0.05), g.op("Gemm", g.input(1, 700), g.weight(700, 700, scale=0.05)))
+
+
+@case(("winograd", "first", APPLIED), ("winograd", "second", "file_budget"))
+def more_growth_than_the_budget(g):
+    """Both are as much faster, and there is room for one: the first in the graph's order."""
+    x = g.conv(g.input(1, 64, 32, 32), 64, 64, pads=[1, 1, 1, 1], name="first", scale=0.05)
+    y = g.conv(g.op("Neg", x), 64, 64, pads=[1, 1, 1, 1], name="second", scale=0.05)
+    g.output(y, g.op("Gemm", g.input(1, 500), g.weight(500, 500, scale=0.05)))
+
+
 # ---- memory: concatenations, slices, reshapes, transposes ----
 
 @case(("concat", "join[0]", APPLIED), ("concat", "join[1]", APPLIED))

@@ -58,8 +58,8 @@ class Graph:
         self.nodes.append(onnx.helper.make_node(op_type, inputs, names, name=label, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
 
-    def conv(self, x, c, m, kernel=(3, 3), groups=1, bias=False, weight=None, name=None, **attributes):
-        weight = weight or self.weight(m, c // groups, *kernel)
+    def conv(self, x, c, m, kernel=(3, 3), groups=1, bias=False, weight=None, name=None, scale=0.5, **attributes):
+        weight = weight or self.weight(m, c // groups, *kernel, scale=scale)
         operands = [x, weight] + ([self.weight(m)] if bias else [])
         return self.op("Conv", *operands, name=name, group=groups, **attributes)
 

@@ -93,6 +93,19 @@ def depthwise_weight(source, layer, scale, dims):
     return w.reshape(dims[2], dims[0], dims[1]).transpose(1, 2, 0)
 
 
+def winograd_weight(source, layer, scale, dims):
+    """G g G^T of every scaled kernel, in f64, rounded once."""
+    w = source.constant(layer.input[1]).astype(np.float64)
+    if scale is not None:
+        w = w * np.asarray(scale)[:, None, None, None]
+    sixth = 1 / 6
+    points = np.array([[1 / 4, 0, 0], [-sixth, -sixth, -sixth], [-sixth, sixth, -sixth],
+                       [1 / 24, 1 / 12, sixth], [1 / 24, -1 / 12, sixth], [0, 0, 1]])
+    half = sum(points[None, None, :, k, None] * w[:, :, None, k, :] for k in range(3))
+    whole = sum(half[:, :, :, None, k] * points[None, None, None, :, k] for k in range(3))
+    return whole.astype(np.float32).reshape(*w.shape[:2], 36).transpose(2, 0, 1).reshape(dims)
+
+
 def linear_weight(source, layer, scale, image):
     """[N][K]; behind a flattened image [H][W][C] the columns follow the image's order in memory."""
     w = source.constant(layer.input[1])
@@ -122,6 +135,8 @@ def expected_weight(source, entry, node, layer, scale, dims):
         return conv_weight(source, layer, scale, dims)
     if operator == "depthwise":
         return depthwise_weight(source, layer, scale, dims)
+    if operator == "winograd":
+        return winograd_weight(source, layer, scale, dims)
     return linear_weight(source, layer, scale, flattened_image(entry, node["inputs"][0]))
 
 
@@ -129,7 +144,7 @@ def check_weights(tap, name, file, source):
     """Every weight of a convolution or linear layer of the file, and every bias, equals what the source gives."""
     entry, layers, wrong = file.model["entries"][0], 0, []
     for node in entry["nodes"]:
-        if format_reader.OPERATORS[node["op"]] not in ("conv", "depthwise", "linear"):
+        if format_reader.OPERATORS[node["op"]] not in ("conv", "winograd", "depthwise", "linear"):
             continue
         layers += 1
         layer, others = layer_of(source, node)

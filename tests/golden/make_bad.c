@@ -63,6 +63,11 @@ static void dilate(struct maker_model *m) {
     resize(m, W_CONV, T_CONV_W, 1, 9, 8, 1, 3);
 }
 
+static void transform_kernel(struct maker_model *m) {
+    NODE(N_CONV).op = IPEX_OP_winograd;
+    resize(m, W_CONV, T_CONV_W, 1, IPEX_WINOGRAD_POINTS, 8, 1, 3);
+}
+
 /* Three labels are one string, which is most of the metadata. */
 static void share_string(struct maker_file *f) {
     uint64_t model = edit_root(f), entry = edit_element(f, model, IPEX_FB_MODEL_ENTRIES, 0);

@@ -175,6 +175,15 @@ void net_conv(struct net *net, int x, int y, struct net_window w, bool bias, int
     windowed(net, IPEX_OP_conv, y, NET_IN(x, weight, b, residual), w, w.groups, act);
 }
 
+void net_winograd(struct net *net, int x, int y, int pad, bool bias, int residual,
+                  enum ipex_act act) {
+    const int64_t c = net->tensor[x].dims[3], m = net->tensor[y].dims[3];
+    const struct net_window w = {.kernel = 3, .stride = 1, .pad = pad, .dilation = 1};
+    const int weight = tiles_constant(net, NET_DIMS(1, IPEX_WINOGRAD_POINTS, m, 1, c));
+    const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
+    windowed(net, IPEX_OP_winograd, y, NET_IN(x, weight, b, residual), w, 1, act);
+}
+
 void net_depthwise(struct net *net, int x, int y, struct net_window w, bool bias,
                    enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3];
