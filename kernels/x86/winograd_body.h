@@ -10,55 +10,37 @@
 
 enum { POINTS = IPEX_WINOGRAD_POINTS, SIDE = 6 };
 
-struct winograd_six {
-    vec v0, v1, v2, v3, v4, v5;
-};
+/* Not inlined where addresses of many rows are in use: with those of the callers too, gcc 12 would
+ * put vectors on the stack. */
+#define WINOGRAD_APART static __attribute__((noinline))
 
-struct winograd_four {
-    vec v0, v1, v2, v3;
-};
-
-static inline struct winograd_six winograd_in(struct winograd_six d) {
+/* One row or column of a tile: six vectors that lie from_step apart, transformed, to to_step apart.
+ * May be the same place. */
+static inline void winograd_in(const float *from, int64_t from_step, float *to, int64_t to_step) {
     const vec four = vec_set(4.0f), five = vec_set(5.0f), two = vec_set(2.0f);
-    const vec even = vec_fnma(four, d.v2, d.v4), odd = vec_fnma(four, d.v1, d.v3);
-    const vec far_even = vec_sub(d.v4, d.v2), far_odd = vec_sub(d.v3, d.v1);
-    return (struct winograd_six){
-        .v0 = vec_fma(four, d.v0, vec_fnma(five, d.v2, d.v4)),
-        .v1 = vec_add(even, odd),
-        .v2 = vec_sub(even, odd),
-        .v3 = vec_fma(two, far_odd, far_even),
-        .v4 = vec_fnma(two, far_odd, far_even),
-        .v5 = vec_fma(four, d.v1, vec_fnma(five, d.v3, d.v5)),
-    };
+    const vec d0 = vec_load(from), d1 = vec_load(from + from_step);
+    const vec d2 = vec_load(from + 2 * from_step), d3 = vec_load(from + 3 * from_step);
+    const vec d4 = vec_load(from + 4 * from_step), d5 = vec_load(from + 5 * from_step);
+    const vec even = vec_fnma(four, d2, d4), odd = vec_fnma(four, d1, d3);
+    const vec far_even = vec_sub(d4, d2), far_odd = vec_sub(d3, d1);
+    vec_store(to, vec_fma(four, d0, vec_fnma(five, d2, d4)));
+    vec_store(to + to_step, vec_add(even, odd));
+    vec_store(to + 2 * to_step, vec_sub(even, odd));
+    vec_store(to + 3 * to_step, vec_fma(two, far_odd, far_even));
+    vec_store(to + 4 * to_step, vec_fnma(two, far_odd, far_even));
+    vec_store(to + 5 * to_step, vec_fma(four, d1, vec_fnma(five, d3, d5)));
 }
 
-static inline struct winograd_four winograd_out(struct winograd_six m) {
-    const vec a = vec_add(m.v1, m.v2), b = vec_sub(m.v1, m.v2);
-    const vec c = vec_add(m.v3, m.v4), d = vec_sub(m.v3, m.v4);
-    return (struct winograd_four){
-        .v0 = vec_add(m.v0, vec_add(a, c)),
-        .v1 = vec_fma(vec_set(2.0f), d, b),
-        .v2 = vec_fma(vec_set(4.0f), c, a),
-        .v3 = vec_add(vec_fma(vec_set(8.0f), d, b), m.v5),
-    };
-}
-
-static inline struct winograd_six winograd_load(const float *p, int64_t step) {
-    return (struct winograd_six){vec_load(p),
-                                 vec_load(p + step),
-                                 vec_load(p + 2 * step),
-                                 vec_load(p + 3 * step),
-                                 vec_load(p + 4 * step),
-                                 vec_load(p + 5 * step)};
-}
-
-static inline void winograd_store(float *p, int64_t step, struct winograd_six d) {
-    vec_store(p, d.v0);
-    vec_store(p + step, d.v1);
-    vec_store(p + 2 * step, d.v2);
-    vec_store(p + 3 * step, d.v3);
-    vec_store(p + 4 * step, d.v4);
-    vec_store(p + 5 * step, d.v5);
+/* The same from six products to four outputs. */
+static inline void winograd_out(const float *from, int64_t from_step, float *to, int64_t to_step) {
+    const vec m0 = vec_load(from), m1 = vec_load(from + from_step);
+    const vec m2 = vec_load(from + 2 * from_step), m3 = vec_load(from + 3 * from_step);
+    const vec m4 = vec_load(from + 4 * from_step), m5 = vec_load(from + 5 * from_step);
+    const vec a = vec_add(m1, m2), b = vec_sub(m1, m2), c = vec_add(m3, m4), d = vec_sub(m3, m4);
+    vec_store(to, vec_add(m0, vec_add(a, c)));
+    vec_store(to + to_step, vec_fma(vec_set(2.0f), d, b));
+    vec_store(to + 2 * to_step, vec_fma(vec_set(4.0f), c, a));
+    vec_store(to + 3 * to_step, vec_add(vec_fma(vec_set(8.0f), d, b), m5));
 }
 
 /* Rows and columns of a tile, in floats. */
@@ -70,21 +52,20 @@ struct winograd_part {
     int64_t v_point; /* from one of the 36 to the next */
 };
 
-/* A vector of `left` channels of a tile that lies inside x. The loops are unrolled, so that every
- * vector has a name. */
-static inline void winograd_inside(const struct winograd_part *p, int64_t c) {
+/* A vector of channels of a tile that lies inside x: columns, then rows. */
+WINOGRAD_APART void winograd_inside(const struct winograd_part *p, int64_t c) {
     for (int64_t s = 0; s < SIDE; s++)
-        winograd_store(p->between + s * LANES, SIDE * LANES,
-                       winograd_in(winograd_load(p->x + s * p->x_pixel + c, p->x_row)));
+        winograd_in(p->x + s * p->x_pixel + c, p->x_row, p->between + s * LANES, SIDE * LANES);
     for (int64_t r = 0; r < SIDE; r++)
-        winograd_store(p->v + r * SIDE * p->v_point + c, p->v_point,
-                       winograd_in(winograd_load(p->between + r * SIDE * LANES, LANES)));
+        winograd_in(p->between + r * SIDE * LANES, LANES, p->v + r * SIDE * p->v_point + c,
+                    p->v_point);
 }
 
 /* The same at the borders, and where fewer channels than a vector are left: what is not there is
  * zero. */
-static inline void winograd_border(const struct winograd_part *p,
-                                   const struct ipex_winograd_tile *tile, int64_t c, int64_t left) {
+WINOGRAD_APART void winograd_border(const struct winograd_part *p,
+                                    const struct ipex_winograd_tile *tile, int64_t c,
+                                    int64_t left) {
     for (int64_t r = 0; r < SIDE; r++)
         for (int64_t s = 0; s < SIDE; s++) {
             const bool there = r < tile->rows_in && s < tile->columns_in;
@@ -92,13 +73,11 @@ static inline void winograd_border(const struct winograd_part *p,
                       there ? vec_load_part(p->x + r * p->x_row + s * p->x_pixel + c, left)
                             : vec_set(0.0f));
         }
-    for (int64_t s = 0; s < SIDE; s++) {
-        float *column = p->between + s * LANES;
-        winograd_store(column, SIDE * LANES, winograd_in(winograd_load(column, SIDE * LANES)));
-    }
+    for (int64_t s = 0; s < SIDE; s++)
+        winograd_in(p->between + s * LANES, SIDE * LANES, p->between + s * LANES, SIDE * LANES);
     for (int64_t r = 0; r < SIDE; r++)
-        winograd_store(p->v + r * SIDE * p->v_point + c, p->v_point,
-                       winograd_in(winograd_load(p->between + r * SIDE * LANES, LANES)));
+        winograd_in(p->between + r * SIDE * LANES, LANES, p->v + r * SIDE * p->v_point + c,
+                    p->v_point);
 }
 
 static inline void winograd_load_tile(const struct ipex_winograd_args *args, int64_t t,
@@ -169,39 +148,30 @@ static inline void winograd_put(const struct winograd_result *o, int64_t r, int6
     if (o->residual)
         sum = vec_add(sum,
                       vec_load_part(o->residual + r * args->r_line + s * args->r_pixel, o->left));
-    sum = vec_clip(sum, o->lo, o->hi);
-    if (!act_is_clamp(args->act))
-        sum = vec_act(sum, args->act, args->act_a, args->act_b);
-    vec_store_part(o->y + r * args->y_line + s * args->y_pixel, o->left, sum);
+    vec_store_part(o->y + r * args->y_line + s * args->y_pixel, o->left,
+                   vec_clip(sum, o->lo, o->hi));
 }
 
-static inline void winograd_put_row(const struct winograd_result *o, int64_t r, int64_t columns,
-                                    struct winograd_four row) {
-    winograd_put(o, r, 0, row.v0);
-    if (columns > 1)
-        winograd_put(o, r, 1, row.v1);
-    if (columns > 2)
-        winograd_put(o, r, 2, row.v2);
-    if (columns > 3)
-        winograd_put(o, r, 3, row.v3);
-}
-
-/* A vector of one tile's products to its outputs. */
-static inline void winograd_store_vector(const struct winograd_result *o,
-                                         const struct ipex_winograd_tile *tile, const float *m,
-                                         int64_t m_point, float *between) {
-    for (int64_t s = 0; s < SIDE; s++) {
-        const struct winograd_four column =
-            winograd_out(winograd_load(m + s * m_point, SIDE * m_point));
-        float *at = between + s * LANES;
-        vec_store(at, column.v0);
-        vec_store(at + SIDE * LANES, column.v1);
-        vec_store(at + 2 * SIDE * LANES, column.v2);
-        vec_store(at + 3 * SIDE * LANES, column.v3);
-    }
+/* A vector of one tile's products to its outputs: columns, rows, then what exists of them. */
+WINOGRAD_APART void winograd_store_vector(const struct winograd_result *o,
+                                          const struct ipex_winograd_tile *tile, const float *m,
+                                          int64_t m_point, float *between) {
+    for (int64_t s = 0; s < SIDE; s++)
+        winograd_out(m + s * m_point, SIDE * m_point, between + s * LANES, SIDE * LANES);
+    for (int64_t r = 0; r < IPEX_WINOGRAD_TILE; r++)
+        winograd_out(between + r * SIDE * LANES, LANES, between + r * SIDE * LANES, LANES);
     for (int64_t r = 0; r < tile->rows_out; r++)
-        winograd_put_row(o, r, tile->columns_out,
-                         winograd_out(winograd_load(between + r * SIDE * LANES, LANES)));
+        for (int64_t s = 0; s < tile->columns_out; s++)
+            winograd_put(o, r, s, vec_load(between + (r * SIDE + s) * LANES));
+}
+
+/* Activations that are not clamps: a pass over the pixels that a tile has just written. */
+static inline void winograd_activate(const struct ipex_winograd_args *args,
+                                     const struct ipex_winograd_tile *tile, float *y, int64_t n) {
+    for (int64_t r = 0; r < tile->rows_out; r++)
+        for (int64_t s = 0; s < tile->columns_out; s++)
+            vec_act_row(y + r * args->y_line + s * args->y_pixel, n, args->act, args->act_a,
+                        args->act_b);
 }
 
 static inline void winograd_store_tile(const struct ipex_winograd_args *args,
@@ -229,6 +199,8 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
         };
         winograd_store_vector(&result, &tile, m + n - begin, m_point, between);
     }
+    if (!act_is_clamp(args->act))
+        winograd_activate(args, &tile, y + begin, end - begin);
 }
 
 /* A kernel's whole body. */
