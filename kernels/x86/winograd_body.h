@@ -31,16 +31,22 @@ static inline void winograd_in(const float *from, int64_t from_step, float *to, 
     vec_store(to + 5 * to_step, vec_fma(four, d1, vec_fnma(five, d3, d5)));
 }
 
-/* The same from six products to four outputs. */
-static inline void winograd_out(const float *from, int64_t from_step, float *to, int64_t to_step) {
-    const vec m0 = vec_load(from), m1 = vec_load(from + from_step);
-    const vec m2 = vec_load(from + 2 * from_step), m3 = vec_load(from + 3 * from_step);
-    const vec m4 = vec_load(from + 4 * from_step), m5 = vec_load(from + 5 * from_step);
-    const vec a = vec_add(m1, m2), b = vec_sub(m1, m2), c = vec_add(m3, m4), d = vec_sub(m3, m4);
-    vec_store(to, vec_add(m0, vec_add(a, c)));
-    vec_store(to + to_step, vec_fma(vec_set(2.0f), d, b));
-    vec_store(to + 2 * to_step, vec_fma(vec_set(4.0f), c, a));
-    vec_store(to + 3 * to_step, vec_add(vec_fma(vec_set(8.0f), d, b), m5));
+/* The same from six products to four outputs; a column goes to memory, a row to its pixels. */
+#define WINOGRAD_OUT(from, step)                                                                   \
+    const vec m0 = vec_load(from), m1 = vec_load((from) + (step));                                 \
+    const vec m2 = vec_load((from) + 2 * (step)), m3 = vec_load((from) + 3 * (step));              \
+    const vec m4 = vec_load((from) + 4 * (step)), m5 = vec_load((from) + 5 * (step));              \
+    const vec a = vec_add(m1, m2), b = vec_sub(m1, m2), c = vec_add(m3, m4), d = vec_sub(m3, m4);  \
+    const vec o0 = vec_add(m0, vec_add(a, c)), o1 = vec_fma(vec_set(2.0f), d, b);                  \
+    const vec o2 = vec_fma(vec_set(4.0f), c, a);                                                   \
+    const vec o3 = vec_add(vec_fma(vec_set(8.0f), d, b), m5)
+
+static inline void winograd_out_column(const float *m, int64_t step, float *to) {
+    WINOGRAD_OUT(m, step);
+    vec_store(to, o0);
+    vec_store(to + SIDE * LANES, o1);
+    vec_store(to + 2 * SIDE * LANES, o2);
+    vec_store(to + 3 * SIDE * LANES, o3);
 }
 
 /* Rows and columns of a tile, in floats. */
@@ -152,17 +158,26 @@ static inline void winograd_put(const struct winograd_result *o, int64_t r, int6
                    vec_clip(sum, o->lo, o->hi));
 }
 
-/* A vector of one tile's products to its outputs: columns, rows, then what exists of them. */
+static inline void winograd_out_row(const struct winograd_result *o, int64_t r, int64_t columns,
+                                    const float *from) {
+    WINOGRAD_OUT(from, LANES);
+    winograd_put(o, r, 0, o0);
+    if (columns > 1)
+        winograd_put(o, r, 1, o1);
+    if (columns > 2)
+        winograd_put(o, r, 2, o2);
+    if (columns > 3)
+        winograd_put(o, r, 3, o3);
+}
+
+/* A vector of one tile's products to its outputs: columns, then rows as far as they exist. */
 WINOGRAD_APART void winograd_store_vector(const struct winograd_result *o,
                                           const struct ipex_winograd_tile *tile, const float *m,
                                           int64_t m_point, float *between) {
     for (int64_t s = 0; s < SIDE; s++)
-        winograd_out(m + s * m_point, SIDE * m_point, between + s * LANES, SIDE * LANES);
-    for (int64_t r = 0; r < IPEX_WINOGRAD_TILE; r++)
-        winograd_out(between + r * SIDE * LANES, LANES, between + r * SIDE * LANES, LANES);
+        winograd_out_column(m + s * m_point, SIDE * m_point, between + s * LANES);
     for (int64_t r = 0; r < tile->rows_out; r++)
-        for (int64_t s = 0; s < tile->columns_out; s++)
-            winograd_put(o, r, s, vec_load(between + (r * SIDE + s) * LANES));
+        winograd_out_row(o, r, tile->columns_out, between + r * SIDE * LANES);
 }
 
 /* Activations that are not clamps: a pass over the pixels that a tile has just written. */

@@ -162,9 +162,9 @@ static double exact_output(const struct ipex_winograd_args *a, const struct oper
     return sum;
 }
 
-/* The worst error as a share of the bound: |x| <= 1, and the transforms' norms (10^2 of the input,
- * 19^2 of the output, and those of G in between) make the chain's own bound at most 64 times
- * larger in what random data can reach. */
+/* The worst error as a share of the bound. A bound from the transforms' norms would be some 10^4 of
+ * the direct convolution's and prove little: this one, for |x| <= 1, is three times what 10^4
+ * random shapes were seen to reach, and a hundredth of what a wrong tap or sign does. */
 static double worst_error(const struct ipex_winograd_args *a, const struct operands *o,
                           const float *y) {
     double worst = 0;
@@ -176,7 +176,7 @@ static double worst_error(const struct ipex_winograd_args *a, const struct opera
         const double want = exact_act(sum, a->act, (double)a->act_a, (double)a->act_b);
         const double got =
             (double)y[at[0] * a->y_image + at[1] * a->y_line + at[2] * a->y_pixel + at[3]];
-        const double bound = 64 * 0x1p-24 * magnitude * act_slope(a->act, (double)a->act_a) +
+        const double bound = 200 * 0x1p-24 * magnitude * act_slope(a->act, (double)a->act_a) +
                              0x1p-22 * fabs(want) + 0x1p-24;
         worst = fmax(worst, fabs(got - want) / bound);
     }

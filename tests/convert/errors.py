@@ -176,6 +176,7 @@ def sizes(errors):
     errors.fails("a dim given twice", 2, ["height", "8", "9"], "--dim", "height=9", "--input", "image=1x3x8x9", *rest)
     for value in ("height=0", "height=-1", "height=x", "height=", "=4", "height", "height=99999999999", "height=8x"):
         errors.fails(f"--dim {value}", 2, ["--dim", value, "usage:"], "--dim", value)
+    errors.fails("speed and size", 2, ["--speed", "--size", "usage:"], "--speed", "--size", *fixed, *rest)
     for shape in ("1x3x8", "", "1x3x8x", "x3", "1x3x8x9.5", "1x-3x8x9", "1x1x1x1x1x1x1x1x1"):
         errors.fails(f"--input image={shape}", 2, ["--input", "image"], "--input", f"image={shape}", *rest)
     huge = ["--dim", "height=2147483647", "--dim", "width=2147483647", *rest]

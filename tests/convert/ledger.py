@@ -392,6 +392,23 @@ def check_case(tap, bench, name, expected, fill):
     return rows
 
 
+def check_growth(tap, bench):
+    """--size lets no weight grow, --speed every one that makes its layer faster, the default up to half of all."""
+    graph = Graph(opset=13)
+    more_growth_than_the_budget(graph)
+    sizes = {}
+    for flag, reason in (("--size", "file_budget"), ("--speed", APPLIED)):
+        why = bench.right(graph, flag, "--golden", "1")
+        rows = [row["reason"] for row in bench.ledger() if row["pass"] == "winograd"]
+        tap.ok(f"{flag}: right, and both convolutions are {reason or 'applied'}", not why and rows == [reason] * 2,
+               why, rows)
+        sizes[flag] = cli_json("inspect", bench.ipex)["file_bytes"]
+    bench.convert(graph.model())
+    default = cli_json("inspect", bench.ipex)["file_bytes"]
+    grown = sizes["--size"] < default < min(sizes["--speed"], 1.5 * sizes["--size"])
+    tap.ok("the default grows the file, to at most 1.5 times", grown, default, sizes)
+
+
 def fits(row, wanted):
     """The site may have been joined with others by then, in any order: its names count."""
     step, site, reason = wanted
@@ -426,6 +443,7 @@ def main():
         bench = Bench(folder)
         for name, expected, fill in CASES:
             seen |= {row["reason"] for row in check_case(tap, bench, name, expected, fill)}
+        check_growth(tap, bench)
     codes = reason_codes()
     tap.ok("every reason code is shown by a graph here", codes and codes <= seen, *sorted(codes - seen))
     tap.ok("every reason in a ledger is a known code", seen - {""} <= codes, *sorted(seen - codes))
