@@ -537,13 +537,15 @@ static void import_node(struct ipex_import *import, const struct ipex_onnx_node 
         import->shape_folds++;
         return;
     }
-    if (!fn)
+    bool on_shapes = !*node->domain && ipex_import_is_symbolic(import);
+    if (!known && (fn || on_shapes))
+        outputs_unknown(import); /* what stands before it is in the list already */
+    else if (!fn)
         ipex_import_refuse(import,
                            *node->domain ? "operators of domain %s are not supported"
+                           : on_shapes   ? "this operator is supported in shape arithmetic only%s"
                                          : "this operator is not supported%s",
                            node->domain);
-    else if (!known)
-        outputs_unknown(import); /* what stands before it is in the list already */
     else
         import_known(import, fn);
 }

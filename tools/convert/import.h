@@ -97,5 +97,7 @@ struct ipex_value *ipex_import_transpose(struct ipex_import *import, struct ipex
 /* symbolic.c: evaluates an integer operator on constants (and Shape of anything). True when it did;
  * the outputs are bound then. */
 bool ipex_import_symbolic(struct ipex_import *import);
+/* The current node's operator is one of those. */
+bool ipex_import_is_symbolic(const struct ipex_import *import);
 
 #endif

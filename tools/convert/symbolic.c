@@ -256,6 +256,13 @@ static const struct {
     {"Sub", eval_binary},        {"Unsqueeze", eval_unsqueeze},
 };
 
+bool ipex_import_is_symbolic(const struct ipex_import *import) {
+    for (size_t i = 0; i < sizeof evaluators / sizeof *evaluators; i++)
+        if (!strcmp(evaluators[i].op_type, import->node->op_type))
+            return true;
+    return false;
+}
+
 bool ipex_import_symbolic(struct ipex_import *import) {
     if (!import->node->outputs)
         return false;
