@@ -20,7 +20,8 @@ struct ipex_op_info {
 /* The row of the table; NULL for an unknown id. */
 const struct ipex_op_info *ipex_op_info(uint32_t id);
 
-/* Positions in `ints` of conv and depthwise (format/ops.inc). linear has only act, at 0. */
+/* Positions in `ints` of conv, winograd and depthwise (format/ops.inc). linear has only act, at 0.
+ */
 enum ipex_conv_attr {
     IPEX_CONV_KERNEL_H,
     IPEX_CONV_KERNEL_W,

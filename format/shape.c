@@ -132,19 +132,44 @@ static enum ipex_status check_conv_weight(const struct rule *r, int64_t groups) 
     return IPEX_OK;
 }
 
+/* R69: the transformed kernels, 36 per pair of channels. */
+static enum ipex_status check_winograd_weight(const struct rule *r) {
+    const int64_t *w = operand(r, 1)->dims;
+    if (w[0] != 1 || w[1] != IPEX_WINOGRAD_POINTS || w[3] != 1 || w[4] != operand(r, 0)->dims[3])
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight's dims do not fit");
+    return IPEX_OK;
+}
+
+static enum ipex_status check_winograd_attributes(const struct rule *r) {
+    const int32_t *ints = r->node->int_;
+    if (ints[IPEX_CONV_KERNEL_H] != 3 || ints[IPEX_CONV_KERNEL_W] != 3 ||
+        ints[IPEX_CONV_STRIDE_H] != 1 || ints[IPEX_CONV_STRIDE_W] != 1 ||
+        ints[IPEX_CONV_DILATION_H] != 1 || ints[IPEX_CONV_DILATION_W] != 1 ||
+        ints[IPEX_CONV_GROUPS] != 1)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "not 3x3 with strides, dilations, groups of 1");
+    return IPEX_OK;
+}
+
 enum ipex_status ipex_rule_conv(const struct rule *r, struct ipex_shape_operand *y) {
     int64_t groups = r->node->int_[IPEX_CONV_GROUPS];
+    bool winograd = r->node->op == IPEX_OP_winograd;
     IPEX_TRY(check_f32(r, 0, 4));
     IPEX_TRY(check_weight(r, IPEX_LAYOUT_tiles, 5));
     IPEX_TRY(check_window_attributes(r, IPEX_HALO_MAX));
     IPEX_TRY(check_act(r, r->node->int_[IPEX_CONV_ACT]));
     if (groups < 1)
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "groups below 1");
-    IPEX_TRY(check_conv_weight(r, groups));
+    if (winograd)
+        IPEX_TRY(check_winograd_attributes(r));
+    IPEX_TRY(winograd ? check_winograd_weight(r) : check_conv_weight(r, groups));
     IPEX_TRY(check_halo(r));
     IPEX_TRY(window_output(r, false, operand(r, 1)->dims[2] * groups, y));
     IPEX_TRY(check_bias(r, y->dims[3]));
     return check_residual(r, y);
+}
+
+enum ipex_status ipex_rule_winograd(const struct rule *r, struct ipex_shape_operand *y) {
+    return ipex_rule_conv(r, y);
 }
 
 /* R70: w [KH][KW][C] */

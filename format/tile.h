@@ -8,7 +8,7 @@
  *   A linear weight has one group and one segment of K elements. A convolution has groups, which
  *   panels never span, and per group KH segments of KW * C/G elements (taps of one kernel row,
  *   contiguous in a channels-last activation), or, where groups > 1 or dilation_w > 1, KH * KW
- *   segments of C/G.
+ *   segments of C/G. A winograd weight has one group and 36 segments of C.
  *
  * plain:
  *   row-major, no padding
@@ -24,10 +24,11 @@
 
 #include "format/ipex_types.h"
 
-#define IPEX_TILE_BYTES   1024
-#define IPEX_TILE_ROWS    16
-#define IPEX_PANEL        16 /* output columns of a tile */
-#define IPEX_WEIGHT_ALIGN 64 /* of every weight inside its section; of tiles IPEX_TILE_BYTES */
+#define IPEX_TILE_BYTES      1024
+#define IPEX_TILE_ROWS       16
+#define IPEX_PANEL           16 /* output columns of a tile */
+#define IPEX_WINOGRAD_POINTS 36 /* products per tile of 4 x 4 outputs: segments of its weight */
+#define IPEX_WEIGHT_ALIGN    64 /* of every weight inside its section; of tiles IPEX_TILE_BYTES */
 
 enum ipex_layout {
     IPEX_LAYOUT_plain = 0,
@@ -66,7 +67,8 @@ bool ipex_tiles_make(enum ipex_dtype dtype, int64_t groups, int64_t segments, in
 /* Bytes of a weight: dims are logical. For tiles the dims are
  *   rank 2  [N][K]                            linear
  *   rank 5  [G][segments][M/G][taps][C/G]     conv: taps = KW with KH segments, or 1 with KH*KW
- * segments False when dims, dtype and layout do not fit together or overflow. */
+ *           [1][36][M][1][C]                  winograd
+ * False when dims, dtype and layout do not fit together or overflow. */
 bool ipex_weight_bytes(enum ipex_dtype dtype, enum ipex_layout layout, const int64_t *dims,
                        unsigned rank, int64_t *ret);
 

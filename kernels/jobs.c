@@ -8,6 +8,11 @@ int64_t ipex_conv_jobs(const struct ipex_conv_args *args) {
            ipex_div_up(ipex_conv_panels(args), args->panels_per_job);
 }
 
+int64_t ipex_winograd_jobs(const struct ipex_winograd_args *args) {
+    return ipex_div_up(ipex_winograd_tiles(args), args->tiles_per_job) *
+           ipex_div_up(ipex_div_up(args->n, IPEX_PANEL), args->panels_per_job);
+}
+
 int64_t ipex_depthwise_jobs(const struct ipex_depthwise_args *args) {
     return args->images * ipex_div_up(args->lines, args->lines_per_job);
 }
@@ -40,6 +45,10 @@ int64_t ipex_map_jobs(const struct ipex_map_args *args) {
 size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
     (void)args;
     return 0;
+}
+
+size_t ipex_winograd_scratch(const struct ipex_winograd_args *args) {
+    return (size_t)ipex_winograd_space(args).total * sizeof(float);
 }
 
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args) {

@@ -67,6 +67,82 @@ ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args, int64_t job
     return ipex_conv_job(&grid, job);
 }
 
+enum { IPEX_WINOGRAD_TILE = 4 }; /* outputs along each side of a tile; inputs: 2 more */
+
+static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args) {
+    return args->images * ipex_div_up(args->lines, IPEX_WINOGRAD_TILE) *
+           ipex_div_up(args->pixels, IPEX_WINOGRAD_TILE);
+}
+
+/* One job of a winograd convolution: tiles [tile, tile_end), panels [panel, panel_end). */
+struct ipex_winograd_job {
+    int64_t tile, tile_end, panel, panel_end;
+};
+
+static inline struct ipex_winograd_job ipex_winograd_job(const struct ipex_winograd_args *args,
+                                                         int64_t job) {
+    const int64_t tiles = ipex_winograd_tiles(args), panels = ipex_div_up(args->n, IPEX_PANEL);
+    const int64_t panel_blocks = ipex_div_up(panels, args->panels_per_job);
+    struct ipex_winograd_job ret;
+    ret.tile = job / panel_blocks * args->tiles_per_job;
+    ret.tile_end = ret.tile + args->tiles_per_job;
+    if (ret.tile_end > tiles)
+        ret.tile_end = tiles;
+    ret.panel = job % panel_blocks * args->panels_per_job;
+    ret.panel_end = ret.panel + args->panels_per_job;
+    if (ret.panel_end > panels)
+        ret.panel_end = panels;
+    return ret;
+}
+
+/* Where a tile lies, and how many of its rows and columns exist: of its 6 x 6 inputs and of its
+ * 4 x 4 outputs. */
+struct ipex_winograd_tile {
+    int64_t image, line, pixel;
+    int64_t rows_in, columns_in, rows_out, columns_out;
+};
+
+static inline struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *args,
+                                                           int64_t tile) {
+    const int64_t across = ipex_div_up(args->pixels, IPEX_WINOGRAD_TILE);
+    const int64_t down = ipex_div_up(args->lines, IPEX_WINOGRAD_TILE);
+    struct ipex_winograd_tile ret;
+    ret.pixel = tile % across * IPEX_WINOGRAD_TILE;
+    ret.line = tile / across % down * IPEX_WINOGRAD_TILE;
+    ret.image = tile / across / down;
+    ret.rows_out = args->lines - ret.line;
+    ret.columns_out = args->pixels - ret.pixel;
+    if (ret.rows_out > IPEX_WINOGRAD_TILE)
+        ret.rows_out = IPEX_WINOGRAD_TILE;
+    if (ret.columns_out > IPEX_WINOGRAD_TILE)
+        ret.columns_out = IPEX_WINOGRAD_TILE;
+    ret.rows_in = ret.rows_out + 2;
+    ret.columns_in = ret.columns_out + 2;
+    return ret;
+}
+
+/* A job's scratch in floats: v [36][tiles][v_row], m [36][tiles][m_row], what one vector of a tile
+ * holds between its two transforms [36][16], and the bias of the products, zeros. Rows are 64 bytes
+ * longer than their data, so that those of one product do not share a few sets of the L1 cache. */
+struct ipex_winograd_space {
+    int64_t v_row, m_row, v, m, between, zeros, total;
+};
+
+static inline struct ipex_winograd_space
+ipex_winograd_space(const struct ipex_winograd_args *args) {
+    const int64_t columns = (int64_t)args->panels_per_job * IPEX_PANEL;
+    const int64_t rows = (int64_t)IPEX_WINOGRAD_POINTS * args->tiles_per_job;
+    struct ipex_winograd_space ret;
+    ret.v_row = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL + IPEX_PANEL;
+    ret.m_row = columns + IPEX_PANEL;
+    ret.v = 0;
+    ret.m = ret.v + rows * ret.v_row;
+    ret.between = ret.m + rows * ret.m_row;
+    ret.zeros = ret.between + IPEX_WINOGRAD_POINTS * IPEX_PANEL;
+    ret.total = ret.zeros + columns;
+    return ret;
+}
+
 /* One job of a depthwise convolution: lines [line, line_end) of one image. */
 struct ipex_depthwise_job {
     int64_t image, line, line_end;

@@ -22,20 +22,25 @@
 
 /* Dense and grouped convolution, and linear (one image, kernel of one tap).
  *
- * y[i][l][p][g*n + c] = act(chain + residual[i][l][p][g*n + c])
- * chain = bias[...], then for s ascending over segments, for k ascending: chain = fma(x, w, chain)
- * where x is at  x + i*x_image + l*x_line + p*x_pixel + g*x_group + (s / segments_w)*x_kh + (s %
- * segments_w)*x_kw + k. Without residual nothing is added. act: format/ops.h. Pixels: every line
- * has `pixels` of them but the last line of an image, which has last_pixels (a matrix of M rows is
- * cut into such lines). Jobs: job = ((image * line_blocks + line_block) * groups + group) *
- * panel_blocks + panel_block, blocks of lines_per_job and panels_per_job; ipex_conv_jobs counts
- * them. */
+ * y[i][l][p][g*n + c] = act(chain + residual[i][l][p][g*n + c]); without residual nothing is added
+ *
+ * chain = bias[g*n + c], then for s ascending over segments, for k ascending:
+ *     chain = fma(x, w, chain)
+ * with x at x + i*x_image + l*x_line + p*x_pixel + g*x_group
+ *             + (s / segments_w)*x_kh + (s % segments_w)*x_kw + k
+ *
+ * Every line has `pixels` pixels but the last of an image, which has last_pixels (a matrix of M
+ * rows is cut into such lines). An x_pixel that is a multiple of 1024 floats costs L1 conflicts.
+ *
+ * job = ((image * line_blocks + line_block) * groups + group) * panel_blocks + panel_block, in
+ * blocks of lines_per_job and panels_per_job.
+ *
+ * Where K is cut (see cache_l2), unfinished chains are parked in y. */
 struct ipex_conv_args {
     const float *x;
     const float *w;        /* [groups][segments][panels][k_tiles][16][16] */
     const float *bias;     /* [groups * n], never NULL; readable up to a multiple of 16 */
-    const float *residual; /* NULL or addressed like y with r_*; y itself is allowed, and keeps K
-                              from being cut */
+    const float *residual; /* NULL, or addressed like y with r_*; may be y (then K is not cut) */
     float *y;
     int64_t x_image, x_line, x_pixel, x_group, x_kh, x_kw;
     int64_t y_image, y_line, y_pixel;
@@ -45,19 +50,57 @@ struct ipex_conv_args {
     int32_t lines_per_job, panels_per_job;
     int32_t act;
     float act_a, act_b;
-    bool panels_outside; /* within a job: true walks panels outside lines (weights larger than
-                            activations) */
+    bool panels_outside; /* in a job: panels outside lines (weights larger than activations) */
     int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
     bool resume; /* the chains go on from what y holds, instead of from the bias; no residual */
 };
 
-/* y[i][l][p][c] = act(chain + residual), chain = bias[c], then for kh, kw ascending: fma(x,
- * w[kh][kw][c], chain). Job = (image, block of lines). */
+/* 3x3 convolution of stride 1 by Winograd's F(4,3): 36 products for the 16 outputs of a tile
+ * instead of 144.
+ *
+ * Tile (i, a, b) is outputs [4a, 4a + 4) x [4b, 4b + 4) of image i, as far as they exist, from
+ * d[r][s] = x at row 4a + r, pixel 4b + s. Rows from lines + 2 and pixels from pixels + 2 on are
+ * never read: they count as +0. For every channel,
+ *
+ *   v: the columns of d, then the rows of the result, through
+ *        v0 = fma(4, d0, fma(-5, d2, d4))         v5 = fma(4, d1, fma(-5, d3, d5))
+ *        v1 = e + o, v2 = e - o                   with e = fma(-4, d2, d4), o = fma(-4, d1, d3)
+ *        v3 = fma(2, o, e), v4 = fma(-2, o, e)    with e = d4 - d2, o = d3 - d1
+ *   m[z] = chain from +0 over k ascending of fma(v[z], w[z], chain), z = 6 * row + column
+ *   o: the columns of m, then the rows of the result, through
+ *        o0 = m0 + (a + c), o1 = fma(2, d, b), o2 = fma(4, c, a), o3 = fma(8, d, b) + m5
+ *        with a = m1 + m2, b = m1 - m2, c = m3 + m4, d = m3 - m4
+ *   y = act((o + bias) + residual); without residual nothing is added
+ *
+ * Tiles of all images are numbered row-major. job = tile_block * panel_blocks + panel_block, in
+ * blocks of tiles_per_job and panels_per_job. */
+struct ipex_winograd_args {
+    const float *x;        /* of output (0, 0): its first row's first pixel */
+    const float *w;        /* [36][panels][k_tiles][16][16] */
+    const float *bias;     /* [n], never NULL */
+    const float *residual; /* NULL, or addressed like y with r_*; may be y */
+    float *y;
+    int64_t x_image, x_row, x_pixel;
+    int64_t y_image, y_line, y_pixel;
+    int64_t r_image, r_line, r_pixel;
+    int32_t images, lines, pixels; /* of y */
+    int32_t channels, n;           /* of x and of y */
+    int32_t tiles_per_job, panels_per_job;
+    int32_t act;
+    float act_a, act_b;
+    int32_t cache_l2; /* as in ipex_conv_args */
+};
+
+/* y[i][l][p][c] = act(chain + residual[i][l][p][c])
+ *
+ * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain)
+ *
+ * Job = (image, block of lines). */
 struct ipex_depthwise_args {
-    const float *x; /* first tap of output pixel (0, 0) */
-    const float *w; /* [kernel_h][kernel_w][channels rounded up to 16] */
-    const float *bias;
-    const float *residual;
+    const float *x;        /* first tap of output pixel (0, 0) */
+    const float *w;        /* [kernel_h][kernel_w][channels rounded up to 16] */
+    const float *bias;     /* [channels] */
+    const float *residual; /* NULL, or addressed like y with r_*; may be y */
     float *y;
     int64_t x_image, x_line, x_pixel, x_kh, x_kw;
     int64_t y_image, y_line, y_pixel;
@@ -69,9 +112,13 @@ struct ipex_depthwise_args {
     float act_a, act_b;
 };
 
-/* Windows cut at the borders of x. max: m = first, then for (kh, kw) ascending  m = v > m ? v : m,
- * and NaN if v is NaN; sum: one chain of additions in the same order, starting from the first; avg
- * = sum / divisor (a division). Job = (image, output line). */
+/* Windows cut at the borders of x; taps in the order of (kh, kw).
+ *
+ * max: m = first tap; then m = v if v is NaN, else v > m ? v : m. A denormal maximum gives 0.
+ *
+ * avg: one chain of additions from the first tap on, then a division.
+ *
+ * A window with no tap inside x gives 0 (max) or 0 / divisor (avg). Job = (image, output line). */
 struct ipex_pool_args {
     const float *x; /* element (0, 0) of image 0, inside any halo */
     float *y;
@@ -87,11 +134,15 @@ struct ipex_pool_args {
 #define IPEX_POINTWISE_BLOCK 256 /* elements that a pointwise program works on at a time */
 
 /* A register program over up to 8 broadcast inputs, run block by block along the innermost dim.
- * dims[0..rank) with strides per operand (0 = broadcast); the innermost stride of every operand is
- * 0 or 1, y's is 1. Operand codes of `steps` are as in format/ops.inc, except that results live in
- * registers: `dst` is the register written; a register operand is IPEX_POINTWISE_RESULT + register.
- * Register r is scratch + r * IPEX_POINTWISE_BLOCK floats. Job = a run of rows_per_job rows (all
- * dims but the innermost, row-major). */
+ *
+ * Strides: 0 broadcasts; the innermost one of every input is 0 or 1, y's is 1. y may be an input
+ * that is not broadcast.
+ *
+ * Operand codes are those of format/ops.inc, but results live in registers: `dst` is the register
+ * that a step writes, IPEX_POINTWISE_RESULT + r reads register r. The last step also gives y.
+ * Register r is scratch + r * IPEX_POINTWISE_BLOCK floats.
+ *
+ * A row is all of the innermost dim; job = rows_per_job rows, counted row-major. */
 struct ipex_pointwise_step {
     int16_t op, dst, a, b;
 };
@@ -107,8 +158,8 @@ struct ipex_pointwise_args {
     const float *constants;
 };
 
-/* y[i0..] = x[i0..] for strided x and y of `size`-byte elements (1, 2, 4, 8); strides may be 0 or
- * negative in x. Job = an index of dims[0]. */
+/* y[i0..] = x[i0..] for strided x and y of `size`-byte elements (1, 2, 4, 8). Strides of x may be 0
+ * or negative. Job = an index of dims[0]. */
 struct ipex_move_args {
     const void *x;
     void *y;
@@ -124,18 +175,20 @@ struct ipex_fill_args {
     uint32_t pattern;
 };
 
-/* rows x [columns], dense along columns. m = max; e = exp(x - m); s = sum of e in 16 lanes, fixed
- * tree (below); y = e / s. Job = one row. Lane sums: lane j adds elements j, j+16, ... in order
- * from +0; then 8+8, 4+4, 2+2, 1+1 (lane i with lane i + half). */
+/* rows x [columns], dense along columns: m = max; e = exp(x - m); y = e / sum of e. Job = one row.
+ *
+ * Sums (and reductions) along a dense row: lane j combines elements j, j + 16, ... in this order,
+ * from +0 on (-inf for max, inf for min); then lane i with lane i + 8, + 4, + 2, + 1. */
 struct ipex_softmax_args {
     const float *x;
     float *y;
     int64_t rows, columns, x_row, y_row;
 };
 
-/* [outer][middle][inner] -> [outer][inner]: kind of format/ops.h. inner == 1: 16 lanes and the
- * fixed tree over middle; else one chain over middle per inner element. mean = sum / middle. Job =
- * an index of outer. */
+/* [outer][middle][inner] -> [outer][inner], kind of format/ops.h. Job = an index of outer.
+ *
+ * inner == 1: 16 lanes and the fixed tree over middle; else one chain over middle per inner
+ * element. mean = sum / middle. max and min keep a NaN. */
 struct ipex_reduce_args {
     const float *x;
     float *y;
@@ -162,8 +215,9 @@ struct ipex_matmul_args {
     float scale;
 };
 
-/* For every row i of q: s[j] = scale * chain(q[i], k[j]) + mask[i][j] with the chain of a matmul, no
- * addition where there is no mask, and -inf for j > i + n - m where causal; t = max of s; e = exp(s
+/* For every row i of q: s[j] = scale * chain(q[i], k[j]) + mask[i][j] with the chain of a matmul,
+ * no addition where there is no mask, and -inf for j > i + n - m where causal; t = max of s; e =
+ * exp(s
  * - t); z = sum of e in 16 lanes (as softmax); y[i][c] = (chain from +0, for j ascending: fma(e[j],
  * v[j][c], chain)) / z. Dense along the last axis; mask_column is 0 or 1. rows_at_once rows of s
  * and the packed k and v of keys_at_once keys (a multiple of 16) are in scratch at a time. Job =
@@ -330,11 +384,10 @@ struct ipex_cumsum_args {
  * (wb[j] + rb[j]), then for k ascending fma(x[t][k], w[j][k], p), then fma(h[k], r[j][k], p), where
  * h is the step before's, h0, or zeros.
  * lstm: c = fma(sigmoid(p_f), c, sigmoid(p_i) * tanh(p_c)); h = sigmoid(p_o) * tanh(c).
- * gru: z = sigmoid(p_z), and r alike; p_h takes r * h in place of h, or, linear_before_reset, p_h is
- * wb and the chain over x alone, q_h is rb and the chain over h, and p_h = fma(r, q_h, p_h);
- * h = fma(z, h, (1 - z) * tanh(p_h)).
- * Weights are tiles of `directions` groups with one segment. Job = direction * batch blocks + batch
- * block. */
+ * gru: z = sigmoid(p_z), and r alike; p_h takes r * h in place of h, or, linear_before_reset, p_h
+ * is wb and the chain over x alone, q_h is rb and the chain over h, and p_h = fma(r, q_h, p_h); h =
+ * fma(z, h, (1 - z) * tanh(p_h)). Weights are tiles of `directions` groups with one segment. Job =
+ * direction * batch blocks + batch block. */
 struct ipex_recurrent_args {
     const float *x, *w, *r;
     const float *bias;    /* [directions][wb of all gates, rb of all gates], or NULL */
@@ -383,13 +436,14 @@ void ipex_cpu_detect(struct ipex_cpu *ret);
 enum ipex_isa ipex_isa_best(uint32_t features);
 bool ipex_isa_usable(enum ipex_isa isa, uint32_t features);
 
-/* Fills every slot for the level: the reference first, then the ladder overwrites. `names` may be
+/* Fills every slot for a usable level: the reference, then what the ladder overwrites. names may be
  * NULL. */
 void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                        enum ipex_isa isa);
 
 /* Number of jobs of a step, and bytes of scratch per thread (the same for every level). */
 int64_t ipex_conv_jobs(const struct ipex_conv_args *args);
+int64_t ipex_winograd_jobs(const struct ipex_winograd_args *args);
 int64_t ipex_depthwise_jobs(const struct ipex_depthwise_args *args);
 int64_t ipex_pool_jobs(const struct ipex_pool_args *args);
 int64_t ipex_pointwise_jobs(const struct ipex_pointwise_args *args);
@@ -406,6 +460,7 @@ int64_t ipex_resize_jobs(const struct ipex_resize_args *args);
 int64_t ipex_gather_jobs(const struct ipex_gather_args *args);
 int64_t ipex_map_jobs(const struct ipex_map_args *args);
 size_t ipex_conv_scratch(const struct ipex_conv_args *args);
+size_t ipex_winograd_scratch(const struct ipex_winograd_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
 size_t ipex_resize_scratch(const struct ipex_resize_args *args);
 

@@ -7,7 +7,10 @@
  * and Waite). q fits (e^r - 1 - r) / r^2 on |r| <= 1.003 ln 2 / 2: minimax, coefficients rounded to
  * f32 from the lowest up and the rest fitted again; its share of the error is 0.05 ULP. 2^n is
  * applied in two factors, so that n = 128 and results below 2^-126 (then flushed to 0) need no
- * special case. sigmoid(x) = 1 / (1 + e) for x >= 0, e / (1 + e) for x < 0, with e = exp(-|x|).
+ * special case.
+ *
+ * sigmoid(x) = 1 / (1 + e) for x >= 0, e / (1 + e) for x < 0, with e = exp(-|x|).
+ *
  * tanh(|x|) = |x| + |x|^3 q(x^2) below 0.625, where q fits (tanh(x) - x) / x^3 in the same way
  * (0.08 ULP), and 1 - 2 / (exp(2 |x|) + 1) from there on; the sign of x is put back.
  *

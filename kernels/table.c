@@ -2,6 +2,7 @@
 /* The kernel table of a level: the reference fills every slot, then an early-return ladder
  * overwrites. */
 #include "kernels/jobs.h"
+#include "kernels/x86/x86.h"
 
 #define IPEX_KERNEL(slot, args_struct)                                                             \
     void ipex_k_##slot##__reference(const struct args_struct *, int64_t, int64_t, void *);         \
@@ -15,9 +16,6 @@ static void take_reference(struct ipex_kernels *kernels, struct ipex_kernel_name
     names->slot = #slot "__reference";
 #include "kernels/ops.inc"
 }
-
-#if defined(__x86_64__)
-#include "kernels/x86/x86.h"
 
 static void take_reference_fma(struct ipex_kernels *kernels) {
 #define IPEX_KERNEL(slot, args_struct) kernels->slot = ipex_k_##slot##__reference_fma;
@@ -37,6 +35,7 @@ static void take_avx2(struct ipex_kernels *kernels, struct ipex_kernel_names *na
 /* move and fill are bound by memory: AVX2's do. */
 static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_f32, avx512);
+    TAKE(winograd_f32, avx512);
     TAKE(depthwise_f32, avx512);
     TAKE(max_pool_f32, avx512);
     TAKE(avg_pool_f32, avx512);
@@ -68,13 +67,6 @@ static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *nam
         return;
     take_avx512(kernels, names);
 }
-#else
-static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
-                     enum ipex_isa isa) {
-    (void)kernels, (void)names, (void)isa;
-}
-#endif
-
 void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                        enum ipex_isa isa) {
     struct ipex_kernel_names unused;

@@ -63,8 +63,7 @@ struct ipex_bind {
         const struct ipex_tensor_info *output; /* the first, for operators with one */
         const struct ipex_tensor_info *outputs[IPEX_OUTPUTS_MAX];
     };
-    bool dense; /* bound again: operands are dense now, input 0 with its axes in `order` where that
-                   was asked for */
+    bool dense; /* bound again, to dense copies, input 0 in `order` where that was asked for */
 
     /* found */
     ipex_kernel_fn fn;
@@ -75,11 +74,11 @@ struct ipex_bind {
     size_t scratch; /* bytes per thread */
     size_t zeros;   /* bytes */
     uint32_t n_refs, n_fills, n_program;
-    bool reorder; /* with NEEDS_DENSE: input 0's copy has axis order[d] of the original as its axis
-                     d */
+    bool reorder; /* with NEEDS_DENSE: axis d of input 0's copy is axis order[d] of the original */
     int8_t order[IPEX_MAX_RANK];
     union {
         struct ipex_conv_args conv;
+        struct ipex_winograd_args winograd;
         struct ipex_depthwise_args depthwise;
         struct ipex_pool_args pool;
         struct ipex_pointwise_args pointwise;

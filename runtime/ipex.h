@@ -45,11 +45,10 @@ enum ipex_prefault {
 
 struct ipex_image_options {
     size_t size_of_struct;
-    const uint8_t *expect_digest; /* 32 bytes: open only the file whose SHA-256 over header and
-                                     metadata this is; NULL: any */
+    const uint8_t
+        *expect_digest; /* 32 bytes, ipex_image_digest of the only file to open; or NULL */
     enum ipex_prefault prefault;
-    int verify_data; /* nonzero: also check the SHA-256 of every chunk of data now (reads the whole
-                        file) */
+    int verify_data; /* nonzero: check the SHA-256 of all data now (reads the whole file) */
     char *message;   /* filled on failure with what is wrong and where; may be NULL */
     size_t message_size;
 };
@@ -100,8 +99,8 @@ struct ipex_port {
     const char *name;
     enum ipex_dtype dtype;
     int32_t rank;
-    int64_t dims[IPEX_RANK_MAX];     /* with all symbols at their lowest ... */
-    int64_t max_dims[IPEX_RANK_MAX]; /* ... and at their highest; the same where a dim is fixed */
+    int64_t dims[IPEX_RANK_MAX];       /* with all symbols at their lowest ... */
+    int64_t max_dims[IPEX_RANK_MAX];   /* ... and at their highest; the same where a dim is fixed */
     const char *symbol[IPEX_RANK_MAX]; /* the symbol that a dim is; NULL for numbers and
                                           expressions */
 };
@@ -202,8 +201,7 @@ struct ipex_session_options {
     void (*parallel_for)(void *user, void (*fn)(void *arg, int i), void *arg, int n);
     void *parallel_user;
     int32_t parallel_threads; /* how many may run at once, with parallel_for */
-    const int
-        *cancel; /* NULL, or looked at between steps: nonzero ends the run with ERROR_CANCELLED */
+    const int *cancel; /* NULL, or looked at between steps: nonzero ends with ERROR_CANCELLED */
     const struct ipex_dim_range *dims; /* [n_dims]; symbols without a range keep the file's */
     size_t n_dims;
     char *message;
@@ -250,8 +248,7 @@ struct ipex_tensor {
 struct ipex_run_options {
     size_t size_of_struct;
     uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none. Looked at between steps */
-    uint64_t *step_ticks; /* NULL, or room for steps + 1: time-stamp counter before each step and
-                             after the last */
+    uint64_t *step_ticks; /* NULL, or room for steps + 1: TSC before each step, after the last */
     size_t step_ticks_count;
 };
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building a plan: nodes in order; for each one its output is placed, its kernel bound, its
  * pointers set, and what nobody needs any more given back to the arena. Counting and placing are
- * the same walk: a taken block of memory is NULL when counting, and only then nothing is written.
- */
+ * the same walk: a block of memory is NULL when counting, and only then nothing is written. */
 #include "runtime/plan.h"
 
 #include <string.h>
@@ -208,8 +207,7 @@ static void begin_tables(struct ipex_plan_builder *b) {
     describe_ports(b);
 }
 
-/* The table of steps: first when placing, last when counting, where its length is known only then.
- */
+/* The table of steps: taken first when placing; last when counting, which finds its length. */
 static void take_steps(struct ipex_plan_builder *b, int64_t steps) {
     struct ipex_plan_step *step = ipex_plan_take(b, (size_t)steps * sizeof *step);
     if (ipex_plan_placing(b))

@@ -2,8 +2,8 @@
 /* The session and how its steps reach threads.
  *
  * Memory, one block of the caller's:
- *   | session | plans: steps, arguments, patches | zeros | scratch, one per thread | arena, shared
- * by all entries |
+ *
+ *   session | plans: steps, arguments, patches | zeros | scratch per thread | arena of all entries
  */
 #ifndef IPEX_RUNTIME_SESSION_H
 #define IPEX_RUNTIME_SESSION_H
@@ -34,8 +34,7 @@ struct ipex_session {
     char message[IPEX_MESSAGE_SIZE];
 };
 
-/* The plan of an entry of this session: NULL is "main", or the only one. NULL when there is none.
- */
+/* The plan of an entry of this session (NULL: "main", or the only one); NULL: it has none. */
 struct ipex_plan *ipex_session_plan(const struct ipex_session *session, const char *entry);
 
 /* Index of an image's entry by the same rule; -1 when there is none. */

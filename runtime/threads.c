@@ -28,8 +28,7 @@
 #include "runtime/memory.h"
 
 #define LINE 64
-/* Kernels need a few KiB of stack; the rest is for the C library's thread data and signal frames.
- */
+/* Kernels need a few KiB of stack; the rest is for the C library's thread data and signals. */
 #define STACK_BYTES       (256u << 10)
 #define STACK_ALIGN       4096
 #define SPIN_US_DEFAULT   200
@@ -367,8 +366,7 @@ static void wait_until_ready(struct ipex_pool *pool) {
     }
 }
 
-/* Starts workers 1.. of the pool; pool->threads counts what runs, so that a failure can be undone.
- */
+/* Starts workers 1.. of the pool; pool->threads counts those that run: a failure can be undone. */
 static enum ipex_status start_workers(struct ipex_pool *pool, const struct ipex_pool_options *set,
                                       uint8_t *stacks, const struct ipex_report *report) {
     for (int32_t i = 1; i < set->threads; i++) {

@@ -85,7 +85,7 @@ def run(test, build):
     begin = time.monotonic()
     status = None
     with open(log, "w+", errors="replace") as output:
-        program = subprocess.Popen(command_of(test), cwd=test["workdir"] or ROOT, env=env, stdin=subprocess.DEVNULL,
+        program = subprocess.Popen(command_of(test), cwd=test["workdir"] or build, env=env, stdin=subprocess.DEVNULL,
                                    stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             status = program.wait(timeout=test["timeout"] or None)

@@ -39,6 +39,7 @@ enum { MAX_ROWS = 6, MAX_PANELS = 4 };
  * weight at a time, broadcasts of up to three rows in registers. */
 #define BY_ROWS(MR, NP)                                                                            \
     const __m256 b0 = WEIGHT(0), b1 = WEIGHT(1);                                                   \
+    _mm_prefetch((const char *)(w + w_ahead), _MM_HINT_T0);                                        \
     ROWS_##MR(MULTIPLY_ROW)
 #define MULTIPLY_ROW(r)                                                                            \
     {                                                                                              \
@@ -63,7 +64,9 @@ enum { MAX_ROWS = 6, MAX_PANELS = 4 };
     static void block_##MR##x##NP(const struct conv_block *b) {                                    \
         enum { HALF = (MR + 1) / 2 };                                                              \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
-        const int64_t i_row = b->init_row, x_row = b->x_row, w_panel = b->w_panel;                 \
+        const int64_t i_row = b->init_row, x_row = b->x_row, w_panel = b->w_panel,                 \
+                      w_ahead = b->w_ahead;                                                        \
+        (void)w_panel, (void)w_ahead;                                                              \
         ROWS_##MR(INIT_ROW_##NP) const float *xs = b->x, *ws = b->w;                               \
         int32_t tap_w = b->tap_w;                                                                  \
         for (int32_t s = b->segments; s > 0; s--) {                                                \

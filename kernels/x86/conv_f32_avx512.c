@@ -30,11 +30,13 @@ enum { MAX_ROWS = 14 };
 #define STORE_LAST(r, c) _mm512_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, mask, CLAMP(r, c));
 
 #define WEIGHT(c) const __m512 b##c = _mm512_load_ps(w + c * w_panel);
-#define WEIGHTS_1 WEIGHT(0)
-#define WEIGHTS_2 WEIGHTS_1 WEIGHT(1)
-#define WEIGHTS_3 WEIGHTS_2 WEIGHT(2)
-#define WEIGHTS_4 WEIGHTS_3 WEIGHT(3)
-#define WEIGHTS_8 WEIGHTS_4 WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
+#define WEIGHT_STREAM(c)                                                                           \
+    WEIGHT(c) _mm_prefetch((const char *)(w + c * w_panel + w_ahead), _MM_HINT_T0);
+#define WEIGHTS_1 WEIGHT_STREAM(0)
+#define WEIGHTS_2 WEIGHTS_1 WEIGHT_STREAM(1)
+#define WEIGHTS_3 WEIGHTS_2 WEIGHT_STREAM(2)
+#define WEIGHTS_4 WEIGHTS_3 WEIGHT_STREAM(3)
+#define WEIGHTS_8 WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
 
 #define INIT_ROW_1(r) COLS_1(INIT, r)
 #define INIT_ROW_2(r) COLS_2(INIT, r)
@@ -67,7 +69,9 @@ enum { MAX_ROWS = 14 };
         enum { HALF = (MR + 1) / 2 };                                                              \
         const vec_mask mask = vec_first(b->columns);                                               \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
-        const int64_t i_row = b->init_row, x_row = b->x_row, w_panel = b->w_panel;                 \
+        const int64_t i_row = b->init_row, x_row = b->x_row, w_panel = b->w_panel,                 \
+                      w_ahead = b->w_ahead;                                                        \
+        (void)w_panel, (void)w_ahead;                                                              \
         ROWS_##MR(INIT_ROW_##NR) const float *xs = b->x, *ws = b->w;                               \
         int32_t tap_w = b->tap_w;                                                                  \
         for (int32_t s = b->segments; s > 0; s--) {                                                \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depthwise convolution for either vector width: register blocks of up to 8 pixels x one vector of
- * channels, every tap one load of weights and one fma with x from memory per pixel. The chain of an
- * output is that of kernels/ref/depthwise_ref.c. Include a vec_*.h first. */
+ * channels. Each tap is one load of weights and one fma with x from memory per pixel; 3 x 3 windows
+ * at stride 1 load every x of a kernel row once. The chain of an output is that of
+ * kernels/ref/depthwise_ref.c. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_DEPTHWISE_BODY_H
 #define IPEX_KERNELS_X86_DEPTHWISE_BODY_H
 
@@ -65,8 +66,9 @@ DEPTHWISE(6)
 DEPTHWISE(7)
 DEPTHWISE(8)
 
-/* 3 x 3 windows at pixel stride 1, 7 or 8 pixels: every x of a kernel row is loaded once and goes to up to three chains. Loads
- * run from the left, so each chain still takes its taps in order. accx takes what falls outside the block, for nothing. */
+/* 3 x 3 windows at pixel stride 1, 7 or 8 pixels: every x of a kernel row is loaded once and goes
+ * to up to three chains. Loads run from the left, so each chain still takes its taps in order. accx
+ * takes what falls outside the block, for nothing. */
 #define DW3_X(a, b, c, q)                                                                          \
     {                                                                                              \
         const vec v = vec_load(t + (q)*x_kw);                                                      \

@@ -48,7 +48,9 @@ static void block_for_cache(struct ipex_conv_args *args, int64_t panels) {
         ipex_mul_sat(weights, ipex_ceil_div(args->lines, lines_that_fit));
     const int64_t moved_lines_outside =
         ipex_mul_sat(lines_total, ipex_ceil_div(panels, panels_that_fit));
-    args->panels_outside = moved_panels_outside + lines_total <= moved_lines_outside + weights;
+    /* Halves, because the products may be saturated. */
+    args->panels_outside =
+        moved_panels_outside / 2 + lines_total / 2 <= moved_lines_outside / 2 + weights / 2;
     if (args->panels_outside)
         args->lines_per_job = (int32_t)lines_that_fit;
     else
@@ -206,8 +208,7 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     if (!ipex_tiles_of((enum ipex_dtype)w->dtype, w->dims, w->rank, &tiles))
         return IPEX_BOUND_TOO_LARGE;
     const int32_t kernel_h = attr[IPEX_CONV_KERNEL_H], kernel_w = attr[IPEX_CONV_KERNEL_W];
-    /* Where a kernel row is one segment its taps are neighbours in x: the checker has seen to it.
-     */
+    /* Where a kernel row is one segment its taps are neighbours in x: the checker sees to it. */
     const bool whole_rows = w->dims[3] == kernel_w;
     args->segments_h = kernel_h;
     args->segments_w = whole_rows ? 1 : kernel_w;

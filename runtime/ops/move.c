@@ -55,7 +55,8 @@ enum ipex_bound ipex_bind_slice(struct ipex_bind *bind) {
     int64_t x_stride[IPEX_MAX_RANK] = {0}, shift = 0;
     for (int32_t d = 0; d < y->rank; d++) {
         shift += bind->ints[d] * x->strides[d];
-        x_stride[d] = bind->ints[y->rank + d] * x->strides[d];
+        if (y->dims[d] > 1) /* the step of a single element is anything: it could overflow */
+            x_stride[d] = bind->ints[y->rank + d] * x->strides[d];
     }
     return bind_move(bind, y->dims, x_stride, shift, 0);
 }

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#define INNER_MAX                                                                                  \
-    8192 /* elements of a row that is only contiguous: rows are what threads share                 \
-          */
-#define JOB_ELEMENTS 16384 /* steps x elements below which a job is not worth handing out */
+/* Elements of a row of what is contiguous as a whole: rows are what threads share. */
+#define INNER_MAX 8192
+/* Steps x elements below which a job is not worth handing out. */
+#define JOB_ELEMENTS 16384
 
 /* The step after which nobody reads a result any more. */
 static void find_last_uses(const struct ipex_bind *bind, int32_t steps, int32_t *last) {

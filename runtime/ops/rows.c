@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax and reduce: operators over whole axes, whose kernels want one stride per group of axes.
- */
+/* softmax and reduce: their kernels want one stride per group of axes. */
 #include "runtime/bind.h"
 #include "runtime/loops.h"
 
@@ -63,8 +62,7 @@ static bool set_reduce_strides(const struct ipex_tensor_info *x, const struct ip
     return args->middle == 1 || args->x_middle == 1;
 }
 
-/* Asks for input 0 with its kept axes first, the reduced ones behind them, and the inner ones last.
- */
+/* Asks for input 0 with its kept axes first, then the reduced ones, then the inner ones. */
 static enum ipex_bound ask_reordered(struct ipex_bind *bind, const struct axes *axes) {
     int8_t at = 0;
     for (int32_t reduced = 0; reduced <= 1; reduced++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv_f32: geometries of real convolutions and linears, with every byte that is not part of x, w,
  * bias or residual poisoned, and every byte of y's buffer compared. */
-#include "checkkern.h"
+#include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ static void fill_values(struct buffer *b, size_t count, struct rng *rng, bool sp
 static struct buffer make_weights(const struct ipex_conv_args *a, struct rng *rng) {
     const int64_t panels = (a->n + 15) / 16, tiles = (a->k + 15) / 16;
     const int64_t segments = (int64_t)a->groups * a->segments_h * a->segments_w;
-    struct buffer ret = buffer_make((size_t)(segments * panels * tiles * 1024), AT_END);
+    struct buffer ret = buffer_make((size_t)(segments * panels * tiles * 1024));
     float *w = ret.data;
     for (int64_t s = 0; s < segments; s++)
         for (int64_t n = 0; n < panels * 16; n++)
@@ -136,23 +136,23 @@ static struct operands make_operands(const struct shape *s, struct ipex_conv_arg
     struct operands ret = {0};
     int64_t last = 0;
     visit_x(a, visit_last, &last);
-    ret.x = buffer_make((size_t)(last + 1) * 4, AT_END);
+    ret.x = buffer_make((size_t)(last + 1) * 4);
     fill_poison(&ret.x);
     struct filler filler = {ret.x.data, rng, s->special};
     visit_x(a, visit_fill, &filler);
     ret.w = make_weights(a, rng);
     const int64_t outputs = (int64_t)a->groups * a->n;
-    ret.bias = buffer_make((size_t)((outputs + 15) / 16 * 16) * 4, AT_END);
+    ret.bias = buffer_make((size_t)((outputs + 15) / 16 * 16) * 4);
     fill_poison(&ret.bias);
     fill_values(&ret.bias, (size_t)outputs, rng, s->special);
-    ret.y = buffer_make((size_t)last_output(a, a->y_image, a->y_line, a->y_pixel) * 4, AT_END);
+    ret.y = buffer_make((size_t)last_output(a, a->y_image, a->y_line, a->y_pixel) * 4);
     fill_canary(&ret.y);
     a->x = ret.x.data;
     a->w = ret.w.data;
     a->bias = ret.bias.data;
     if (s->residual) {
         const size_t count = (size_t)last_output(a, a->r_image, a->r_line, a->r_pixel);
-        ret.residual = buffer_make(count * 4, AT_END);
+        ret.residual = buffer_make(count * 4);
         fill_values(&ret.residual, count, rng, s->special);
         a->residual = ret.residual.data;
     }
@@ -173,7 +173,7 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
                                const struct ipex_conv_args *args, const struct operands *operands,
                                struct rng *rng) {
     struct ipex_conv_args a = *args;
-    struct buffer y = buffer_copy(s->in_place ? &operands->residual : &operands->y, AT_END);
+    struct buffer y = buffer_copy(s->in_place ? &operands->residual : &operands->y);
     a.y = y.data;
     if (s->in_place)
         a.residual = y.data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* depthwise_f32: random geometries, poisoned gaps, in-place residuals; the reference against f64.
- */
-#include "checkkern.h"
+/* depthwise_f32: random geometries, gaps that are poisoned, residuals in place; the reference
+ * against f64. */
+#include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -94,11 +94,11 @@ static struct operands make_operands(const struct shape *s, struct ipex_depthwis
     const int64_t taps = a->kernel_h * a->kernel_w;
     const int64_t outputs = a->images * a->y_image - s->y_gap;
     struct operands o = {
-        .x = buffer_make((size_t)last_x(a) * 4, AT_END),
-        .w = buffer_make((size_t)(taps * padded) * 4, AT_END),
-        .bias = buffer_make((size_t)padded * 4, AT_END),
-        .residual = buffer_make((size_t)outputs * 4, AT_END),
-        .y = buffer_make((size_t)outputs * 4, AT_END),
+        .x = buffer_make((size_t)last_x(a) * 4),
+        .w = buffer_make((size_t)(taps * padded) * 4),
+        .bias = buffer_make((size_t)padded * 4),
+        .residual = buffer_make((size_t)outputs * 4),
+        .y = buffer_make((size_t)outputs * 4),
     };
     fill_poison(&o.x);
     fill_x(a, o.x.data, rng, s->special);
@@ -120,7 +120,7 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
                                const struct ipex_depthwise_args *args, const struct operands *o,
                                struct rng *rng) {
     struct ipex_depthwise_args a = *args;
-    struct buffer y = buffer_copy(s->residual ? &o->residual : &o->y, AT_END);
+    struct buffer y = buffer_copy(s->residual ? &o->residual : &o->y);
     a.y = y.data;
     a.residual = s->residual ? y.data : NULL;
     running("depthwise_f32", level->name);

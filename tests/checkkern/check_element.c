@@ -218,19 +218,19 @@ static int check_map(const struct context *context, struct rng *rng, const char 
     for (int32_t i = 0; i < a.inputs; i++) {
         x_size[i] = size_of(x_dtype[i]);
         const int64_t span = lay_out(&a, rng, true, a.x_stride[i]);
-        x[i] = buffer_make((size_t)(span * x_size[i]), AT_END);
+        x[i] = buffer_make((size_t)(span * x_size[i]));
         for (int64_t e = 0; e < span; e++)
             random_element(rng, x_dtype[i], (char *)x[i].data + e * x_size[i]);
         a.x[i] = x[i].data;
     }
     const int64_t y_size = size_of(a.y_dtype);
     const int64_t y_bytes = lay_out(&a, rng, false, a.y_stride) * y_size;
-    struct buffer want = buffer_make((size_t)y_bytes, AT_END);
+    struct buffer want = buffer_make((size_t)y_bytes);
     fill_canary(&want);
     plain_map(&a, want_element, x_size, y_size, want.data);
     int failed = 0;
     for (size_t l = 0; l < context->n_levels; l++) {
-        struct buffer got = buffer_make((size_t)y_bytes, AT_END);
+        struct buffer got = buffer_make((size_t)y_bytes);
         fill_canary(&got);
         a.y = got.data;
         running(name, context->levels[l].name);
@@ -331,12 +331,11 @@ static int gather_case(const struct context *context, struct rng *rng, int i) {
     a.y_outer = a.count * a.y_index;
     a.rows_per_job = rng_range(rng, 1, a.outer * a.count);
     const int64_t element = a.index_i64 ? 8 : 4;
-    struct buffer x = buffer_make(
-        (size_t)((a.outer - 1) * a.x_outer + (a.axis - 1) * a.x_axis + a.inner), AT_END);
-    struct buffer index =
-        buffer_make((size_t)(((a.count - 1) * a.index_stride + 1) * element), AT_END);
-    struct buffer want = buffer_make(
-        (size_t)((a.outer - 1) * a.y_outer + (a.count - 1) * a.y_index + a.inner), AT_END);
+    struct buffer x =
+        buffer_make((size_t)((a.outer - 1) * a.x_outer + (a.axis - 1) * a.x_axis + a.inner));
+    struct buffer index = buffer_make((size_t)(((a.count - 1) * a.index_stride + 1) * element));
+    struct buffer want =
+        buffer_make((size_t)((a.outer - 1) * a.y_outer + (a.count - 1) * a.y_index + a.inner));
     for (size_t b = 0; b < x.bytes; b++)
         ((char *)x.data)[b] = (char)rng_next(rng);
     fill_canary(&want);
@@ -352,7 +351,7 @@ static int gather_case(const struct context *context, struct rng *rng, int i) {
     a.index = index.data;
     int failed = 0;
     for (size_t l = 0; l < context->n_levels; l++) {
-        struct buffer got = buffer_make(want.bytes, AT_END);
+        struct buffer got = buffer_make(want.bytes);
         fill_canary(&got);
         a.y = got.data;
         running("gather", context->levels[l].name);
@@ -405,8 +404,8 @@ static int pad_case(const struct context *context, struct rng *rng, int i) {
         y_step *= a.dims[d];
         total *= a.dims[d];
     }
-    struct buffer x = buffer_make((size_t)(x_span * a.size), AT_END);
-    struct buffer want = buffer_make((size_t)(y_span * a.size), AT_END);
+    struct buffer x = buffer_make((size_t)(x_span * a.size));
+    struct buffer want = buffer_make((size_t)(y_span * a.size));
     for (size_t b = 0; b < x.bytes; b++)
         ((char *)x.data)[b] = (char)rng_next(rng);
     fill_canary(&want);
@@ -429,7 +428,7 @@ static int pad_case(const struct context *context, struct rng *rng, int i) {
     a.x = x.data;
     int failed = 0;
     for (size_t l = 0; l < context->n_levels; l++) {
-        struct buffer got = buffer_make(want.bytes, AT_END);
+        struct buffer got = buffer_make(want.bytes);
         fill_canary(&got);
         a.y = got.data;
         running("pad", context->levels[l].name);

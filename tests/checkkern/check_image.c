@@ -75,7 +75,7 @@ static struct operands make_operands(struct ipex_conv_transpose_args *a, struct 
     const int64_t taps = (int64_t)a->kernel_h * a->kernel_w;
     const int64_t last_x =
         (a->images - 1) * a->x_image + (a->height - 1) * a->x_row + (a->width - 1) * a->x_pixel;
-    ret.x = buffer_make((size_t)(last_x + channels) * 4, AT_END);
+    ret.x = buffer_make((size_t)(last_x + channels) * 4);
     fill_poison(&ret.x);
     for (int64_t i = 0; i < a->images; i++)
         for (int64_t h = 0; h < a->height; h++)
@@ -83,14 +83,14 @@ static struct operands make_operands(struct ipex_conv_transpose_args *a, struct 
                 for (int64_t c = 0; c < channels; c++)
                     ((float *)ret.x.data)[i * a->x_image + h * a->x_row + w * a->x_pixel + c] =
                         rng_value(rng, special);
-    ret.w = buffer_make((size_t)(a->groups * taps * tap_floats(a)) * 4, AT_END);
+    ret.w = buffer_make((size_t)(a->groups * taps * tap_floats(a)) * 4);
     memset(ret.w.data, 0, ret.w.bytes);
     for (int64_t g = 0; g < a->groups; g++)
         for (int64_t t = 0; t < taps; t++)
             for (int64_t n = 0; n < a->n; n++)
                 for (int64_t k = 0; k < a->k; k++)
                     ((float *)ret.w.data)[weight_at(a, g, t, n, k)] = rng_float(rng);
-    ret.bias = buffer_make((size_t)((outputs + 15) / 16 * 16) * 4, AT_END);
+    ret.bias = buffer_make((size_t)((outputs + 15) / 16 * 16) * 4);
     fill_poison(&ret.bias);
     for (int64_t n = 0; n < outputs; n++)
         ((float *)ret.bias.data)[n] = rng_value(rng, special);
@@ -106,7 +106,7 @@ static struct buffer run_transpose(const struct level *level,
                                    const struct ipex_conv_transpose_args *args, int64_t y_floats,
                                    struct rng *rng) {
     struct ipex_conv_transpose_args a = *args;
-    struct buffer y = buffer_make((size_t)y_floats * 4, AT_END);
+    struct buffer y = buffer_make((size_t)y_floats * 4);
     fill_canary(&y);
     a.y = y.data;
     running("conv_transpose_f32", level->name);
@@ -143,7 +143,7 @@ static void spread(const struct ipex_conv_transpose_args *a, int64_t image, int6
 static double transpose_error(const struct ipex_conv_transpose_args *a, const float *y) {
     const double terms = (double)a->kernel_h * a->kernel_w * a->k + 2;
     const size_t pixels = (size_t)a->lines * (size_t)a->pixels;
-    struct buffer sums = buffer_make(pixels * 16, AT_END);
+    struct buffer sums = buffer_make(pixels * 16);
     double *sum = sums.data, *magnitude = sum + pixels, worst = 0;
     for (int64_t i = 0; i < a->images; i++)
         for (int64_t c = 0; c < (int64_t)a->groups * a->n; c++) {
@@ -239,7 +239,7 @@ static struct buffer run_resize(const struct level *level, const struct ipex_res
     struct ipex_resize_args a = *args;
     const int64_t floats = (a.images - 1) * a.y_image + (a.lines - 1) * a.y_line +
                            (a.pixels - 1) * a.y_pixel + a.channels;
-    struct buffer y = buffer_make((size_t)floats * 4, AT_END);
+    struct buffer y = buffer_make((size_t)floats * 4);
     fill_canary(&y);
     a.y = y.data;
     running("resize_f32", level->name);
@@ -253,7 +253,7 @@ static int check_resize(const struct context *context, struct rng *rng) {
     const bool special = rng_one_in(rng, 5);
     const int64_t floats = (args.images - 1) * args.x_image + (args.height - 1) * args.x_row +
                            (args.width - 1) * args.x_pixel + args.channels;
-    struct buffer x = buffer_make((size_t)floats * 4, AT_END);
+    struct buffer x = buffer_make((size_t)floats * 4);
     for (int64_t i = 0; i < floats; i++)
         ((float *)x.data)[i] = rng_value(rng, special);
     args.x = x.data;

@@ -2,7 +2,7 @@
 /* move and fill: random permutations of random dims with gaps, broadcasts and reversed axes, all
  * element sizes, and large two-dim transposes. The reference is compared with an index-by-index
  * copy written here. */
-#include "checkkern.h"
+#include "tests/checkkern/checkkern.h"
 
 #include <string.h>
 
@@ -49,7 +49,7 @@ static struct box random_box(struct rng *rng, bool large) {
     b.y_bytes = lay_out(a, perm, rng, a->y_stride) * a->size;
     shuffle(rng, perm, a->rank);
     b.x_bytes = lay_out(a, perm, rng, a->x_stride) * a->size;
-    b.x = buffer_make((size_t)b.x_bytes, AT_END);
+    b.x = buffer_make((size_t)b.x_bytes);
     for (int64_t i = 0; i < b.x_bytes; i++)
         ((unsigned char *)b.x.data)[i] = (unsigned char)rng_next(rng);
     const char *x = b.x.data;
@@ -83,13 +83,13 @@ static void plain_move(const struct ipex_move_args *a, char *y) {
 
 static int check_box(const struct context *context, struct rng *rng, bool large) {
     struct box b = random_box(rng, large);
-    struct buffer want = buffer_make((size_t)b.y_bytes, AT_END);
+    struct buffer want = buffer_make((size_t)b.y_bytes);
     fill_canary(&want);
     plain_move(&b.args, want.data);
     int failed = 0;
     for (size_t i = 0; i < context->n_levels; i++) {
         struct ipex_move_args a = b.args;
-        struct buffer got = buffer_make((size_t)b.y_bytes, AT_END);
+        struct buffer got = buffer_make((size_t)b.y_bytes);
         fill_canary(&got);
         a.y = got.data;
         running("move", context->levels[i].name);
@@ -115,12 +115,12 @@ static int check_fill(const struct context *context, struct rng *rng) {
         elements += (b.args.dims[i] - 1) * b.args.y_stride[i];
     }
     b.args.x = &pattern;
-    struct buffer want = buffer_make((size_t)elements * 4, AT_END);
+    struct buffer want = buffer_make((size_t)elements * 4);
     fill_canary(&want);
     plain_move(&b.args, want.data);
     int failed = 0;
     for (size_t i = 0; i < context->n_levels; i++) {
-        struct buffer got = buffer_make((size_t)elements * 4, AT_END);
+        struct buffer got = buffer_make((size_t)elements * 4);
         fill_canary(&got);
         struct ipex_fill_args a = {.y = got.data, .rank = b.args.rank, .pattern = pattern};
         memcpy(a.dims, b.args.dims, sizeof a.dims);

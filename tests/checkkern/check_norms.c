@@ -6,7 +6,7 @@
 #include "tests/checkkern/checkkern.h"
 
 static struct buffer make_values(struct rng *rng, int64_t count, bool special) {
-    struct buffer ret = buffer_make((size_t)count * 4, AT_END);
+    struct buffer ret = buffer_make((size_t)count * 4);
     for (int64_t i = 0; i < count; i++)
         ((float *)ret.data)[i] = rng_value(rng, special);
     return ret;
@@ -42,7 +42,7 @@ static double norm_bound(double largest, double deviation, double difference, do
 static struct buffer run_layer(const struct level *level, const struct ipex_layer_norm_args *args,
                                struct rng *rng) {
     struct ipex_layer_norm_args a = *args;
-    struct buffer y = buffer_make((size_t)((a.rows - 1) * a.y_row + a.columns) * 4, AT_END);
+    struct buffer y = buffer_make((size_t)((a.rows - 1) * a.y_row + a.columns) * 4);
     fill_canary(&y);
     a.y = y.data;
     running("layer_norm_f32", level->name);
@@ -121,7 +121,7 @@ static int check_layer(const struct context *context, struct rng *rng, int64_t c
 static struct buffer run_group(const struct level *level, const struct ipex_group_norm_args *args,
                                struct rng *rng) {
     struct ipex_group_norm_args a = *args;
-    struct buffer y = buffer_make((size_t)(a.images * a.y_image) * 4, AT_END);
+    struct buffer y = buffer_make((size_t)(a.images * a.y_image) * 4);
     fill_canary(&y);
     a.y = y.data;
     running("group_norm_f32", level->name);

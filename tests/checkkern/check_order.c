@@ -34,13 +34,13 @@ static int check_arg(const struct context *context, struct rng *rng) {
         .last = rng_one_in(rng, 2),
     };
     a.x_row = a.columns + rng_range(rng, 0, 2);
-    struct buffer x = buffer_make((size_t)((a.rows - 1) * a.x_row + a.columns) * 4, AT_END);
+    struct buffer x = buffer_make((size_t)((a.rows - 1) * a.x_row + a.columns) * 4);
     for (size_t i = 0; i < x.bytes / 4; i++)
         ((float *)x.data)[i] = few_values(rng);
     a.x = x.data;
     int failed = 0;
     for (size_t l = 0; l < context->n_levels; l++) {
-        struct buffer got = buffer_make((size_t)a.rows * 8, AT_END);
+        struct buffer got = buffer_make((size_t)a.rows * 8);
         a.y = got.data;
         running("arg_f32", context->levels[l].name);
         run_jobs(rng, (ipex_kernel_fn)context->levels[l].kernels.arg_f32, &a, a.rows, 0);
@@ -83,15 +83,14 @@ static int check_topk(const struct context *context, struct rng *rng) {
     a.x_row = a.columns + rng_range(rng, 0, 2);
     a.values_row = a.k + rng_range(rng, 0, 2);
     a.indices_row = a.k + rng_range(rng, 0, 2);
-    struct buffer x = buffer_make((size_t)((a.rows - 1) * a.x_row + a.columns) * 4, AT_END);
+    struct buffer x = buffer_make((size_t)((a.rows - 1) * a.x_row + a.columns) * 4);
     for (size_t i = 0; i < x.bytes / 4; i++)
         ((float *)x.data)[i] = few_values(rng);
     a.x = x.data;
     int failed = 0;
     for (size_t l = 0; l < context->n_levels; l++) {
-        struct buffer values = buffer_make((size_t)((a.rows - 1) * a.values_row + a.k) * 4, AT_END);
-        struct buffer indices =
-            buffer_make((size_t)((a.rows - 1) * a.indices_row + a.k) * 8, AT_END);
+        struct buffer values = buffer_make((size_t)((a.rows - 1) * a.values_row + a.k) * 4);
+        struct buffer indices = buffer_make((size_t)((a.rows - 1) * a.indices_row + a.k) * 8);
         a.values = values.data;
         a.indices = indices.data;
         running("topk_f32", context->levels[l].name);
@@ -147,8 +146,7 @@ static int check_cumsum(const struct context *context, struct rng *rng, int numb
     a.x_outer = a.middle * a.x_middle;
     a.y_outer = a.middle * a.y_middle;
     struct buffer x = buffer_make(
-        (size_t)((a.outer - 1) * a.x_outer + (a.middle - 1) * a.x_middle + a.inner) * (size_t)size,
-        AT_END);
+        (size_t)((a.outer - 1) * a.x_outer + (a.middle - 1) * a.x_middle + a.inner) * (size_t)size);
     for (size_t i = 0; i < x.bytes / 4; i++)
         if (a.dtype == IPEX_DTYPE_f32)
             ((float *)x.data)[i] = rng_value(rng, rng_one_in(rng, 20));
@@ -157,7 +155,7 @@ static int check_cumsum(const struct context *context, struct rng *rng, int numb
     a.x = x.data;
     const size_t y_bytes =
         (size_t)((a.outer - 1) * a.y_outer + (a.middle - 1) * a.y_middle + a.inner) * (size_t)size;
-    struct buffer want = buffer_make(y_bytes, AT_END);
+    struct buffer want = buffer_make(y_bytes);
     fill_canary(&want);
     for (int64_t o = 0; o < a.outer; o++)
         for (int64_t m = 0; m < a.middle; m++)
@@ -166,7 +164,7 @@ static int check_cumsum(const struct context *context, struct rng *rng, int numb
                             (char *)want.data + (o * a.y_outer + m * a.y_middle + i) * size);
     int failed = 0;
     for (size_t l = 0; l < context->n_levels; l++) {
-        struct buffer got = buffer_make(y_bytes, AT_END);
+        struct buffer got = buffer_make(y_bytes);
         fill_canary(&got);
         a.y = got.data;
         running("cumsum", context->levels[l].name);

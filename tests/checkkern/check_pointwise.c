@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise_f32: random programs over random broadcasts, rows longer and shorter than a block,
  * special values. */
-#include "checkkern.h"
+#include "tests/checkkern/checkkern.h"
 
 #include <string.h>
 
@@ -64,7 +64,7 @@ static void random_input(struct rng *rng, struct program *p, struct ipex_pointwi
         a->x_stride[input][i] = broadcast ? 0 : n;
         n = broadcast ? n : n * a->dims[i];
     }
-    p->x[input] = buffer_make((size_t)n * 4, AT_END);
+    p->x[input] = buffer_make((size_t)n * 4);
     const bool special = rng_one_in(rng, 2);
     for (int64_t i = 0; i < n; i++)
         ((float *)p->x[input].data)[i] = rng_value(rng, special);
@@ -74,7 +74,7 @@ static void random_input(struct rng *rng, struct program *p, struct ipex_pointwi
 static struct buffer run_level(const struct level *level, const struct ipex_pointwise_args *args,
                                int64_t elements, struct rng *rng) {
     struct ipex_pointwise_args a = *args;
-    struct buffer y = buffer_make((size_t)elements * 4, AT_END);
+    struct buffer y = buffer_make((size_t)elements * 4);
     fill_canary(&y);
     a.y = y.data;
     running("pointwise_f32", level->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* max_pool_f32, avg_pool_f32: windows that hang over every border, dilation, empty windows, special
  * values. */
-#include "checkkern.h"
+#include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 
@@ -40,7 +40,7 @@ static struct ipex_pool_args random_args(struct rng *rng, int32_t *ret_y_gap) {
 static struct buffer make_x(const struct ipex_pool_args *a, struct rng *rng, bool special) {
     const int64_t n = (a->images - 1) * a->x_image + (a->height - 1) * a->x_row +
                       (a->width - 1) * a->x_pixel + a->channels;
-    struct buffer ret = buffer_make((size_t)n * 4, AT_END);
+    struct buffer ret = buffer_make((size_t)n * 4);
     fill_poison(&ret);
     for (int64_t i = 0; i < a->images * a->height * a->width; i++) {
         float *pixel = (float *)ret.data + i / a->width / a->height * a->x_image +
@@ -93,7 +93,7 @@ static int compare_exact(const struct ipex_pool_args *a, const float *y, bool av
 static struct buffer run_level(const struct level *level, const struct ipex_pool_args *args,
                                int32_t y_gap, struct rng *rng, bool average) {
     struct ipex_pool_args a = *args;
-    struct buffer y = buffer_make((size_t)(a.images * a.y_image - y_gap) * 4, AT_END);
+    struct buffer y = buffer_make((size_t)(a.images * a.y_image - y_gap) * 4);
     fill_canary(&y);
     a.y = y.data;
     running(average ? "avg_pool_f32" : "max_pool_f32", level->name);

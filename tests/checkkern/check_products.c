@@ -26,7 +26,7 @@ static struct matrices make_matrices(struct rng *rng, const int64_t *batch, int3
         last += (batch[i] - 1) * stride;
         stride *= batch[i];
     }
-    ret.buffer = buffer_make((size_t)last * 4, AT_END);
+    ret.buffer = buffer_make((size_t)last * 4);
     for (int64_t i = 0; i < last; i++)
         ((float *)ret.buffer.data)[i] = rng_value(rng, special);
     return ret;
@@ -56,7 +56,7 @@ static int64_t random_size(struct rng *rng) {
 static struct buffer run_matmul(const struct level *level, const struct ipex_matmul_args *args,
                                 const struct matrices *y, struct rng *rng) {
     struct ipex_matmul_args a = *args;
-    struct buffer ret = buffer_copy(&y->buffer, AT_END);
+    struct buffer ret = buffer_copy(&y->buffer);
     fill_canary(&ret);
     a.y = ret.data;
     running("matmul_f32", level->name);
@@ -107,7 +107,7 @@ static int check_matmul(const struct context *context, struct rng *rng, bool big
         make_matrices(rng, args.batch, args.batch_rank, args.transposed ? args.n : args.k,
                       args.transposed ? args.k : args.n, true, special);
     struct matrices y = make_matrices(rng, args.batch, args.batch_rank, args.m, args.n, false, 0);
-    struct buffer zeros = buffer_make((size_t)args.columns_per_job * 4, AT_END);
+    struct buffer zeros = buffer_make((size_t)args.columns_per_job * 4);
     memset(zeros.data, 0, zeros.bytes);
     args.zeros = zeros.data;
     args.a = a.buffer.data;
@@ -150,7 +150,7 @@ static struct buffer run_attention(const struct level *level,
                                    const struct ipex_attention_args *args, const struct matrices *y,
                                    struct rng *rng) {
     struct ipex_attention_args a = *args;
-    struct buffer ret = buffer_copy(&y->buffer, AT_END);
+    struct buffer ret = buffer_copy(&y->buffer);
     fill_canary(&ret);
     a.y = ret.data;
     running("attention_f32", level->name);
@@ -245,7 +245,7 @@ static int check_attention(const struct context *context, struct rng *rng) {
         make_matrices(rng, args.batch, rank, args.m, args.e, false, false),
     };
     const int64_t zeros_needed = args.e + 15 > args.keys_at_once ? args.e + 15 : args.keys_at_once;
-    struct buffer zeros = buffer_make((size_t)(zeros_needed / 16 * 16) * 4, AT_END);
+    struct buffer zeros = buffer_make((size_t)(zeros_needed / 16 * 16) * 4);
     memset(zeros.data, 0, zeros.bytes);
     args.zeros = zeros.data;
     args.q = x[0].buffer.data;

@@ -16,7 +16,7 @@ struct recurrent_case {
 };
 
 static struct buffer make_values(struct rng *rng, int64_t count, bool special) {
-    struct buffer ret = buffer_make((size_t)count * 4, AT_END);
+    struct buffer ret = buffer_make((size_t)count * 4);
     for (int64_t i = 0; i < count; i++)
         ((float *)ret.data)[i] = rng_value(rng, special);
     return ret;
@@ -25,7 +25,7 @@ static struct buffer make_values(struct rng *rng, int64_t count, bool special) {
 /* Tiles of [directions][rows][k]; edges zero. */
 static struct buffer make_tiles(struct rng *rng, int64_t directions, int64_t rows, int64_t k) {
     const int64_t panels = (rows + 15) / 16, tiles = (k + 15) / 16;
-    struct buffer ret = buffer_make((size_t)(directions * panels * tiles * 1024), AT_END);
+    struct buffer ret = buffer_make((size_t)(directions * panels * tiles * 1024));
     float *w = ret.data;
     memset(w, 0, ret.bytes);
     for (int64_t d = 0; d < directions; d++)
@@ -84,7 +84,7 @@ static void random_case(struct rng *rng, struct recurrent_case *c) {
     c->bias = make_values(rng, a->directions * a->bias_direction, false);
     c->h0 = make_values(rng, a->directions * a->h0_direction, false);
     c->c0 = make_values(rng, a->directions * a->c0_direction, false);
-    c->zeros = buffer_make((size_t)a->hidden * 4, AT_END);
+    c->zeros = buffer_make((size_t)a->hidden * 4);
     memset(c->zeros.data, 0, c->zeros.bytes);
     a->x = c->x.data;
     a->w = c->w.data;
@@ -111,7 +111,7 @@ static void run_level(const struct level *level, const struct recurrent_case *c,
     struct ipex_recurrent_args a = c->args;
     const int64_t floats[OUTPUTS] = {c->y_floats, c->h_floats, c->c_floats};
     for (int i = 0; i < OUTPUTS; i++) {
-        out[i] = buffer_make((size_t)floats[i] * 4, AT_END);
+        out[i] = buffer_make((size_t)floats[i] * 4);
         fill_canary(&out[i]);
     }
     a.y = out[0].data;

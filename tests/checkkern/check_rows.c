@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax_f32 and reduce_f32: every row length around the lanes, gaps, special values; the
  * reference against f64. */
-#include "checkkern.h"
+#include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 
@@ -16,7 +16,7 @@ static void fill_rows(struct buffer *x, int64_t rows, int64_t columns, int64_t s
 static struct buffer run_softmax(const struct level *level, const struct ipex_softmax_args *args,
                                  struct rng *rng) {
     struct ipex_softmax_args a = *args;
-    struct buffer y = buffer_make((size_t)((a.rows - 1) * a.y_row + a.columns) * 4, AT_END);
+    struct buffer y = buffer_make((size_t)((a.rows - 1) * a.y_row + a.columns) * 4);
     fill_canary(&y);
     a.y = y.data;
     running("softmax_f32", level->name);
@@ -51,7 +51,7 @@ static int check_softmax(const struct context *context, struct rng *rng, int64_t
         .y_row = columns + rng_range(rng, 0, 3),
     };
     const bool special = rng_one_in(rng, 4);
-    struct buffer x = buffer_make((size_t)((args.rows - 1) * args.x_row + columns) * 4, AT_END);
+    struct buffer x = buffer_make((size_t)((args.rows - 1) * args.x_row + columns) * 4);
     fill_rows(&x, args.rows, columns, args.x_row, rng, special);
     args.x = x.data;
     struct buffer want = run_softmax(&context->levels[0], &args, rng);
@@ -75,7 +75,7 @@ static int check_softmax(const struct context *context, struct rng *rng, int64_t
 static struct buffer run_reduce(const struct level *level, const struct ipex_reduce_args *args,
                                 struct rng *rng) {
     struct ipex_reduce_args a = *args;
-    struct buffer y = buffer_make((size_t)((a.outer - 1) * a.y_outer + a.inner) * 4, AT_END);
+    struct buffer y = buffer_make((size_t)((a.outer - 1) * a.y_outer + a.inner) * 4);
     fill_canary(&y);
     a.y = y.data;
     running("reduce_f32", level->name);
@@ -118,7 +118,7 @@ static int check_reduce(const struct context *context, struct rng *rng, int64_t 
     args.y_outer = args.inner + rng_range(rng, 0, 3);
     const bool special = rng_one_in(rng, 4);
     const int64_t last = (args.outer - 1) * args.x_outer + (middle - 1) * args.x_middle;
-    struct buffer x = buffer_make((size_t)(last + args.inner) * 4, AT_END);
+    struct buffer x = buffer_make((size_t)(last + args.inner) * 4);
     fill_rows(&x, args.outer * middle, args.inner, args.x_middle, rng, special);
     args.x = x.data;
     struct buffer want = run_reduce(&context->levels[0], &args, rng);

@@ -10,19 +10,17 @@
 
 #include "kernels/kernels.h"
 
-/* Memory between two inaccessible pages. The data ends at the second one (or, with AT_START, begins
- * after the first). */
+/* Memory between two inaccessible pages. The data ends at the second; every fourth buffer begins
+ * right after the first. */
 struct buffer {
     char *map;
     size_t map_bytes;
     void *data;
     size_t bytes;
 };
-enum buffer_place { AT_END, AT_START };
-struct buffer buffer_make(size_t bytes, enum buffer_place place);
+struct buffer buffer_make(size_t bytes);
 void buffer_free(struct buffer *buffer);
-/* The same bytes at the same distance from a guard page. */
-struct buffer buffer_copy(const struct buffer *from, enum buffer_place place);
+struct buffer buffer_copy(const struct buffer *from);
 
 /* Fills with a NaN (what must not be read), or with a pattern that is no NaN (what must not be
  * written). */
@@ -56,8 +54,9 @@ struct context {
     const struct level *levels; /* [0] is the reference, [1] its build without FMA instructions */
     size_t n_levels;
     uint64_t seed;
-    const char *slot; /* NULL: all */
-    int cases;        /* random shapes per slot */
+    const char *slot;      /* NULL: all */
+    int cases;             /* random shapes per slot */
+    uint32_t float_stride; /* functions are tested on one in so many bit patterns */
 };
 
 /* TAP. `ok` counts; the text of the reason follows as a comment. Returns passed. */
@@ -80,6 +79,7 @@ double exact_act(double x, int32_t act, double a, double b);
 double act_slope(int32_t act, double a);
 
 void check_conv(const struct context *context);
+void check_winograd(const struct context *context);
 void check_depthwise(const struct context *context);
 void check_pool(const struct context *context);
 void check_pointwise(const struct context *context);

@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every operator that the converter imports, with odd attributes, against ONNX Runtime; and random networks of several
-nodes, which must also give the same bytes at every kernel level and thread count.
+"""Every operator that the converter imports, with odd attributes, against ONNX Runtime; and random networks of
+several nodes, which must also give the same bytes at every kernel level and thread count.
 
 operators.py [--only TEXT] [--random FIRST-LAST]"""
 import argparse
 import itertools
+import pathlib
 import sys
 import tempfile
 
 import numpy as np
+import onnx.numpy_helper
 
 from random_networks import random_network
 from small_graphs import Bench, Graph
 
-sys.path.insert(0, str(__import__("pathlib").Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import Tap
 
 CASES = {}
@@ -299,7 +301,8 @@ def binary():
 @cases
 def images_with_others():
     """Pointwise nodes over a channels-last value and something of another shape, rank or axis order."""
-    others = [(7, 1, 1), (1, 7, 1, 1), (5,), (6, 5), (7, 6, 5), (1, 7, 6, 5), (1, 1, 6, 5), (1, 1, 1, 1), (3, 7, 6, 5), ()]
+    others = [(7, 1, 1), (1, 7, 1, 1), (5,), (6, 5), (7, 6, 5), (1, 7, 6, 5), (1, 1, 6, 5), (1, 1, 1, 1),
+              (3, 7, 6, 5), ()]
     for op_type, other in itertools.product(("Add", "Sub", "Mul"), others):
         for constant in (False, True):
             g = Graph()
@@ -355,7 +358,8 @@ def activations():
 
 @cases
 def reshape():
-    for shape in ((6, 20), (-1,), (0, -1), (2, 3, 0, 5), (1, 120), (2, 12, 5), (2, 3, 2, 2, 5), (4, 3, 2, 5), (0, 0, -1)):
+    for shape in ((6, 20), (-1,), (0, -1), (2, 3, 0, 5), (1, 120), (2, 12, 5), (2, 3, 2, 2, 5), (4, 3, 2, 5),
+                  (0, 0, -1)):
         yield f"{shape}", single("Reshape", (2, 3, 4, 5), i64(*shape))
     for axis in range(-4, 5):
         yield f"Flatten axis {axis}", single("Flatten", (2, 3, 4, 5), axis=axis)
@@ -425,8 +429,8 @@ def concat():
     g = Graph()
     x = g.input(1, 3, 8, 8)
     a = g.conv(x, 3, 5)
-    for _ in range(3):  # dense blocks: every value is part of all later ones
-        a = g.op("Concat", a, g.op("Relu", g.conv(a, 5 + 4 * _, 4, pads=[1, 1, 1, 1])), axis=1)
+    for i in range(3):  # every value is part of all later ones
+        a = g.op("Concat", a, g.op("Relu", g.conv(a, 5 + 4 * i, 4, pads=[1, 1, 1, 1])), axis=1)
     g.output(g.conv(a, 17, 6, (1, 1)))
     yield "dense block", g
     g = Graph()
@@ -469,6 +473,8 @@ def split_and_slice():
                 g.output(g.conv(y, 8, 3, pads=[1, 1, 1, 1]))
             yield f"{starts} {ends} {axes} {steps}{', padded' if padded else ''}", g
         yield f"input {starts} {ends} {axes} {steps}", single("Slice", (2, 8, 6, 5), *operands, opset=13)
+    far = [i64(2), i64(8), i64(0), i64(2**32 + 1)]
+    yield "a step beyond 32 bits", single("Slice", (8, 4), *far, opset=13)
     yield "slice, opset 9", single("Slice", (4, 5), opset=9, starts=[1, 0], ends=[3, 4], axes=[0, 1])
     yield "slice, opset 9, no axes", single("Slice", (4, 5), opset=9, starts=[1], ends=[-1])
 
@@ -532,7 +538,8 @@ def pad():
         g = Graph(13)
         operands = [g.ints(*pads)] + ([] if value is None else [g.scalar(value)])
         y = g.op("Pad", g.conv(g.input(2, 3, 5, 4), 3, 3, (1, 1)), *operands)
-        g.output(g.conv(y, 3 + pads[1] + pads[5], 4, pads=[1, 0, 1, 2]), g.conv(y, 3 + pads[1] + pads[5], 4, strides=[2, 2]))
+        channels = 3 + pads[1] + pads[5]
+        g.output(g.conv(y, channels, 4, pads=[1, 0, 1, 2]), g.conv(y, channels, 4, strides=[2, 2]))
         yield f"{pads} value {value} between convolutions", g
     yield "opset 2", single("Pad", (2, 3), opset=2, pads=[1, 0, 0, 2], value=2.0)
     yield "axes", single("Pad", (2, 3, 4), i64(1, 2), np.float32(1), i64(-1), opset=18)
@@ -621,7 +628,7 @@ def shape_arithmetic():
     g = Graph(13)
     x = g.input(1, 2, 4, 5)
     ends = g.op("Mul", g.op("Slice", g.op("Shape", x), g.ints(2), g.ints(4)), g.ints(2))
-    starts = g.op("ConstantOfShape", g.ints(2), value=onnx_int64(1))
+    starts = g.op("ConstantOfShape", g.ints(2), value=onnx.numpy_helper.from_array(i64(1)))
     y = g.op("Slice", x, starts, ends, g.ints(2, 3))
     g.output(y)
     yield "slice by shape", g
@@ -635,11 +642,6 @@ def shape_arithmetic():
     picked = g.op("Gather", g.op("Shape", x), g.ints(0, -1, 2, 1))
     g.output(g.op("Reshape", x, picked))
     yield "gathered shape", g
-
-
-def onnx_int64(value):
-    import onnx.numpy_helper
-    return onnx.numpy_helper.from_array(np.array([value], np.int64))
 
 
 @cases
@@ -695,6 +697,25 @@ def ports():
     yield "rank 8", g
 
 
+# ---- rows ----
+
+def row_by_row(tap, bench):
+    """A linear layer gives a row the same bits alone and among 64 others."""
+    rows = f32(64, 37)
+    results = []
+    for batch in (rows, rows[:1], rows[63:]):
+        g = single("Gemm", batch.shape, f32(37, 45), f32(45, seed=4))
+        done = bench.convert(g.model())
+        got = bench.run({"in0": batch}) if done.returncode == 0 else done.stderr
+        if isinstance(got, str):
+            tap.ok("gemm: rows", False, got)
+            return
+        results.append(got["Gemm0_out"])
+    whole, first, last = results
+    tap.ok("gemm: a row alone and among 64 has the same bits",
+           first.tobytes() == whole[:1].tobytes() and last.tobytes() == whole[63:].tobytes())
+
+
 # ---- the test ----
 
 def check_cases(tap, bench, only):
@@ -721,6 +742,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_cases(tap, Bench(folder), options.only)
         if not options.only:
+            row_by_row(tap, Bench(folder))
             check_random(tap, Bench(folder), *map(int, options.random.split("-")))
     return tap.done()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random small networks, the same for the same seed: 5 to 15 steps, each taken on a random earlier value, most often on a
-late one, so that chains as well as forks, joins and values read twice arise."""
+"""Random small networks, the same for the same seed: 5 to 15 steps, each taken on a random earlier value, most often
+on a late one, so that chains as well as forks, joins and values read twice arise."""
 import numpy as np
 
 from small_graphs import Graph
@@ -169,7 +169,7 @@ def cut(net, x, dims):
     first = int(net.random.integers(0, dims[axis] - 1))
     last = int(net.random.integers(first + 1, dims[axis] + 1))
     pace = int(net.pick(1, 1, 2))
-    y = net.graph.op("Slice", x, net.graph.ints(first), net.graph.ints(last), net.graph.ints(axis), net.graph.ints(pace))
+    y = net.graph.op("Slice", x, *map(net.graph.ints, (first, last, axis, pace)))
     return y, (*dims[:axis], (last - first + pace - 1) // pace, *dims[axis + 1:])
 
 
@@ -231,7 +231,8 @@ def flatten_linear(net, x, dims):
     if len(dims) != 4:
         return None
     k, n = int(np.prod(dims[1:])), int(net.pick(3, 12))
-    return net.graph.op("Gemm", net.graph.op("Flatten", x), weight(net, n, k), net.graph.weight(n), transB=1), (dims[0], n)
+    y = net.graph.op("Gemm", net.graph.op("Flatten", x), weight(net, n, k), net.graph.weight(n), transB=1)
+    return y, (dims[0], n)
 
 
 @step

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small ONNX graphs for the tests of the converter: a builder with few words per node, and a bench that converts a graph,
-runs it and compares every output with ONNX Runtime (which gets the graph as it is: its own rewriting is off)."""
+"""Small ONNX graphs for the tests of the converter: a builder with few words per node, and a bench that converts a
+graph, runs it and compares every output with ONNX Runtime (which gets the graph as it is: its own rewriting is off)."""
 import functools
 import json
 import pathlib
@@ -58,8 +58,8 @@ class Graph:
         self.nodes.append(onnx.helper.make_node(op_type, inputs, names, name=label, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
 
-    def conv(self, x, c, m, kernel=(3, 3), groups=1, bias=False, weight=None, name=None, **attributes):
-        weight = weight or self.weight(m, c // groups, *kernel)
+    def conv(self, x, c, m, kernel=(3, 3), groups=1, bias=False, weight=None, name=None, scale=0.5, **attributes):
+        weight = weight or self.weight(m, c // groups, *kernel, scale=scale)
         operands = [x, weight] + ([self.weight(m)] if bias else [])
         return self.op("Conv", *operands, name=name, group=groups, **attributes)
 
@@ -185,4 +185,6 @@ def difference(name, got, expected):
         return None
     magnitude = float(np.abs(expected[finite]).max())
     worst = float(np.abs(got[finite].astype(np.float64) - expected[finite]).max())
-    return None if worst <= TOLERANCE * magnitude else f"{name}: {worst:.3g} off, the largest magnitude is {magnitude:.3g}"
+    if worst <= TOLERANCE * magnitude:
+        return None
+    return f"{name}: {worst:.3g} off, the largest magnitude is {magnitude:.3g}"

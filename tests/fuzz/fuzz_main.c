@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fuzz target as a plain test: the seeds, then mutants of them with fixed seeds. TAP.
  *   fuzz_open SEEDS... [--mutations N] [--from I]
- * SEEDS: .ipex files, or folders of which those named OK-* are taken. When the target dies, the number of the mutant is printed;
+ * SEEDS: .ipex files, or folders of which those named OK-* are taken. When the target dies, the
+ * number of the mutant is printed;
  * `--from I --mutations 1` makes it again. */
 #include <dirent.h>
 #include <stdbool.h>
@@ -58,8 +59,9 @@ static int is_good(const struct dirent *entry) {
 static void read_seeds(const char *path) {
     struct dirent **names = NULL;
     int count = scandir(path, &names, is_good, alphasort);
+    const char *slash = strrchr(path, '/');
     if (count < 0)
-        read_seed(path, path);
+        read_seed(path, slash ? slash + 1 : path);
     for (int i = 0; i < count; i++) {
         char file[1024];
         snprintf(file, sizeof file, "%s/%s", path, names[i]->d_name);
@@ -94,7 +96,8 @@ static bool run_mutants(long from, long count) {
     fuzz_counts = (struct fuzz_counts){0};
     for (long i = from; i < from + count; i++)
         run_mutant(i);
-    bool good = count < 1000 || (fuzz_counts.opened * 20 > fuzz_counts.inputs && fuzz_counts.run * 50 > fuzz_counts.inputs);
+    bool good = count < 1000 || (fuzz_counts.opened * 20 > fuzz_counts.inputs &&
+                                 fuzz_counts.run * 50 > fuzz_counts.inputs);
     printf("%s - %llu mutants: %llu opened, %llu entries run\n", good ? "ok" : "not ok",
            (unsigned long long)fuzz_counts.inputs, (unsigned long long)fuzz_counts.opened,
            (unsigned long long)fuzz_counts.run);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: whatever the metadata says, opening it gives a status, and what opens runs without touching memory that is not
- * its own (the sanitizers watch), without depending on what memory held before, and with the same bits at every level.
+/* Fuzz target: whatever the metadata says, opening it gives a status, and what opens runs without
+ * touching memory that is not its own (the sanitizers watch), without depending on what memory held
+ * before, and with the same bits at every level.
  *
- * An input is the metadata of a file. Its digest is made right, and the data that the header speaks of is made up, so that
- * inputs are small and changes go where they matter. */
+ * An input is the metadata of a file. Its digest is made right, and the data that the header speaks
+ * of is made up, so that inputs are small and changes go where they matter. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mutate.h"
 
-#define FILE_MOST    ((size_t)2 << 20)  /* larger files are opened without their data, and refused */
+#define FILE_MOST    ((size_t)2 << 20) /* larger files are opened without their data, and refused */
 #define MEMORY_MOST  ((size_t)64 << 20) /* of a session; what wants more is not run */
 #define FLOPS_MOST   100000000
 #define BYTES_MOST   100000000
@@ -73,12 +74,14 @@ struct tensors {
 /* Which sizes an entry with symbols is run at. */
 enum sizes { LOWEST, HIGHEST, BETWEEN, SIZES };
 
-static bool make_tensor(struct tensors *t, const struct ipex_port *port, enum sizes sizes, struct ipex_tensor *ret,
-                        uint32_t seed) {
+static bool make_tensor(struct tensors *t, const struct ipex_port *port, enum sizes sizes,
+                        struct ipex_tensor *ret, uint32_t seed) {
     size_t bytes = ipex_dtype_size(port->dtype);
     int64_t dims[IPEX_RANK_MAX] = {0};
     for (int32_t i = 0; i < port->rank; i++) {
-        dims[i] = sizes == LOWEST ? port->dims[i] : sizes == HIGHEST ? port->max_dims[i] : (port->dims[i] + port->max_dims[i]) / 2;
+        dims[i] = sizes == LOWEST    ? port->dims[i]
+                  : sizes == HIGHEST ? port->max_dims[i]
+                                     : (port->dims[i] + port->max_dims[i]) / 2;
         if (__builtin_mul_overflow(bytes, (size_t)dims[i], &bytes) || bytes > TENSORS_MOST)
             return false;
     }
@@ -92,10 +95,12 @@ static bool make_tensor(struct tensors *t, const struct ipex_port *port, enum si
     return true;
 }
 
-static bool make_tensors(struct tensors *t, const struct ipex_image *image, const char *entry, enum sizes sizes) {
+static bool make_tensors(struct tensors *t, const struct ipex_image *image, const char *entry,
+                         enum sizes sizes) {
     struct ipex_port port;
     *t = (struct tensors){0};
-    if (ipex_image_input_count(image, entry) > PORTS_MOST || ipex_image_output_count(image, entry) > PORTS_MOST)
+    if (ipex_image_input_count(image, entry) > PORTS_MOST ||
+        ipex_image_output_count(image, entry) > PORTS_MOST)
         return false;
     for (; ipex_image_input(image, entry, t->inputs, &port) == IPEX_OK; t->inputs++)
         if (!make_tensor(t, &port, sizes, &t->input[t->inputs], (uint32_t)t->inputs + 7))
@@ -136,10 +141,14 @@ struct session {
     void *memory;
 };
 
-static bool start(struct session *s, const struct ipex_image *image, const char *entry, enum ipex_isa isa, int garbage) {
+static bool start(struct session *s, const struct ipex_image *image, const char *entry,
+                  enum ipex_isa isa, int garbage) {
     char message[256] = "";
-    const struct ipex_session_options options = {
-        .size_of_struct = sizeof options, .entry = entry, .isa = isa, .message = message, .message_size = sizeof message};
+    const struct ipex_session_options options = {.size_of_struct = sizeof options,
+                                                 .entry = entry,
+                                                 .isa = isa,
+                                                 .message = message,
+                                                 .message_size = sizeof message};
     struct ipex_requirements need;
     *s = (struct session){0};
     if (ipex_session_measure(image, &options, &need) != IPEX_OK) {
@@ -171,17 +180,20 @@ static bool affordable(const struct session *s, const char *entry) {
     return flops <= FLOPS_MOST && bytes <= BYTES_MOST;
 }
 
-/* Between the ends of their ranges, symbols may give shapes that do not fit together: then the run says so. */
-static enum ipex_status run(const struct session *s, const char *entry, struct tensors *t, enum sizes sizes) {
-    const enum ipex_status status = ipex_run(s->session, entry, t->input, t->inputs, t->output, t->outputs);
+/* Between the ends of their ranges, symbols may give shapes that do not fit together: then the run
+ * says so. */
+static enum ipex_status run(const struct session *s, const char *entry, struct tensors *t,
+                            enum sizes sizes) {
+    const enum ipex_status status =
+        ipex_run(s->session, entry, t->input, t->inputs, t->output, t->outputs);
     if (status != IPEX_OK && (sizes != BETWEEN || status != IPEX_ERROR_SHAPE))
         broken("what could be initialised runs");
     return status;
 }
 
 /* Twice: by the reference into the caller's memory, at the best level into the session's own. */
-static void run_at(const struct session *plain, const struct session *best, const struct ipex_image *image,
-                   const char *entry, enum sizes sizes) {
+static void run_at(const struct session *plain, const struct session *best,
+                   const struct ipex_image *image, const char *entry, enum sizes sizes) {
     struct tensors t, again;
     if (make_tensors(&t, image, entry, sizes)) {
         again = t;

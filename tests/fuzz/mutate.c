@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A walk over the FlatBuffer by the verifier's own tables collects what can be changed, then a few of those places are. */
+/* A walk over the FlatBuffer by the verifier's own tables collects what can be changed, then a few
+ * of those places are. */
 #include "tests/fuzz/mutate.h"
 
 #include "format/model_fb.h"
@@ -41,14 +42,16 @@ uint32_t mutate_below(struct mutate_rng *rng, uint32_t limit) {
 
 /* ---- what there is ---- */
 
-static void add(struct places *p, enum place_kind kind, uint32_t at, unsigned size, unsigned group) {
+static void add(struct places *p, enum place_kind kind, uint32_t at, unsigned size,
+                unsigned group) {
     if (p->count == PLACES)
         return;
     p->place[p->count++] = (struct place){at, (uint16_t)group, (uint8_t)kind, (uint8_t)size};
     p->of_kind[kind]++;
 }
 
-/* Elements of scalars one by one; a struct counts as u64s, which Section is made of (its last two u32 are one place). */
+/* Elements of scalars one by one; a struct counts as u64s, which Section is made of (its last two
+ * u32 are one place). */
 static void add_elements(struct places *p, uint32_t vector, unsigned size, unsigned group) {
     unsigned step = size > 8 ? 8 : size;
     uint32_t count = ipex_fb_u32(p->bytes + vector) * (size / step);
@@ -60,7 +63,8 @@ static void add_elements(struct places *p, uint32_t vector, unsigned size, unsig
 static void add_table(struct places *p, uint32_t table, unsigned type);
 
 /* What a reference field leads to. The depth of tables is the schema's, at most 3. */
-static void add_target(struct places *p, const struct ipex_fb_field *field, uint32_t slot, unsigned group) {
+static void add_target(struct places *p, const struct ipex_fb_field *field, uint32_t slot,
+                       unsigned group) {
     uint32_t target = slot + ipex_fb_u32(p->bytes + slot);
     if (field->kind == IPEX_FB_STRING || field->kind == IPEX_FB_VECTOR) {
         add_elements(p, target, field->kind == IPEX_FB_STRING ? 1 : field->size, group);
@@ -79,6 +83,9 @@ static void add_target(struct places *p, const struct ipex_fb_field *field, uint
 static void add_table(struct places *p, uint32_t table, unsigned type) {
     const struct ipex_fb_table *fields = &ipex_fb_schema.tables[type];
     uint32_t vtable = table - ipex_fb_u32(p->bytes + table);
+    add(p, PLACE_VTABLE, table, 4, type * 512 + 1); /* where the vtable is */
+    add(p, PLACE_VTABLE, vtable, 2, type * 512 + 2);
+    add(p, PLACE_VTABLE, vtable + 2, 2, type * 512 + 3);
     for (unsigned id = 0; id < fields->count; id++) {
         const struct ipex_fb_field *field = &fields->fields[id];
         const uint8_t *slot = ipex_fb_slot(p->bytes + table, id);
@@ -110,10 +117,45 @@ static void store(struct places *p, const struct place *place, uint64_t value) {
 
 static uint64_t interesting(struct mutate_rng *rng) {
     static const uint64_t values[] = {
-        0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 64, 100, 127, 128, 255, 256, 1024, 1025, 4096, 65535, 65536,
-        0x7fffffff, 0x80000000, 0xffffffff, UINT64_C(1) << 32, UINT64_C(1) << 40, INT64_MAX, UINT64_C(1) << 63,
-        UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 15,
-        0x7fc00000, 0x7f800000, 0xff800000, 0x00000001, 0x3f800000, /* f32: NaN, infinities, smallest, one */
+        0,
+        1,
+        2,
+        3,
+        4,
+        7,
+        8,
+        9,
+        15,
+        16,
+        17,
+        31,
+        32,
+        64,
+        100,
+        127,
+        128,
+        255,
+        256,
+        1024,
+        1025,
+        4096,
+        65535,
+        65536,
+        0x7fffffff,
+        0x80000000,
+        0xffffffff,
+        UINT64_C(1) << 32,
+        UINT64_C(1) << 40,
+        INT64_MAX,
+        UINT64_C(1) << 63,
+        UINT64_MAX,
+        UINT64_MAX - 1,
+        UINT64_MAX - 15,
+        0x7fc00000,
+        0x7f800000,
+        0xff800000,
+        0x00000001,
+        0x3f800000, /* f32: NaN, infinities, smallest, one */
     };
     return values[mutate_below(rng, sizeof values / sizeof values[0])];
 }
@@ -165,14 +207,15 @@ static void exchange(struct places *p, struct mutate_rng *rng, const struct plac
         store(p, b, x);
 }
 
-/* One size of the network becomes another everywhere: dims of tensors, ports and weights (all 8 bytes) stay consistent; now and
- * then attributes (4 bytes) follow. */
+/* One size of the network becomes another everywhere: dims of tensors, ports and weights (all 8
+ * bytes) stay consistent; now and then attributes (4 bytes) follow. */
 static void replace_everywhere(struct places *p, struct mutate_rng *rng, const struct place *like) {
     uint64_t from = load(p, like), to = changed(rng, from);
     int attributes = mutate_below(rng, 3) == 0;
     for (uint32_t i = 0; i < p->count; i++) {
         const struct place *place = &p->place[i];
-        if (place->kind == PLACE_SCALAR && (place->size == 8 || (attributes && place->size == 4)) && load(p, place) == from)
+        if (place->kind == PLACE_SCALAR && (place->size == 8 || (attributes && place->size == 4)) &&
+            load(p, place) == from)
             store(p, place, to);
     }
 }
@@ -235,8 +278,17 @@ static void change_byte(uint8_t *bytes, size_t size, struct mutate_rng *rng) {
 static void change_word(uint8_t *bytes, size_t size, struct mutate_rng *rng) {
     size_t at = mutate_below(rng, (uint32_t)(size / 4)) * (size_t)4;
     uint32_t value = ipex_fb_u32(bytes + at);
-    value = mutate_below(rng, 2) ? (uint32_t)interesting(rng) : value + 4 * (mutate_below(rng, 9) - 4);
+    value =
+        mutate_below(rng, 2) ? (uint32_t)interesting(rng) : value + 4 * (mutate_below(rng, 9) - 4);
     memcpy(bytes + at, &value, sizeof value);
+}
+
+/* Any value in a place that holds the FlatBuffer together. */
+static void change_structure(struct places *p, struct mutate_rng *rng) {
+    static const enum place_kind kinds[] = {PLACE_LENGTH, PLACE_REFERENCE, PLACE_VTABLE};
+    const struct place *place = pick(p, rng, kinds[mutate_below(rng, 3)]);
+    if (place)
+        store(p, place, changed(rng, load(p, place)));
 }
 
 static void change_some(struct places *p, struct mutate_rng *rng) {
@@ -269,12 +321,13 @@ void mutate_metadata(uint8_t *bytes, size_t size, uint64_t seed, int raw) {
     while (changes < 6 && mutate_below(&rng, 3) == 0)
         changes++;
     for (; changes > 0 && size >= 8; changes--) {
-        if (mutate_below(&rng, 64) < (raw ? 40u : 1u))
+        uint32_t choice = mutate_below(&rng, 64);
+        if (choice < (raw ? 24u : 1u) || !collect(&places, bytes, size))
             mutate_below(&rng, 2) ? change_byte(bytes, size, &rng) : change_word(bytes, size, &rng);
-        else if (collect(&places, bytes, size))
-            change_some(&places, &rng);
+        else if (raw && choice < 48)
+            change_structure(&places, &rng);
         else
-            change_byte(bytes, size, &rng);
+            change_some(&places, &rng);
     }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens every file of a corpus made by make_bad and expects the status that its name begins with, the same from memory and from the
- * file system, and a message. With FORMAT.md also compares names and rules: every rule has a file for every status that it can give.
- *   check_bad FOLDER [FORMAT.md] */
+/* Opens every file of a corpus made by make_bad and expects the status that its name begins with,
+ * the same from memory and from the file system, and a message. With FORMAT.md also compares names
+ * and rules: every rule has a file for every status that it can give. check_bad FOLDER [FORMAT.md]
+ */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@ static void *whole_file(const char *path, size_t *ret_size) {
     *ret_size = (size_t)ftell(file);
     rewind(file);
     void *bytes = NULL;
-    if (posix_memalign(&bytes, 4096, *ret_size + 1) != 0 || fread(bytes, 1, *ret_size, file) != *ret_size)
+    if (posix_memalign(&bytes, 4096, *ret_size + 1) != 0 ||
+        fread(bytes, 1, *ret_size, file) != *ret_size)
         exit(1);
     fclose(file);
     return bytes;
@@ -73,7 +75,8 @@ static void check_file(const char *folder, const char *name) {
     free(bytes);
 }
 
-/* The header is read twice, first to size the caller's memory. A file that changes in between is no file of the corpus. */
+/* The header is read twice, first to size the caller's memory. A file that changes in between is no
+ * file of the corpus. */
 static void check_changed_header(const char *folder) {
     char path[1024], message[MESSAGE] = "";
     const struct ipex_report report = {message, sizeof message};
@@ -87,7 +90,8 @@ static void check_changed_header(const char *folder) {
     struct ipex_tensor_info *tensors = calloc(header.tensors, sizeof *tensors);
     header.tensors--;
     enum ipex_status status = ipex_check(bytes, &header, tensors, &model, &report);
-    ok(status == IPEX_ERROR_FILE_HEADER && message[0], "the header changes while it is read", message);
+    ok(status == IPEX_ERROR_FILE_HEADER && message[0], "the header changes while it is read",
+       message);
     free(tensors);
     free(bytes);
 }
@@ -103,7 +107,8 @@ struct rule {
 static struct rule rules[RULES];
 static size_t rule_count;
 
-/* Table rows "| R12 text | STATUS |", or "| ... text | STATUS |" for one more status of the same rule. */
+/* Table rows "| R12 text | STATUS |", or "| ... text | STATUS |" for one more status of the same
+ * rule. */
 static void read_rules(const char *path) {
     char line[2048], number[4] = "";
     FILE *file = fopen(path, "r");
@@ -147,7 +152,8 @@ static void report_rules(void) {
     char name[80];
     ok(rule_count >= 60, "FORMAT.md lists the rules", "too few were found");
     for (size_t i = 0; i < rule_count; i++) {
-        snprintf(name, sizeof name, "%s has a file that gives %s", rules[i].number, rules[i].status);
+        snprintf(name, sizeof name, "%.16s has a file that gives %.40s", rules[i].number,
+                 rules[i].status);
         ok(rules[i].tested, name, "no file in the corpus");
     }
 }

@@ -97,9 +97,11 @@ void edit_many_tables(struct maker_file *file, uint64_t table, unsigned id, uint
     edit_u16(file, empty + 6, 4);
 }
 
-void edit_zero_vector(struct maker_file *file, uint64_t table, unsigned id, uint32_t count, uint32_t size) {
+void edit_zero_vector(struct maker_file *file, uint64_t table, unsigned id, uint32_t count,
+                      uint32_t size) {
     uint64_t slot = edit_slot(file, table, id);
-    uint64_t vector = edit_grow(file, (uint64_t)count * size + 8) + 4; /* elements at a multiple of 8 */
+    uint64_t vector =
+        edit_grow(file, (uint64_t)count * size + 8) + 4; /* elements at a multiple of 8 */
     refer(file, slot, vector);
     edit_u32(file, vector, count);
 }
@@ -127,9 +129,11 @@ void edit_fill_floats(struct maker_file *file) {
             memcpy(file->bytes + section.offset + k, &value, sizeof value);
         }
     }
-    for (uint64_t at = data; at < file->size; at += IPEX_CHUNK_BYTES, digests += IPEX_SHA256_BYTES) {
+    for (uint64_t at = data; at < file->size;
+         at += IPEX_CHUNK_BYTES, digests += IPEX_SHA256_BYTES) {
         uint64_t left = file->size - at;
-        ipex_sha256(file->bytes + at, left < IPEX_CHUNK_BYTES ? left : IPEX_CHUNK_BYTES, file->bytes + digests);
+        ipex_sha256(file->bytes + at, left < IPEX_CHUNK_BYTES ? left : IPEX_CHUNK_BYTES,
+                    file->bytes + digests);
     }
     maker_repair_digest(file);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Editing the bytes of a written test file: what no writer would produce. Positions are byte offsets in the file; the
- * metadata's digest is made right again by maker_repair_digest. */
+/* Editing the bytes of a written test file: what no writer would produce. Positions are byte
+ * offsets in the file; the metadata's digest is made right again by maker_repair_digest. */
 #ifndef IPEX_TESTS_EDIT_H
 #define IPEX_TESTS_EDIT_H
 
@@ -42,14 +42,16 @@ uint64_t edit_element(const struct maker_file *file, uint64_t table, unsigned id
 uint64_t edit_vtable(const struct maker_file *file, uint64_t table);
 uint64_t edit_vtable_entry(const struct maker_file *file, uint64_t table, unsigned id);
 
-/* Makes the metadata longer by at least `bytes` zeros and moves the sections behind it; returns where the new bytes begin.
- * The file stays valid. */
+/* Makes the metadata longer by at least `bytes` zeros and moves the sections behind it; returns
+ * where the new bytes begin. The file stays valid. */
 uint64_t edit_grow(struct maker_file *file, uint64_t bytes);
 
-/* Puts something new behind the metadata and lets a table's field refer to it: a vector of `count` references to one table
- * without fields; a vector of `count` zeroed elements; a string of `count` letters. */
+/* Puts something new behind the metadata and lets a table's field refer to it: a vector of `count`
+ * references to one table without fields; a vector of `count` zeroed elements; a string of `count`
+ * letters. */
 void edit_many_tables(struct maker_file *file, uint64_t table, unsigned id, uint32_t count);
-void edit_zero_vector(struct maker_file *file, uint64_t table, unsigned id, uint32_t count, uint32_t size);
+void edit_zero_vector(struct maker_file *file, uint64_t table, unsigned id, uint32_t count,
+                      uint32_t size);
 void edit_long_string(struct maker_file *file, uint64_t table, unsigned id, uint32_t count);
 
 /* Fills all sections with f32 in [-1, 1) and makes every digest right again. */

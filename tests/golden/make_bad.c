@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the corpus of bad files: make_bad FOLDER. At least one per rule of format/FORMAT.md, with digests made right again
- * so that the rule itself is reached, named STATUS-RULE-WHAT.ipex after the status that opening it must give; and good ones,
- * OK-WHAT.ipex. The breaks are listed in tests/unit/rules.inc (descriptions of models) and bytes.inc (bytes). */
+/* Makes the corpus of bad files: make_bad FOLDER. At least one per rule of format/FORMAT.md, with
+ * digests made right again so that the rule itself is reached, named STATUS-RULE-WHAT.ipex after
+ * the status that opening it must give; and good ones, OK-WHAT.ipex. The breaks are listed in
+ * tests/unit/rules.inc (descriptions of models) and bytes.inc (bytes). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,11 +34,13 @@ static void swap_nodes(struct maker_model *m, int a, int b) {
 }
 
 /* New dims for a weight and its tensor; all weights are laid out anew. */
-static void resize(struct maker_model *m, int weight, int tensor, int a, int b, int c, int d, int e) {
+static void resize(struct maker_model *m, int weight, int tensor, int a, int b, int c, int d,
+                   int e) {
     const int64_t dims[5] = {a, b, c, d, e};
     struct maker_weight *resized = &m->weight[weight];
     for (resized->rank = 0; resized->rank < 5 && dims[resized->rank] > 0; resized->rank++)
-        resized->dims[resized->rank] = m->entry[0].tensor[tensor].dims[resized->rank] = dims[resized->rank];
+        resized->dims[resized->rank] = m->entry[0].tensor[tensor].dims[resized->rank] =
+            dims[resized->rank];
     m->entry[0].tensor[tensor].rank = resized->rank;
     m->section[0].stored = m->section[1].stored = 0;
     for (uint32_t i = 0; i < m->weights; i++) {
@@ -52,10 +55,48 @@ static void resize(struct maker_model *m, int weight, int tensor, int a, int b, 
     }
 }
 
+static void dilate(struct maker_model *m) {
+    for (int i = 0; i < 4; i++) {
+        TENSOR(T_XH).halo[i] = 2;
+        NODE(N_CONV).int_[IPEX_CONV_PAD_TOP + i] = 2;
+    }
+    NODE(N_CONV).int_[IPEX_CONV_DILATION_H] = NODE(N_CONV).int_[IPEX_CONV_DILATION_W] = 2;
+    resize(m, W_CONV, T_CONV_W, 1, 9, 8, 1, 3);
+}
+
+static void transform_kernel(struct maker_model *m) {
+    NODE(N_CONV).op = IPEX_OP_winograd;
+    resize(m, W_CONV, T_CONV_W, 1, IPEX_WINOGRAD_POINTS, 8, 1, 3);
+}
+
+/* Three labels are one string, which is most of the metadata. */
+static void share_string(struct maker_file *f) {
+    uint64_t model = edit_root(f), entry = edit_element(f, model, IPEX_FB_MODEL_ENTRIES, 0);
+    edit_long_string(f, model, IPEX_FB_MODEL_PRODUCER, 20000);
+    uint64_t string = edit_follow(f, model, IPEX_FB_MODEL_PRODUCER);
+    uint64_t label = edit_follow(f, entry, IPEX_FB_ENTRY_LABELS) + 4;
+    for (uint32_t i = 0; i < 3; i++, label += 4)
+        edit_u32(f, label, (uint32_t)(string - label));
+}
+
+/* The same with four tensors' dims. */
+static void share_vector(struct maker_file *f) {
+    uint64_t entry = edit_element(f, edit_root(f), IPEX_FB_MODEL_ENTRIES, 0);
+    uint64_t tensor = edit_element(f, entry, IPEX_FB_ENTRY_TENSORS, 0);
+    edit_zero_vector(f, tensor, IPEX_FB_TENSOR_DIMS, 4000, 8);
+    uint64_t vector = edit_follow(f, tensor, IPEX_FB_TENSOR_DIMS);
+    for (uint32_t i = 1; i < 4; i++) {
+        tensor = edit_element(f, entry, IPEX_FB_ENTRY_TENSORS, i);
+        uint64_t slot = edit_slot(f, tensor, IPEX_FB_TENSOR_DIMS);
+        edit_u32(f, slot, (uint32_t)(vector - slot));
+    }
+}
+
 /* A second entry without arithmetic: a u8 tensor [2][3][4] transposed, cut, reshaped, copied. */
 static void move_bytes(struct maker_model *m) {
     struct maker_entry *e = &m->entry[1];
-    const struct maker_tensor none = {.dtype = IPEX_DTYPE_u8, .weight = -1, .view_of = -1, .view_axis = -1};
+    const struct maker_tensor none = {
+        .dtype = IPEX_DTYPE_u8, .weight = -1, .view_of = -1, .view_axis = -1};
     *e = (struct maker_entry){.name = "move", .tensors = 5, .nodes = 3, .inputs = 1, .outputs = 1};
     for (uint32_t i = 0; i < e->tensors; i++)
         e->tensor[i] = none;
@@ -65,18 +106,30 @@ static void move_bytes(struct maker_model *m) {
         memcpy(e->tensor[i].dims, dims[i], sizeof dims[i]);
     }
     e->tensor[3].view_of = 2;
-    e->node[0] = (struct maker_node){.op = IPEX_OP_transpose, .inputs = 1, .outputs = 1, .input = {0}, .output = {1},
-                                     .ints = 3, .int_ = {2, 0, 1}};
-    e->node[1] = (struct maker_node){.op = IPEX_OP_slice, .inputs = 1, .outputs = 1, .input = {1}, .output = {2},
-                                     .ints = 6, .int_ = {3, 0, 0, -2, 1, 1}};
-    e->node[2] = (struct maker_node){.op = IPEX_OP_copy, .inputs = 1, .outputs = 1, .input = {3}, .output = {4}};
+    e->node[0] = (struct maker_node){.op = IPEX_OP_transpose,
+                                     .inputs = 1,
+                                     .outputs = 1,
+                                     .input = {0},
+                                     .output = {1},
+                                     .ints = 3,
+                                     .int_ = {2, 0, 1}};
+    e->node[1] = (struct maker_node){.op = IPEX_OP_slice,
+                                     .inputs = 1,
+                                     .outputs = 1,
+                                     .input = {1},
+                                     .output = {2},
+                                     .ints = 6,
+                                     .int_ = {3, 0, 0, -2, 1, 1}};
+    e->node[2] = (struct maker_node){
+        .op = IPEX_OP_copy, .inputs = 1, .outputs = 1, .input = {3}, .output = {4}};
     e->input[0] = (struct maker_port){.name = "x", .tensor = 0, .rank = 3, .dims = {2, 3, 4}};
     e->output[0] = (struct maker_port){.name = "y", .tensor = 4, .rank = 2, .dims = {4, 3}};
     m->entries = 2;
 }
 
 /* A tensor [1] and, but for the first, the copy node that writes it. */
-static void crowd_member(struct ipex_fb_builder *b, int32_t from, int32_t to, uint32_t *tensors, uint32_t *nodes) {
+static void crowd_member(struct ipex_fb_builder *b, int32_t from, int32_t to, uint32_t *tensors,
+                         uint32_t *nodes) {
     static const int64_t one[1] = {1};
     uint32_t dims = ipex_fb_tensor_make_dims(b, one, 1);
     ipex_fb_start(b);
@@ -85,7 +138,8 @@ static void crowd_member(struct ipex_fb_builder *b, int32_t from, int32_t to, ui
     tensors[to] = ipex_fb_end(b);
     if (to == 0)
         return;
-    uint32_t inputs = ipex_fb_node_make_inputs(b, &from, 1), outputs = ipex_fb_node_make_outputs(b, &to, 1);
+    uint32_t inputs = ipex_fb_node_make_inputs(b, &from, 1),
+             outputs = ipex_fb_node_make_outputs(b, &to, 1);
     ipex_fb_start(b);
     ipex_fb_node_put_op(b, IPEX_OP_copy);
     ipex_fb_node_put_inputs(b, inputs);
@@ -104,7 +158,8 @@ static uint32_t crowd_port(struct ipex_fb_builder *b, uint32_t tensor) {
     return ipex_fb_refs(b, &port, 1);
 }
 
-/* Another file in the place of `f`: `count` copies of the input that all live until each has been copied again. */
+/* Another file in the place of `f`: `count` copies of the input that all live until each has been
+ * copied again. */
 static void replace_by_crowd(struct maker_file *f, int32_t count) {
     static uint32_t tensor[3 * IPEX_LIVE_MAX], node[3 * IPEX_LIVE_MAX];
     struct ipex_fb_builder b;
@@ -124,7 +179,8 @@ static void replace_by_crowd(struct maker_file *f, int32_t count) {
     ipex_fb_start(&b);
     ipex_fb_model_put_entries(&b, entries);
     uint8_t *metadata = ipex_fb_finish(&b, ipex_fb_end(&b), &size);
-    struct ipex_header header = {.file_size = size, .metadata_size = size, .entries = 1, .tensors = last + 1};
+    struct ipex_header header = {
+        .file_size = size, .metadata_size = size, .entries = 1, .tensors = last + 1};
     ipex_header_seal(metadata, &header);
     free(f->bytes);
     *f = (struct maker_file){malloc(size), size, size};
@@ -135,14 +191,22 @@ static void replace_by_crowd(struct maker_file *f, int32_t count) {
 /* ---- the tables ---- */
 
 #define RULE(name, status, reason, ...)                                                            \
-    static void model_##name(struct maker_model *m) { __VA_ARGS__; }
+    static void model_##name(struct maker_model *m) {                                              \
+        __VA_ARGS__;                                                                               \
+    }
 #include "tests/unit/rules.inc"
 #define GOOD(name, ...)                                                                            \
-    static void good_##name(struct maker_model *m) { __VA_ARGS__; }
+    static void good_##name(struct maker_model *m) {                                               \
+        __VA_ARGS__;                                                                               \
+    }
 #include "tests/golden/good.inc"
 #define BYTES_OF(name, status, model, ...)                                                         \
-    static void model_##name(struct maker_model *m) { model; }                                     \
-    static void bytes_##name(struct maker_file *f) { __VA_ARGS__; }
+    static void model_##name(struct maker_model *m) {                                              \
+        model;                                                                                     \
+    }                                                                                              \
+    static void bytes_##name(struct maker_file *f) {                                               \
+        __VA_ARGS__;                                                                               \
+    }
 #define BYTES(name, status, ...) BYTES_OF(name, status, (void)m, __VA_ARGS__)
 #include "tests/golden/bytes.inc"
 
@@ -164,13 +228,15 @@ static void die(const char *what, const char *name) {
 }
 
 /* STATUS-RULE-WHAT, or OK-WHAT. */
-static void save(const char *folder, const char *status, const char *name, const struct maker_file *file) {
+static void save(const char *folder, const char *status, const char *name,
+                 const struct maker_file *file) {
     char path[1024], rule[4] = "";
     bool good = strcmp(status, "OK") == 0;
     if (!good)
         memcpy(rule, name, 3);
     rule[0] = good ? 0 : 'R';
-    snprintf(path, sizeof path, "%s/%s%s%s-%s.ipex", folder, status, good ? "" : "-", rule, good ? name : name + 4);
+    snprintf(path, sizeof path, "%s/%s%s%s-%s.ipex", folder, status, good ? "" : "-", rule,
+             good ? name : name + 4);
     FILE *out = fopen(path, "wb");
     if (!out || fwrite(file->bytes, 1, file->size, out) != file->size || fclose(out) != 0)
         die("cannot write", path);

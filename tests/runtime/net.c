@@ -226,7 +226,7 @@ void net_conv(struct net *net, int x, int y, struct net_window w, bool bias, int
     const int64_t c = net->tensor[x].dims[3] / w.groups, m = net->tensor[y].dims[3];
     const bool rows = w.groups == 1 && w.dilation == 1;
     const int weight = net_tiles(net, NET_DIMS(w.groups, rows ? w.kernel : w.kernel * w.kernel,
-                                                    m / w.groups, rows ? w.kernel : 1, c));
+                                               m / w.groups, rows ? w.kernel : 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     windowed(net, IPEX_OP_conv, y, NET_IN(x, weight, b, residual), w, w.groups, act);
 }
@@ -234,13 +234,21 @@ void net_conv(struct net *net, int x, int y, struct net_window w, bool bias, int
 void net_conv_transpose(struct net *net, int x, int y, struct net_window w, int out_pad, bool bias,
                         enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3] / w.groups, m = net->tensor[y].dims[3];
-    const int weight =
-        net_tiles(net, NET_DIMS(w.groups, w.kernel * w.kernel, m / w.groups, 1, c));
+    const int weight = net_tiles(net, NET_DIMS(w.groups, w.kernel * w.kernel, m / w.groups, 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     net_node(net, IPEX_OP_conv_transpose, y, NET_IN(x, weight, b),
              NET_INTS_(w.kernel, w.kernel, w.stride, w.stride, w.pad, w.pad, w.pad, w.pad,
                        w.dilation, w.dilation, w.groups, act, out_pad, out_pad),
              NET_FLOATS(0.1f, 0.5f));
+}
+
+void net_winograd(struct net *net, int x, int y, int pad, bool bias, int residual,
+                  enum ipex_act act) {
+    const int64_t c = net->tensor[x].dims[3], m = net->tensor[y].dims[3];
+    const struct net_window w = {.kernel = 3, .stride = 1, .pad = pad, .dilation = 1};
+    const int weight = net_tiles(net, NET_DIMS(1, IPEX_WINOGRAD_POINTS, m, 1, c));
+    const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
+    windowed(net, IPEX_OP_winograd, y, NET_IN(x, weight, b, residual), w, 1, act);
 }
 
 void net_depthwise(struct net *net, int x, int y, struct net_window w, bool bias,

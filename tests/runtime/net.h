@@ -98,6 +98,8 @@ struct net_window {
 };
 void net_conv(struct net *net, int x, int y, struct net_window window, bool bias, int residual,
               enum ipex_act act);
+void net_winograd(struct net *net, int x, int y, int pad, bool bias, int residual,
+                  enum ipex_act act);
 void net_depthwise(struct net *net, int x, int y, struct net_window window, bool bias,
                    enum ipex_act act);
 void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act);

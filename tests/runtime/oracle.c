@@ -100,6 +100,60 @@ static float conv_at(const struct net *net, const struct net_node *node, const i
     return net_act(node, a[IPEX_CONV_ACT], chain);
 }
 
+/* B^T d and A^T m of winograd, for values `step` apart: in the order of operations of
+ * kernels/kernels.h. */
+static void winograd_input(float *d, int step) {
+    const float t[6] = {d[0], d[step], d[2 * step], d[3 * step], d[4 * step], d[5 * step]};
+    const float e = fmaf(-4, t[2], t[4]), o = fmaf(-4, t[1], t[3]);
+    d[0] = fmaf(4, t[0], fmaf(-5, t[2], t[4]));
+    d[step] = e + o;
+    d[2 * step] = e - o;
+    d[3 * step] = fmaf(2, t[3] - t[1], t[4] - t[2]);
+    d[4 * step] = fmaf(-2, t[3] - t[1], t[4] - t[2]);
+    d[5 * step] = fmaf(4, t[1], fmaf(-5, t[3], t[5]));
+}
+
+static float winograd_output(const float *m, int step, int64_t at) {
+    const float a = m[step] + m[2 * step], b = m[step] - m[2 * step];
+    const float c = m[3 * step] + m[4 * step], d = m[3 * step] - m[4 * step];
+    switch (at) {
+    case 0:
+        return m[0] + (a + c);
+    case 1:
+        return fmaf(2, d, b);
+    case 2:
+        return fmaf(4, c, a);
+    default:
+        return fmaf(8, d, b) + m[5 * step];
+    }
+}
+
+static float winograd_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const int32_t *a = node->ints;
+    const struct net_tensor *w = &net->tensor[node->inputs[1]];
+    const int64_t channels = w->dims[4];
+    float m[36] = {0}, column[6];
+    for (int64_t c = 0; c < channels; c++) {
+        float d[36];
+        for (int64_t i = 0; i < 36; i++)
+            d[i] = padded(net, node->inputs[0], at[0], at[1] / 4 * 4 + i / 6 - a[IPEX_CONV_PAD_TOP],
+                          at[2] / 4 * 4 + i % 6 - a[IPEX_CONV_PAD_LEFT], c);
+        for (int i = 0; i < 6; i++)
+            winograd_input(d + i, 6);
+        for (int i = 0; i < 6; i++)
+            winograd_input(d + 6 * i, 1);
+        for (int64_t z = 0; z < 36; z++)
+            m[z] = fmaf(d[z], w->value[(z * w->dims[2] + at[3]) * channels + c], m[z]);
+    }
+    for (int i = 0; i < 6; i++)
+        column[i] = winograd_output(m + i, 6, at[1] % 4);
+    float sum = winograd_output(column, 1, at[2] % 4);
+    sum += node->inputs[2] >= 0 ? net->tensor[node->inputs[2]].value[at[3]] : 0.0f;
+    if (node->inputs[3] >= 0)
+        sum += *net_element(net, node->inputs[3], at);
+    return net_act(node, a[IPEX_CONV_ACT], sum);
+}
+
 static float linear_at(const struct net *net, const struct net_node *node, const int64_t *at) {
     const struct net_tensor *x = &net->tensor[node->inputs[0]], *w = &net->tensor[node->inputs[1]];
     const int last = x->rank - 1, bias = node->inputs[2];
@@ -263,6 +317,8 @@ static float compute(const struct net *net, const struct net_node *node, int out
     case IPEX_OP_conv:
     case IPEX_OP_depthwise:
         return conv_at(net, node, at); /* as many groups as channels */
+    case IPEX_OP_winograd:
+        return winograd_at(net, node, at);
     case IPEX_OP_max_pool:
     case IPEX_OP_avg_pool:
         return pool_at(net, node, at);

@@ -109,6 +109,39 @@ static enum ipex_bound lstm_at(struct ipex_bind *bind, const int64_t *size,
     return ret;
 }
 
+/* size: images, lines, pixels */
+static enum ipex_bound winograd_of(struct ipex_bind *bind, const int64_t *size, int64_t channels,
+                                   int64_t n, struct ipex_tensor_info *t, size_t *ret_scratch,
+                                   size_t *ret_zeros) {
+    static const int32_t ints[] = {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0};
+    static const float floats[2] = {0};
+    t[0] = dense(4, (int64_t[]){size[0], size[1], size[2], channels});
+    t[1] = dense(5, (int64_t[]){1, IPEX_WINOGRAD_POINTS, n, 1, channels});
+    t[2] = dense(4, (int64_t[]){size[0], size[1], size[2], n});
+    bind->ints = ints;
+    bind->floats = floats;
+    bind->n_inputs = 2;
+    bind->input[0] = &t[0];
+    bind->input[1] = &t[1];
+    bind->output = &t[2];
+    const enum ipex_bound ret = ipex_bind_winograd(bind);
+    *ret_scratch = ipex_winograd_scratch(&bind->args.winograd);
+    *ret_zeros = (size_t)n * sizeof(float);
+    return ret;
+}
+
+static enum ipex_bound narrow_winograd_at(struct ipex_bind *bind, const int64_t *size,
+                                          struct ipex_tensor_info *t, size_t *ret_scratch,
+                                          size_t *ret_zeros) {
+    return winograd_of(bind, size, 3, 37, t, ret_scratch, ret_zeros);
+}
+
+static enum ipex_bound wide_winograd_at(struct ipex_bind *bind, const int64_t *size,
+                                        struct ipex_tensor_info *t, size_t *ret_scratch,
+                                        size_t *ret_zeros) {
+    return winograd_of(bind, size, 256, 200, t, ret_scratch, ret_zeros);
+}
+
 struct memory {
     size_t scratch, zeros;
 };
@@ -161,5 +194,7 @@ int main(void) {
     check_bounds("memory of attention grows with its dims", attention_at, 5, 9000);
     check_bounds("memory of group_norm grows with its dims", group_norm_at, 4, 300);
     check_bounds("memory of lstm grows with its dims", lstm_at, 4, 600);
+    check_bounds("memory of winograd grows with its images", narrow_winograd_at, 3, 400);
+    check_bounds("memory of a wide winograd grows with its images", wide_winograd_at, 3, 400);
     return check_result();
 }

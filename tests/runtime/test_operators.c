@@ -61,6 +61,30 @@ static void test_concat(void) {
     check_net(&net, "concat by views", 0);
 }
 
+/* Tails of tiles and channels, a slice of channels as input, a halo wider than the padding, a
+ * residual; few tiles (threads split panels) and many. */
+static void test_winograd(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 9, 11, 21));
+    const int xh = net_halo(&net, NET_DIMS(2, 9, 11, 21), 2);
+    const int part = net_slice(&net, xh, 3, 3, 17);
+    const int a = net_halo(&net, NET_DIMS(2, 9, 11, 70), 1);
+    const int b = net_tensor(&net, NET_DIMS(2, 9, 11, 70));
+    const int c = net_tensor(&net, NET_DIMS(2, 7, 9, 5));
+    const int wide = net_input(&net, NET_DIMS(1, 37, 30, 3));
+    const int d = net_tensor(&net, NET_DIMS(1, 35, 28, 18));
+    net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+    net_winograd(&net, part, a, 1, true, -1, IPEX_ACT_relu);
+    net_winograd(&net, a, b, 1, false, a, IPEX_ACT_clip);
+    net_winograd(&net, b, c, 0, true, -1, IPEX_ACT_leaky_relu);
+    net_winograd(&net, wide, d, 0, true, -1, IPEX_ACT_none);
+    net_output(&net, b);
+    net_output(&net, c);
+    net_output(&net, d);
+    check_net(&net, "winograd", 0);
+}
+
 static void test_groups(void) {
     struct net net;
     net_init(&net);
@@ -299,6 +323,7 @@ int main(void) {
     test_conv_halo();
     test_residual();
     test_concat();
+    test_winograd();
     test_groups();
     test_depthwise();
     test_pools();

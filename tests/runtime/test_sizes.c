@@ -63,8 +63,8 @@ static void forget_codes(struct net *net) {
         net->node[i].n_dynamic = 0;
 }
 
-/* Images of any number and size. Two convolutions into a concatenation with a halo; a depthwise one
- * that halves; a pad up to a multiple of 4; a concatenation along the height, whose second half is
+/* Images of any number and size. Two convolutions into a concatenation with a halo, which winograd
+ * reads; a depthwise one that halves; a pad up to a multiple of 4; a concatenation along the height, whose second half is
  * read by a softmax (which needs a dense copy where there are several images); a slice backwards; a
  * mean and a linear layer; a sum over axes that are no neighbours. */
 static void net_images(struct net *net, struct size s, bool open) {
@@ -98,6 +98,7 @@ static void net_images(struct net *net, struct size s, bool open) {
     const int flat = net_reshape(net, mean, NET_DIMS(s.n, 40));
     const int scores = net_tensor(net, NET_DIMS(s.n, 10));
     const int across = net_tensor(net, NET_DIMS(1, s.h, 1, 40));
+    const int tiled = image(net, n, h, w, 40, 0);
     set_dims(net, left, n, h, w);
     set_dims(net, right, n, h, w);
     set_dims(net, top, n, h4, w2);
@@ -111,6 +112,7 @@ static void net_images(struct net *net, struct size s, bool open) {
     net_node(net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
     net_conv(net, xh, left, k3, true, -1, IPEX_ACT_relu);
     net_conv(net, xh, right, k1, true, -1, IPEX_ACT_none);
+    net_winograd(net, cat, tiled, 1, true, cat, IPEX_ACT_none);
     const struct net_window down = {.kernel = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1};
     net_depthwise(net, cat, half, down, true, IPEX_ACT_none);
     net_pool(net, IPEX_OP_max_pool, half, pool, k3, false);
@@ -130,6 +132,7 @@ static void net_images(struct net *net, struct size s, bool open) {
     net_output(net, tall);
     net_output(net, back);
     net_output(net, across);
+    net_output(net, tiled);
     if (!open)
         forget_codes(net);
 }

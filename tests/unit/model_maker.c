@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes test files with the same builder that the converter uses. */
-#include "model_maker.h"
+#include "tests/unit/model_maker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 #include "format/ops.h"
 #include "format/sha256.h"
 #include "format/tile.h"
-#include "model_maker.h"
+#include "tests/unit/model_maker.h"
 
 /* ---- SHA-256 ---- */
 
@@ -296,6 +296,43 @@ static void conv_shapes(void **state) {
     memcpy(w.dims, ((int64_t[]){4, 9, 6, 1, 4}), 40);
     assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
     assert_memory_equal(y.dims, ((int64_t[]){2, 112, 100, 24}), 32);
+}
+
+static void winograd_shapes(void **state) {
+    int32_t ints[IPEX_CONV_ATTRS] = {3, 3, 1, 1, 1, 0, 1, 2, 1, 1, 1, IPEX_ACT_relu};
+    const float floats[2] = {0};
+    struct ipex_shape_operand x = {
+        .dtype = IPEX_DTYPE_f32, .rank = 4, .halo = {1, 0, 1, 2}, .dims = {2, 30, 41, 16}};
+    struct ipex_shape_operand w = {.dtype = IPEX_DTYPE_f32,
+                                   .rank = 5,
+                                   .layout = IPEX_LAYOUT_tiles,
+                                   .constant = true,
+                                   .dims = {1, 36, 24, 1, 16}};
+    struct ipex_shape_operand y = {0};
+    struct ipex_shape_node node = {.op = IPEX_OP_winograd,
+                                   .inputs = 2,
+                                   .ints = IPEX_CONV_ATTRS,
+                                   .floats = 2,
+                                   .input = {&x, &w},
+                                   .int_ = ints,
+                                   .float_ = floats};
+    (void)state;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_memory_equal(y.dims, ((int64_t[]){2, 30, 41, 24}), 32);
+    x.halo[3] = 1;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_SHAPE);
+    x.halo[3] = 2;
+    w.dims[4] = 15;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_SHAPE);
+    w.dims[4] = 16;
+    for (int i = IPEX_CONV_KERNEL_H; i <= IPEX_CONV_GROUPS; i++) {
+        const int32_t kept = ints[i];
+        if (i >= IPEX_CONV_PAD_TOP && i <= IPEX_CONV_PAD_RIGHT)
+            continue;
+        ints[i] = 2;
+        assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_ATTRIBUTE);
+        ints[i] = kept;
+    }
 }
 
 static void broadcast_shapes(void **state) {
@@ -727,6 +764,7 @@ int main(void) {
         cmocka_unit_test(weight_bytes_overflow),
         cmocka_unit_test(pool_windows),
         cmocka_unit_test(conv_shapes),
+        cmocka_unit_test(winograd_shapes),
         cmocka_unit_test(broadcast_shapes),
         cmocka_unit_test(slice_shapes),
         cmocka_unit_test(header_rules),

@@ -12,7 +12,7 @@
 #include "format/ipex_types.h"
 #include "format/model_fb_build.h"
 #include "format/ops.h"
-#include "model_maker.h"
+#include "tests/unit/model_maker.h"
 
 #define ROOM (IPEX_TENSORS_MAX + 2)
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "loader/loader.h"
-#include "model_maker.h"
+#include "tests/unit/model_maker.h"
 
 static char directory[] = "/tmp/ipex-loader-XXXXXX";
 static char path[64];

@@ -12,7 +12,7 @@
 
 #include "format/ops.h"
 #include "format/tile.h"
-#include "model_maker.h"
+#include "tests/unit/model_maker.h"
 
 struct rule_case {
     const char *name;
@@ -36,11 +36,11 @@ static void swap_nodes(struct maker_model *m, int a, int b) {
     static void break_##name(struct maker_model *m) {                                              \
         __VA_ARGS__;                                                                               \
     }
-#include "rules.inc"
+#include "tests/unit/rules.inc"
 
 static const struct rule_case cases[] = {
 #define RULE(name, status, reason, ...) {#name, break_##name, IPEX_##status, reason},
-#include "rules.inc"
+#include "tests/unit/rules.inc"
 };
 
 static void run_case(void **state) {

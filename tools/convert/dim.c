@@ -2,6 +2,7 @@
 /* Polynomials over atoms: normalised on construction, shared by value. */
 #include "tools/convert/dim.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -294,11 +295,24 @@ static int64_t saturate(__int128 v) {
     return v > LIMIT ? LIMIT : v < -LIMIT ? -LIMIT : (int64_t)v;
 }
 
+/* In steps. */
+static int64_t symbol_at(const struct ipex_symbol *symbol, enum ipex_dim_place place) {
+    const int64_t lo = symbol->lo / symbol->step, hi = symbol->hi / symbol->step;
+    switch (place) {
+    case IPEX_DIM_LOWEST:
+        return lo;
+    case IPEX_DIM_HIGHEST:
+        return hi;
+    default:
+        return (int64_t)(sqrt((double)lo * (double)hi) + 0.5);
+    }
+}
+
 static int64_t atom_at(const struct ipex_dims *dims, const struct ipex_dim_atom *atom,
-                       const int64_t *value) {
+                       enum ipex_dim_place place) {
     if (atom->op == IPEX_DIM_OP_symbol)
-        return value[atom->a] / dims->symbol[atom->a].step;
-    int64_t a = ipex_dim_at(dims, atom->a, value), b = ipex_dim_at(dims, atom->b, value);
+        return symbol_at(&dims->symbol[atom->a], place);
+    int64_t a = ipex_dim_at(dims, atom->a, place), b = ipex_dim_at(dims, atom->b, place);
     switch (atom->op) {
     case IPEX_DIM_OP_min:
         return a < b ? a : b;
@@ -309,7 +323,7 @@ static int64_t atom_at(const struct ipex_dims *dims, const struct ipex_dim_atom 
     }
 }
 
-int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, const int64_t *value) {
+int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, enum ipex_dim_place place) {
     if (dim >= 0)
         return dim;
     const struct ipex_dim_sum *sum = &dims->sum[-1 - dim];
@@ -318,7 +332,7 @@ int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, const int64_t *va
         int64_t product = sum->term[i].coefficient;
         for (int32_t k = 0; k < sum->term[i].factors; k++)
             product = saturate((__int128)product *
-                               atom_at(dims, &dims->atom[sum->term[i].factor[k]], value));
+                               atom_at(dims, &dims->atom[sum->term[i].factor[k]], place));
         total = saturate((__int128)total + product);
     }
     return total;

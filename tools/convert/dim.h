@@ -81,8 +81,14 @@ bool ipex_dim_number(const struct ipex_dims *dims, int64_t dim, int64_t *ret);
 /* The dim of a number of either sign. */
 int64_t ipex_dim_of(struct ipex_dims *dims, int64_t number);
 
-/* The number that a dim is when symbol i is value[i]. Saturates at +-2^62. */
-int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, const int64_t *value);
+/* Where in its range every symbol is. */
+enum ipex_dim_place {
+    IPEX_DIM_LOWEST,
+    IPEX_DIM_MIDDLE, /* the geometric mean of both ends: what stands for all sizes */
+    IPEX_DIM_HIGHEST,
+};
+/* The number that a dim is there. Saturates at +-2^62. */
+int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, enum ipex_dim_place place);
 /* Bounds over all values of the symbols, by interval arithmetic (never too narrow). */
 void ipex_dim_range(const struct ipex_dims *dims, int64_t dim, int64_t *ret_lo, int64_t *ret_hi);
 

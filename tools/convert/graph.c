@@ -168,6 +168,12 @@ const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char 
     return ipex_arena_printf(&graph->arena, "%s+%s", a, b);
 }
 
+bool ipex_node_is_depthwise(const struct ipex_node *node) {
+    const struct ipex_value *w = node->input[1];
+    return !node->u.conv.transposed && node->u.conv.groups > 1 &&
+           w->dims[0] == node->u.conv.groups && w->dims[1] == 1;
+}
+
 int64_t ipex_value_numel(const struct ipex_value *value) {
     int64_t n = 1;
     for (int32_t i = 0; i < value->rank; i++)

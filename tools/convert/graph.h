@@ -79,6 +79,7 @@ struct ipex_epilogue {
 struct ipex_conv {
     int64_t kernel[2], stride[2], pad[4] /* top left bottom right */, dilation[2];
     int64_t groups;
+    bool winograd;   /* computed by F(4,3): algorithm.c */
     bool transposed; /* w is [C][M/G][KH][KW] */
     int64_t out_pad[2];
 };
@@ -203,6 +204,9 @@ void ipex_graph_prune(struct ipex_graph *graph);
 
 /* "a+b": the name of what two nodes became. */
 const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char *b);
+
+/* As many groups as channels and outputs: the plan has an operator of its own for it. */
+bool ipex_node_is_depthwise(const struct ipex_node *node);
 
 /* Number of elements: of a value whose dims are numbers, and of any as a dim. */
 int64_t ipex_value_numel(const struct ipex_value *value);

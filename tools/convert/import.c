@@ -374,10 +374,14 @@ static void remember_dim(struct dims_state *state, const char *symbol, int64_t l
     options->dims++;
 }
 
+/* The name of a dimension, or INPUT[AXIS] where it has none. Some exporters write "?" for every one
+ * that they do not know. */
 static const char *symbol_of(struct ipex_graph *graph, const struct ipex_onnx_value *input,
                              int32_t axis) {
-    return *input->params[axis] ? input->params[axis]
-                                : ipex_arena_printf(&graph->arena, "%s[%d]", input->name, axis);
+    const char *name = input->params[axis];
+    return *name && strcmp(name, "?")
+               ? name
+               : ipex_arena_printf(&graph->arena, "%s[%d]", input->name, axis);
 }
 
 static struct ipex_shape_option *find_shape(struct dims_state *state, const char *name) {
@@ -440,31 +444,59 @@ static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_valu
     return 1;
 }
 
+/* A file can state this size: where it depends on symbols, at both ends of their ranges. */
+static bool dims_fit(const struct ipex_graph *graph, int32_t rank, const int64_t *dims) {
+    static const enum ipex_dim_place ends[] = {IPEX_DIM_LOWEST, IPEX_DIM_HIGHEST};
+    for (size_t end = 0; end < sizeof ends / sizeof *ends; end++) {
+        int64_t numel, number[IPEX_MAX_RANK];
+        for (int32_t i = 0; i < rank; i++) {
+            if (dims[i] == IPEX_DIM_NONE)
+                return false;
+            number[i] = ipex_dim_at(&graph->dims, dims[i], ends[end]);
+            if (number[i] < 1)
+                return false;
+        }
+        if (!ipex_numel(number, (unsigned)rank, &numel))
+            return false;
+    }
+    return true;
+}
+
 static struct ipex_value *make_input(struct dims_state *state,
                                      const struct ipex_onnx_value *input) {
     struct ipex_import *import = state->import;
     struct ipex_shape_option *shape = find_shape(state, input->name);
     int64_t dims[IPEX_MAX_RANK] = {0};
     int32_t rank = input->rank >= 0 ? input->rank : shape ? shape->rank : -1;
-    if (rank < 0)
+    if (rank < 0 && input->type != 0)
         append(import->graph, &state->missing,
                ipex_arena_printf(&import->graph->arena,
                                  "  --input '%s=AxBxC'   (the model gives no shape)\n",
                                  input->name));
+    bool in_range = rank <= IPEX_MAX_RANK;
     for (int32_t i = 0; i < rank && i < IPEX_MAX_RANK; i++) {
         dims[i] = input->rank >= 0 ? resolve_dim(state, input, i) : shape->dims[i];
-        if (input->rank < 0 || input->dims[i] >= 0 ? dims[i] < 1 || dims[i] > IPEX_MAX_DIM : false)
-            append(import->graph, &state->wrong,
-                   ipex_arena_printf(&import->graph->arena,
-                                     "  input %s: dim %d is %lld; dims go from 1 to %lld\n",
-                                     input->name, i, (long long)dims[i], (long long)IPEX_MAX_DIM));
+        if (input->rank >= 0 && input->dims[i] < 0) /* a symbol, or what --dim says of it */
+            continue;
+        if (dims[i] >= 1 && dims[i] <= IPEX_MAX_DIM)
+            continue;
+        in_range = false;
+        append(import->graph, &state->wrong,
+               ipex_arena_printf(&import->graph->arena,
+                                 "  input %s: dim %d is %lld; dims go from 1 to %lld\n",
+                                 input->name, i, (long long)dims[i], (long long)IPEX_MAX_DIM));
     }
+    if (rank > 0 && in_range && !dims_fit(import->graph, rank, dims))
+        append(import->graph, &state->wrong,
+               ipex_arena_printf(&import->graph->arena, "  input %s: too many elements\n",
+                                 input->name));
     struct ipex_value *value =
         ipex_graph_value(import->graph, input->name, ipex_import_dtype(input->type),
                          rank < 0 || rank > IPEX_MAX_RANK ? 0 : rank, dims);
     if (!runs(value->dtype) || rank > IPEX_MAX_RANK) {
         add_unsupported(import, input->name, "graph input",
                         rank > IPEX_MAX_RANK ? "has more than 8 dims"
+                        : input->type == 0   ? "is not a tensor"
                                              : "has a data type without operators at run time");
         value->dtype = IPEX_DTYPE_f32;
     }
@@ -564,6 +596,20 @@ static bool known_inputs(struct ipex_import *import) {
     return known;
 }
 
+/* Every result from `node` on has a size that a file can state; refuses otherwise. */
+static bool results_fit(struct ipex_import *import, const struct ipex_node *node) {
+    for (; node; node = node->next) {
+        const struct ipex_value *y[] = {node->output, node->extra_output[0], node->extra_output[1]};
+        for (size_t i = 0; i < sizeof y / sizeof *y; i++)
+            if (y[i] && !dims_fit(import->graph, y[i]->rank, y[i]->dims)) {
+                ipex_import_refuse(import, "the result %s would have too many elements",
+                                   y[i]->name);
+                return false;
+            }
+    }
+    return true;
+}
+
 /* Runs the operator's function; what it made is computed right away if it depends on constants
  * only. */
 static void import_known(struct ipex_import *import, ipex_import_fn fn) {
@@ -572,15 +618,19 @@ static void import_known(struct ipex_import *import, ipex_import_fn fn) {
     char text[256] = "";
     const struct ipex_report report = {text, sizeof text};
     fn(import);
-    if (import->unsupported_count == before &&
-        ipex_fold_constants(import->graph, last ? last->next : import->graph->first, &report) !=
-            IPEX_OK)
+    struct ipex_node *made = last ? last->next : import->graph->first;
+    if (import->unsupported_count == before && results_fit(import, made) &&
+        ipex_fold_constants(import->graph, made, &report) != IPEX_OK)
         ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
 }
 
 static void import_node(struct ipex_import *import, const struct ipex_onnx_node *node) {
     import->node = node;
     import->label = *node->name ? node->name : node->outputs ? node->output[0] : "?";
+    if (node->outputs == 0) {
+        ipex_import_refuse(import, "it has no output");
+        return;
+    }
     size_t before = import->unsupported_count;
     ipex_import_fn fn = *node->domain ? NULL : find_op(node->op_type);
     bool known = known_inputs(import);

@@ -318,6 +318,8 @@ static void import_slice(struct ipex_import *import) {
                                (long long)axis, ipex_import_text(import, x->dims[axis]));
             return;
         }
+        if (dims[axis] == 1) /* then the step, of any size, is not taken */
+            by[axis] = 1;
     }
     struct ipex_node *node = slice_node(import, x, 0, dims);
     memcpy(node->u.slice.start, from, sizeof from);
@@ -338,9 +340,9 @@ static void import_pad(struct ipex_import *import) {
         ipex_import_refuse(import, "mode %s is not supported, only constant is", mode);
         return;
     }
-    if (n != 2 * axes_count || (value && !value->constant)) {
+    if (n != 2 * axes_count || (value && (!value->constant || ipex_value_numel(value) != 1))) {
         ipex_import_refuse(import, n != 2 * axes_count ? "pads does not have two values per axis"
-                                                       : "the value is computed at run time");
+                                                       : "the value is not a constant scalar");
         return;
     }
     int64_t before[IPEX_MAX_RANK] = {0}, after[IPEX_MAX_RANK] = {0};
@@ -380,7 +382,7 @@ static void depth_space(struct ipex_import *import, bool to_space) {
     const char *name = import->node->output[0], *mode = ipex_import_string(import, "mode", "DCR");
     if (!x)
         return;
-    if (x->rank != 4 || b < 1 || b > 1024) {
+    if (x->rank != 4 || b < 1 || b > IPEX_MAX_DIM) {
         ipex_import_refuse(import, "block size %lld does not fit the input", (long long)b);
         return;
     }

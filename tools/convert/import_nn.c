@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "format/check.h"
+
 /* ---- windows ---- */
 
 struct window {
@@ -81,6 +83,20 @@ static bool auto_pads(struct ipex_import *import, const int64_t *in, struct wind
     return false;
 }
 
+/* The format's limits, which also keep sums of these numbers far from overflow. */
+static bool in_limits(struct ipex_import *import, const struct window *w) {
+    bool fits = true;
+    for (int i = 0; i < 2; i++)
+        fits &= w->kernel[i] <= IPEX_WINDOW_MAX && w->stride[i] <= IPEX_WINDOW_MAX &&
+                w->dilation[i] <= IPEX_WINDOW_MAX;
+    for (int i = 0; i < 4; i++)
+        fits &= w->pad[i] <= IPEX_WINDOW_MAX;
+    if (!fits)
+        ipex_import_refuse(import, "kernel, strides, dilations and pads are at most %d",
+                           IPEX_WINDOW_MAX);
+    return fits;
+}
+
 /* kernel[] is set by the caller for Conv (from the weight) and read from the attribute for pools.
  */
 static bool read_window(struct ipex_import *import, int n, const int64_t *in, struct window *w) {
@@ -92,7 +108,7 @@ static bool read_window(struct ipex_import *import, int n, const int64_t *in, st
             ipex_import_refuse(import, "kernel, strides and dilations must be positive");
             return false;
         }
-    return explicit_pads(import, n, w) && auto_pads(import, in, w);
+    return explicit_pads(import, n, w) && in_limits(import, w) && auto_pads(import, in, w);
 }
 
 /* floor((in + pads - span) / stride) + 1; with ceil_mode rounded up, but the last window must start
@@ -219,6 +235,12 @@ static void import_conv(struct ipex_import *import) {
     }
     if (!window_output(import, in, &win, false, out))
         return;
+    for (int i = 0; i < 4; i++)
+        if (win.pad[i] > IPEX_HALO_MAX) {
+            ipex_import_refuse(import, "a padding of %lld; at most %d is supported",
+                               (long long)win.pad[i], IPEX_HALO_MAX);
+            return;
+        }
     struct ipex_value *image = as_image(import, x);
     const int64_t w_dims[4] = {w->dims[0], w->dims[1], win.kernel[0], win.kernel[1]};
     struct ipex_value *weight =

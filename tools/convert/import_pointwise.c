@@ -290,7 +290,8 @@ static void import_dropout(struct ipex_import *import) {
     const struct ipex_value *training = ipex_import_in(import, 2);
     if (import->node->outputs > 1 && *import->node->output[1])
         ipex_import_refuse(import, "the second output (mask) is not supported");
-    else if (training && (!training->constant || ipex_constant_i64(training, 0)))
+    else if (training && (!training->constant || ipex_value_numel(training) != 1 ||
+                          ipex_constant_i64(training, 0)))
         ipex_import_refuse(import, "training mode is not supported");
     else
         import_identity(import);

@@ -28,11 +28,15 @@
     X(not_an_epilogue, "no epilogue computes this operation")                                      \
     X(nonzero_padding, "the padding value is not zero")                                            \
     X(pads_channels, "the padding grows an axis that is not spatial")                              \
+    X(padding_too_wide, "all padding together would be wider than the format allows")              \
     X(not_a_window, "a reader is not a convolution")                                               \
     X(program_full, "the joined program would have too many steps, inputs or constants")           \
     X(layout_differs, "the parts lie in memory in different axis orders")                          \
     X(port, "the value is a graph input, a graph output or a constant")                            \
-    X(not_adjacent, "the elements do not lie next to each other in memory, so they are copied")
+    X(not_adjacent, "the elements do not lie next to each other in memory, so they are copied")    \
+    X(not_3x3_stride_1, "the kernel is not 3x3 with strides, dilations and groups of 1")           \
+    X(winograd_slower, "transforms and larger weights would cost more than the products saved")    \
+    X(file_budget, "the transformed weights would grow the file too much: --speed allows it")
 
 enum ipex_reason {
     IPEX_REASON_applied,

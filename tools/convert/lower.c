@@ -241,7 +241,7 @@ static int32_t materialise(struct lower *lower, struct ipex_value *value, int32_
                     ipex_arena_printf(plan->arena, "%s is copied into %s%s before this node",
                                       value->name,
                                       moves ? "another axis order" : "a place of its own",
-                                      halo ? " with room for padding" : ""));
+                                      has_halo(&t) ? " with room for padding" : ""));
     return to;
 }
 
@@ -354,12 +354,6 @@ static void set_operands(struct ipex_plan_node *step, int32_t x, int32_t w, int3
     step->inputs = residual >= 0 ? 4 : bias >= 0 ? 3 : 2;
 }
 
-static bool is_depthwise(const struct ipex_node *node) {
-    const struct ipex_value *w = node->input[1];
-    return !node->u.conv.transposed && node->u.conv.groups > 1 &&
-           w->dims[0] == node->u.conv.groups && w->dims[1] == 1;
-}
-
 /* The taps of a kernel row are one segment of the weight. */
 static bool joins_taps(const struct ipex_conv *c) {
     return c->groups == 1 && c->dilation[1] == 1;
@@ -372,9 +366,13 @@ static int32_t conv_weight(struct lower *lower, const struct ipex_node *node) {
         const int64_t dims[5] = {c->groups, c->kernel[0] * c->kernel[1], w[1], 1, w[0] / c->groups};
         return weight_of(lower, node, IPEX_RECIPE_conv_transpose, IPEX_LAYOUT_tiles, 5, dims);
     }
-    if (is_depthwise(node)) {
+    if (ipex_node_is_depthwise(node)) {
         const int64_t dims[3] = {c->kernel[0], c->kernel[1], w[0]};
         return weight_of(lower, node, IPEX_RECIPE_depthwise, IPEX_LAYOUT_channels, 3, dims);
+    }
+    if (c->winograd) {
+        const int64_t dims[5] = {1, IPEX_WINOGRAD_POINTS, w[0], 1, w[1]};
+        return weight_of(lower, node, IPEX_RECIPE_winograd, IPEX_LAYOUT_tiles, 5, dims);
     }
     bool joined = joins_taps(c);
     const int64_t dims[5] = {c->groups, joined ? c->kernel[0] : c->kernel[0] * c->kernel[1],
@@ -398,7 +396,7 @@ static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
                               (uint16_t)c->pad[3]};
     struct ipex_value *x = node->input[0];
     int32_t tensor = get_tensor(lower, x, 4, ipex_channels_last, halo);
-    if (!joins_taps(c) || c->kernel[1] == 1 || pixels_adjacent(lower->plan, tensor))
+    if (!joins_taps(c) || c->winograd || c->kernel[1] == 1 || pixels_adjacent(lower->plan, tensor))
         return tensor;
     int64_t dims[4];
     physical_dims(x->dims, ipex_channels_last, 4, dims);
@@ -406,6 +404,12 @@ static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
     struct variant v = make_variant(tensor, 4, ipex_channels_last);
     add_variant(lower, x, &v); /* the next convolution finds it first */
     return tensor;
+}
+
+static enum ipex_op conv_op(const struct ipex_node *node) {
+    if (node->u.conv.winograd)
+        return IPEX_OP_winograd;
+    return ipex_node_is_depthwise(node) ? IPEX_OP_depthwise : IPEX_OP_conv;
 }
 
 /* The attributes that conv, depthwise and conv_transpose share, from position 0 on. */
@@ -445,8 +449,7 @@ static void lower_conv(struct lower *lower, struct ipex_node *node) {
                            : -1;
     int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node);
     int32_t y = own_tensor(lower, node->output);
-    struct ipex_plan_node *step =
-        add_node(lower->plan, is_depthwise(node) ? IPEX_OP_depthwise : IPEX_OP_conv, node->name, y);
+    struct ipex_plan_node *step = add_node(lower->plan, conv_op(node), node->name, y);
     set_operands(step, x, w, bias, residual);
     set_ints(lower->plan, step, IPEX_CONV_ATTRS);
     set_conv_ints(step, &node->u.conv);

@@ -405,6 +405,20 @@ static bool read_opset(struct ipex_onnx_reader *reader, struct ipex_span message
     return reader->pb.status == IPEX_OK;
 }
 
+/* FunctionProto: refused by name. */
+static bool refuse_function(struct ipex_pb *pb, struct ipex_span message) {
+    const uint8_t *at = message.at;
+    const char *name = "";
+    struct ipex_pb_field field;
+    while (ipex_pb_next(pb, &message, &field))
+        if (field.key == IPEX_PB_BYTES(1))
+            name = ipex_pb_text(pb, field.bytes);
+    return ipex_pb_fail(pb, at,
+                        "the model defines the function '%s': functions are not supported (inline "
+                        "them with onnx.inliner.inline_local_functions)",
+                        name);
+}
+
 /* One field of ModelProto. */
 static bool model_field(struct ipex_onnx_reader *reader, const struct ipex_pb_field *field,
                         struct ipex_onnx_model *ret, struct ipex_span *ret_graph) {
@@ -424,9 +438,7 @@ static bool model_field(struct ipex_onnx_reader *reader, const struct ipex_pb_fi
     case IPEX_PB_BYTES(8):
         return read_opset(reader, field->bytes, ret);
     case IPEX_PB_BYTES(25):
-        return ipex_pb_fail(pb, field->bytes.at,
-                            "the model defines its own functions: not supported (inline them with "
-                            "onnx.inliner.inline_local_functions)");
+        return refuse_function(pb, field->bytes);
     default:
         break;
     }

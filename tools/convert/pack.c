@@ -5,10 +5,15 @@
 
 #include <string.h>
 
+static double scaled_f64(const struct ipex_value *source, int64_t at, const struct ipex_fold *fold,
+                         int64_t n) {
+    double w = ipex_constant_f64(source, at);
+    return fold && fold->scale ? w * fold->scale[n] : w;
+}
+
 static float scaled(const struct ipex_value *source, int64_t at, const struct ipex_fold *fold,
                     int64_t n) {
-    double w = ipex_constant_f64(source, at);
-    return (float)(fold && fold->scale ? w * fold->scale[n] : w);
+    return (float)scaled_f64(source, at, fold, n);
 }
 
 /* Tiles [G][segments][panels][k_tiles][16 k][16 n] from W[m][c][kh][kw]: a segment's k runs over
@@ -48,6 +53,46 @@ static void pack_conv_transpose(const struct ipex_plan_weight *w, float *out) {
                             scaled(w->source, ((g * channels + c) * n_count + m) * window + s,
                                    w->fold, g * n_count + m);
                     }
+}
+
+/* Winograd's G: six points from the three taps along one side of a kernel. */
+static const double winograd_g[6][3] = {{0.25, 0, 0},
+                                        {-1 / 6.0, -1 / 6.0, -1 / 6.0},
+                                        {-1 / 6.0, 1 / 6.0, -1 / 6.0},
+                                        {1 / 24.0, 1 / 12.0, 1 / 6.0},
+                                        {1 / 24.0, -1 / 12.0, 1 / 6.0},
+                                        {0, 0, 1}};
+
+/* u = G g G^T of a 3x3 kernel, row-major. */
+static void transform_kernel(const double *g, double *u) {
+    double half[6][3]; /* G g */
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 3; j++)
+            half[i][j] =
+                winograd_g[i][0] * g[j] + winograd_g[i][1] * g[3 + j] + winograd_g[i][2] * g[6 + j];
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++)
+            u[i * 6 + j] = half[i][0] * winograd_g[j][0] + half[i][1] * winograd_g[j][1] +
+                           half[i][2] * winograd_g[j][2];
+}
+
+/* Tiles [36][panels][k_tiles][16 k][16 n] from W[m][c][3][3]. */
+static void pack_winograd(const struct ipex_plan_weight *w, float *out) {
+    int64_t channels = w->dims[4];
+    struct ipex_tiles tiles;
+    if (!ipex_tiles_of(w->dtype, w->dims, (unsigned)w->rank, &tiles))
+        return;
+    int64_t panel_floats = tiles.k_tiles * 256, point_floats = tiles.panels * panel_floats;
+    for (int64_t m = 0; m < tiles.n; m++)
+        for (int64_t c = 0; c < channels; c++) {
+            double g[9], u[IPEX_WINOGRAD_POINTS];
+            for (int64_t t = 0; t < 9; t++)
+                g[t] = scaled_f64(w->source, (m * channels + c) * 9 + t, w->fold, m);
+            transform_kernel(g, u);
+            float *at = out + m / IPEX_PANEL * panel_floats + c * IPEX_PANEL + m % IPEX_PANEL;
+            for (int64_t z = 0; z < IPEX_WINOGRAD_POINTS; z++)
+                at[z * point_floats] = (float)u[z];
+        }
 }
 
 static void pack_linear(const struct ipex_plan_weight *w, float *out) {
@@ -113,6 +158,9 @@ void ipex_pack(const struct ipex_plan_weight *weight, uint8_t *out) {
         break;
     case IPEX_RECIPE_conv_transpose:
         pack_conv_transpose(weight, f32);
+        break;
+    case IPEX_RECIPE_winograd:
+        pack_winograd(weight, f32);
         break;
     case IPEX_RECIPE_linear:
         pack_linear(weight, f32);

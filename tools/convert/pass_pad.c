@@ -3,6 +3,17 @@
  * which costs nothing: the tensor's halo. */
 #include "tools/convert/passes.h"
 
+#include "format/check.h"
+
+/* Both paddings together fit a halo. */
+static bool fits(const struct ipex_node *pad, const struct ipex_node *conv) {
+    for (int i = 0; i < 2; i++)
+        if (conv->u.conv.pad[i] + pad->u.pad.before[2 + i] > IPEX_HALO_MAX ||
+            conv->u.conv.pad[2 + i] + pad->u.pad.after[2 + i] > IPEX_HALO_MAX)
+            return false;
+    return true;
+}
+
 static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_node *node) {
     const struct ipex_value *x = node->input[0];
     if (node->u.pad.value != 0)
@@ -14,9 +25,12 @@ static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_
         return IPEX_REASON_port;
     for (const struct ipex_node *reader = graph->first; reader; reader = reader->next)
         for (int32_t i = 0; i < reader->inputs; i++)
-            if (ipex_node_operands((struct ipex_node *)reader)[i] == node->output &&
-                (reader->kind != IPEX_KIND_conv || reader->u.conv.transposed))
-                return IPEX_REASON_not_a_window;
+            if (ipex_node_operands((struct ipex_node *)reader)[i] == node->output) {
+                if (reader->kind != IPEX_KIND_conv || reader->u.conv.transposed)
+                    return IPEX_REASON_not_a_window;
+                if (!fits(node, reader))
+                    return IPEX_REASON_padding_too_wide;
+            }
     return IPEX_REASON_applied;
 }
 

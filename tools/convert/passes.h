@@ -17,6 +17,16 @@ IPEX_WARN_UNUSED enum ipex_status ipex_fold_constants(struct ipex_graph *graph,
 /* All of passes.inc. */
 void ipex_passes_run(struct ipex_graph *graph);
 
+/* How much a file may grow for speed. */
+enum ipex_growth {
+    IPEX_GROWTH_some, /* weights to 1.5 times their size */
+    IPEX_GROWTH_any,
+    IPEX_GROWTH_none,
+};
+
+/* After the passes (algorithm.c): which convolutions are computed by Winograd's F(4,3). */
+void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth);
+
 /* ---- programs (program.c), used by several passes and by lower.c ---- */
 
 /* The activation that a program over one input computes: IPEX_ACT_none when it is none of

@@ -23,7 +23,7 @@ struct convert {
     const char *model_path, *output, *labels_path, *golden_folder;
     struct ipex_cli_list dims, shapes;
     int64_t golden;
-    bool quiet, json;
+    bool speed, size, quiet, json;
 
     struct ipex_arena arena; /* of the command line and the labels */
     struct ipex_import_options import;
@@ -122,6 +122,9 @@ static const char *describe_options(struct convert *c) {
     for (size_t i = 0; i < c->shapes.count; i++)
         text = ipex_arena_printf(&c->arena, "%s%s--input %s", text, *text ? " " : "",
                                  c->shapes.item[i]);
+    if (c->speed || c->size)
+        text = ipex_arena_printf(&c->arena, "%s%s%s", text, *text ? " " : "",
+                                 c->speed ? "--speed" : "--size");
     return text;
 }
 
@@ -280,6 +283,9 @@ static int convert_model(struct convert *c) {
     if (exit_code != IPEX_EXIT_DONE)
         return exit_code;
     ipex_passes_run(&c->graph);
+    ipex_choose_algorithms(&c->graph, c->speed  ? IPEX_GROWTH_any
+                                      : c->size ? IPEX_GROWTH_none
+                                                : IPEX_GROWTH_some);
     ipex_lower(&c->graph, &c->plan);
     c->plan.label = c->label;
     c->plan.labels = c->labels;
@@ -293,14 +299,13 @@ static const char *const pass_names[] = {
     "constant",
 #define IPEX_PASS(name, what) #name,
 #include "tools/convert/passes.inc"
-    "concat",
-    "slice",
-    "layout",
+    "winograd", "concat", "slice", "layout",
 };
 static const char *const pass_texts[] = {
     "constant nodes computed",
 #define IPEX_PASS(name, what) what,
 #include "tools/convert/passes.inc"
+    "3x3 convolutions with transformed weights: a quarter of the products",
     "concatenated values written straight into place",
     "slices that are views",
     "reshapes and transposes that cost nothing",
@@ -397,6 +402,10 @@ int ipex_verb_convert(int argc, char **argv) {
          "store N seeded inputs and their answers by the reference kernels on the unoptimised "
          "graph",
          IPEX_CLI_INTEGER, false, &c.golden, 0, 1024},
+        {"speed", NULL,
+         "let weights grow as far as it makes the network faster (default: to 1.5 times)",
+         IPEX_CLI_FLAG, false, &c.speed, 0, 0},
+        {"size", NULL, "let no weight grow for speed", IPEX_CLI_FLAG, false, &c.size, 0, 0},
         {"quiet", NULL, "no summary and no progress", IPEX_CLI_FLAG, false, &c.quiet, 0, 0},
         {"json", NULL, "the summary as one JSON object", IPEX_CLI_FLAG, false, &c.json, 0, 0},
         {0},
@@ -410,7 +419,9 @@ int ipex_verb_convert(int argc, char **argv) {
     if (!ipex_cli_parse(&verb, argc, argv, &c.model_path, &exit_code))
         return exit_code;
     exit_code = IPEX_EXIT_USAGE;
-    if (parse_dims_option(&c, &verb) && parse_shapes_option(&c, &verb)) {
+    if (c.speed && c.size)
+        ipex_cli_wrong(&verb, "--speed and --size contradict each other");
+    else if (parse_dims_option(&c, &verb) && parse_shapes_option(&c, &verb)) {
         c.options_text = describe_options(&c);
         if (ipex_onnx_open(c.model_path, &c.model, &c.report) != IPEX_OK)
             exit_code = ipex_cli_failed("%s", c.text);

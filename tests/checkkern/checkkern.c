@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkkern [--isa LEVEL] [--slot NAME] [--seed N] [--cases N] [--bench]: prints TAP, or with
- * --bench a table of speeds. */
+/* checkkern [--isa LEVEL] [--slot NAME] [--seed N] [--cases N] [--floats N] [--bench]
+ * Prints TAP, or with --bench a table of speeds. --floats N tests exp, sigmoid and tanh on every
+ * Nth float: 509 takes a second, 1 half an hour. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xmmintrin.h>
 
-#include "checkkern.h"
+#include "tests/checkkern/checkkern.h"
 
 /* Round to nearest, flush to zero, denormals are zero, all exceptions masked. */
 #define MXCSR_KERNELS 0x9fc0u
 
 static int usage(void) {
-    fprintf(stderr,
-            "usage: checkkern [--isa LEVEL] [--slot NAME] [--seed N] [--cases N] [--bench]\n");
+    fprintf(stderr, "usage: checkkern [--isa LEVEL] [--slot NAME] [--seed N] [--cases N]"
+                    " [--floats N] [--bench]\n");
     return 2;
 }
 
@@ -57,7 +58,7 @@ static size_t make_levels(enum ipex_isa only, struct level *levels) {
 }
 
 int main(int argc, char **argv) {
-    struct context context = {.seed = 1, .cases = 300};
+    struct context context = {.seed = 1, .cases = 300, .float_stride = 509};
     enum ipex_isa only = IPEX_ISA_AUTO;
     bool want_bench = false;
     for (int i = 1; i < argc; i++) {
@@ -76,10 +77,14 @@ int main(int argc, char **argv) {
             context.seed = strtoull(value, NULL, 0);
         else if (strcmp(argv[i], "--cases") == 0)
             context.cases = atoi(value);
+        else if (strcmp(argv[i], "--floats") == 0)
+            context.float_stride = (uint32_t)strtoul(value, NULL, 0);
         else
             return usage();
         i++;
     }
+    if (context.float_stride == 0 || context.cases < 1)
+        return usage();
     _mm_setcsr(MXCSR_KERNELS);
     catch_faults();
     struct level levels[IPEX_ISA_amx + 1];
@@ -95,6 +100,7 @@ int main(int argc, char **argv) {
     printf("\n");
     check_math(&context);
     check_conv(&context);
+    check_winograd(&context);
     check_depthwise(&context);
     check_pool(&context);
     check_pointwise(&context);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* 3x3 convolution by Winograd's F(4,3), tile by tile: input transform, 36 chains of fma, output
+ * transform, then bias, residual and activation. kernels/kernels.h states the arithmetic. */
+#include "kernels/ref/math_ref.h"
+
+enum { POINTS = IPEX_WINOGRAD_POINTS, SIDE = 6, TILE = IPEX_WINOGRAD_TILE };
+
+/* Six values that lie `step` apart, in place. */
+static void transform_input(float *d, int64_t step) {
+    const float d0 = d[0], d1 = d[step], d2 = d[2 * step];
+    const float d3 = d[3 * step], d4 = d[4 * step], d5 = d[5 * step];
+    const float even = fmaf(-4.0f, d2, d4), odd = fmaf(-4.0f, d1, d3);
+    const float far_even = d4 - d2, far_odd = d3 - d1;
+    d[0] = fmaf(4.0f, d0, fmaf(-5.0f, d2, d4));
+    d[step] = even + odd;
+    d[2 * step] = even - odd;
+    d[3 * step] = fmaf(2.0f, far_odd, far_even);
+    d[4 * step] = fmaf(-2.0f, far_odd, far_even);
+    d[5 * step] = fmaf(4.0f, d1, fmaf(-5.0f, d3, d5));
+}
+
+/* Six values to four, in place. */
+static void transform_output(float *m, int64_t step) {
+    const float a = m[step] + m[2 * step], b = m[step] - m[2 * step];
+    const float c = m[3 * step] + m[4 * step], d = m[3 * step] - m[4 * step];
+    m[0] = m[0] + (a + c);
+    m[step] = fmaf(2.0f, d, b);
+    m[2 * step] = fmaf(4.0f, c, a);
+    m[3 * step] = fmaf(8.0f, d, b) + m[5 * step];
+}
+
+/* v [channels][36] of one tile. */
+static void load_tile(const struct ipex_winograd_args *args, const struct ipex_winograd_tile *tile,
+                      float *v) {
+    const float *x = args->x + tile->image * args->x_image + tile->line * args->x_row +
+                     tile->pixel * args->x_pixel;
+    for (int64_t c = 0; c < args->channels; c++, v += POINTS) {
+        for (int64_t r = 0; r < SIDE; r++)
+            for (int64_t s = 0; s < SIDE; s++)
+                v[r * SIDE + s] = r < tile->rows_in && s < tile->columns_in
+                                      ? x[r * args->x_row + s * args->x_pixel + c]
+                                      : 0.0f;
+        for (int64_t s = 0; s < SIDE; s++)
+            transform_input(v + s, SIDE);
+        for (int64_t r = 0; r < SIDE; r++)
+            transform_input(v + r * SIDE, 1);
+    }
+}
+
+static void store_tile(const struct ipex_winograd_args *args, const struct ipex_winograd_tile *tile,
+                       int64_t column, float *m) {
+    const float *residual = args->residual;
+    float *y = args->y + tile->image * args->y_image + tile->line * args->y_line +
+               tile->pixel * args->y_pixel + column;
+    if (residual)
+        residual += tile->image * args->r_image + tile->line * args->r_line +
+                    tile->pixel * args->r_pixel + column;
+    for (int64_t s = 0; s < SIDE; s++)
+        transform_output(m + s, SIDE);
+    for (int64_t r = 0; r < TILE; r++)
+        transform_output(m + r * SIDE, 1);
+    for (int64_t r = 0; r < tile->rows_out; r++)
+        for (int64_t s = 0; s < tile->columns_out; s++) {
+            float sum = m[r * SIDE + s] + args->bias[column];
+            if (residual)
+                sum = sum + residual[r * args->r_line + s * args->r_pixel];
+            y[r * args->y_line + s * args->y_pixel] =
+                ref_act(sum, args->act, args->act_a, args->act_b);
+        }
+}
+
+/* Output channel `column` of one tile. */
+static void winograd_column(const struct ipex_winograd_args *args,
+                            const struct ipex_winograd_tile *tile, int64_t column, const float *v) {
+    const int64_t panel_floats =
+        ipex_div_up(args->channels, IPEX_TILE_ROWS) * IPEX_TILE_ROWS * IPEX_PANEL;
+    const int64_t point_floats = ipex_div_up(args->n, IPEX_PANEL) * panel_floats;
+    const float *w = args->w + column / IPEX_PANEL * panel_floats + column % IPEX_PANEL;
+    float m[POINTS];
+    for (int64_t z = 0; z < POINTS; z++) {
+        float chain = 0.0f;
+        for (int64_t k = 0; k < args->channels; k++)
+            chain = fmaf(v[k * POINTS + z], w[z * point_floats + k * IPEX_PANEL], chain);
+        m[z] = chain;
+    }
+    store_tile(args, tile, column, m);
+}
+
+void IPEX_REF(winograd_f32)(const struct ipex_winograd_args *args, int64_t job_begin,
+                            int64_t job_end, void *scratch) {
+    float *v = scratch; /* [channels][36], a part of it */
+    for (int64_t j = job_begin; j < job_end; j++) {
+        const struct ipex_winograd_job job = ipex_winograd_job(args, j);
+        const int64_t end =
+            job.panel_end * IPEX_PANEL < args->n ? job.panel_end * IPEX_PANEL : args->n;
+        for (int64_t t = job.tile; t < job.tile_end; t++) {
+            const struct ipex_winograd_tile tile = ipex_winograd_tile(args, t);
+            load_tile(args, &tile, v);
+            for (int64_t column = job.panel * IPEX_PANEL; column < end; column++)
+                winograd_column(args, &tile, column, v);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* winograd: blocks of tiles as large as their transforms fit in L2, since every block walks over
+ * all weights once, four times a direct convolution's. Where there are too few tiles for all
+ * threads, threads share out the panels, and each transforms the input for itself. */
+#include "runtime/bind.h"
+
+/* Tiles that a block has at least where there are so many: the weights come from L2 or L3, and must
+ * be used for this many rows to come fast enough. Two of the largest register blocks. */
+#define BLOCK_TILES 28
+
+#define TILE 4 /* outputs along each side */
+
+/* Tiles per thread below which threads split panels. */
+#define THREAD_TILES 14
+
+static int64_t tile_bytes(const struct ipex_winograd_args *args) {
+    return (int64_t)IPEX_WINOGRAD_POINTS * ((int64_t)args->channels + args->n) *
+           (int64_t)sizeof(float);
+}
+
+/* Tiles of a block at most. */
+static int64_t tiles_that_fit(const struct ipex_setup *setup,
+                              const struct ipex_winograd_args *args) {
+    return ipex_max_i64(BLOCK_TILES, setup->l2_bytes / tile_bytes(args));
+}
+
+static void choose_blocks(const struct ipex_setup *setup, struct ipex_winograd_args *args,
+                          int64_t tiles) {
+    const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL), threads = setup->threads;
+    const bool split_panels = threads > 1 && tiles < threads * THREAD_TILES;
+    int64_t blocks = ipex_ceil_div(tiles, tiles_that_fit(setup, args));
+    if (!split_panels)
+        blocks = ipex_ceil_div(blocks, threads) * threads;
+    args->cache_l2 = setup->l2_bytes;
+    args->tiles_per_job = (int32_t)ipex_ceil_div(tiles, blocks);
+    args->panels_per_job = (int32_t)(split_panels ? ipex_ceil_div(panels, threads) : panels);
+}
+
+/* Of any division of as many tiles or fewer, so that it grows with them. */
+static size_t most_scratch(const struct ipex_setup *setup, const struct ipex_winograd_args *args,
+                           int64_t tiles) {
+    struct ipex_winograd_args most = *args;
+    most.tiles_per_job = (int32_t)ipex_min_i64(tiles, tiles_that_fit(setup, args));
+    most.panels_per_job = (int32_t)ipex_ceil_div(args->n, IPEX_PANEL);
+    return ipex_winograd_scratch(&most);
+}
+
+static bool set_i32(int32_t *field, int64_t value) {
+    *field = (int32_t)value;
+    return ipex_fits_i32(value) && value >= 0;
+}
+
+static bool set_geometry(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *x = bind->input[0], *y = bind->output, *r = bind->input[3];
+    struct ipex_winograd_args *args = &bind->args.winograd;
+    args->x_image = x->strides[0];
+    args->x_row = x->strides[1];
+    args->x_pixel = x->strides[2];
+    args->y_image = y->strides[0];
+    args->y_line = y->strides[1];
+    args->y_pixel = y->strides[2];
+    if (r != NULL) {
+        args->r_image = r->strides[0];
+        args->r_line = r->strides[1];
+        args->r_pixel = r->strides[2];
+    }
+    return set_i32(&args->images, y->dims[0]) && set_i32(&args->lines, y->dims[1]) &&
+           set_i32(&args->pixels, y->dims[2]) && set_i32(&args->channels, x->dims[3]) &&
+           set_i32(&args->n, y->dims[3]);
+}
+
+static void set_operands(struct ipex_bind *bind) {
+    const struct ipex_winograd_args *args = &bind->args.winograd;
+    const int64_t shift = bind->ints[IPEX_CONV_PAD_TOP] * args->x_row +
+                          bind->ints[IPEX_CONV_PAD_LEFT] * args->x_pixel;
+    IPEX_BIND_REF(bind, winograd, x, 0, -shift);
+    IPEX_BIND_REF(bind, winograd, w, 1, 0);
+    if (bind->input[2] != NULL) {
+        IPEX_BIND_REF(bind, winograd, bias, 2, 0);
+    } else {
+        bind->zeros = (size_t)args->n * sizeof(float);
+        IPEX_BIND_REF(bind, winograd, bias, IPEX_REF_ZEROS, 0);
+    }
+    if (bind->input[3] != NULL)
+        IPEX_BIND_REF(bind, winograd, residual, 3, 0);
+    IPEX_BIND_REF(bind, winograd, y, IPEX_REF_OUTPUT, 0);
+}
+
+enum ipex_bound ipex_bind_winograd(struct ipex_bind *bind) {
+    struct ipex_winograd_args *args = &bind->args.winograd;
+    if (!set_geometry(bind))
+        return IPEX_BOUND_TOO_LARGE;
+    args->act = bind->ints[IPEX_CONV_ACT];
+    args->act_a = bind->floats[0];
+    args->act_b = bind->floats[1];
+    set_operands(bind);
+    const int64_t tiles =
+        args->images * ipex_ceil_div(args->lines, TILE) * ipex_ceil_div(args->pixels, TILE);
+    choose_blocks(bind->setup, args, tiles);
+    bind->jobs = ipex_winograd_jobs(args);
+    bind->scratch = most_scratch(bind->setup, args, tiles);
+    /* Of the direct convolution, so that speeds can be compared. */
+    bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * 9 * (int64_t)args->channels);
+    IPEX_BIND_KERNEL(bind, winograd_f32, winograd);
+    return IPEX_BOUND;
+}

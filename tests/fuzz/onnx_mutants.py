@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes small ONNX models that together use most of what the converter knows, and hands them to fuzz_onnx:
+onnx_mutants.py FUZZ_ONNX MUTANTS [--from I]. TAP of fuzz_onnx."""
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "convert")]
+from ipextest import BUILD
+from small_graphs import Graph
+
+
+def classifier():
+    g = Graph()
+    x = g.op("Relu", g.batch_norm(g.conv(g.input(1, 3, 8, 8, name="image"), 3, 4, bias=True, pads=[1, 1, 1, 1]), 4))
+    x = g.op("Add", g.conv(x, 4, 4, groups=4, pads=[1, 1, 1, 1]), x)
+    x = g.op("MaxPool", g.op("Clip", x, g.scalar(0), g.scalar(6)), kernel_shape=[2, 2], strides=[2, 2])
+    x = g.op("Flatten", g.op("GlobalAveragePool", g.conv(x, 4, 6, (1, 1))))
+    g.output(g.op("Softmax", g.op("Gemm", x, g.weight(5, 6), g.weight(5), transB=1)))
+    return g
+
+
+def branches():
+    g = Graph()
+    x = g.input("batch", 4, 6, 6)
+    parts = [g.conv(x, 4, 3, (1, 1)), g.op("LeakyRelu", g.conv(x, 4, 5, pads=[1, 1, 1, 1], dilations=[1, 1]), alpha=0.1)]
+    x = g.op("Concat", *parts, axis=1)
+    x = g.op("AveragePool", g.op("HardSwish", x), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1)
+    g.output(g.op("Transpose", x, perm=[0, 2, 3, 1]), g.op("ReduceMean", x, axes=[2, 3], keepdims=0))
+    return g
+
+
+def shape_arithmetic():
+    g = Graph()
+    x = g.input(2, 3, 4)
+    rows = g.op("Gather", g.op("Shape", x), g.constant(np.array(0)))
+    shape = g.op("Concat", g.op("Unsqueeze", rows, g.ints(0)), g.ints(-1), axis=0)
+    y = g.op("MatMul", g.op("Reshape", x, shape), g.weight(12, 7))
+    g.output(g.op("Slice", y, g.ints(6, 0), g.ints(-8, 2), g.ints(1, 0), g.ints(-2, 1)))
+    return g
+
+
+def elementwise():
+    g = Graph()
+    x, y = g.input(2, 5), g.input(5)
+    z = g.op("Mul", g.op("Sigmoid", g.op("Add", x, y)), g.op("Div", x, g.positive(2, 1)))
+    z = g.op("Sub", g.op("Sqrt", g.op("Abs", z)), g.op("PRelu", x, g.weight(5)))
+    z = g.op("Pad", z, g.ints(0, 1, 1, 2), g.scalar(0.5))
+    g.output(g.op("Squeeze", g.op("Unsqueeze", z, g.ints(0)), g.ints(0)), g.op("Identity", g.op("Exp", y)))
+    return g
+
+
+def movement():
+    g = Graph()
+    a, b = g.op("Split", g.op("SpaceToDepth", g.input(1, 2, 4, 4), blocksize=2), g.ints(3, 5), axis=1, outputs=2)
+    a = g.op("Dropout", a, g.scalar(0.5), g.constant(np.array(False)))
+    b = g.op("BatchNormalization", b, *[g.positive(5) for _ in range(4)])
+    c = g.op("DepthToSpace", g.op("Concat", a, b, axis=1), blocksize=2)
+    g.output(g.op("GlobalMaxPool", c), g.op("ReduceMax", a, axes=[1], keepdims=1), g.op("Pow", b, g.scalar(2)))
+    return g
+
+
+def sizes():
+    g = Graph(opset=12)
+    x = g.input(2, 3, 4, 4)
+    shape = g.op("Shape", x)
+    first = g.op("Slice", shape, g.ints(0), g.ints(2), g.ints(0), g.ints(1))
+    area = g.op("Div", g.op("Size", x), g.op("Mul", *[g.op("Gather", shape, g.constant(np.array(i))) for i in (0, 1)]))
+    rest = g.op("Unsqueeze", g.op("Cast", g.op("Sub", g.op("Add", area, area), area), to=7), axes=[0])
+    y = g.op("Reshape", x, g.op("Concat", first, rest, axis=0))
+    one = g.op("ConstantOfShape", g.ints(1), value=onnx.numpy_helper.from_array(np.ones(1, np.int64)))
+    flat = g.op("Reshape", y, g.op("Concat", one, g.ints(-1), axis=0))
+    g.output(g.op("Max", g.op("Min", y, y), g.op("Neg", y)), g.op("Softmax", flat),
+             g.op("ReduceSum", y, axes=[-1]), g.op("HardSigmoid", y, alpha=0.3))
+    return g
+
+
+def main(fuzz_onnx, *arguments):
+    folder = BUILD / "onnx-mutants"
+    folder.mkdir(exist_ok=True)
+    paths = []
+    for make in (classifier, branches, shape_arithmetic, elementwise, movement, sizes):
+        paths.append(folder / f"{make.__name__}.onnx")
+        model = make().model()
+        for value in model.graph.input:
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_param:
+                    dim.dim_value = 2  # a mutant may lose it again
+        onnx.save(model, paths[-1])
+    return subprocess.run([fuzz_onnx, arguments[0], *paths, *arguments[1:]], stdin=subprocess.DEVNULL).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

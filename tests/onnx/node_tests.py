@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The ONNX project's own node tests: each is converted with its expected outputs as known answers and verified. A
+model is tried as it is and, where that is refused, with every input but the first made a constant, as weights and
+axes are in real networks. Right answer or refusal with a message that names the operator; never a wrong answer, never
+a crash.
+
+node_tests.py [--only TEXT] [--refusals]   prints TAP, then a table by operator; --refusals also says why"""
+import argparse
+import collections
+import pathlib
+import re
+import sys
+import tempfile
+
+import onnx
+import onnx.numpy_helper
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ipextest import CLI, DATA, ROOT, Tap, command
+
+ARCHIVE = DATA / "onnx_backend_node_1.17.tar.zst"
+RIGHT, REFUSED, WRONG, CRASHED = "right", "refused", "wrong", "crashed"
+
+
+def operators():
+    """What the converter's import tables list."""
+    rows = re.compile(r'^    \{"(\w+)", import_\w+\},$', re.MULTILINE)
+    sources = (ROOT / "tools" / "convert").glob("import_*.c")
+    return {name for path in sources for name in rows.findall(path.read_text())}
+
+
+def freeze(model, data):
+    """Makes every input but the first a constant; False when there is nothing to freeze or the data is no tensor."""
+    inputs = list(model.graph.input)
+    if len(inputs) < 2:
+        return False
+    for index, value in enumerate(inputs[1:], 1):
+        if not value.type.HasField("tensor_type"):
+            return False
+        tensor = onnx.load_tensor(str(data / f"input_{index}.pb"))
+        tensor.name = value.name
+        model.graph.initializer.append(tensor)
+        model.graph.input.remove(value)
+    return True
+
+
+def names_something(message, graph):
+    """The message speaks of an operator, or of an input, output or constant by name."""
+    ports = [value.name for value in (*graph.input, *graph.output, *graph.initializer)]
+    return any(f"({node.op_type}): " in message for node in graph.node) or any(
+        f"{name} ({kind}): " in message for name in ports for kind in ("graph input", "graph output", "initializer")
+    ) or any(f"input {name}: " in message for name in ports)
+
+
+def attempt(model, data, folder):
+    """(verdict, what was said)"""
+    source, target = folder / "model.onnx", folder / "model.ipex"
+    onnx.save(model, source)
+    target.unlink(missing_ok=True)
+    done = command(CLI, "convert", source, "-o", target, "--quiet", "--golden-from", data)
+    if done.returncode in (1, 2) and not target.exists():
+        return (REFUSED if names_something(done.stderr, model.graph) else CRASHED), done.stderr
+    if done.returncode != 0:
+        return CRASHED, f"convert: exit {done.returncode}\n{done.stderr}"
+    done = command(CLI, "verify", target)
+    if done.returncode not in (0, 1):
+        return CRASHED, f"verify: exit {done.returncode}\n{done.stderr}"
+    return (RIGHT if done.returncode == 0 else WRONG), done.stdout + done.stderr
+
+
+def judge(test, folder):
+    data = test / "test_data_set_0"
+    model = onnx.load(test / "model.onnx")
+    verdict, text = attempt(model, data, folder)
+    if verdict == REFUSED and freeze(model, data):
+        verdict, text = attempt(model, data, folder)
+    return model, verdict, text
+
+
+def main_operator(test, model):
+    """The operator that the test is about: of several nodes (an expanded function) the test's own name tells."""
+    kinds = {node.op_type for node in model.graph.node}
+    return kinds.pop() if len(kinds) == 1 else "(several)"
+
+
+def print_table(counts, verdicts):
+    line = "# {:28} {:>7} {:>9} {:>7} {:>9}".format
+    print(line("operator", *verdicts))
+    for operator in sorted(counts):
+        print(line(operator, *[counts[operator][v] for v in verdicts]))
+    print(line("all", *[sum(c[v] for c in counts.values()) for v in verdicts]))
+
+
+def check(tap, tests, folder, refusals):
+    counts = collections.defaultdict(collections.Counter)
+    for test in tests:
+        model, verdict, text = judge(test, folder)
+        counts[main_operator(test, model)][verdict] += 1
+        if verdict in (WRONG, CRASHED):
+            tap.ok(f"{test.name}: {verdict}", False, text)
+        elif verdict == REFUSED and refusals:
+            print(f"# {test.name}: {text.strip()}")
+    return counts
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="")
+    parser.add_argument("--refusals", action="store_true")
+    options = parser.parse_args()
+    tap = Tap()
+    if not ARCHIVE.exists():
+        tap.skip("the ONNX node tests", f"{ARCHIVE.name} is not here (see IPEX_TEST_DATA)")
+        return tap.done()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        command("tar", "--zstd", "-xf", ARCHIVE, "-C", folder, check=True)
+        tests = sorted(p.parent for p in folder.rglob("model.onnx") if options.only in p.parent.name)
+        counts = check(tap, tests, folder, options.refusals)
+    verdicts = [RIGHT, REFUSED, WRONG, CRASHED]
+    total = {v: sum(c[v] for c in counts.values()) for v in verdicts}
+    tap.ok(f"{total[RIGHT]} of {len(tests)} node tests are right, {total[REFUSED]} refused by name, none else",
+           tests and total[RIGHT] + total[REFUSED] == len(tests))
+    if not options.only:
+        missing = {name for name in (operators() - {"Cast"}) & set(counts) if not counts[name][RIGHT]}
+        # a Cast from f32 to f32 is all that there is at run time; the node tests have none
+        tap.ok("every imported operator with node tests of its own, Cast excepted, has right ones", not missing,
+               *sorted(missing))
+    print_table(counts, verdicts)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
