@@ -95,7 +95,7 @@ def main():
         text = readme_program()
         tap.ok("the README has one C program", text is not None, "one ```c block with main is wanted")
         if text:
-            tap.ok("the README program has at most 40 lines", len(text.splitlines()) <= 40, len(text.splitlines()))
+            tap.ok("the README program has at most 30 lines", len(text.splitlines()) <= 30, len(text.splitlines()))
             source = folder / "readme.c"
             source.write_text(text)
             check_readme(tap, folder, source)
