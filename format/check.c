@@ -44,7 +44,8 @@ void ipex_metadata_digest(const void *metadata, uint64_t metadata_size, uint8_t 
     ipex_sha256_init(&hash);
     ipex_sha256_update(&hash, bytes, AT_DIGEST);
     ipex_sha256_update(&hash, zero, sizeof zero);
-    ipex_sha256_update(&hash, bytes + AT_RESERVED, metadata_size - AT_RESERVED);
+    const uint64_t after = AT_DIGEST + sizeof zero;
+    ipex_sha256_update(&hash, bytes + after, metadata_size - after);
     ipex_sha256_final(&hash, ret);
 }
 

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-HEADER = struct.Struct("<I4s4sIIIQQQQII32s32s")
+HEADER = struct.Struct("<I4s4sIIIQQQQII32sI28s")
 SECTION_ALIGN, CHUNK = 65536, 1 << 20
 
 # Field names by id, with how to read them: a scalar's struct code and default, or "string", or [element].
@@ -22,11 +22,14 @@ SCHEMA = {
     "Tensor": [("name", "string"), ("dtype", "B"), ("dims", ["q"]), ("halo", ["H"]), ("weight", "i", -1),
                ("view_of", "i", -1), ("view_axis", "i", -1), ("view_start", "q")],
     "Node": [("op", "H"), ("name", "string"), ("inputs", ["i"]), ("outputs", ["i"]), ("ints", ["i"]), ("floats", ["f"]),
-             ("band", "I")],
+             ("band", "I"), ("dynamic", ["i"])],
     "Port": [("name", "string"), ("tensor", "I"), ("dims", ["q"])],
     "Answer": [("origin", "string"), ("inputs", ["I"]), ("outputs", ["i"])],
     "Entry": [("name", "string"), ("tensors", ["Tensor"]), ("nodes", ["Node"]), ("inputs", ["Port"]),
-              ("outputs", ["Port"]), ("labels", ["string"]), ("answers", ["Answer"]), ("arithmetic", "B")],
+              ("outputs", ["Port"]), ("labels", ["string"]), ("answers", ["Answer"]), ("arithmetic", "B"),
+              ("symbols", ["Symbol"]), ("exprs", ["Expr"])],
+    "Symbol": [("name", "string"), ("lo", "q"), ("hi", "q"), ("step", "q", 1)],
+    "Expr": [("op", "I"), ("pad", "I"), ("a", "q"), ("b", "q")],  # a struct
     "Site": [("entry", "I"), ("site", "string"), ("pass", "string"), ("applied", "?"), ("reason", "string"),
              ("text", "string")],
     "Pair": [("key", "string"), ("value", "string")],
@@ -34,12 +37,16 @@ SCHEMA = {
               ("weights", ["Weight"]), ("entries", ["Entry"]), ("ledger", ["Site"]), ("metadata", ["Pair"]),
               ("chunk_digests", ["B"])],
 }
+STRUCTS = ("Section", "Expr")
 DTYPES = {1: ("f32", np.dtype("<f4")), 2: ("bf16", np.dtype("<u2")), 3: ("f16", np.dtype("<f2")),
           4: ("i8", np.dtype("i1")), 5: ("u8", np.dtype("u1")), 6: ("i32", np.dtype("<i4")),
           7: ("i64", np.dtype("<i8")), 8: ("bool", np.dtype("?")), 9: ("f64", np.dtype("<f8"))}
 LAYOUTS = {0: "plain", 1: "channels", 2: "tiles"}
 OPERATORS = {1: "linear", 2: "conv", 3: "depthwise", 4: "max_pool", 5: "avg_pool", 6: "pointwise", 7: "transpose",
-             8: "copy", 9: "pad", 10: "slice", 11: "softmax", 12: "reduce", 31: "winograd"}
+             8: "copy", 9: "pad", 10: "slice", 11: "softmax", 12: "reduce", 13: "matmul", 14: "attention",
+             15: "layer_norm", 16: "group_norm", 17: "conv_transpose", 18: "resize", 19: "gather", 20: "cast",
+             21: "compare", 22: "logical", 23: "where", 24: "integer", 25: "expand", 26: "arg", 27: "topk",
+             28: "cumsum", 29: "lstm", 30: "gru", 31: "winograd"}
 TILE_K_PER_ROW = {"f32": 1, "bf16": 2, "i8": 4}
 
 
@@ -64,10 +71,10 @@ def string(data, at):
 
 def vector(data, at, element):
     count, first = scalar(data, at, "I"), at + 4
-    if element == "Section":
-        codes = "<" + "".join(code for _, code in SCHEMA["Section"])
-        names = [name for name, _ in SCHEMA["Section"]]
-        return [dict(zip(names, struct.unpack_from(codes, data, first + 32 * i))) for i in range(count)]
+    if element in STRUCTS:
+        codes = struct.Struct("<" + "".join(code for _, code in SCHEMA[element]))
+        names = [name for name, _ in SCHEMA[element]]
+        return [dict(zip(names, codes.unpack_from(data, first + codes.size * i))) for i in range(count)]
     if element == "string":
         return [string(data, reference(data, first + 4 * i)) for i in range(count)]
     if element in SCHEMA:
@@ -138,7 +145,8 @@ class Model:
         if len(self.data) < HEADER.size:
             raise FormatError("shorter than a header")
         names = ("root", "identifier", "tag", "header_size", "format_version", "writer_version", "file_size",
-                 "metadata_size", "required_features", "optional_features", "entries", "tensors", "digest", "reserved")
+                 "metadata_size", "required_features", "optional_features", "entries", "tensors", "digest",
+                 "dynamic_tensors", "reserved")
         self.header = dict(zip(names, HEADER.unpack(self.data[: HEADER.size])))
         self.check_header()
         metadata = bytes(self.data[: self.header["metadata_size"]])
