@@ -95,7 +95,7 @@ struct ipex_plan {
 void ipex_lower(struct ipex_graph *graph, struct ipex_plan *ret_plan);
 void ipex_plan_finish(struct ipex_plan *plan);
 
-/* band.c: marks the plan's band groups. */
+/* mark_bands.c: marks the plan's band groups. */
 void ipex_mark_bands(struct ipex_graph *graph, struct ipex_plan *plan);
 
 int32_t ipex_plan_add_weight(struct ipex_plan *plan, const struct ipex_plan_weight *weight);
