@@ -316,7 +316,7 @@ def expand_depthwise_project(g):
     g.output(g.conv(x, 48, 8, (1, 1), name="project"))
 
 
-@case(("band", "expand", "port"), ("band", "wide", "weights_too_large"), ("band", "twice", "two_consumers"))
+@case(("band", "expand", "two_consumers"), ("band", "wide", "weights_too_large"), ("band", "twice", "two_consumers"))
 def values_that_must_exist(g):
     x = g.conv(g.input(1, 8, 60, 60), 8, 48, (1, 1), name="expand")
     y = g.conv(x, 48, 48, groups=48, pads=[1, 1, 1, 1], name="wide", scale=0.1)
