@@ -23,6 +23,7 @@ struct ipex_setup {
     enum ipex_arithmetic arithmetic;
     int32_t threads;
     int32_t l2_bytes;
+    bool no_bands; /* members of band groups are run one by one */
 };
 
 #define IPEX_BIND_INPUTS 8
@@ -63,6 +64,7 @@ struct ipex_bind {
         const struct ipex_tensor_info *output; /* the first, for operators with one */
         const struct ipex_tensor_info *outputs[IPEX_OUTPUTS_MAX];
     };
+    bool lines; /* lines of y must be lines of the kernel: they will be cut into bands */
     bool dense; /* bound again, to dense copies, input 0 in `order` where that was asked for */
 
     /* found */
@@ -151,6 +153,11 @@ static inline int64_t ipex_ceil_div(int64_t a, int64_t b) {
 static inline int64_t ipex_mul_sat(int64_t a, int64_t b) {
     int64_t ret;
     return __builtin_mul_overflow(a, b, &ret) ? INT64_MAX : ret;
+}
+
+static inline int64_t ipex_add_sat(int64_t a, int64_t b) {
+    int64_t ret;
+    return __builtin_add_overflow(a, b, &ret) ? INT64_MAX : ret;
 }
 
 /* Elements of a resolved tensor (its caps keep the product in range). */

@@ -64,10 +64,8 @@ static void spare_fills(struct ipex_plan_builder *b, const struct ipex_bind *bin
         (void)ipex_plan_take(b, sizeof(struct ipex_patch));
 }
 
-/* Copies the fills into the plan, aimed at the outputs. NULL when counting, and when there are
- * none. */
-static struct ipex_fill_args *emit_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
-                                         const struct ipex_slot *outputs) {
+struct ipex_fill_args *ipex_emit_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
+                                       const struct ipex_slot *outputs) {
     spare_fills(b, bind, outputs);
     if (bind->n_fills == 0)
         return NULL;
@@ -99,8 +97,8 @@ static int64_t moved_bytes(const struct ipex_bind *bind) {
     return ret;
 }
 
-static void emit_refs(struct ipex_plan_builder *b, const struct ipex_bind *bind,
-                      const struct ipex_slot *slots, uint8_t *args) {
+void ipex_emit_refs(struct ipex_plan_builder *b, const struct ipex_bind *bind,
+                    const struct ipex_slot *slots, uint8_t *args) {
     const void *program = NULL;
     if (bind->n_program > 0) {
         struct ipex_pointwise_step *copy = ipex_plan_take(b, bind->n_program * sizeof *copy);
@@ -123,36 +121,39 @@ static void emit_refs(struct ipex_plan_builder *b, const struct ipex_bind *bind,
     }
 }
 
-void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *node,
-                    const struct ipex_bind *bind, const struct ipex_slot *slots) {
-    uint8_t *args = ipex_plan_take(b, bind->args_size);
-    if (ipex_plan_placing(b))
-        memcpy(args, &bind->args, bind->args_size);
-    emit_refs(b, bind, slots, args);
-    const struct ipex_fill_args *fill = emit_fills(b, bind, &slots[IPEX_REF_OUTPUT]);
-    if (b->scratch_bytes < bind->scratch)
-        b->scratch_bytes = bind->scratch;
-    if (b->zero_bytes < bind->zeros)
-        b->zero_bytes = bind->zeros;
+void ipex_plan_add_step(struct ipex_plan_builder *b, const struct ipex_plan_step *step) {
     const int64_t at = b->steps++;
     if (b->plan != NULL && at >= b->step_room)
         b->memory->failed = true;
     if (!ipex_plan_placing(b))
         return;
-    const int64_t bytes = moved_bytes(bind);
-    b->plan->step[at] = (struct ipex_plan_step){
-        .fn = bind->fn,
-        .args = args,
-        .jobs = bind->jobs,
-        .fill = fill,
-        .fills = (int32_t)bind->n_fills,
-        .alone = bind->jobs < 2 || is_short(bind->flops, bytes),
-        .name = ipex_fb_node_name(node->fb),
-        .op = ipex_op_info(bind->op)->name,
-        .kernel = bind->kernel,
-        .flops = bind->flops,
-        .bytes = bytes,
-    };
+    b->plan->step[at] = *step;
+    b->plan->step[at].alone = step->jobs < 2 || is_short(step->flops, step->bytes);
+}
+
+void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *node,
+                    const struct ipex_bind *bind, const struct ipex_slot *slots) {
+    uint8_t *args = ipex_plan_take(b, bind->args_size);
+    if (ipex_plan_placing(b))
+        memcpy(args, &bind->args, bind->args_size);
+    ipex_emit_refs(b, bind, slots, args);
+    const struct ipex_fill_args *fill = ipex_emit_fills(b, bind, &slots[IPEX_REF_OUTPUT]);
+    if (b->scratch_bytes < bind->scratch)
+        b->scratch_bytes = bind->scratch;
+    if (b->zero_bytes < bind->zeros)
+        b->zero_bytes = bind->zeros;
+    ipex_plan_add_step(b, &(struct ipex_plan_step){
+                              .fn = bind->fn,
+                              .args = args,
+                              .jobs = bind->jobs,
+                              .fill = fill,
+                              .fills = (int32_t)bind->n_fills,
+                              .name = ipex_fb_node_name(node->fb),
+                              .op = ipex_op_info(bind->op)->name,
+                              .kernel = bind->kernel,
+                              .flops = bind->flops,
+                              .bytes = moved_bytes(bind),
+                          });
 }
 
 void ipex_bind_begin(const struct ipex_plan_builder *b, struct ipex_bind *bind) {
@@ -168,10 +169,9 @@ static enum ipex_bound call_binder(struct ipex_bind *bind) {
     return binders[bind->op](bind);
 }
 
-enum ipex_bound ipex_bind_node(const struct ipex_plan_builder *b, const struct ipex_plan_node *node,
-                               bool dense, struct ipex_bind *bind) {
+static void set_node(const struct ipex_plan_builder *b, const struct ipex_plan_node *node,
+                     struct ipex_bind *bind) {
     ipex_bind_begin(b, bind);
-    bind->dense = dense;
     bind->op = ipex_fb_node_op(node->fb);
     bind->ints = node->ints;
     bind->n_ints = ipex_fb_node_ints_len(node->fb);
@@ -183,6 +183,19 @@ enum ipex_bound ipex_bind_node(const struct ipex_plan_builder *b, const struct i
     bind->n_outputs = node->outputs;
     for (uint32_t i = 0; i < node->outputs; i++)
         bind->outputs[i] = node->slot[IPEX_REF_OUTPUT + i].info;
+}
+
+enum ipex_bound ipex_bind_node(const struct ipex_plan_builder *b, const struct ipex_plan_node *node,
+                               bool dense, struct ipex_bind *bind) {
+    set_node(b, node, bind);
+    bind->dense = dense;
+    return call_binder(bind);
+}
+
+enum ipex_bound ipex_bind_lines(const struct ipex_plan_builder *b,
+                                const struct ipex_plan_node *node, struct ipex_bind *bind) {
+    set_node(b, node, bind);
+    bind->lines = true;
     return call_binder(bind);
 }
 

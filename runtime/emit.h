@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What building a plan is made of: taking memory for it, and turning what a binder found into a
- * step with addresses. Private to plan.c, emit.c and densify.c. */
+ * step with addresses. Private to plan.c, emit.c, band.c and
+ * densify.c. */
 #ifndef IPEX_RUNTIME_EMIT_H
 #define IPEX_RUNTIME_EMIT_H
 
@@ -48,6 +49,14 @@ static inline bool ipex_plan_placing(const struct ipex_plan_builder *b) {
 IPEX_WARN_UNUSED enum ipex_status ipex_plan_place(struct ipex_plan_builder *b, int64_t owner,
                                                   int64_t bytes, uint8_t **ret_storage);
 
+/* Begins a node: its attributes, and its operands' slots; `place`: the storages that it is the
+ * first to write get their places. */
+IPEX_WARN_UNUSED enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index,
+                                                       bool place, struct ipex_plan_node *node);
+
+/* Gives back the storages of a node's operands that no later node needs. */
+void ipex_plan_give_dead(struct ipex_plan_builder *b, int32_t index);
+
 /* An empty binding. */
 void ipex_bind_begin(const struct ipex_plan_builder *b, struct ipex_bind *bind);
 
@@ -55,10 +64,22 @@ void ipex_bind_begin(const struct ipex_plan_builder *b, struct ipex_bind *bind);
 enum ipex_bound ipex_bind_node(const struct ipex_plan_builder *b, const struct ipex_plan_node *node,
                                bool dense, struct ipex_bind *bind);
 
+/* As ipex_bind_node, for a member of a band group: lines of y stay lines of the kernel. */
+enum ipex_bound ipex_bind_lines(const struct ipex_plan_builder *b,
+                                const struct ipex_plan_node *node, struct ipex_bind *bind);
+
 /* Adds the whole halo of an output's root to what is filled before the step. Whoever first writes
  * into a storage zeroes its halo, since the arena is used again and again; other writers never
  * touch it, because views are cut out of the inside. */
 void ipex_bind_halo(struct ipex_bind *bind, uint32_t output, const struct ipex_tensor_info *root);
+
+/* The parts of ipex_emit_step. Pointers into the arguments; fills, aimed (NULL when counting, and
+ * when there are none); and the step itself, whose `alone` is found. */
+void ipex_emit_refs(struct ipex_plan_builder *b, const struct ipex_bind *bind,
+                    const struct ipex_slot *slots, uint8_t *args);
+struct ipex_fill_args *ipex_emit_fills(struct ipex_plan_builder *b, const struct ipex_bind *bind,
+                                       const struct ipex_slot *outputs);
+void ipex_plan_add_step(struct ipex_plan_builder *b, const struct ipex_plan_step *step);
 
 /* Turns a binding into the plan's next step. slots: as in struct ipex_plan_node. */
 void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *node,

@@ -204,6 +204,8 @@ struct ipex_session_options {
     const int *cancel; /* NULL, or looked at between steps: nonzero ends with ERROR_CANCELLED */
     const struct ipex_dim_range *dims; /* [n_dims]; symbols without a range keep the file's */
     size_t n_dims;
+    int32_t l2_bytes; /* L2 cache of one core, for block sizes; 0: what the CPU says */
+    int no_bands; /* nonzero: a step for every node, also where several could run band by band */
     char *message;
     size_t message_size;
 };

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "runtime/emit.h"
+#include "runtime/band.h"
 
 void ipex_plan_move_storage(struct ipex_plan *plan, int32_t root, uint8_t *base) {
     struct ipex_storage *storage = &plan->storage[root];
@@ -71,22 +71,20 @@ static void give_unread_inputs(struct ipex_plan_builder *b) {
     }
 }
 
-static void give_if_dead(struct ipex_plan_builder *b, const struct ipex_plan_node *node,
-                         int32_t tensor) {
+static void give_if_dead(struct ipex_plan_builder *b, int32_t index, int32_t tensor) {
     if (tensor < 0)
         return;
     const int32_t root = b->entry->tensor[tensor].root;
-    if (b->entry->tensor[root].last <= node->index)
+    if (b->entry->tensor[root].last <= index)
         ipex_place_give(&b->place, root);
 }
 
-static void give_dead(struct ipex_plan_builder *b, const struct ipex_plan_node *node) {
-    for (int32_t t = 1; t <= node->temps; t++)
-        ipex_place_give(&b->place, -t);
-    for (uint32_t i = 0; i < node->inputs; i++)
-        give_if_dead(b, node, ipex_fb_node_inputs(node->fb)[i]);
-    for (uint32_t i = 0; i < node->outputs; i++)
-        give_if_dead(b, node, ipex_fb_node_outputs(node->fb)[i]);
+void ipex_plan_give_dead(struct ipex_plan_builder *b, int32_t index) {
+    struct ipex_fb_node node = ipex_fb_entry_nodes(b->entry->fb, (uint32_t)index);
+    for (uint32_t i = 0; i < ipex_fb_node_inputs_len(node); i++)
+        give_if_dead(b, index, ipex_fb_node_inputs(node)[i]);
+    for (uint32_t i = 0; i < ipex_fb_node_outputs_len(node); i++)
+        give_if_dead(b, index, ipex_fb_node_outputs(node)[i]);
 }
 
 static struct ipex_slot resolve(const struct ipex_plan_builder *b, int32_t tensor) {
@@ -123,20 +121,28 @@ static enum ipex_status place_outputs(struct ipex_plan_builder *b, struct ipex_p
     return IPEX_OK;
 }
 
-static enum ipex_status build_node(struct ipex_plan_builder *b, int32_t index) {
-    struct ipex_plan_node node = {.fb = ipex_fb_entry_nodes(b->entry->fb, (uint32_t)index),
-                                  .index = index};
-    node.inputs = ipex_fb_node_inputs_len(node.fb);
-    node.outputs = ipex_fb_node_outputs_len(node.fb);
+enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index, bool place,
+                                      struct ipex_plan_node *node) {
+    *node = (struct ipex_plan_node){.fb = ipex_fb_entry_nodes(b->entry->fb, (uint32_t)index),
+                                    .index = index};
+    node->inputs = ipex_fb_node_inputs_len(node->fb);
+    node->outputs = ipex_fb_node_outputs_len(node->fb);
     if (b->values != NULL)
-        IPEX_TRY(ipex_dims_ints(node.fb, b->values, node.room, &node.ints, &b->report));
+        IPEX_TRY(ipex_dims_ints(node->fb, b->values, node->room, &node->ints, &b->report));
     else
-        node.ints = ipex_fb_node_ints(node.fb);
-    IPEX_TRY(place_outputs(b, &node));
-    for (uint32_t i = 0; i < node.inputs; i++)
-        node.slot[i] = resolve(b, ipex_fb_node_inputs(node.fb)[i]);
-    for (uint32_t i = 0; i < node.outputs; i++)
-        node.slot[IPEX_REF_OUTPUT + i] = resolve(b, ipex_fb_node_outputs(node.fb)[i]);
+        node->ints = ipex_fb_node_ints(node->fb);
+    if (place)
+        IPEX_TRY(place_outputs(b, node));
+    for (uint32_t i = 0; i < node->inputs; i++)
+        node->slot[i] = resolve(b, ipex_fb_node_inputs(node->fb)[i]);
+    for (uint32_t i = 0; i < node->outputs; i++)
+        node->slot[IPEX_REF_OUTPUT + i] = resolve(b, ipex_fb_node_outputs(node->fb)[i]);
+    return IPEX_OK;
+}
+
+static enum ipex_status build_node(struct ipex_plan_builder *b, int32_t index) {
+    struct ipex_plan_node node;
+    IPEX_TRY(ipex_plan_node_begin(b, index, true, &node));
     struct ipex_bind bind;
     const enum ipex_bound bound = ipex_bind_node(b, &node, false, &bind);
     if (bound == IPEX_BOUND_NEEDS_DENSE) {
@@ -149,7 +155,9 @@ static enum ipex_status build_node(struct ipex_plan_builder *b, int32_t index) {
     } else {
         return ipex_refuse_node(b, &node, bound);
     }
-    give_dead(b, &node);
+    for (int32_t t = 1; t <= node.temps; t++)
+        ipex_place_give(&b->place, -t);
+    ipex_plan_give_dead(b, index);
     return IPEX_OK;
 }
 
@@ -223,8 +231,10 @@ enum ipex_status ipex_plan_build(struct ipex_plan_builder *b) {
         take_steps(b, b->step_room);
     IPEX_TRY(place_inputs(b));
     give_unread_inputs(b);
-    for (int32_t i = 0; i < b->entry->nodes; i++)
-        IPEX_TRY(build_node(b, i));
+    for (int32_t i = 0, count; i < b->entry->nodes; i += count) {
+        count = ipex_band_length(b, i);
+        IPEX_TRY(count > 1 ? ipex_band_build(b, i, count) : build_node(b, i));
+    }
     if (b->plan == NULL)
         take_steps(b, b->steps);
     IPEX_CHECK(!b->memory->failed, &b->report, IPEX_ERROR_MEMORY,

@@ -37,7 +37,8 @@ static void append(char *text, size_t size, const char *word) {
 static enum ipex_status choose_isa(struct request *r) {
     struct ipex_cpu cpu;
     ipex_cpu_detect(&cpu);
-    r->setup.l2_bytes = cpu.l2_bytes;
+    r->setup.l2_bytes = r->set.l2_bytes != 0 ? r->set.l2_bytes : cpu.l2_bytes;
+    r->setup.no_bands = r->set.no_bands != 0;
     r->setup.isa = r->set.isa == IPEX_ISA_AUTO ? ipex_isa_best(cpu.features) : r->set.isa;
     if (ipex_isa_usable(r->setup.isa, cpu.features))
         return IPEX_OK;
@@ -115,6 +116,8 @@ static enum ipex_status read_request(const struct ipex_image *image,
     IPEX_TRY(choose_entries(ret));
     IPEX_TRY(ipex_sizes_check(image, ret->first, ret->count, ret->set.dims, ret->set.n_dims,
                               &ret->report));
+    IPEX_CHECK(ret->set.l2_bytes >= 0, &ret->report, IPEX_ERROR_ARGUMENT,
+               "l2_bytes must not be negative, %d given", (int)ret->set.l2_bytes);
     IPEX_TRY(choose_threads(ret));
     IPEX_TRY(choose_isa(ret));
     IPEX_TRY(choose_arithmetic(ret));

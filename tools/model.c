@@ -153,7 +153,8 @@ static int start_session(struct ipex_model *model, struct ipex_session_options *
 
 int ipex_model_start(struct ipex_model *model, const struct ipex_cli_verb *verb,
                      const struct ipex_machine_options *machine, const char *entry) {
-    struct ipex_session_options options = {.size_of_struct = sizeof options, .entry = entry};
+    struct ipex_session_options options = {
+        .size_of_struct = sizeof options, .entry = entry, .no_bands = machine->no_bands};
     int code = find_isa(verb, machine->isa, &options.isa);
     if (!code)
         code = find_arithmetic(verb, machine->arithmetic, &options.arithmetic);

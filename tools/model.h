@@ -10,10 +10,11 @@
 
 #define IPEX_THREADS_MAX 1024
 
-/* --threads, --isa, --arithmetic as given. {.threads = 1} are the defaults. */
+/* --threads, --isa, --arithmetic, --no-bands as given. {.threads = 1} are the defaults. */
 struct ipex_machine_options {
     int64_t threads;
     const char *isa, *arithmetic;
+    bool no_bands;
 };
 
 /* Rows for a verb's option table. `options` is a struct ipex_machine_options. */
@@ -24,7 +25,9 @@ struct ipex_machine_options {
     {"isa", "LEVEL", "instruction set level (the best of this machine)",                           \
      IPEX_CLI_TEXT, false, &(options).isa, 0, 0},                                                  \
     {"arithmetic", "PROFILE", "arithmetic profile (the file's, else the fastest native one)",      \
-     IPEX_CLI_TEXT, false, &(options).arithmetic, 0, 0}
+     IPEX_CLI_TEXT, false, &(options).arithmetic, 0, 0},                                           \
+    {"no-bands", NULL, "run every node as a step of its own (for comparison: same results)",       \
+     IPEX_CLI_FLAG, false, &(options).no_bands, 0, 0}
 /* clang-format on */
 
 struct ipex_model {

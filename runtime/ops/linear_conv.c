@@ -220,7 +220,7 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
                            attr[IPEX_CONV_STRIDE_W] == 1 && attr[IPEX_CONV_PAD_TOP] == 0 &&
                            attr[IPEX_CONV_PAD_LEFT] == 0 && attr[IPEX_CONV_PAD_BOTTOM] == 0 &&
                            attr[IPEX_CONV_PAD_RIGHT] == 0;
-    if (pointwise && !flatten(bind))
+    if (pointwise && !bind->lines && !flatten(bind))
         return IPEX_BOUND_TOO_LARGE;
     const int64_t shift =
         attr[IPEX_CONV_PAD_TOP] * x->strides[1] + attr[IPEX_CONV_PAD_LEFT] * x->strides[2];

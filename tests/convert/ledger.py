@@ -308,6 +308,24 @@ def more_growth_than_the_budget(g):
     g.output(y, g.op("Gemm", g.input(1, 500), g.weight(500, 500, scale=0.05)))
 
 
+# ---- bands: large values between convolutions that nobody else reads ----
+
+@case(("band", "expand", APPLIED))
+def expand_depthwise_project(g):
+    x = g.conv(g.input(1, 8, 60, 60), 8, 48, (1, 1), name="expand")
+    x = g.conv(x, 48, 48, groups=48, pads=[1, 1, 1, 1], strides=[2, 2], name="depthwise")
+    g.output(g.conv(x, 48, 8, (1, 1), name="project"))
+
+
+@case(("band", "expand", "two_consumers"), ("band", "wide", "weights_too_large"), ("band", "twice", "two_consumers"))
+def values_that_must_exist(g):
+    x = g.conv(g.input(1, 8, 60, 60), 8, 48, (1, 1), name="expand")
+    y = g.conv(x, 48, 48, groups=48, pads=[1, 1, 1, 1], name="wide", scale=0.1)
+    y = g.conv(y, 48, 1500, (1, 1), strides=[2, 2], name="twice", scale=0.1)
+    z = g.conv(y, 1500, 4, (1, 1), name="project", scale=0.02)
+    g.output(z, x, g.op("ReduceMean", y, axes=[2, 3]))
+
+
 # ---- activations and normalisations spelled in several nodes ----
 
 def gelu(g, x, name):

@@ -39,6 +39,7 @@ static void *aligned(size_t size) {
 
 void harness_open(struct harness *h, const struct net *net) {
     memset(h, 0, sizeof *h);
+    h->l2_bytes = net->l2_bytes;
     const struct ipex_image_options options = {
         .size_of_struct = sizeof options, .message = h->message, .message_size = sizeof h->message};
     h->file = net_file(net, &h->file_size);
@@ -96,6 +97,8 @@ void harness_sized_session(struct harness *h, enum ipex_isa isa, enum harness_th
         .isa = isa,
         .dims = dims,
         .n_dims = n_dims,
+        .l2_bytes = h->l2_bytes,
+        .no_bands = h->no_bands,
         .message = h->message,
         .message_size = sizeof h->message,
     };

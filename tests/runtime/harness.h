@@ -17,6 +17,8 @@ struct harness {
     struct ipex_pool *pool;
     struct ipex_session *session;
     char message[256];
+    int32_t l2_bytes;
+    int no_bands; /* of the sessions to come */
 };
 
 enum harness_threads { ONE_THREAD, POOL_OF_2, PARALLEL_FOR_3, HARNESS_THREADS };

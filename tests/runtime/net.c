@@ -343,6 +343,7 @@ static uint32_t put_node(struct ipex_fb_builder *b, const struct net_node *n, in
     ipex_fb_node_put_ints(b, ints);
     ipex_fb_node_put_floats(b, floats);
     ipex_fb_node_put_dynamic(b, dynamic);
+    ipex_fb_node_put_band(b, n->band);
     return ipex_fb_end(b);
 }
 

@@ -48,6 +48,7 @@ struct net_node {
     int n_ints, n_floats;
     int32_t dynamic[8];
     int n_dynamic;
+    uint32_t band;
 };
 
 struct net_symbol {
@@ -66,6 +67,7 @@ struct net {
     int symbols, exprs;
     uint32_t seed;
     uint8_t arithmetic;            /* pinned profile; 0: none */
+    int32_t l2_bytes;              /* of its sessions; 0: the machine's */
     bool second_entry;             /* the same graph again, as entry "other" */
     const char *port[NET_TENSORS]; /* names of ports; NULL: the tensor's */
 };

@@ -22,6 +22,7 @@ struct ipex_plan_tensor {
 
 struct ipex_plan_node {
     enum ipex_op op;
+    uint32_t band; /* group, 0: none */
     const char *name;
     int32_t inputs, outputs, ints, floats;
     int32_t output[3];
@@ -93,6 +94,9 @@ struct ipex_plan {
  * goes to the graph's ledger. */
 void ipex_lower(struct ipex_graph *graph, struct ipex_plan *ret_plan);
 void ipex_plan_finish(struct ipex_plan *plan);
+
+/* mark_bands.c: marks the plan's band groups. */
+void ipex_mark_bands(struct ipex_graph *graph, struct ipex_plan *plan);
 
 int32_t ipex_plan_add_weight(struct ipex_plan *plan, const struct ipex_plan_weight *weight);
 

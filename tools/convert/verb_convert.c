@@ -306,6 +306,7 @@ static int convert_model(struct convert *c) {
                                       : c->size ? IPEX_GROWTH_none
                                                 : IPEX_GROWTH_some);
     ipex_lower(&c->graph, &c->plan);
+    ipex_mark_bands(&c->graph, &c->plan);
     c->plan.label = c->label;
     c->plan.labels = c->labels;
     ipex_golden_store(&c->answers, &c->graph, &c->plan);
@@ -318,7 +319,7 @@ static const char *const pass_names[] = {
     "constant",
 #define IPEX_PASS(name, what) #name,
 #include "tools/convert/passes.inc"
-    "winograd", "concat", "slice", "layout",
+    "winograd", "concat", "slice", "layout", "band",
 };
 static const char *const pass_texts[] = {
     "constant nodes computed",
@@ -328,6 +329,7 @@ static const char *const pass_texts[] = {
     "concatenated values written straight into place",
     "slices that are views",
     "reshapes and transposes that cost nothing",
+    "convolutions that can run together, band of lines by band of lines",
 };
 #define PASSES (sizeof pass_names / sizeof *pass_names)
 

@@ -142,6 +142,7 @@ static uint32_t build_node(struct writer *w, const struct ipex_plan_node *node) 
     ipex_fb_start(b);
     ipex_fb_node_put_dynamic(b, dynamic);
     ipex_fb_node_put_op(b, (uint16_t)node->op);
+    ipex_fb_node_put_band(b, node->band);
     ipex_fb_node_put_name(b, name);
     ipex_fb_node_put_inputs(b, inputs);
     ipex_fb_node_put_outputs(b, outputs);

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Band groups: the bits of the oracle for all shapes of groups and sizes of bands, fewer steps and
+ * less memory, at changing sizes too; and groups of a file that cannot be run in bands. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/runtime/harness.h"
+
+/* One member of a chain. Its output has a halo of the next member's padding, and `spare` more. */
+struct link {
+    bool depthwise;
+    struct net_window window;
+    int64_t channels; /* of a convolution's output */
+    enum ipex_act act;
+    bool residual; /* the chain's input is added */
+};
+
+struct chain {
+    const char *name;
+    int64_t images, lines, pixels, channels;
+    int spare;
+    int members;
+    struct link link[10];
+};
+
+#define CONV(kernel_, stride_, pad_, channels_, act_)                                              \
+    {                                                                                              \
+        .window = {.kernel = kernel_, .stride = stride_, .pad = pad_, .dilation = 1, .groups = 1}, \
+        .channels = channels_, .act = IPEX_ACT_##act_                                              \
+    }
+#define DEPTHWISE(kernel_, stride_, pad_, dilation_, act_)                                         \
+    {                                                                                              \
+        .depthwise = true,                                                                         \
+        .window = {.kernel = kernel_,                                                              \
+                   .stride = stride_,                                                              \
+                   .pad = pad_,                                                                    \
+                   .dilation = dilation_,                                                          \
+                   .groups = 1},                                                                   \
+        .act = IPEX_ACT_##act_                                                                     \
+    }
+
+static const struct chain chains[] = {
+    {"expand, depthwise, project with residual",
+     1,
+     13,
+     11,
+     16,
+     0,
+     3,
+     {CONV(1, 1, 0, 37, relu),
+      DEPTHWISE(3, 1, 1, 1, clip),
+      {.window = {1, 1, 0, 1, 1}, .channels = 16, .act = IPEX_ACT_none, .residual = true}}},
+    {"expand, depthwise of stride 2, project",
+     3,
+     14,
+     9,
+     5,
+     0,
+     3,
+     {CONV(1, 1, 0, 48, relu), DEPTHWISE(3, 2, 1, 1, relu), CONV(1, 1, 0, 18, none)}},
+    {"depthwise 5x5 with dilation 2, project",
+     2,
+     17,
+     12,
+     24,
+     1,
+     2,
+     {DEPTHWISE(5, 1, 4, 2, leaky_relu), CONV(1, 1, 0, 33, none)}},
+    {"3x3 of changing strides",
+     2,
+     23,
+     19,
+     3,
+     0,
+     5,
+     {CONV(3, 2, 1, 17, relu), CONV(3, 1, 1, 8, none), CONV(3, 1, 0, 40, leaky_relu),
+      CONV(3, 2, 1, 16, relu), CONV(3, 1, 1, 6, none)}},
+    {"rows that nobody reads",
+     2,
+     21,
+     15,
+     6,
+     2,
+     3,
+     {CONV(3, 1, 1, 20, relu), CONV(1, 3, 0, 9, none), CONV(2, 2, 0, 11, none)}},
+    {"more members than a step takes",
+     1,
+     12,
+     10,
+     4,
+     0,
+     10,
+     {CONV(3, 1, 1, 5, relu), CONV(3, 1, 1, 6, none), CONV(3, 1, 1, 7, relu),
+      CONV(3, 1, 1, 8, none), CONV(3, 1, 1, 9, relu), CONV(3, 1, 1, 8, none),
+      CONV(3, 1, 1, 7, relu), CONV(3, 1, 1, 6, none), CONV(3, 1, 1, 5, relu),
+      CONV(3, 1, 1, 4, none)}},
+};
+#define CHAINS (sizeof chains / sizeof *chains)
+
+static int64_t across(int64_t size, const struct net_window *w) {
+    return (size + 2 * w->pad - w->dilation * (w->kernel - 1) - 1) / w->stride + 1;
+}
+
+/* The input is copied into a halo; the last output is read by a copy, as a port of its own. */
+static void make_chain(struct net *net, const struct chain *chain, int64_t images, int64_t lines,
+                       int64_t pixels) {
+    net_init(net);
+    const int given = net_input(net, NET_DIMS(images, lines, pixels, chain->channels));
+    int x =
+        net_halo(net, NET_DIMS(images, lines, pixels, chain->channels), chain->link[0].window.pad);
+    const int first = x;
+    net_node(net, IPEX_OP_copy, x, NET_IN(given), 0, NULL, 0, NULL);
+    for (int i = 0; i < chain->members; i++) {
+        const struct link *link = &chain->link[i];
+        const bool last = i == chain->members - 1;
+        const int64_t channels = link->depthwise ? net->tensor[x].dims[3] : link->channels;
+        lines = across(lines, &link->window);
+        pixels = across(pixels, &link->window);
+        const int y = net_halo(net, NET_DIMS(images, lines, pixels, channels),
+                               last ? 1 : chain->link[i + 1].window.pad + chain->spare);
+        if (link->depthwise)
+            net_depthwise(net, x, y, link->window, i % 2 == 0, link->act);
+        else
+            net_conv(net, x, y, link->window, i % 2 == 0, link->residual ? first : -1, link->act);
+        net->node[net->nodes - 1].band = 1;
+        x = y;
+    }
+    const int out = net_tensor(net, NET_DIMS(images, lines, pixels, net->tensor[x].dims[3]));
+    net_node(net, IPEX_OP_copy, out, NET_IN(x), 0, NULL, 0, NULL);
+    net_output(net, out);
+}
+
+/* Caches that hold a line of some tensors, several lines, all of a small net. */
+static void test_chains(void) {
+    static const int32_t caches[] = {64, 6000, 24000};
+    for (size_t c = 0; c < CHAINS; c++)
+        for (size_t s = 0; s < sizeof caches / sizeof *caches; s++) {
+            struct net net;
+            char name[128];
+            make_chain(&net, &chains[c], chains[c].images, chains[c].lines, chains[c].pixels);
+            net.l2_bytes = caches[s];
+            snprintf(name, sizeof name, "%s, L2 of %d bytes", chains[c].name, (int)caches[s]);
+            check_net(&net, name, 0);
+        }
+}
+
+/* Every height, so that the last band and the last job are of all sizes. */
+static void test_heights(void) {
+    bool right = true;
+    for (int64_t lines = 1; right && lines <= 40; lines++) {
+        struct net net;
+        struct harness h;
+        make_chain(&net, &chains[lines % 2], 1 + lines % 2, lines, 3);
+        net.l2_bytes = (int32_t)(64 << lines % 9);
+        net_oracle(&net);
+        harness_open(&h, &net);
+        harness_session(&h, IPEX_ISA_AUTO, lines % 3 == 0 ? POOL_OF_2 : ONE_THREAD);
+        right = harness_run(&h, &net, DENSE, DENSE, 0);
+        harness_close(&h);
+        net_free(&net);
+    }
+    check(right, "all heights up to 40", "a height differs from the oracle");
+}
+
+/* ---- what a session makes of a group ---- */
+
+static size_t steps(struct harness *h) {
+    return ipex_session_step_count(h->session, NULL);
+}
+
+static void test_step(void) {
+    struct net net;
+    struct harness h;
+    struct ipex_step_info step = {0};
+    make_chain(&net, &chains[0], 1, 64, 64);
+    net.l2_bytes = 64 << 10;
+    harness_open(&h, &net);
+    harness_session(&h, IPEX_ISA_reference, ONE_THREAD);
+    const size_t banded = steps(&h), banded_bytes = h.session_size;
+    const bool found = ipex_session_step(h.session, NULL, 1, &step) == IPEX_OK;
+    check(banded == 3 && found && strcmp(step.op, "conv+depthwise+conv") == 0 &&
+              strcmp(step.name, "node3") == 0 && step.flops == 2 * 64 * 64 * 37 * (16 + 9 + 16),
+          "a group is one step", step.op != NULL ? step.op : "");
+    h.no_bands = 1;
+    harness_session(&h, IPEX_ISA_reference, ONE_THREAD);
+    check(steps(&h) == 5, "no_bands: a step for every node", "another number of steps");
+    check(banded_bytes < h.session_size, "what lies between members takes no arena",
+          "the session is not smaller");
+    h.no_bands = 0;
+    h.l2_bytes = 8 << 20;
+    harness_session(&h, IPEX_ISA_reference, ONE_THREAD);
+    check(steps(&h) == 5, "what stays in L2 anyway is not run in bands", "another number of steps");
+    const struct ipex_session_options options = {.size_of_struct = sizeof options,
+                                                 .l2_bytes = -1,
+                                                 .message = h.message,
+                                                 .message_size = sizeof h.message};
+    struct ipex_requirements need;
+    check(ipex_session_measure(h.image, &options, &need) == IPEX_ERROR_ARGUMENT &&
+              strstr(h.message, "l2_bytes") != NULL,
+          "a negative cache is refused", h.message);
+    harness_close(&h);
+    net_free(&net);
+}
+
+static size_t count_steps(const struct net *net) {
+    struct harness h;
+    harness_open(&h, net);
+    harness_session(&h, IPEX_ISA_reference, ONE_THREAD);
+    const size_t ret = steps(&h);
+    harness_close(&h);
+    return ret;
+}
+
+static const struct net_window k1 = {.kernel = 1, .stride = 1, .dilation = 1, .groups = 1};
+static const struct net_window k3 = {
+    .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 1};
+
+static void band_all(struct net *net) {
+    for (int i = 0; i < net->nodes; i++)
+        net->node[i].band = 7;
+    net->l2_bytes = 64;
+}
+
+/* Groups that a file may name although its tensors do not allow them. Each is run node by node, but
+ * for what remains of it. */
+static void test_refused(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(1, 9, 8, 6));
+    const int a = net_halo(&net, NET_DIMS(1, 9, 8, 6), 1),
+              b = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
+    const int c = net_tensor(&net, NET_DIMS(1, 9, 8, 6)),
+              d = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
+    const int cat = net_halo(&net, NET_DIMS(1, 9, 8, 12), 1);
+    const int left = net_slice(&net, cat, 3, 0, 6), right = net_slice(&net, cat, 3, 6, 6);
+    const int e = net_tensor(&net, NET_DIMS(1, 9, 8, 12)),
+              f = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
+    net_conv(&net, x, a, k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, a, b, k3, true, a, IPEX_ACT_none); /* also the residual */
+    net_depthwise(&net, b, c, k1, true, IPEX_ACT_relu);
+    net_depthwise(&net, c, d, k1, true, IPEX_ACT_none);    /* c is a port */
+    net_conv(&net, b, left, k1, false, -1, IPEX_ACT_none); /* b is read again; d is not read */
+    net_conv(&net, b, right, k1, false, -1, IPEX_ACT_none);
+    net_pool(&net, IPEX_OP_max_pool, cat, e, k3, false);
+    net_conv(&net, e, f, k1, false, -1, IPEX_ACT_none);
+    net_output(&net, c);
+    net_output(&net, d);
+    net_output(&net, f);
+    band_all(&net);
+    check(count_steps(&net) == (size_t)net.nodes, "tensors that must exist are not run in bands",
+          "another number of steps");
+    check_net(&net, "groups that cannot be run in bands", 0);
+}
+
+/* ---- changing sizes ---- */
+
+static void make_sized(struct net *net, int64_t images, int64_t lines, int64_t pixels) {
+    make_chain(net, &chains[0], images, lines, pixels);
+    const int64_t n = net_symbol(net, "n", 1, 3, 1), h = net_symbol(net, "h", 3, 40, 1);
+    const int64_t w = net_symbol(net, "w", 2, 50, 1);
+    for (int t = 0; t < net->tensors; t++) {
+        if (net->tensor[t].weight >= 0)
+            continue;
+        net_dim(net, t, 0, n);
+        net_dim(net, t, 1, h);
+        net_dim(net, t, 2, w);
+    }
+}
+
+/* One session; its memory is what was measured at both ends. */
+static void test_sizes(int32_t l2_bytes) {
+    static const int64_t sizes[][3] = {{1, 3, 2},  {3, 40, 50}, {2, 7, 50}, {1, 40, 2},
+                                       {2, 11, 9}, {3, 3, 33},  {1, 39, 21}};
+    struct net net;
+    struct harness h;
+    char name[80];
+    bool right = true;
+    make_sized(&net, 3, 40, 50);
+    net.l2_bytes = l2_bytes;
+    harness_open(&h, &net);
+    harness_session(&h, IPEX_ISA_AUTO, POOL_OF_2);
+    right = steps(&h) == 3;
+    for (size_t i = 0; right && i < sizeof sizes / sizeof *sizes; i++) {
+        struct net now;
+        make_sized(&now, sizes[i][0], sizes[i][1], sizes[i][2]);
+        net_oracle(&now);
+        right = harness_run(&h, &now, DENSE, VIEW, 0) && steps(&h) == 3;
+        net_free(&now);
+    }
+    snprintf(name, sizeof name, "bands of changing sizes, L2 of %d bytes", (int)l2_bytes);
+    check(right, name, ipex_session_message(h.session));
+    harness_close(&h);
+    net_free(&net);
+}
+
+int main(void) {
+    test_chains();
+    test_heights();
+    test_step();
+    test_refused();
+    test_sizes(64);
+    test_sizes(20000);
+    test_sizes(300000);
+    return check_result();
+}
