@@ -194,8 +194,8 @@ struct picture picture_cut(const struct picture *from, const struct point corner
     double dx1 = p[1].x - p[2].x, dx2 = p[3].x - p[2].x, sx = p[0].x - p[1].x + p[2].x - p[3].x;
     double dy1 = p[1].y - p[2].y, dy2 = p[3].y - p[2].y, sy = p[0].y - p[1].y + p[2].y - p[3].y;
     double scale = dx1 * dy2 - dx2 * dy1;
-    double g = scale ? (sx * dy2 - dx2 * sy) / scale : 0;
-    double h = scale ? (dx1 * sy - sx * dy1) / scale : 0;
+    double g = scale != 0 ? (sx * dy2 - dx2 * sy) / scale : 0;
+    double h = scale != 0 ? (dx1 * sy - sx * dy1) / scale : 0;
     struct picture to = make(width, height);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
