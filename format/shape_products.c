@@ -46,9 +46,9 @@ enum ipex_status ipex_rule_matmul(const struct rule *r, struct ipex_shape_operan
 }
 
 /* R102: batch dims of q, k and v together; the heads of q may be a multiple of those of k and v. */
-static enum ipex_status attention_batch(const struct rule *r, struct ipex_shape_operand *ret) {
-    struct ipex_shape_operand q = batch_of(operand(r, 0));
-    struct ipex_shape_operand kv = batch_of(operand(r, 1)), v = batch_of(operand(r, 2));
+static enum ipex_status attention_batch(const struct rule *r, const struct ipex_shape_operand *x,
+                                        struct ipex_shape_operand *ret) {
+    struct ipex_shape_operand q = batch_of(&x[0]), kv = batch_of(&x[1]), v = batch_of(&x[2]);
     bool fits = broadcast(&kv, &v);
     if (fits && q.rank > 0 && kv.rank > 0) {
         int64_t heads = q.dims[q.rank - 1], *shared = &kv.dims[kv.rank - 1];
@@ -73,20 +73,39 @@ static enum ipex_status check_mask(const struct rule *r, const struct ipex_shape
     return IPEX_OK;
 }
 
+/* Heads that lie behind the rows come before them, or the other way round. */
+static void swap_heads(struct ipex_shape_operand *x) {
+    int64_t *heads = &x->dims[x->rank - 3], swap = heads[0];
+    heads[0] = heads[1];
+    heads[1] = swap;
+}
+
 enum ipex_status ipex_rule_attention(const struct rule *r, struct ipex_shape_operand *y) {
-    for (uint32_t i = 0; i < 3; i++)
+    struct ipex_shape_operand x[3];
+    const int32_t heads_last = r->node->int_[1];
+    if (!in_range(heads_last, 0, 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "heads_last is neither 0 nor 1");
+    for (uint32_t i = 0; i < 3; i++) {
         IPEX_TRY(check_matrices(r, i));
+        x[i] = *operand(r, i);
+        if (heads_last && x[i].rank < 3)
+            return bad(r, IPEX_ERROR_MODEL_SHAPE, "an operand has no heads");
+        if (heads_last)
+            swap_heads(&x[i]);
+    }
     if (!in_range(r->node->int_[0], 0, 1))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "causal is neither 0 nor 1");
-    const struct ipex_shape_operand *q = operand(r, 0), *k = operand(r, 1), *v = operand(r, 2);
+    const struct ipex_shape_operand *q = &x[0], *k = &x[1], *v = &x[2];
     const int64_t keys = k->dims[k->rank - 2];
     if (q->dims[q->rank - 1] != k->dims[k->rank - 1] || v->dims[v->rank - 2] != keys)
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "q, k and v do not fit together");
     struct ipex_shape_operand batch = {0};
-    IPEX_TRY(attention_batch(r, &batch));
+    IPEX_TRY(attention_batch(r, x, &batch));
     const struct ipex_shape_operand scores = append_matrix(&batch, q->dims[q->rank - 2], keys);
     IPEX_TRY(check_mask(r, &scores));
     *y = append_matrix(&batch, q->dims[q->rank - 2], v->dims[v->rank - 1]);
+    if (heads_last)
+        swap_heads(y);
     return IPEX_OK;
 }
 

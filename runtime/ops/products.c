@@ -159,10 +159,9 @@ enum { Q, K, V, MASK, Y, OPERANDS };
 
 /* Batch loops. Heads of q that share one of k and v become two loops, of which the inner does not
  * move k and v. */
-static void make_attention_loops(const struct ipex_bind *bind, struct ipex_loops *loops) {
-    const struct ipex_tensor_info *y = bind->output,
-                                  *x[OPERANDS] = {bind->input[0], bind->input[1], bind->input[2],
-                                                  bind->input[3], y};
+static void make_attention_loops(const struct ipex_tensor_info *const *x,
+                                 struct ipex_loops *loops) {
+    const struct ipex_tensor_info *y = x[Y];
     *loops = (struct ipex_loops){.operands = OPERANDS};
     for (int32_t i = y->rank; i > 2; i--) {
         const int64_t heads = dim_from_end(y, i);
@@ -218,11 +217,11 @@ static void bound_attention_memory(struct ipex_bind *bind) {
     bind->zeros = (size_t)(ipex_max_i64(n, round_up_16(args->e)) * size);
 }
 
-static void set_attention_strides(struct ipex_bind *bind) {
-    const struct ipex_tensor_info *mask = bind->input[3];
+static void set_attention_strides(struct ipex_bind *bind, const struct ipex_tensor_info *const *x) {
+    const struct ipex_tensor_info *mask = x[MASK];
     struct ipex_attention_args *args = &bind->args.attention;
     struct ipex_loops loops;
-    make_attention_loops(bind, &loops);
+    make_attention_loops(x, &loops);
     ipex_loops_collapse(&loops, INT64_MAX);
     args->batch_rank = loops.rank;
     memcpy(args->batch, loops.dims, sizeof args->batch);
@@ -231,10 +230,10 @@ static void set_attention_strides(struct ipex_bind *bind) {
     memcpy(args->v_batch, loops.stride[V], sizeof args->v_batch);
     memcpy(args->mask_batch, loops.stride[MASK], sizeof args->mask_batch);
     memcpy(args->y_batch, loops.stride[Y], sizeof args->y_batch);
-    args->q_row = row_stride(bind->input[0]);
-    args->k_row = row_stride(bind->input[1]);
-    args->v_row = row_stride(bind->input[2]);
-    args->y_row = row_stride(bind->output);
+    args->q_row = row_stride(x[Q]);
+    args->k_row = row_stride(x[K]);
+    args->v_row = row_stride(x[V]);
+    args->y_row = row_stride(x[Y]);
     if (mask == NULL)
         return;
     args->mask_row = stride_from_end(mask, 2);
@@ -242,15 +241,34 @@ static void set_attention_strides(struct ipex_bind *bind) {
     IPEX_BIND_REF(bind, attention, mask, 3, 0);
 }
 
+/* The tensor as if its heads came before its rows. */
+static struct ipex_tensor_info heads_first(const struct ipex_tensor_info *info) {
+    struct ipex_tensor_info ret = *info;
+    const int32_t at = info->rank - 3;
+    ret.dims[at] = info->dims[at + 1];
+    ret.dims[at + 1] = info->dims[at];
+    ret.strides[at] = info->strides[at + 1];
+    ret.strides[at + 1] = info->strides[at];
+    return ret;
+}
+
 enum ipex_bound ipex_bind_attention(struct ipex_bind *bind) {
-    const struct ipex_tensor_info *k = bind->input[1], *y = bind->output;
+    const struct ipex_tensor_info *x[OPERANDS] = {bind->input[0], bind->input[1], bind->input[2],
+                                                  bind->input[3], bind->output};
+    struct ipex_tensor_info turned[OPERANDS];
+    for (int32_t o = 0; bind->ints[1] != 0 && o < OPERANDS; o++)
+        if (o != MASK) {
+            turned[o] = heads_first(x[o]);
+            x[o] = &turned[o];
+        }
+    const struct ipex_tensor_info *k = x[K], *y = x[Y];
     struct ipex_attention_args *args = &bind->args.attention;
     if (!set_i32(&args->m, dim_from_end(y, 2)) || !set_i32(&args->n, dim_from_end(k, 2)) ||
         !set_i32(&args->d, dim_from_end(k, 1)) || !set_i32(&args->e, dim_from_end(y, 1)))
         return IPEX_BOUND_TOO_LARGE;
     args->causal = bind->ints[0] != 0;
     args->scale = bind->floats[0];
-    set_attention_strides(bind);
+    set_attention_strides(bind, x);
     choose_attention_blocks(bind->setup, args);
     IPEX_BIND_REF(bind, attention, q, 0, 0);
     IPEX_BIND_REF(bind, attention, k, 1, 0);

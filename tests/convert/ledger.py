@@ -444,6 +444,63 @@ def group_norm_turned_into_rows(g):
     g.output(group_norm(g, g.input(2, 12, 3, 3), g.constant(np.ones(4, np.float32)), (2, 9, 12)))
 
 
+# ---- attention ----
+
+def heads(g, x, *shape, perm=(0, 2, 1, 3)):
+    return g.op("Transpose", g.op("Reshape", x, g.ints(*shape)), perm=list(perm))
+
+
+def projections(g, x, width):
+    return [g.op("Add", g.op("MatMul", x, g.weight(width, width, scale=0.2)), g.weight(width)) for _ in range(3)]
+
+
+@case(("attention", "probabilities", APPLIED))
+def attention_of_an_encoder(g):
+    """Both operands scaled, a mask per key, heads split and joined, as exported from an encoder."""
+    x = g.input(2, 7, 24)
+    q, k, v = projections(g, x, 24)
+    root = g.scalar(6 ** -0.25)
+    q = g.op("Mul", heads(g, q, 2, 7, 4, 6), root)
+    k = g.op("Mul", heads(g, k, 2, 7, 4, 6, perm=(0, 2, 3, 1)), root)
+    scores = g.op("Add", g.op("MatMul", q, k), g.input(2, 1, 1, 7))
+    y = g.op("MatMul", g.op("Softmax", scores, axis=-1, name="probabilities"), heads(g, v, 2, 7, 4, 6))
+    y = g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3]), g.ints(2, 7, 24))
+    g.output(g.op("MatMul", y, g.weight(24, 24)))
+
+
+@case(("attention", "probabilities", APPLIED))
+def attention_with_scaled_scores(g):
+    """Scores divided, keys turned from what is no transpose, the mask on the left."""
+    q, k, v = g.input(3, 7, 6), g.input(3, 6, 9), g.input(3, 9, 5)
+    scores = g.op("Add", g.weight(7, 9), g.op("Div", g.op("MatMul", q, k), g.scalar(2.5)))
+    g.output(g.op("MatMul", g.op("Softmax", scores, axis=-1, name="probabilities"), v))
+
+
+@case(("attention", "probabilities", "two_consumers"))
+def attention_whose_probabilities_are_an_output(g):
+    q, k, v = g.input(3, 7, 6), g.input(3, 6, 9), g.input(3, 9, 5)
+    p = g.op("Softmax", g.op("MatMul", q, k), axis=-1, name="probabilities")
+    g.output(g.op("MatMul", p, v), p)
+
+
+@case(("attention", "probabilities", "two_consumers"))
+def attention_whose_scores_are_an_output(g):
+    q, k, v = g.input(3, 7, 6), g.input(3, 6, 9), g.input(3, 9, 5)
+    scores = g.op("MatMul", q, k)
+    g.output(g.op("MatMul", g.op("Softmax", scores, axis=-1, name="probabilities"), v), scores)
+
+
+@case(("attention", "probabilities", "axis_mismatch"))
+def attention_over_queries(g):
+    q, k, v = g.input(3, 7, 6), g.input(3, 6, 9), g.input(3, 9, 5)
+    g.output(g.op("MatMul", g.op("Softmax", g.op("MatMul", q, k), axis=1, name="probabilities"), v))
+
+
+@case(("attention", "probabilities", "not_attention"))
+def softmax_of_a_product(g):
+    g.output(g.op("Neg", g.op("Softmax", g.op("MatMul", g.input(3, 7, 6), g.input(3, 6, 9)), name="probabilities")))
+
+
 # ---- memory: concatenations, slices, reshapes, transposes ----
 
 @case(("concat", "join[0]", APPLIED), ("concat", "join[1]", APPLIED))

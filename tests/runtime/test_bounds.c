@@ -50,7 +50,7 @@ static enum ipex_bound matmul_at(struct ipex_bind *bind, const int64_t *size,
 static enum ipex_bound attention_at(struct ipex_bind *bind, const int64_t *size,
                                     struct ipex_tensor_info *t, size_t *ret_scratch,
                                     size_t *ret_zeros) {
-    static const int32_t ints[] = {0};
+    static const int32_t ints[] = {0, 0};
     static const float floats[] = {1};
     t[0] = dense(3, (int64_t[]){size[0], size[1], size[3]});
     t[1] = dense(3, (int64_t[]){size[0], size[2], size[3]});

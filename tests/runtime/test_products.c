@@ -61,7 +61,7 @@ static void test_matmul_sizes(void) {
 }
 
 static void attend(struct net *net, int y, int n_inputs, const int *inputs, int causal) {
-    net_node(net, IPEX_OP_attention, y, n_inputs, inputs, NET_INTS_(causal), NET_FLOATS(0.4f));
+    net_node(net, IPEX_OP_attention, y, n_inputs, inputs, NET_INTS_(causal, 0), NET_FLOATS(0.4f));
 }
 
 static void test_attention(void) {

@@ -174,7 +174,7 @@ static void net_texts(struct net *net, struct size s, bool open) {
                  NULL);
     }
     net_node(net, IPEX_OP_attention, turned[3], NET_IN(turned[0], turned[1], turned[2]),
-             NET_INTS_(1), NET_FLOATS(0.4f));
+             NET_INTS_(1, 0), NET_FLOATS(0.4f));
     net_node(net, IPEX_OP_transpose, heads[3], NET_IN(turned[3]), NET_INTS_(0, 2, 1, 3), 0, NULL);
     net_linear(net, rows[5], rows[6], true, rows[0], IPEX_ACT_none);
     net_node(net, IPEX_OP_arg, largest, NET_IN(rows[0]), NET_INTS_(1, 0), 0, NULL);

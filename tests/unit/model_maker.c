@@ -244,7 +244,7 @@ static void products_tensors(struct maker_model *m) {
 void maker_products(struct maker_model *m) {
     products_tensors(m);
     operands(add(m, IPEX_OP_matmul, T_TURNED, T_PRODUCT, "0"), T_LIN, -2);
-    operands(add(m, IPEX_OP_attention, T_SLICED, T_ATTENDED, "0"), T_PADDED, T_PADDED);
+    operands(add(m, IPEX_OP_attention, T_SLICED, T_ATTENDED, "0 0"), T_PADDED, T_PADDED);
     operands(add(m, IPEX_OP_layer_norm, T_LIN, T_NORMED, "0 0"), T_SCALE, -2);
     add(m, IPEX_OP_group_norm, T_DEPTH, T_GROUPED, "3 0");
     struct maker_node *n = add(m, IPEX_OP_lstm, T_SEQUENCE, T_LSTM, "1 0");

@@ -129,10 +129,21 @@ static void move_last(int32_t rank, int32_t axis, int32_t *order) {
     order[rank - 1] = axis;
 }
 
+/* Attention walks heads in either place: the result keeps them where the queries have them. */
+static void choose_attention_order(const struct ipex_node *node, int32_t *order) {
+    static const int32_t heads_last[4] = {0, 2, 1, 3};
+    const struct ipex_value *q = node->input[0];
+    if (node->output->rank == 4 && q->rank == 4 && q->layout &&
+        !memcmp(q->layout->order, heads_last, sizeof heads_last))
+        memcpy(order, heads_last, sizeof heads_last);
+}
+
 static void choose_plan_order(struct ipex_node *node, int32_t *order) {
     const struct ipex_value *y = node->output;
     switch (node->u.plan.policy) {
     case IPEX_ORDER_logical:
+        if (node->u.plan.op == IPEX_OP_attention)
+            choose_attention_order(node, order);
         break;
     case IPEX_ORDER_elementwise:
         keep_order(node, order);

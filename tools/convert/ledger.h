@@ -38,6 +38,7 @@
     X(winograd_slower, "transforms and larger weights would cost more than the products saved")    \
     X(weights_too_large, "the weights, read again for every band, would cost what bands save")     \
     X(not_an_activation, "the nodes around it spell none of the known activations")                \
+    X(not_attention, "the softmax is not between a product and its use as weights of another")     \
     X(shape_mismatch, "the operands' shapes do not fit the fused operator")                        \
     X(mixed_inputs, "the nodes do not all work on the same value")                                 \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")

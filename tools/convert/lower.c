@@ -686,6 +686,8 @@ static int32_t plan_operand(struct lower *lower, struct ipex_node *node, int32_t
         return recurrent_weight(lower, x);
     if (p->policy == IPEX_ORDER_elementwise || (i == 0 && p->policy != IPEX_ORDER_logical))
         return get_tensor(lower, x, node->output->rank, node->output->layout->order, NULL);
+    if (p->op == IPEX_OP_attention && i < 3)
+        return get_tensor(lower, x, node->output->rank, node->output->layout->order, NULL);
     return get_identity(lower, x);
 }
 
@@ -705,6 +707,8 @@ static void lower_plan_op(struct lower *lower, struct ipex_node *node) {
     set_ints(lower->plan, step, p->ints);
     for (int32_t i = 0; i < p->ints; i++)
         set_dim(lower, step, i, p->int_[i]);
+    if (p->op == IPEX_OP_attention && node->output->rank == 4)
+        step->int_[1] = node->output->layout->order[1] == 2;
     set_floats(lower->plan, step, p->floats);
     memcpy(step->float_, p->float_, (size_t)p->floats * sizeof *p->float_);
 }
