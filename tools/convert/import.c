@@ -572,9 +572,10 @@ static bool import_inputs(struct ipex_import *import, struct ipex_import_options
 /* ---- nodes ---- */
 
 static ipex_import_fn find_op(const char *op_type) {
-    static const struct ipex_import_op *const tables[] = {ipex_import_nn,    ipex_import_pointwise,
-                                                          ipex_import_move,  ipex_import_tensor,
-                                                          ipex_import_image, ipex_import_sequence};
+    static const struct ipex_import_op *const tables[] = {
+        ipex_import_nn,    ipex_import_pointwise, ipex_import_move,     ipex_import_tensor,
+        ipex_import_image, ipex_import_sequence,  ipex_import_math,     ipex_import_reduce,
+        ipex_import_index, ipex_import_loss,      ipex_import_quantized};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct ipex_import_op *op = tables[t]; op->op_type; op++)
             if (!strcmp(op->op_type, op_type))
