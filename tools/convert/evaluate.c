@@ -78,8 +78,8 @@ static void describe(struct ipex_tensor *tensor, const struct ipex_value *value,
 }
 
 enum ipex_status ipex_evaluator_run(struct ipex_evaluator *evaluator,
-                                    const struct ipex_graph *graph, float *const *inputs,
-                                    float *const *outputs, const struct ipex_report *report) {
+                                    const struct ipex_graph *graph, void *const *inputs,
+                                    void *const *outputs, const struct ipex_report *report) {
     struct ipex_tensor *tensor = ipex_alloc((graph->inputs + graph->outputs + 1) * sizeof *tensor);
     for (size_t i = 0; i < graph->inputs; i++)
         describe(&tensor[i], graph->input[i], inputs[i]);

@@ -21,7 +21,7 @@ IPEX_WARN_UNUSED enum ipex_status ipex_evaluator_open(struct ipex_evaluator *ret
 /* Dense f32 inputs and outputs in the order of the graph's. outputs[i] has room for the value. */
 IPEX_WARN_UNUSED enum ipex_status ipex_evaluator_run(struct ipex_evaluator *evaluator,
                                                      const struct ipex_graph *graph,
-                                                     float *const *inputs, float *const *outputs,
+                                                     void *const *inputs, void *const *outputs,
                                                      const struct ipex_report *report);
 void ipex_evaluator_close(struct ipex_evaluator *evaluator);
 

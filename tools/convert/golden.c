@@ -80,8 +80,7 @@ enum ipex_status ipex_golden_compute(struct ipex_golden_set *set, struct ipex_gr
         }
         for (size_t i = 0; i < graph->outputs; i++)
             answer->output[i] = ipex_alloc(value_bytes(graph->output[i]));
-        status = ipex_evaluator_run(&evaluator, graph, (float *const *)answer->input,
-                                    (float *const *)answer->output, report);
+        status = ipex_evaluator_run(&evaluator, graph, answer->input, answer->output, report);
     }
     ipex_evaluator_close(&evaluator);
     return status;

@@ -145,7 +145,8 @@ struct ipex_node {
         int32_t axis;                /* concat, softmax */
         struct {
             int64_t before[IPEX_MAX_RANK], after[IPEX_MAX_RANK];
-            float value;
+            enum ipex_pad_mode mode;
+            float value; /* of mode constant */
         } pad;
         struct {
             int64_t start[IPEX_MAX_RANK], step[IPEX_MAX_RANK];

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"
 
 /* ---- names -> values: open addressing ---- */
@@ -44,13 +45,13 @@ static size_t find_slot(const struct ipex_name_table *table, const char *name) {
     return i;
 }
 
-static void bind_name(struct ipex_import *import, const char *name, struct ipex_value *value) {
+void ipex_import_bind(struct ipex_import *import, const char *name, struct ipex_value *value) {
     size_t i = find_slot(import->names, name);
     import->names->slot[i].name = name;
     import->names->slot[i].value = value;
 }
 
-static struct ipex_value *lookup(const struct ipex_import *import, const char *name) {
+struct ipex_value *ipex_import_lookup(const struct ipex_import *import, const char *name) {
     return import->names->slot[find_slot(import->names, name)].value;
 }
 
@@ -70,7 +71,7 @@ static void outputs_unknown(struct ipex_import *import) {
         struct ipex_value *value =
             ipex_graph_value(import->graph, import->node->output[i], IPEX_DTYPE_f32, 0, NULL);
         value->unknown = true;
-        bind_name(import, import->node->output[i], value);
+        ipex_import_bind(import, import->node->output[i], value);
     }
 }
 
@@ -87,13 +88,13 @@ void ipex_import_refuse(struct ipex_import *import, const char *format, ...) {
 
 struct ipex_value *ipex_import_in(const struct ipex_import *import, size_t i) {
     return i < import->node->inputs && *import->node->input[i]
-               ? lookup(import, import->node->input[i])
+               ? ipex_import_lookup(import, import->node->input[i])
                : NULL;
 }
 
 void ipex_import_out(struct ipex_import *import, size_t i, struct ipex_value *value) {
     if (i < import->node->outputs && *import->node->output[i])
-        bind_name(import, import->node->output[i], value);
+        ipex_import_bind(import, import->node->output[i], value);
 }
 
 struct ipex_value *ipex_import_new(struct ipex_import *import, size_t i, int32_t rank,
@@ -302,6 +303,21 @@ static struct ipex_value *constant_from(struct ipex_import *import, const char *
                                tensor->data);
 }
 
+void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx_graph *source) {
+    for (size_t i = 0; i < source->initializers; i++) {
+        struct ipex_value *value =
+            constant_from(import, source->initializer[i].name, &source->initializer[i]);
+        if (!value) {
+            add_unsupported(import, source->initializer[i].name, "initializer",
+                            "has a data type or rank that is not supported");
+            value = ipex_graph_value(import->graph, source->initializer[i].name, IPEX_DTYPE_f32, 0,
+                                     NULL);
+            value->unknown = true;
+        }
+        ipex_import_bind(import, source->initializer[i].name, value);
+    }
+}
+
 static void import_constant(struct ipex_import *import) {
     struct ipex_graph *graph = import->graph;
     const char *name = import->node->output[0];
@@ -395,6 +411,11 @@ static struct ipex_shape_option *find_shape(struct dims_state *state, const char
 static void apply_shape(struct dims_state *state, const struct ipex_onnx_value *input) {
     struct ipex_graph *graph = state->import->graph;
     struct ipex_shape_option *shape = find_shape(state, input->name);
+    const struct ipex_const_option *given = ipex_import_find_given(state->options, input->name);
+    for (int32_t i = 0; given && given->is_file && i < input->rank && i < given->tensor.rank; i++)
+        if (input->dims[i] < 0)
+            remember_dim(state, symbol_of(graph, input, i), given->tensor.dims[i],
+                         given->tensor.dims[i]);
     if (!shape)
         return;
     shape->used = true;
@@ -503,6 +524,21 @@ static struct ipex_value *make_input(struct dims_state *state,
     return value;
 }
 
+/* The constant that --const makes of an input; NULL without, or where it does not fit. */
+static struct ipex_value *given_input(struct dims_state *state,
+                                      const struct ipex_onnx_value *input) {
+    struct ipex_graph *graph = state->import->graph;
+    struct ipex_const_option *given = ipex_import_find_given(state->options, input->name);
+    const char *wrong = NULL;
+    if (!given)
+        return NULL;
+    struct ipex_value *value = ipex_import_given(state->import, input, given, &wrong);
+    if (!value)
+        append(graph, &state->wrong,
+               ipex_arena_printf(&graph->arena, "  --const %s: %s\n", input->name, wrong));
+    return value;
+}
+
 static void unused_options(struct dims_state *state) {
     struct ipex_graph *graph = state->import->graph;
     for (size_t i = 0; i < state->options->dims; i++)
@@ -517,6 +553,12 @@ static void unused_options(struct dims_state *state) {
                    ipex_arena_printf(&graph->arena,
                                      "  --input %s: the model has no input of that name\n",
                                      state->options->shape[i].name));
+    for (size_t i = 0; i < state->options->constants; i++)
+        if (!state->options->constant[i].used)
+            append(graph, &state->wrong,
+                   ipex_arena_printf(&graph->arena,
+                                     "  --const %s: the model has no input of that name\n",
+                                     state->options->constant[i].name));
 }
 
 static const char *describe_inputs(struct dims_state *state) {
@@ -525,7 +567,8 @@ static const char *describe_inputs(struct dims_state *state) {
     const char *text = "the inputs are\n";
     for (size_t i = 0; i < source->inputs; i++) {
         const struct ipex_onnx_value *input = &source->input[i];
-        if (lookup(state->import, input->name) && lookup(state->import, input->name)->constant)
+        if (ipex_import_lookup(state->import, input->name) &&
+            ipex_import_lookup(state->import, input->name)->constant)
             continue;
         text = ipex_arena_printf(&graph->arena, "%s  %s [", text, input->name);
         for (int32_t k = 0; k < input->rank; k++)
@@ -546,16 +589,20 @@ static bool import_inputs(struct ipex_import *import, struct ipex_import_options
     struct ipex_graph *graph = import->graph;
     struct dims_state state = {.import = import, .options = options};
     for (size_t i = 0; i < source->inputs; i++)
-        if (!lookup(import, source->input[i].name))
+        if (!ipex_import_lookup(import, source->input[i].name))
             apply_shape(&state, &source->input[i]);
     graph->input = ipex_arena_array(&graph->arena, source->inputs + 1, sizeof(struct ipex_value *));
     for (size_t i = 0; i < source->inputs; i++) {
-        if (lookup(import,
-                   source->input[i].name)) /* a default value: an initializer of the same name */
+        if (ipex_import_lookup(
+                import,
+                source->input[i].name)) /* a default value: an initializer of the same name */
             continue;
-        struct ipex_value *value = make_input(&state, &source->input[i]);
-        bind_name(import, source->input[i].name, value);
-        graph->input[graph->inputs++] = value;
+        struct ipex_value *value = given_input(&state, &source->input[i]);
+        if (!value) {
+            value = make_input(&state, &source->input[i]);
+            graph->input[graph->inputs++] = value;
+        }
+        ipex_import_bind(import, source->input[i].name, value);
     }
     unused_options(&state);
     if (state.wrong || state.missing) {
@@ -580,14 +627,21 @@ static ipex_import_fn find_op(const char *op_type) {
         for (const struct ipex_import_op *op = tables[t]; op->op_type; op++)
             if (!strcmp(op->op_type, op_type))
                 return op->fn;
-    return strcmp(op_type, "Constant") ? NULL : import_constant;
+    static const struct ipex_import_op control[] = {{"Constant", import_constant},
+                                                    {"If", ipex_import_if},
+                                                    {"Loop", ipex_import_loop},
+                                                    {"Scan", ipex_import_loop}};
+    for (size_t i = 0; i < sizeof control / sizeof *control; i++)
+        if (!strcmp(control[i].op_type, op_type))
+            return control[i].fn;
+    return NULL;
 }
 
 static bool known_inputs(struct ipex_import *import) {
     bool known = true;
     for (size_t i = 0; i < import->node->inputs; i++) {
         const char *name = import->node->input[i];
-        struct ipex_value *value = *name ? lookup(import, name) : NULL;
+        struct ipex_value *value = *name ? ipex_import_lookup(import, name) : NULL;
         if (*name && !value) {
             ipex_import_refuse(import, "reads %s, which nothing before it computes", name);
             return false;
@@ -625,13 +679,21 @@ static void import_known(struct ipex_import *import, ipex_import_fn fn) {
         ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
 }
 
-static void import_node(struct ipex_import *import, const struct ipex_onnx_node *node) {
+void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *node) {
     import->node = node;
     import->label = *node->name ? node->name : node->outputs ? node->output[0] : "?";
     if (node->outputs == 0) {
         ipex_import_refuse(import, "it has no output");
         return;
     }
+    for (size_t i = 0; i < node->outputs; i++)
+        if (*node->output[i] && ipex_import_lookup(import, node->output[i])) {
+            add_unsupported(import, import->label, node->op_type,
+                            ipex_arena_printf(&import->graph->arena,
+                                              "its result %s has been computed before",
+                                              node->output[i]));
+            return;
+        }
     size_t before = import->unsupported_count;
     ipex_import_fn fn = *node->domain ? NULL : find_op(node->op_type);
     bool known = known_inputs(import);
@@ -660,7 +722,7 @@ static void import_outputs(struct ipex_import *import) {
     graph->output =
         ipex_arena_array(&graph->arena, source->outputs + 1, sizeof(struct ipex_value *));
     for (size_t i = 0; i < source->outputs; i++) {
-        struct ipex_value *value = lookup(import, source->output[i].name);
+        struct ipex_value *value = ipex_import_lookup(import, source->output[i].name);
         if (!value) {
             add_unsupported(import, source->output[i].name, "graph output", "nothing computes it");
             continue;
@@ -700,10 +762,15 @@ static const char *list_unsupported(struct ipex_import *import) {
     return text;
 }
 
+/* Of the graph and of those inside its nodes; the reader limits how deep they nest. */
 static size_t count_names(const struct ipex_onnx_graph *source) {
     size_t n = source->inputs + source->initializers;
-    for (size_t i = 0; i < source->nodes; i++)
+    for (size_t i = 0; i < source->nodes; i++) {
         n += source->node[i].outputs + source->node[i].inputs;
+        for (size_t k = 0; k < source->node[i].attrs; k++)
+            if (source->node[i].attr[k].graph)
+                n += count_names(source->node[i].attr[k].graph);
+    }
     return n;
 }
 
@@ -715,23 +782,13 @@ enum ipex_import_result ipex_import_model(const struct ipex_onnx_model *model,
     struct ipex_import *import = ret_import;
     *import = (struct ipex_import){.graph = graph, .model = model};
     import->names = names_create(&graph->arena, count_names(source));
-    for (size_t i = 0; i < source->initializers; i++) {
-        struct ipex_value *value =
-            constant_from(import, source->initializer[i].name, &source->initializer[i]);
-        if (!value) {
-            add_unsupported(import, source->initializer[i].name, "initializer",
-                            "has a data type or rank that is not supported");
-            value = ipex_graph_value(graph, source->initializer[i].name, IPEX_DTYPE_f32, 0, NULL);
-            value->unknown = true;
-        }
-        bind_name(import, source->initializer[i].name, value);
-    }
+    ipex_import_initializers(import, source);
     if (!import_inputs(import, options, ret_message)) {
         free(import->unsupported);
         return IPEX_IMPORT_USAGE;
     }
     for (size_t i = 0; i < source->nodes; i++)
-        import_node(import, &source->node[i]);
+        ipex_import_one(import, &source->node[i]);
     import_outputs(import);
     bool failed = import->unsupported_count != 0;
     if (failed)

@@ -7,6 +7,7 @@
 
 #include "tools/convert/graph.h"
 #include "tools/convert/onnx_read.h"
+#include "tools/tensor_file.h"
 
 /* Given on the command line: --dim NAME=N or NAME=LO..HI[:STEP], --input NAME=AxBxC. */
 struct ipex_dim_option {
@@ -20,7 +21,15 @@ struct ipex_shape_option {
     int64_t dims[IPEX_MAX_RANK];
     bool used;
 };
+/* --const NAME=VALUE|FILE.npy */
+struct ipex_const_option {
+    const char *name, *text; /* text: a number, or the file's path */
+    bool is_file, used;
+    struct ipex_tensor_data tensor; /* of the file */
+};
 struct ipex_import_options {
+    struct ipex_const_option *constant;
+    size_t constants;
     struct ipex_dim_option *dim;
     size_t dims;
     struct ipex_shape_option *shape;

@@ -12,10 +12,18 @@ static void bind_reshape(struct ipex_import *import, struct ipex_value *x, int32
     ipex_import_out(import, 0, ipex_import_reshape(import, x, import->node->output[0], rank, dims));
 }
 
-/* Any constant may be reshaped; at run time only f32. */
+/* Any constant may be reshaped, of types without operators too. */
 static struct ipex_value *movable(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_in(import, 0);
-    return x && x->constant ? x : ipex_import_f32(import, 0);
+    return x && x->constant ? x : ipex_import_any(import, 0);
+}
+
+/* A new value of x's type, bound to output i. */
+static struct ipex_value *result_like(struct ipex_import *import, size_t i,
+                                      const struct ipex_value *x, const int64_t *dims) {
+    struct ipex_value *value = ipex_import_new(import, i, x->rank, dims);
+    value->dtype = x->dtype;
+    return value;
 }
 
 /* size / (product of the known dims), after equal factors are struck out on both sides. */
@@ -141,7 +149,7 @@ static void import_unsqueeze(struct ipex_import *import) {
 }
 
 static void import_transpose(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
+    struct ipex_value *x = ipex_import_any(import, 0);
     const struct ipex_onnx_attr *attr = ipex_import_attr(import, "perm");
     int32_t perm[IPEX_MAX_RANK];
     uint32_t seen = 0;
@@ -163,9 +171,10 @@ static bool concat_fits(struct ipex_import *import, struct ipex_value *const *x,
                         int64_t axis, int64_t *dims) {
     for (size_t i = 0; i < count; i++) {
         for (int32_t k = 0; k < x[0]->rank; k++)
-            if (x[i]->rank != x[0]->rank || (k != axis && x[i]->dims[k] != x[0]->dims[k])) {
-                ipex_import_refuse(import, "the shapes of %s and %s do not fit", x[0]->name,
-                                   x[i]->name);
+            if (x[i]->rank != x[0]->rank || x[i]->dtype != x[0]->dtype ||
+                (k != axis && x[i]->dims[k] != x[0]->dims[k])) {
+                ipex_import_refuse(import, "the shapes or data types of %s and %s do not fit",
+                                   x[0]->name, x[i]->name);
                 return false;
             }
         if (i)
@@ -179,7 +188,7 @@ static void import_concat(struct ipex_import *import) {
     struct ipex_value **x = ipex_arena_array(&import->graph->arena, count + 1, sizeof *x);
     int64_t axis = ipex_import_int(import, "axis", 0), dims[IPEX_MAX_RANK];
     for (size_t i = 0; i < count; i++)
-        if (!(x[i] = ipex_import_f32(import, i)))
+        if (!(x[i] = ipex_import_any(import, i)))
             return;
     if (!count || !ipex_import_axis(import, &axis, x[0]->rank))
         return;
@@ -195,7 +204,7 @@ static void import_concat(struct ipex_import *import) {
     node->concat_input = ipex_arena_array(&import->graph->arena, count, sizeof *x);
     for (size_t i = 0; i < count; i++)
         ipex_node_add_input(node, x[i]);
-    ipex_node_set_output(node, ipex_import_new(import, 0, x[0]->rank, dims));
+    ipex_node_set_output(node, result_like(import, 0, x[0], dims));
 }
 
 /* A slice node over x with the given result dims; start and step 0/1 where not set by the caller.
@@ -206,7 +215,7 @@ static struct ipex_node *slice_node(struct ipex_import *import, struct ipex_valu
     for (int32_t i = 0; i < x->rank; i++)
         node->u.slice.step[i] = 1;
     ipex_node_add_input(node, x);
-    ipex_node_set_output(node, ipex_import_new(import, output, x->rank, dims));
+    ipex_node_set_output(node, result_like(import, output, x, dims));
     return node;
 }
 
@@ -228,7 +237,7 @@ static int split_parts(struct ipex_import *import, int64_t dim, size_t outputs, 
 
 static void import_split(struct ipex_import *import) {
     static int64_t parts[MAX_SPLITS];
-    struct ipex_value *x = ipex_import_f32(import, 0);
+    struct ipex_value *x = ipex_import_any(import, 0);
     int64_t axis = ipex_import_int(import, "axis", 0), start = 0, dims[IPEX_MAX_RANK], lo, hi;
     size_t outputs = import->node->outputs;
     struct ipex_dims *table = &import->graph->dims;
@@ -287,7 +296,7 @@ static int64_t slice_axis(struct ipex_dims *table, int64_t dim, int64_t *start, 
 }
 
 static void import_slice(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
+    struct ipex_value *x = ipex_import_any(import, 0);
     int64_t start[IPEX_MAX_RANK], end[IPEX_MAX_RANK], axes[IPEX_MAX_RANK], step[IPEX_MAX_RANK],
         dims[IPEX_MAX_RANK];
     if (!x)
@@ -326,8 +335,22 @@ static void import_slice(struct ipex_import *import) {
     memcpy(node->u.slice.step, by, (size_t)x->rank * sizeof *by);
 }
 
+/* The mode by its ONNX name; IPEX_PAD_COUNT when unknown. */
+static enum ipex_pad_mode pad_mode(const char *name) {
+    static const char *const names[IPEX_PAD_COUNT] = {
+        [IPEX_PAD_constant] = "constant",
+        [IPEX_PAD_reflect] = "reflect",
+        [IPEX_PAD_edge] = "edge",
+        [IPEX_PAD_wrap] = "wrap",
+    };
+    int mode = 0;
+    while (mode < IPEX_PAD_COUNT && strcmp(name, names[mode]))
+        mode++;
+    return (enum ipex_pad_mode)mode;
+}
+
 static void import_pad(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
+    struct ipex_value *x = ipex_import_any(import, 0);
     int64_t pads[2 * IPEX_MAX_RANK], axes[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
     int n = x ? ipex_import_ints(import, "pads", 1, pads, 2 * IPEX_MAX_RANK) : -1;
     int n_axes = n < 0 ? -1 : ipex_import_ints(import, NULL, 3, axes, IPEX_MAX_RANK);
@@ -336,10 +359,13 @@ static void import_pad(struct ipex_import *import) {
     if (n_axes < 0)
         return;
     int axes_count = n_axes ? n_axes : x->rank;
-    if (strcmp(mode, "constant")) {
-        ipex_import_refuse(import, "mode %s is not supported, only constant is", mode);
+    enum ipex_pad_mode pad = pad_mode(mode);
+    if (pad == IPEX_PAD_COUNT) {
+        ipex_import_refuse(import, "mode %s is unknown", mode);
         return;
     }
+    if (pad != IPEX_PAD_constant)
+        value = NULL;
     if (n != 2 * axes_count || (value && (!value->constant || ipex_value_numel(value) != 1))) {
         ipex_import_refuse(import, n != 2 * axes_count ? "pads does not have two values per axis"
                                                        : "the value is not a constant scalar");
@@ -367,16 +393,17 @@ static void import_pad(struct ipex_import *import) {
     struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pad);
     memcpy(node->u.pad.before, before, sizeof before);
     memcpy(node->u.pad.after, after, sizeof after);
+    node->u.pad.mode = pad;
     node->u.pad.value =
         value ? (float)ipex_constant_f64(value, 0) : ipex_import_float(import, "value", 0);
     ipex_node_add_input(node, x);
-    ipex_node_set_output(node, ipex_import_new(import, 0, x->rank, dims));
+    ipex_node_set_output(node, result_like(import, 0, x, dims));
 }
 
 /* [N][C][H][W] with the block split out of C (depth to space) or of H and W, one transpose, and
  * merged again. */
 static void depth_space(struct ipex_import *import, bool to_space) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
+    struct ipex_value *x = ipex_import_any(import, 0);
     struct ipex_dims *table = &import->graph->dims;
     int64_t b = ipex_import_int(import, "blocksize", 0);
     const char *name = import->node->output[0], *mode = ipex_import_string(import, "mode", "DCR");

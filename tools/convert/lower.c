@@ -634,7 +634,7 @@ static void lower_pad(struct lower *lower, struct ipex_node *node) {
     step->inputs = 1;
     step->input[0] = x;
     set_ints(lower->plan, step, 2 * rank + 1);
-    step->int_[2 * rank] = IPEX_PAD_constant;
+    step->int_[2 * rank] = node->u.pad.mode;
     for (int32_t i = 0; i < rank; i++) {
         step->int_[i] = (int32_t)node->u.pad.before[y->layout->order[i]];
         step->int_[rank + i] = (int32_t)node->u.pad.after[y->layout->order[i]];

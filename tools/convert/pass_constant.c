@@ -9,6 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nothing of the node depends on the sizes of a run. */
+static bool is_fixed(const struct ipex_node *node) {
+    const struct ipex_value *y[] = {node->output, node->extra_output[0], node->extra_output[1]};
+    bool fixed = true;
+    for (size_t k = 0; k < sizeof y / sizeof *y; k++)
+        for (int32_t i = 0; y[k] && i < y[k]->rank; i++)
+            fixed &= y[k]->dims[i] >= 0;
+    for (int32_t i = 0; node->kind == IPEX_KIND_slice && i < node->output->rank; i++)
+        fixed &= node->u.slice.start[i] >= 0;
+    for (int32_t i = 0; node->kind == IPEX_KIND_plan && i < node->u.plan.ints; i++)
+        fixed &= node->u.plan.int_[i] >= 0;
+    return fixed;
+}
+
 /* Every operand is a constant or the result of an earlier node of the run that begins at `from`. */
 static bool is_foldable(struct ipex_node *from) {
     bool foldable = from != NULL;
@@ -17,6 +31,7 @@ static bool is_foldable(struct ipex_node *from) {
             const struct ipex_value *x = ipex_node_operands(node)[i];
             foldable &= !x || x->constant || x->foldable;
         }
+        foldable &= is_fixed(node);
         node->output->foldable = foldable;
     }
     for (struct ipex_node *node = from; node && !foldable; node = node->next)
@@ -39,10 +54,10 @@ static void find_results(struct ipex_graph *constants) {
 static enum ipex_status evaluate(struct ipex_graph *graph, struct ipex_graph *constants,
                                  const struct ipex_report *report) {
     struct ipex_evaluator evaluator;
-    float **data = ipex_arena_array(&constants->arena, constants->outputs + 1, sizeof *data);
+    void **data = ipex_arena_array(&constants->arena, constants->outputs + 1, sizeof *data);
     for (size_t i = 0; i < constants->outputs; i++)
         data[i] = ipex_arena_array(&graph->arena, (size_t)ipex_value_numel(constants->output[i]),
-                                   sizeof **data);
+                                   ipex_dtype_size(constants->output[i]->dtype));
     IPEX_TRY(ipex_evaluator_open(&evaluator, constants, report));
     enum ipex_status status = ipex_evaluator_run(&evaluator, constants, NULL, data, report);
     ipex_evaluator_close(&evaluator);
@@ -50,8 +65,9 @@ static enum ipex_status evaluate(struct ipex_graph *graph, struct ipex_graph *co
     for (size_t i = 0; i < constants->outputs; i++) {
         struct ipex_value *value = constants->output[i];
         struct ipex_constant *constant = ipex_arena_alloc(&graph->arena, sizeof *constant);
-        *constant = (struct ipex_constant){(const uint8_t *)data[i],
-                                           (uint64_t)ipex_value_numel(value) * sizeof **data};
+        *constant =
+            (struct ipex_constant){(const uint8_t *)data[i], (uint64_t)ipex_value_numel(value) *
+                                                                 ipex_dtype_size(value->dtype)};
         value->constant = constant;
         value->producer = NULL;
         value->layout = NULL;

@@ -16,7 +16,7 @@ static bool fits(const struct ipex_node *pad, const struct ipex_node *conv) {
 
 static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_node *node) {
     const struct ipex_value *x = node->input[0];
-    if (node->u.pad.value != 0)
+    if (node->u.pad.mode != IPEX_PAD_constant || node->u.pad.value != 0)
         return IPEX_REASON_nonzero_padding;
     for (int32_t i = 0; i < x->rank; i++)
         if (x->rank != 4 || (i < 2 && (node->u.pad.before[i] || node->u.pad.after[i])))

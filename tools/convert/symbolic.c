@@ -242,8 +242,26 @@ static int64_t divide(struct ipex_dims *dims, int64_t a, int64_t b) {
     return lo >= 0 ? ipex_dim_floor_div(dims, a, b) : IPEX_DIM_NONE;
 }
 
+/* 0 or 1 where it is the same for all sizes. */
+static int64_t compare(struct ipex_dims *dims, const char *op, int64_t a, int64_t b) {
+    int64_t lo, hi, x, y, difference;
+    if (ipex_dim_number(dims, a, &x) && ipex_dim_number(dims, b, &y))
+        difference = x < y ? ipex_dim_of(dims, -1) : x > y;
+    else
+        difference = ipex_dim_sub(dims, a, b);
+    if (difference == IPEX_DIM_NONE)
+        return IPEX_DIM_NONE;
+    ipex_dim_range(dims, difference, &lo, &hi);
+    if (!strcmp(op, "Equal"))
+        return lo == 0 && hi == 0 ? 1 : lo > 0 || hi < 0 ? 0 : IPEX_DIM_NONE;
+    if (!strncmp(op, "Greater", 7))
+        return compare(dims, op[7] ? "LessOrEqual" : "Less", b, a);
+    if (!strcmp(op, "LessOrEqual"))
+        return hi <= 0 ? 1 : lo > 0 ? 0 : IPEX_DIM_NONE;
+    return hi < 0 ? 1 : lo >= 0 ? 0 : IPEX_DIM_NONE;
+}
+
 static int64_t apply(struct ipex_dims *dims, const char *op, int64_t a, int64_t b) {
-    int64_t x, y;
     if (!strcmp(op, "Add"))
         return ipex_dim_add(dims, a, b);
     if (!strcmp(op, "Sub"))
@@ -260,19 +278,11 @@ static int64_t apply(struct ipex_dims *dims, const char *op, int64_t a, int64_t 
         int64_t q = divide(dims, a, b);
         return q == IPEX_DIM_NONE ? q : ipex_dim_sub(dims, a, ipex_dim_mul(dims, q, b));
     }
-    if (a == b && !strcmp(op, "Equal"))
-        return 1;
-    if (!ipex_dim_number(dims, a, &x) || !ipex_dim_number(dims, b, &y))
-        return IPEX_DIM_NONE;
-    if (!strcmp(op, "Equal"))
-        return x == y;
-    if (!strcmp(op, "Greater"))
-        return x > y;
-    return !strcmp(op, "Less") ? x < y : IPEX_DIM_NONE;
+    return compare(dims, op, a, b);
 }
 
 static bool is_comparison(const char *op) {
-    return !strcmp(op, "Equal") || !strcmp(op, "Greater") || !strcmp(op, "Less");
+    return !strcmp(op, "Equal") || !strncmp(op, "Greater", 7) || !strncmp(op, "Less", 4);
 }
 
 /* The operand that gives the result's shape: the longer, then the one of higher rank. */
@@ -381,16 +391,35 @@ static bool eval_expand(struct ipex_import *import) {
 }
 
 static bool eval_reshape(struct ipex_import *import) {
-    struct ints x;
+    struct ints x, shape = {0};
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "shape");
+    if (!load(import, 0, &x) || (!attr && (!load(import, 1, &shape) || shape.rank > 1)))
+        return false;
+    int64_t rank = attr ? (int64_t)attr->count : shape.count, product = 1, open = -1;
+    if (rank > IPEX_MAX_RANK || ipex_import_int(import, "allowzero", 0))
+        return false;
     int64_t dims[IPEX_MAX_RANK];
-    if (!load(import, 0, &x))
+    for (int64_t i = 0; i < rank; i++) {
+        int64_t n = attr ? attr->ints[i] : 0;
+        if (!attr && !number(import, shape.v[i], &n))
+            return false;
+        n = n == 0 && i < x.rank ? x.dims[i] : n;
+        if (n > MAX_ELEMENTS || n < -1 || (n == -1 && open >= 0))
+            return false;
+        open = n == -1 ? i : open;
+        dims[i] = n;
+        product *= n == -1 ? 1 : n;
+        if (product > MAX_ELEMENTS)
+            return false;
+    }
+    if (open >= 0 && product > 0 && x.count % product == 0) {
+        dims[open] = x.count / product;
+        product = x.count;
+    }
+    if (product != x.count || (open >= 0 && dims[open] < 0))
         return false;
-    int rank = ipex_import_ints(import, "shape", 1, dims, 1);
-    if (rank < 0 || (rank == 1 && dims[0] != -1 && dims[0] != x.count) ||
-        (rank == 0 && x.count != 1))
-        return false;
-    x.rank = rank;
-    x.dims[0] = x.count;
+    x.rank = (int32_t)rank;
+    memcpy(x.dims, dims, (size_t)rank * sizeof *dims);
     return store(import, &x);
 }
 
@@ -402,8 +431,9 @@ static const struct {
     {"Concat", eval_concat},       {"ConstantOfShape", eval_constant_of_shape},
     {"Div", eval_binary},          {"Equal", eval_binary},
     {"Expand", eval_expand},       {"Gather", eval_gather},
-    {"Greater", eval_binary},      {"Identity", eval_identity},
-    {"Less", eval_binary},         {"Max", eval_binary},
+    {"Greater", eval_binary},      {"GreaterOrEqual", eval_binary},
+    {"Identity", eval_identity},   {"Less", eval_binary},
+    {"LessOrEqual", eval_binary},  {"Max", eval_binary},
     {"Min", eval_binary},          {"Mod", eval_binary},
     {"Mul", eval_binary},          {"Range", eval_range},
     {"ReduceMax", eval_reduce},    {"ReduceMin", eval_reduce},

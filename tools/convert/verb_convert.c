@@ -21,7 +21,7 @@
 
 struct convert {
     const char *model_path, *output, *labels_path, *golden_folder;
-    struct ipex_cli_list dims, shapes;
+    struct ipex_cli_list dims, shapes, constants;
     int64_t golden;
     bool speed, size, quiet, json;
 
@@ -114,6 +114,35 @@ static bool parse_shapes_option(struct convert *c, const struct ipex_cli_verb *v
     return true;
 }
 
+/* A text that ends in .npy or .pb is a file. */
+static bool names_file(const char *text) {
+    const char *dot = strrchr(text, '.');
+    return dot && (!strcmp(dot, ".npy") || !strcmp(dot, ".pb"));
+}
+
+/* Fails with the exit code for the person's mistake or the file's. */
+static int read_constants_option(struct convert *c, const struct ipex_cli_verb *verb) {
+    c->import.constant =
+        ipex_arena_array(&c->arena, c->constants.count + 1, sizeof *c->import.constant);
+    for (size_t i = 0; i < c->constants.count; i++) {
+        const char *rest;
+        size_t length;
+        struct ipex_const_option *given = &c->import.constant[c->import.constants++];
+        if (!ipex_cli_split(c->constants.item[i], &length, &rest) || !*rest)
+            return ipex_cli_wrong(verb, "--const %s: NAME=VALUE or NAME=FILE.npy is expected",
+                                  c->constants.item[i]);
+        given->name = ipex_arena_strndup(&c->arena, c->constants.item[i], length);
+        given->text = rest;
+        given->is_file = names_file(rest);
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(c->import.constant[k].name, given->name))
+                return ipex_cli_wrong(verb, "--const %s is given twice", given->name);
+        if (given->is_file && ipex_tensor_read(rest, &given->tensor, &c->report) != IPEX_OK)
+            return ipex_cli_failed("--const %s: %s", given->name, c->text);
+    }
+    return IPEX_EXIT_DONE;
+}
+
 static const char *describe_options(struct convert *c) {
     const char *text = "";
     for (size_t i = 0; i < c->dims.count; i++)
@@ -122,6 +151,9 @@ static const char *describe_options(struct convert *c) {
     for (size_t i = 0; i < c->shapes.count; i++)
         text = ipex_arena_printf(&c->arena, "%s%s--input %s", text, *text ? " " : "",
                                  c->shapes.item[i]);
+    for (size_t i = 0; i < c->constants.count; i++)
+        text = ipex_arena_printf(&c->arena, "%s%s--const %s", text, *text ? " " : "",
+                                 c->constants.item[i]);
     if (c->speed || c->size)
         text = ipex_arena_printf(&c->arena, "%s%s%s", text, *text ? " " : "",
                                  c->speed ? "--speed" : "--size");
@@ -382,6 +414,9 @@ static void finish(struct convert *c) {
     ipex_onnx_close(&c->model);
     ipex_cli_list_finish(&c->dims);
     ipex_cli_list_finish(&c->shapes);
+    ipex_cli_list_finish(&c->constants);
+    for (size_t i = 0; i < c->import.constants; i++)
+        ipex_tensor_data_finish(&c->import.constant[i].tensor);
     ipex_arena_finish(&c->arena);
 }
 
@@ -394,6 +429,9 @@ int ipex_verb_convert(int argc, char **argv) {
         {"dim", "NAME=N", "size of a symbolic dimension; one without a name is INPUT[AXIS]",
          IPEX_CLI_LIST, false, &c.dims, 0, 0},
         {"input", "NAME=1x3x224x224", "shape of an input", IPEX_CLI_LIST, false, &c.shapes, 0, 0},
+        {"const", "NAME=VALUE|FILE.npy",
+         "makes an input a constant; an If on it becomes the branch that it chooses", IPEX_CLI_LIST,
+         false, &c.constants, 0, 0},
         {"labels", "FILE", "names of the classes, one per line (default: the model's own metadata)",
          IPEX_CLI_TEXT, false, &c.labels_path, 0, 0},
         {"golden-from", "DIR", "known answers to store: input_*.pb with output_*.pb, or NAME.npy",
@@ -421,7 +459,8 @@ int ipex_verb_convert(int argc, char **argv) {
     exit_code = IPEX_EXIT_USAGE;
     if (c.speed && c.size)
         ipex_cli_wrong(&verb, "--speed and --size contradict each other");
-    else if (parse_dims_option(&c, &verb) && parse_shapes_option(&c, &verb)) {
+    else if (parse_dims_option(&c, &verb) && parse_shapes_option(&c, &verb) &&
+             (exit_code = read_constants_option(&c, &verb)) == IPEX_EXIT_DONE) {
         c.options_text = describe_options(&c);
         if (ipex_onnx_open(c.model_path, &c.model, &c.report) != IPEX_OK)
             exit_code = ipex_cli_failed("%s", c.text);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Control flow: an If whose condition is known while importing becomes the nodes of its branch.
+ * Names of a branch end with it; it sees those outside. */
+#include "tools/convert/import_scope.h"
+
+/* A graph may compute names that stand for something else elsewhere only after they are taken back.
+ */
+static void forget_names(struct ipex_import *import, const struct ipex_onnx_graph *source) {
+    for (size_t i = 0; i < source->initializers; i++)
+        ipex_import_bind(import, source->initializer[i].name, NULL);
+    for (size_t i = 0; i < source->nodes; i++)
+        for (size_t k = 0; k < source->node[i].outputs; k++)
+            if (*source->node[i].output[k])
+                ipex_import_bind(import, source->node[i].output[k], NULL);
+}
+
+/* The first name that the graph gives and that has a meaning already; NULL when there is none. */
+static const char *name_in_use(const struct ipex_import *import,
+                               const struct ipex_onnx_graph *source) {
+    for (size_t i = 0; i < source->initializers; i++)
+        if (ipex_import_lookup(import, source->initializer[i].name))
+            return source->initializer[i].name;
+    for (size_t i = 0; i < source->nodes; i++)
+        for (size_t k = 0; k < source->node[i].outputs; k++)
+            if (ipex_import_lookup(import, source->node[i].output[k]))
+                return source->node[i].output[k];
+    return NULL;
+}
+
+static void import_branch(struct ipex_import *import, const struct ipex_onnx_graph *branch) {
+    const struct ipex_onnx_node *outer = import->node;
+    const char *label = import->label;
+    struct ipex_value **result =
+        ipex_arena_array(&import->graph->arena, branch->outputs + 1, sizeof *result);
+    ipex_import_initializers(import, branch);
+    for (size_t i = 0; i < branch->nodes; i++)
+        ipex_import_one(import, &branch->node[i]);
+    for (size_t i = 0; i < branch->outputs; i++)
+        result[i] = ipex_import_lookup(import, branch->output[i].name);
+    forget_names(import, branch);
+    import->node = outer;
+    import->label = label;
+    for (size_t i = 0; i < branch->outputs; i++)
+        if (!result[i]) {
+            ipex_import_refuse(import, "its branch has the result %s, which nothing computes",
+                               branch->output[i].name);
+            return;
+        }
+    for (size_t i = 0; i < branch->outputs; i++)
+        ipex_import_out(import, i, result[i]);
+}
+
+void ipex_import_if(struct ipex_import *import) {
+    struct ipex_value *condition = ipex_import_in(import, 0);
+    const int64_t *known = condition ? ipex_import_known(import, condition) : NULL;
+    int64_t chosen;
+    if (!known || ipex_value_numel(condition) != 1 ||
+        !ipex_dim_number(&import->graph->dims, known[0], &chosen)) {
+        ipex_import_refuse(import,
+                           "its condition %s is computed from data at run time; a condition on an "
+                           "input is known with --const NAME=VALUE",
+                           condition ? condition->name : "");
+        return;
+    }
+    const struct ipex_onnx_attr *attr =
+        ipex_import_attr(import, chosen ? "then_branch" : "else_branch");
+    if (!attr || !attr->graph || attr->graph->outputs != import->node->outputs) {
+        ipex_import_refuse(import, "its %s is missing or has another number of results",
+                           chosen ? "then_branch" : "else_branch");
+        return;
+    }
+    const char *used = name_in_use(import, attr->graph);
+    if (used)
+        ipex_import_refuse(import, "its branch computes %s, a name that is in use", used);
+    else
+        import_branch(import, attr->graph);
+}
+
+void ipex_import_loop(struct ipex_import *import) {
+    ipex_import_refuse(import, "loops are not supported");
+}

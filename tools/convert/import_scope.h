@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside the importer: names, inputs bound by --const, graphs inside of nodes. */
+#ifndef IPEX_TOOLS_IMPORT_SCOPE_H
+#define IPEX_TOOLS_IMPORT_SCOPE_H
+
+#include "tools/convert/import.h"
+
+/* The value of a name; NULL when nothing has computed it. */
+struct ipex_value *ipex_import_lookup(const struct ipex_import *import, const char *name);
+/* NULL takes the name back. */
+void ipex_import_bind(struct ipex_import *import, const char *name, struct ipex_value *value);
+/* Binds the initializers of a graph. */
+void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx_graph *source);
+void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *node);
+
+/* --const of this input; NULL without. */
+struct ipex_const_option *ipex_import_find_given(const struct ipex_import_options *options,
+                                                 const char *name);
+/* The constant that it gives; NULL with *ret_wrong where it does not fit. */
+struct ipex_value *ipex_import_given(struct ipex_import *import,
+                                     const struct ipex_onnx_value *input,
+                                     struct ipex_const_option *given, const char **ret_wrong);
+
+/* If: the branch that its condition, known while importing, chooses. Loop and Scan are refused. */
+void ipex_import_if(struct ipex_import *import);
+void ipex_import_loop(struct ipex_import *import);
+
+#endif
