@@ -734,10 +734,17 @@ static void import_outputs(struct ipex_import *import) {
         if (value->is_output || value->constant || !value->producer) {
             /* an output that is an input, a constant or another output: a step of its own gives it
              * a place */
+            const bool program = value->dtype == IPEX_DTYPE_f32;
             struct ipex_node *node =
-                ipex_graph_node(graph, IPEX_KIND_pointwise, value->name, "Identity", NULL);
-            node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
-            node->u.program->steps = 1; /* copy of operand 0 */
+                ipex_graph_node(graph, program ? IPEX_KIND_pointwise : IPEX_KIND_plan, value->name,
+                                "Identity", NULL);
+            if (program) {
+                node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
+                node->u.program->steps = 1; /* copy of operand 0 */
+            } else {
+                node->u.plan.op = IPEX_OP_copy;
+                node->u.plan.policy = IPEX_ORDER_elementwise;
+            }
             ipex_node_add_input(node, value);
             ipex_node_set_output(node, ipex_graph_value(graph, source->output[i].name, value->dtype,
                                                         value->rank, value->dims));
