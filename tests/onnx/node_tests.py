@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ONNX project's own node tests: each is converted with its expected outputs as known answers and verified. A
 model is tried as it is and, where that is refused, with every input but the first bound by --const, as weights and
-axes are in real networks; sizes that make the whole graph constant are all bound. Right answer or refusal with a message that names the operator; never a wrong answer, never a crash.
+axes are in real networks; sizes that make the whole graph constant are all bound. Right answer or refusal with a
+message that names the operator; never a wrong answer, never a crash.
 
-node_tests.py [--only TEXT] [--refusals]   prints TAP, then a table by operator; --refusals also says why"""
+node_tests.py [--only TEXT] [--refusals]   prints TAP, then a table by operator and the refusals by class; --refusals: why"""
 import argparse
 import collections
 import pathlib
@@ -36,8 +37,8 @@ def operators():
 
 def bindings(model, data, folder):
     """--const for every input but the first, or for all where they are sizes (an only one that is an integer, or all
-    scalars: the graph is constant then); [] when there is none to bind, or
-    one is no tensor or of a type that --const does not take."""
+    scalars: the graph is constant then); [] when there is none to bind, or one is no tensor or of a type that --const
+    does not take."""
     inputs = list(model.graph.input)
     if any(not value.type.HasField("tensor_type") for value in inputs):
         return []
@@ -54,10 +55,18 @@ def bindings(model, data, folder):
     return arguments
 
 
+def all_nodes(graph):
+    """The graph's nodes and those of the graphs in their attributes."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            yield from all_nodes(attribute.g)
+
+
 def names_something(message, graph):
     """The message speaks of an operator, or of an input, output or constant by name."""
     ports = [value.name for value in (*graph.input, *graph.output, *graph.initializer)]
-    return any(f"({node.op_type}): " in message for node in graph.node) or any(
+    return any(f"({node.op_type}): " in message for node in all_nodes(graph)) or any(
         f"{name} ({kind}): " in message for name in ports for kind in ("graph input", "graph output", "initializer")
     ) or any(f"input {name}: " in message for name in ports)
 
@@ -94,6 +103,19 @@ def main_operator(test, model):
     return kinds.pop() if len(kinds) == 1 else "(several)"
 
 
+CLASSES = [("input kind", "is not a tensor"), ("operator", "perator is not supported"),
+           ("operator", "operators of domain"),
+           ("operator", "loops are not"), ("operator", "shape arithmetic only"),
+           ("data type",
+            re.compile(r"data type|a cast to|ONNX type|(input|indices|comparing|result) \S* ?(is|are|with) \S*\d")),
+           ("empty tensor", "dims go from 1"), ("attribute or operand", "")]
+
+
+def refusal_class(text):
+    """What a refusal is about: the first of the classes that its text fits."""
+    return next(name for name, words in CLASSES if (words in text if isinstance(words, str) else words.search(text)))
+
+
 def print_table(counts, verdicts):
     line = "# {:28} {:>7} {:>9} {:>7} {:>9}".format
     print(line("operator", *verdicts))
@@ -103,15 +125,17 @@ def print_table(counts, verdicts):
 
 
 def check(tap, tests, folder, refusals):
-    counts = collections.defaultdict(collections.Counter)
+    counts, classes = collections.defaultdict(collections.Counter), collections.Counter()
     for test in tests:
         model, verdict, text = judge(test, folder)
         counts[main_operator(test, model)][verdict] += 1
         if verdict in (WRONG, CRASHED):
             tap.ok(f"{test.name}: {verdict}", False, text)
-        elif verdict == REFUSED and refusals:
-            print(f"# {test.name}: {text.strip()}")
-    return counts
+        elif verdict == REFUSED:
+            classes[refusal_class(text)] += 1
+            if refusals:
+                print(f"# {test.name}: {text.strip()}")
+    return counts, classes
 
 
 def main():
@@ -127,7 +151,7 @@ def main():
         folder = pathlib.Path(folder)
         command("tar", "--zstd", "-xf", ARCHIVE, "-C", folder, check=True)
         tests = sorted(p.parent for p in folder.rglob("model.onnx") if options.only in p.parent.name)
-        counts = check(tap, tests, folder, options.refusals)
+        counts, classes = check(tap, tests, folder, options.refusals)
     verdicts = [RIGHT, REFUSED, WRONG, CRASHED]
     total = {v: sum(c[v] for c in counts.values()) for v in verdicts}
     tap.ok(f"{total[RIGHT]} of {len(tests)} node tests are right, {total[REFUSED]} refused by name, none else",
@@ -138,6 +162,7 @@ def main():
         tap.ok("every imported operator with node tests on types that run has right ones", not missing,
                *sorted(missing))
     print_table(counts, verdicts)
+    print("# refused for", ", ".join(f"{name}: {count}" for name, count in classes.most_common()))
     return tap.done()
 
 
