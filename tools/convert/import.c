@@ -619,9 +619,10 @@ static bool import_inputs(struct ipex_import *import, struct ipex_import_options
 /* ---- nodes ---- */
 
 static ipex_import_fn find_op(const char *op_type) {
-    static const struct ipex_import_op *const tables[] = {ipex_import_nn,    ipex_import_pointwise,
-                                                          ipex_import_move,  ipex_import_tensor,
-                                                          ipex_import_image, ipex_import_sequence};
+    static const struct ipex_import_op *const tables[] = {
+        ipex_import_nn,    ipex_import_pointwise, ipex_import_move,     ipex_import_tensor,
+        ipex_import_image, ipex_import_sequence,  ipex_import_math,     ipex_import_reduce,
+        ipex_import_index, ipex_import_loss,      ipex_import_quantized};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct ipex_import_op *op = tables[t]; op->op_type; op++)
             if (!strcmp(op->op_type, op_type))
@@ -733,10 +734,17 @@ static void import_outputs(struct ipex_import *import) {
         if (value->is_output || value->constant || !value->producer) {
             /* an output that is an input, a constant or another output: a step of its own gives it
              * a place */
+            const bool program = value->dtype == IPEX_DTYPE_f32;
             struct ipex_node *node =
-                ipex_graph_node(graph, IPEX_KIND_pointwise, value->name, "Identity", NULL);
-            node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
-            node->u.program->steps = 1; /* copy of operand 0 */
+                ipex_graph_node(graph, program ? IPEX_KIND_pointwise : IPEX_KIND_plan, value->name,
+                                "Identity", NULL);
+            if (program) {
+                node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
+                node->u.program->steps = 1; /* copy of operand 0 */
+            } else {
+                node->u.plan.op = IPEX_OP_copy;
+                node->u.plan.policy = IPEX_ORDER_elementwise;
+            }
             ipex_node_add_input(node, value);
             ipex_node_set_output(node, ipex_graph_value(graph, source->output[i].name, value->dtype,
                                                         value->rank, value->dims));

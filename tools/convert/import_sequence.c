@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX operators of sequence models: layer normalisation, recurrent networks. (Products of two
  * values computed at run time are in import_nn.c with MatMul.) */
-#include "tools/convert/import.h"
+#include "tools/convert/import_build.h"
 
 #include <string.h>
 
 /* ---- LayerNormalization over the axes from `axis` on, seen as one ---- */
+
+/* The further outputs: the mean, and 1 / sqrt(variance + epsilon). */
+static void layer_statistics(struct ipex_import *import, struct ipex_value *x, int32_t axis) {
+    const uint32_t axes = ((1u << x->rank) - 1) & ~((1u << axis) - 1);
+    struct ipex_value *mean = ipex_build_reduce(import, IPEX_REDUCE_mean, x, axes);
+    struct ipex_value *d = ipex_build_binary(import, IPEX_STEP_sub, x, mean);
+    struct ipex_value *v = ipex_build_reduce(import, IPEX_REDUCE_mean,
+                                             ipex_build_binary(import, IPEX_STEP_mul, d, d), axes);
+    v = ipex_build_with(import, IPEX_STEP_add, v, ipex_import_float(import, "epsilon", 1e-5f));
+    v = ipex_build_unary(import, IPEX_STEP_reciprocal, ipex_build_unary(import, IPEX_STEP_sqrt, v));
+    ipex_import_out(import, 1, mean);
+    ipex_import_out(import, 2, v);
+}
 
 static void layer_norm(struct ipex_import *import, int64_t kind) {
     struct ipex_value *x = ipex_import_f32(import, 0), *p[2] = {NULL, NULL};
@@ -28,10 +41,8 @@ static void layer_norm(struct ipex_import *import, int64_t kind) {
             p[i] =
                 p[i]->rank == 1 ? p[i] : ipex_import_reshape(import, p[i], p[i]->name, 1, &count);
         }
-    if (import->node->outputs > 1 && *import->node->output[1]) {
-        ipex_import_refuse(import, "the further outputs (mean, deviation) are not supported");
-        return;
-    }
+    if (kind == 0 && import->node->outputs > 1)
+        layer_statistics(import, x, (int32_t)axis);
     int32_t rank = (int32_t)axis + 1;
     memcpy(dims, x->dims, sizeof dims);
     dims[axis] = count;

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chains of nodes for ONNX operators that are made of several simpler ones. */
+#include "tools/convert/import_build.h"
+
+#include <string.h>
+
+static const char *result_name(const struct ipex_import *import) {
+    return import->node->outputs ? import->node->output[0] : import->label;
+}
+
+static struct ipex_value *finish(struct ipex_import *import, struct ipex_node *node,
+                                 enum ipex_dtype dtype, int32_t rank, const int64_t *dims) {
+    ipex_node_set_output(node,
+                         ipex_graph_value(import->graph, result_name(import), dtype, rank, dims));
+    return node->output;
+}
+
+/* ---- elementwise ---- */
+
+static struct ipex_value *one_step(struct ipex_import *import, enum ipex_step step,
+                                   struct ipex_value *a, struct ipex_value *b,
+                                   const float *number) {
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t rank = 0;
+    if (!a || !ipex_import_broadcast(import, a, &rank, dims) ||
+        (b && !ipex_import_broadcast(import, b, &rank, dims)))
+        return NULL;
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pointwise);
+    struct ipex_program *p = node->u.program = ipex_arena_alloc(&import->graph->arena, sizeof *p);
+    p->steps = 1;
+    p->step[0].op = (int16_t)step;
+    p->step[0].b = b ? 1 : number ? -1 : 0;
+    if (number)
+        p->constant[p->constants++] = *number;
+    ipex_node_add_input(node, a);
+    if (b)
+        ipex_node_add_input(node, b);
+    return finish(import, node, IPEX_DTYPE_f32, rank, dims);
+}
+
+struct ipex_value *ipex_build_unary(struct ipex_import *import, enum ipex_step step,
+                                    struct ipex_value *x) {
+    return one_step(import, step, x, NULL, NULL);
+}
+
+struct ipex_value *ipex_build_binary(struct ipex_import *import, enum ipex_step step,
+                                     struct ipex_value *a, struct ipex_value *b) {
+    return a && b ? one_step(import, step, a, b, NULL) : NULL;
+}
+
+struct ipex_value *ipex_build_with(struct ipex_import *import, enum ipex_step step,
+                                   struct ipex_value *x, float number) {
+    return one_step(import, step, x, NULL, &number);
+}
+
+static struct ipex_value *elementwise(struct ipex_import *import, enum ipex_op op,
+                                      enum ipex_dtype dtype, int64_t kind, size_t count,
+                                      struct ipex_value *const *x) {
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t rank = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!x[i] || !ipex_import_broadcast(import, x[i], &rank, dims))
+            return NULL;
+    struct ipex_node *node =
+        ipex_import_plan(import, op, IPEX_ORDER_elementwise, dtype, rank, dims, false);
+    for (size_t i = 0; i < count; i++)
+        ipex_node_add_input(node, x[i]);
+    node->u.plan.ints = kind >= 0;
+    node->u.plan.int_[0] = kind >= 0 ? kind : 0;
+    return node->output;
+}
+
+struct ipex_value *ipex_build_compare(struct ipex_import *import, enum ipex_compare kind,
+                                      struct ipex_value *a, struct ipex_value *b) {
+    struct ipex_value *const x[] = {a, b};
+    return elementwise(import, IPEX_OP_compare, IPEX_DTYPE_bool, kind, 2, x);
+}
+
+struct ipex_value *ipex_build_where(struct ipex_import *import, struct ipex_value *condition,
+                                    struct ipex_value *a, struct ipex_value *b) {
+    struct ipex_value *const x[] = {condition, a, b};
+    return a ? elementwise(import, IPEX_OP_where, a->dtype, -1, 3, x) : NULL;
+}
+
+struct ipex_value *ipex_build_integer(struct ipex_import *import, enum ipex_integer kind,
+                                      struct ipex_value *a, struct ipex_value *b) {
+    struct ipex_value *const x[] = {a, b};
+    const bool unary = kind == IPEX_INTEGER_neg || kind == IPEX_INTEGER_abs;
+    return a ? elementwise(import, IPEX_OP_integer, a->dtype, kind, unary ? 1 : 2, x) : NULL;
+}
+
+static struct ipex_value *constant_f32(struct ipex_import *import, const struct ipex_value *x) {
+    int64_t count = ipex_value_numel(x);
+    float *data = ipex_arena_array(&import->graph->arena, (size_t)count + 1, sizeof *data);
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (float)ipex_constant_f64(x, i);
+    return ipex_graph_constant(import->graph, x->name, IPEX_DTYPE_f32, x->rank, x->dims, data);
+}
+
+struct ipex_value *ipex_build_cast(struct ipex_import *import, struct ipex_value *x,
+                                   enum ipex_dtype dtype) {
+    if (!x || x->dtype == dtype)
+        return x;
+    if (x->constant && dtype == IPEX_DTYPE_f32)
+        return constant_f32(import, x);
+    return elementwise(import, IPEX_OP_cast, dtype, -1, 1, &x);
+}
+
+/* ---- along axes ---- */
+
+struct ipex_value *ipex_build_reduce(struct ipex_import *import, enum ipex_reduce kind,
+                                     struct ipex_value *x, uint32_t axes) {
+    int64_t dims[IPEX_MAX_RANK];
+    if (!x || !axes)
+        return x;
+    for (int32_t i = 0; i < x->rank; i++)
+        dims[i] = axes >> i & 1 ? 1 : x->dims[i];
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_reduce);
+    node->u.reduce.kind = kind;
+    node->u.reduce.axes = axes;
+    ipex_node_add_input(node, x);
+    return finish(import, node, IPEX_DTYPE_f32, x->rank, dims);
+}
+
+struct ipex_value *ipex_build_slice(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                    int64_t start, int64_t count) {
+    int64_t dims[IPEX_MAX_RANK];
+    if (!x)
+        return NULL;
+    memcpy(dims, x->dims, sizeof dims);
+    dims[axis] = count;
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_slice);
+    for (int32_t i = 0; i < x->rank; i++)
+        node->u.slice.step[i] = 1;
+    node->u.slice.start[axis] = start;
+    ipex_node_add_input(node, x);
+    return finish(import, node, x->dtype, x->rank, dims);
+}
+
+struct ipex_value *ipex_build_reshape(struct ipex_import *import, struct ipex_value *x,
+                                      int32_t rank, const int64_t *dims) {
+    return x ? ipex_import_reshape(import, x, result_name(import), rank, dims) : NULL;
+}
+
+struct ipex_value *ipex_build_gather(struct ipex_import *import, struct ipex_value *data,
+                                     struct ipex_value *indices, int64_t axis) {
+    int64_t dims[2 * IPEX_MAX_RANK];
+    int32_t rank = 0;
+    if (!data || !indices)
+        return NULL;
+    for (int32_t i = 0; i < axis; i++)
+        dims[rank++] = data->dims[i];
+    for (int32_t i = 0; i < indices->rank; i++)
+        dims[rank++] = indices->dims[i];
+    for (int32_t i = (int32_t)axis + 1; i < data->rank; i++)
+        dims[rank++] = data->dims[i];
+    if (rank > IPEX_MAX_RANK) {
+        ipex_import_refuse(import, "the result has rank %d, at most 8 is supported", rank);
+        return NULL;
+    }
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_gather, IPEX_ORDER_logical,
+                                              data->dtype, rank, dims, false);
+    ipex_node_add_input(node, data);
+    ipex_node_add_input(node, indices);
+    node->u.plan.ints = 1;
+    node->u.plan.int_[0] = axis;
+    return node->output;
+}
+
+/* Of matrices, or stacks of them with equal or absent leading dims. */
+struct ipex_value *ipex_build_matmul(struct ipex_import *import, struct ipex_value *a,
+                                     struct ipex_value *b) {
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t rank = 0;
+    if (!a || !b)
+        return NULL;
+    if (a->rank < 2 || b->rank < 2 || a->dims[a->rank - 1] != b->dims[b->rank - 2]) {
+        ipex_import_refuse(import, "the shapes of %s and %s do not fit", a->name, b->name);
+        return NULL;
+    }
+    struct ipex_value a_batch = *a, b_batch = *b;
+    a_batch.rank -= 2;
+    b_batch.rank -= 2;
+    if (!ipex_import_broadcast(import, &a_batch, &rank, dims) ||
+        !ipex_import_broadcast(import, &b_batch, &rank, dims))
+        return NULL;
+    dims[rank++] = a->dims[a->rank - 2];
+    dims[rank++] = b->dims[b->rank - 1];
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_matmul, IPEX_ORDER_logical,
+                                              IPEX_DTYPE_f32, rank, dims, false);
+    ipex_node_add_input(node, a);
+    ipex_node_add_input(node, b);
+    node->u.plan.ints = node->u.plan.floats = 1;
+    node->u.plan.float_[0] = 1;
+    return node->output;
+}
+
+/* ---- constants ---- */
+
+static void put_number(void *at, enum ipex_dtype dtype, double value) {
+    const float f = (float)value;
+    const int64_t n = (int64_t)value;
+    if (dtype == IPEX_DTYPE_f32)
+        memcpy(at, &f, sizeof f);
+    else
+        memcpy(at, &n, ipex_dtype_size(dtype)); /* little-endian: the low bytes */
+}
+
+struct ipex_value *ipex_build_number(struct ipex_import *import, enum ipex_dtype dtype,
+                                     double value) {
+    void *data = ipex_arena_alloc(&import->graph->arena, sizeof(int64_t));
+    put_number(data, dtype, value);
+    return ipex_graph_constant(import->graph, result_name(import), dtype, 0, NULL, data);
+}
+
+struct ipex_value *ipex_build_count(struct ipex_import *import, enum ipex_dtype dtype, int64_t n,
+                                    int64_t step, int32_t rank, int32_t axis) {
+    int64_t dims[IPEX_MAX_RANK];
+    const unsigned size = ipex_dtype_size(dtype);
+    uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)n, size);
+    for (int32_t i = 0; i < rank; i++)
+        dims[i] = i == axis ? n : 1;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t value = i * step;
+        memcpy(data + (size_t)i * size, &value, size);
+    }
+    return ipex_graph_constant(import->graph, result_name(import), dtype, rank, dims, data);
+}
+
+/* ---- short chains ---- */
+
+struct ipex_value *ipex_build_log_softmax(struct ipex_import *import, struct ipex_value *x,
+                                          int32_t axis) {
+    struct ipex_value *top = ipex_build_reduce(import, IPEX_REDUCE_max, x, 1u << axis);
+    struct ipex_value *below = ipex_build_binary(import, IPEX_STEP_sub, x, top);
+    struct ipex_value *sum = ipex_build_reduce(
+        import, IPEX_REDUCE_sum, ipex_build_unary(import, IPEX_STEP_exp, below), 1u << axis);
+    return ipex_build_binary(import, IPEX_STEP_sub, below,
+                             ipex_build_unary(import, IPEX_STEP_log, sum));
+}
+
+struct ipex_value *ipex_build_wrapped(struct ipex_import *import, struct ipex_value *index,
+                                      int64_t n) {
+    struct ipex_value *i = ipex_build_cast(import, index, IPEX_DTYPE_i64);
+    struct ipex_value *zero = ipex_build_number(import, IPEX_DTYPE_i64, 0),
+                      *size = ipex_build_number(import, IPEX_DTYPE_i64, (double)n);
+    return ipex_build_where(import, ipex_build_compare(import, IPEX_COMPARE_less, i, zero),
+                            ipex_build_integer(import, IPEX_INTEGER_add, i, size), i);
+}
+
+bool ipex_build_fixed(struct ipex_import *import, const struct ipex_value *x) {
+    for (int32_t i = 0; i < x->rank; i++)
+        if (x->dims[i] < 0) {
+            ipex_import_refuse(import, "dim %d of %s depends on %s: a fixed size is needed", i,
+                               x->name, ipex_import_text(import, x->dims[i]));
+            return false;
+        }
+    return true;
+}
+
+bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, int64_t *ret) {
+    const struct ipex_value *x = ipex_import_in(import, i);
+    *ret = otherwise;
+    if (!x)
+        return true;
+    if (!x->constant || ipex_value_numel(x) != 1) {
+        ipex_import_refuse(import, "input %zu (%s) is not a constant scalar", i, x->name);
+        return false;
+    }
+    *ret = ipex_constant_i64(x, 0);
+    return true;
+}

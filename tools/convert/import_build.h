@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building blocks for ONNX operators that are made of several simpler ones: each call appends a
+ * node and returns its result. A NULL operand gives NULL, so that one check at the end of a chain
+ * suffices: the refusal has been noted by then. Results are named after the current node's first
+ * output; the last is bound with ipex_import_out. */
+#ifndef IPEX_TOOLS_IMPORT_BUILD_H
+#define IPEX_TOOLS_IMPORT_BUILD_H
+
+#include "tools/convert/import.h"
+
+/* f32, elementwise, with broadcasting; `with` has a number as right operand. */
+struct ipex_value *ipex_build_unary(struct ipex_import *import, enum ipex_step step,
+                                    struct ipex_value *x);
+struct ipex_value *ipex_build_binary(struct ipex_import *import, enum ipex_step step,
+                                     struct ipex_value *a, struct ipex_value *b);
+struct ipex_value *ipex_build_with(struct ipex_import *import, enum ipex_step step,
+                                   struct ipex_value *x, float number);
+
+/* Elementwise with broadcasting, as the plan operators of these names. */
+struct ipex_value *ipex_build_compare(struct ipex_import *import, enum ipex_compare kind,
+                                      struct ipex_value *a, struct ipex_value *b);
+struct ipex_value *ipex_build_where(struct ipex_import *import, struct ipex_value *condition,
+                                    struct ipex_value *a, struct ipex_value *b);
+struct ipex_value *ipex_build_integer(struct ipex_import *import, enum ipex_integer kind,
+                                      struct ipex_value *a, struct ipex_value *b);
+/* Nothing is done where x has this type; constants become f32 right away. */
+struct ipex_value *ipex_build_cast(struct ipex_import *import, struct ipex_value *x,
+                                   enum ipex_dtype dtype);
+
+/* Over the axes of the bit mask, which stay as 1. */
+struct ipex_value *ipex_build_reduce(struct ipex_import *import, enum ipex_reduce kind,
+                                     struct ipex_value *x, uint32_t axes);
+/* `count` elements of an axis from `start` on. */
+struct ipex_value *ipex_build_slice(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                    int64_t start, int64_t count);
+struct ipex_value *ipex_build_reshape(struct ipex_import *import, struct ipex_value *x,
+                                      int32_t rank, const int64_t *dims);
+struct ipex_value *ipex_build_gather(struct ipex_import *import, struct ipex_value *data,
+                                     struct ipex_value *indices, int64_t axis);
+struct ipex_value *ipex_build_matmul(struct ipex_import *import, struct ipex_value *a,
+                                     struct ipex_value *b);
+
+/* One number of this type. */
+struct ipex_value *ipex_build_number(struct ipex_import *import, enum ipex_dtype dtype,
+                                     double value);
+/* 0, step, 2 step, ... (n of them, i32 or i64) along `axis` of `rank` dims, the others 1. */
+struct ipex_value *ipex_build_count(struct ipex_import *import, enum ipex_dtype dtype, int64_t n,
+                                    int64_t step, int32_t rank, int32_t axis);
+/* x - max - log(sum(exp(x - max))) along an axis. */
+struct ipex_value *ipex_build_log_softmax(struct ipex_import *import, struct ipex_value *x,
+                                          int32_t axis);
+/* An index counted from the end of n where it is negative, as i64. */
+struct ipex_value *ipex_build_wrapped(struct ipex_import *import, struct ipex_value *index,
+                                      int64_t n);
+/* All dims are numbers; false after refusing. */
+bool ipex_build_fixed(struct ipex_import *import, const struct ipex_value *x);
+/* A value of constant operand i with one element, as i64; `otherwise` where it is absent. False
+ * after refusing. */
+bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, int64_t *ret);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX operators that look elements up by computed places, or choose them by their place. Places
+ * become numbers into the flattened data, then one gather. */
+#include "tools/convert/import_build.h"
+
+#include <string.h>
+
+static struct ipex_value *integer_input(struct ipex_import *import, size_t i) {
+    struct ipex_value *x = ipex_import_any(import, i);
+    if (!x || x->dtype == IPEX_DTYPE_i64 || x->dtype == IPEX_DTYPE_i32)
+        return x;
+    ipex_import_refuse(import, "the indices are %s", ipex_dtype_name(x->dtype));
+    return NULL;
+}
+
+static int64_t stride_of(const struct ipex_value *x, int32_t axis) {
+    int64_t stride = 1;
+    for (int32_t i = axis + 1; i < x->rank; i++)
+        stride *= x->dims[i];
+    return stride;
+}
+
+static struct ipex_value *times(struct ipex_import *import, struct ipex_value *x, int64_t by) {
+    return by == 1 ? x
+                   : ipex_build_integer(import, IPEX_INTEGER_mul, x,
+                                        ipex_build_number(import, IPEX_DTYPE_i64, (double)by));
+}
+
+/* at + (number along `axis`) * stride */
+static struct ipex_value *plus_count(struct ipex_import *import, struct ipex_value *at, int64_t n,
+                                     int64_t stride, int32_t axis) {
+    if (!at || n == 1)
+        return at;
+    return ipex_build_integer(import, IPEX_INTEGER_add, at,
+                              ipex_build_count(import, IPEX_DTYPE_i64, n, stride, at->rank, axis));
+}
+
+static struct ipex_value *flattened(struct ipex_import *import, struct ipex_value *x) {
+    const int64_t count = ipex_value_numel(x);
+    return ipex_build_reshape(import, x, 1, &count);
+}
+
+static void import_gather_elements(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0), *index = x ? integer_input(import, 1) : NULL;
+    int64_t axis = ipex_import_int(import, "axis", 0);
+    if (!index || !ipex_import_axis(import, &axis, x->rank) || !ipex_build_fixed(import, x) ||
+        !ipex_build_fixed(import, index))
+        return;
+    bool fits = index->rank == x->rank;
+    for (int32_t i = 0; fits && i < x->rank; i++)
+        fits = i == axis || index->dims[i] <= x->dims[i];
+    if (!fits) {
+        ipex_import_refuse(import, "the indices do not fit the data");
+        return;
+    }
+    struct ipex_value *at = ipex_build_wrapped(import, index, x->dims[axis]);
+    at = times(import, at, stride_of(x, (int32_t)axis));
+    for (int32_t i = 0; i < x->rank; i++)
+        if (i != axis)
+            at = plus_count(import, at, index->dims[i], stride_of(x, i), i);
+    struct ipex_value *y = ipex_build_gather(import, flattened(import, x), at, 0);
+    if (y)
+        ipex_import_out(import, 0, y);
+}
+
+/* indices [b..., ..., K]: data's first `batch_dims` axes run along, the next K are looked up. */
+static void import_gather_nd(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0), *index = x ? integer_input(import, 1) : NULL,
+                      *at = NULL;
+    int64_t batch = ipex_import_int(import, "batch_dims", 0), dims[2 * IPEX_MAX_RANK];
+    if (!index || !ipex_build_fixed(import, x) || !ipex_build_fixed(import, index))
+        return;
+    int32_t last = index->rank - 1, rank = 0;
+    int64_t taken = last < 0 ? 0 : index->dims[last];
+    if (last < 0 || batch < 0 || batch > last || taken < 1 || batch + taken > x->rank) {
+        ipex_import_refuse(import, "the indices do not fit the data");
+        return;
+    }
+    for (int32_t k = 0; k < taken; k++) {
+        const int32_t axis = (int32_t)batch + k;
+        struct ipex_value *one = ipex_build_slice(import, index, last, k, 1);
+        one = times(import, ipex_build_wrapped(import, one, x->dims[axis]),
+                    stride_of(x, axis) / stride_of(x, (int32_t)(batch + taken) - 1));
+        at = at ? ipex_build_integer(import, IPEX_INTEGER_add, at, one) : one;
+    }
+    const int64_t row = stride_of(x, (int32_t)(batch + taken) - 1);
+    for (int32_t i = 0; i < batch; i++)
+        at = plus_count(import, at, index->dims[i], stride_of(x, i) / row, i);
+    for (int32_t i = 0; i < last; i++)
+        dims[rank++] = index->dims[i];
+    at = ipex_build_reshape(import, at, rank, dims);
+    for (int32_t i = (int32_t)(batch + taken); i < x->rank; i++)
+        dims[rank++] = x->dims[i];
+    if (rank > IPEX_MAX_RANK) {
+        ipex_import_refuse(import, "the result has rank %d, at most 8 is supported", rank);
+        return;
+    }
+    const int64_t table[2] = {ipex_value_numel(x) / row, row};
+    struct ipex_value *y =
+        ipex_build_gather(import, ipex_build_reshape(import, x, 2, table), at, 0);
+    if (y)
+        ipex_import_out(import, 0, ipex_build_reshape(import, y, rank, dims));
+}
+
+static void import_one_hot(struct ipex_import *import) {
+    struct ipex_value *index = ipex_import_any(import, 0), *values = ipex_import_any(import, 2);
+    int64_t depth, axis = ipex_import_int(import, "axis", -1), dims[IPEX_MAX_RANK];
+    if (!index || !values || !ipex_build_scalar(import, 1, 0, &depth))
+        return;
+    int32_t rank = index->rank + 1;
+    if (rank > IPEX_MAX_RANK || depth < 1 || depth > IPEX_MAX_DIM || values->rank != 1 ||
+        values->dims[0] != 2) {
+        ipex_import_refuse(import, "depth %lld, rank %d", (long long)depth, rank);
+        return;
+    }
+    if (!ipex_import_axis(import, &axis, rank))
+        return;
+    for (int32_t i = 0; i < rank; i++)
+        dims[i] = i == axis ? 1 : index->dims[i > axis ? i - 1 : i];
+    struct ipex_value *at = ipex_build_reshape(import, index, rank, dims);
+    struct ipex_value *hot =
+        ipex_build_compare(import, IPEX_COMPARE_equal, ipex_build_wrapped(import, at, depth),
+                           ipex_build_count(import, IPEX_DTYPE_i64, depth, 1, rank, (int32_t)axis));
+    struct ipex_value *y = ipex_build_where(import, hot, ipex_build_slice(import, values, 0, 1, 1),
+                                            ipex_build_slice(import, values, 0, 0, 1));
+    if (y)
+        ipex_import_out(import, 0, y);
+}
+
+static void import_trilu(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0);
+    int64_t k;
+    if (!x || !ipex_build_scalar(import, 1, 0, &k))
+        return;
+    if (x->rank < 2 || x->dims[x->rank - 1] < 1 || x->dims[x->rank - 2] < 1) {
+        ipex_import_refuse(import, "input %s is not a matrix of a fixed size", x->name);
+        return;
+    }
+    const int64_t dims[2] = {x->dims[x->rank - 2], x->dims[x->rank - 1]};
+    const bool upper = ipex_import_int(import, "upper", 1) != 0;
+    uint8_t *mask = ipex_arena_array(&import->graph->arena, (size_t)dims[0], (size_t)dims[1]);
+    k = k < -IPEX_MAX_DIM ? -IPEX_MAX_DIM : k > IPEX_MAX_DIM ? IPEX_MAX_DIM : k;
+    for (int64_t i = 0; i < dims[0]; i++)
+        for (int64_t j = 0; j < dims[1]; j++)
+            mask[i * dims[1] + j] = upper ? j - i >= k : j - i <= k;
+    struct ipex_value *inside =
+        ipex_graph_constant(import->graph, import->node->output[0], IPEX_DTYPE_bool, 2, dims, mask);
+    struct ipex_value *y =
+        ipex_build_where(import, inside, x, ipex_build_number(import, x->dtype, 0));
+    ipex_import_out(import, 0, y);
+}
+
+static void import_eye_like(struct ipex_import *import) {
+    const struct ipex_value *x = ipex_import_in(import, 0);
+    const int64_t k = ipex_import_int(import, "k", 0);
+    enum ipex_dtype dtype = x ? x->dtype : IPEX_DTYPE_NONE;
+    if (ipex_import_attr(import, "dtype"))
+        dtype = ipex_import_dtype(ipex_import_int(import, "dtype", 0));
+    if (!x || x->rank != 2 || dtype == IPEX_DTYPE_NONE || dtype == IPEX_DTYPE_f64 ||
+        dtype == IPEX_DTYPE_f16 || dtype == IPEX_DTYPE_bf16) {
+        ipex_import_refuse(import, "a result of type %s is not supported", ipex_dtype_name(dtype));
+        return;
+    }
+    if (!ipex_build_fixed(import, x))
+        return;
+    const unsigned size = ipex_dtype_size(dtype);
+    uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)ipex_value_numel(x), size);
+    const struct ipex_value *one = ipex_build_number(import, dtype, 1);
+    for (int64_t i = 0; i < x->dims[0]; i++)
+        if (k >= -i && k < x->dims[1] - i)
+            memcpy(data + (size_t)(i * x->dims[1] + i + k) * size, one->constant->data, size);
+    ipex_import_out(
+        import, 0,
+        ipex_graph_constant(import->graph, import->node->output[0], dtype, 2, x->dims, data));
+}
+
+/* Each axis is cut or padded to its size around the middle. */
+static void import_center_crop_pad(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0);
+    int64_t size[IPEX_MAX_RANK], axes[IPEX_MAX_RANK], dims[IPEX_MAX_RANK],
+        before[IPEX_MAX_RANK] = {0};
+    int n = x ? ipex_import_ints(import, NULL, 1, size, IPEX_MAX_RANK) : -1;
+    int n_axes = n < 0 ? -1 : ipex_import_ints(import, "axes", SIZE_MAX, axes, IPEX_MAX_RANK);
+    if (n_axes < 0 || !ipex_build_fixed(import, x))
+        return;
+    if ((n_axes && n_axes != n) || (!n_axes && n != x->rank)) {
+        ipex_import_refuse(import, "%d sizes for %d axes", n, n_axes ? n_axes : x->rank);
+        return;
+    }
+    bool pads = false;
+    memcpy(dims, x->dims, sizeof dims);
+    for (int i = 0; i < n; i++) {
+        int64_t axis = n_axes ? axes[i] : i;
+        if (!ipex_import_axis(import, &axis, x->rank))
+            return;
+        if (size[i] < 1 || size[i] > IPEX_MAX_DIM) {
+            ipex_import_refuse(import, "a size of %lld", (long long)size[i]);
+            return;
+        }
+        const int64_t have = x->dims[axis];
+        if (size[i] < have)
+            x = ipex_build_slice(import, x, (int32_t)axis, (have - size[i]) / 2, size[i]);
+        pads |= size[i] > have;
+        before[axis] = size[i] > have ? (size[i] - have) / 2 : 0;
+        dims[axis] = size[i];
+    }
+    if (pads && x->dtype != IPEX_DTYPE_f32) {
+        ipex_import_refuse(import, "padding %s is not supported", ipex_dtype_name(x->dtype));
+        return;
+    }
+    if (pads) {
+        struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pad);
+        for (int32_t i = 0; i < x->rank; i++) {
+            node->u.pad.before[i] = before[i];
+            node->u.pad.after[i] = dims[i] - x->dims[i] - before[i];
+        }
+        ipex_node_add_input(node, x);
+        ipex_node_set_output(node, ipex_graph_value(import->graph, import->node->output[0],
+                                                    IPEX_DTYPE_f32, x->rank, dims));
+        x = node->output;
+    }
+    ipex_import_out(import, 0, x);
+}
+
+const struct ipex_import_op ipex_import_index[] = {
+    {"CenterCropPad", import_center_crop_pad},
+    {"EyeLike", import_eye_like},
+    {"GatherElements", import_gather_elements},
+    {"GatherND", import_gather_nd},
+    {"OneHot", import_one_hot},
+    {"Trilu", import_trilu},
+    {NULL, NULL},
+};
