@@ -16,7 +16,7 @@ ALLOWED = set("""
     clock_gettime sched_getaffinity sched_yield __sched_cpucount syscall __errno_location
     pthread_attr_destroy pthread_attr_init pthread_attr_setaffinity_np pthread_attr_setguardsize
     pthread_attr_setstack pthread_create pthread_join pthread_setaffinity_np pthread_sigmask sigfillset
-    ceilf floorf fmaf _GLOBAL_OFFSET_TABLE_ __stack_chk_fail
+    ceilf floor floorf fmaf rintf _GLOBAL_OFFSET_TABLE_ __stack_chk_fail
 """.split())
 
 # Said by name, so that a slip into ALLOWED is caught as well.

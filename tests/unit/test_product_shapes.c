@@ -21,7 +21,7 @@ static const struct ipex_shape_operand *parse(const char *text, struct ipex_shap
     *ret = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32};
     if (strcmp(text, "-") == 0)
         return NULL;
-    ret->constant = strchr("tcp", *text) != NULL;
+    ret->constant = *text != 0 && strchr("tcp", *text) != NULL;
     ret->layout = *text == 't'   ? IPEX_LAYOUT_tiles
                   : *text == 'c' ? IPEX_LAYOUT_channels
                                  : IPEX_LAYOUT_plain;
