@@ -67,12 +67,12 @@ def unsupported(errors):
     x = g.input(1, 4, 8, 8)
     a = g.op("Hardmax", x, name="node_hardmax")
     b = g.op("Conv", x, g.input(4, 4, 1, 1, name="run_time_weight"), name="node_conv")
-    c = g.op("Pad", x, g.ints(0, 0, 1, 1, 0, 0, 1, 1), name="node_pad", mode="reflect")
+    c = g.op("Pad", x, g.ints(0, 0, 1, 1, 0, 0, 1, 1), name="node_pad", mode="diagonal")
     d = g.op("Einsum", x, name="node_einsum", equation="abcd->abdc")
     e = g.op("Magic", x, name="node_magic", domain="com.example")
     g.output(*[g.op("Relu", v) for v in (a, b, c, d, e)])
     rows = ["5 things", "node_hardmax (Hardmax): this operator is not supported", "node_conv (Conv): dynamic_weight",
-            "run_time_weight", "node_pad (Pad): mode reflect", "node_einsum (Einsum)", "node_magic (Magic)",
+            "run_time_weight", "node_pad (Pad): mode diagonal", "node_einsum (Einsum)", "node_magic (Magic)",
             "com.example"]
     errors.fails("five unsupported nodes", 1, rows, model=g.model())
     for name, words, model in single_refusals():
@@ -127,18 +127,52 @@ def single_refusals():
     g = Graph()
     g.output(g.op("Relu", g.input(2)), "nobody")
     yield "an output that nothing computes", ["nobody (graph output)"], g.model()
-    yield "a control-flow node", ["(If)", "not supported"], branching()
+    yield "an If on data", ["(If)", "its condition chosen", "--const"], branching()
+    yield "a branch with a name in use", ["(If)", "in0, a name that is in use"], branching(np.array(True), "in0")
+    g = Graph()
+    g.output(g.op("Loop", g.input(2), name="the_loop"))
+    yield "a loop", ["the_loop (Loop): loops are not supported"], g.model()
+    yield "a name computed twice", ["twice (Neg)", "y has been computed before"], twice()
     yield "a sparse initializer", ["sparse"], sparse()
     yield "a function", ["Twice", "function"], function()
 
 
-def branching():
-    branch = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["in0"], ["y"])], "branch", [],
-                                    [onnx.helper.make_tensor_value_info("y", 1, [2])])
+def branching(condition=None, result="y"):
+    """An If on a bool input, or on a constant."""
+    branch = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["in0"], [result])], "branch", [],
+                                    [onnx.helper.make_tensor_value_info(result, 1, [2])])
     g = Graph()
     g.input(2)
-    g.output(g.op("If", g.constant(np.array(True)), then_branch=branch, else_branch=branch))
+    chosen = (g.input(dtype=onnx.TensorProto.BOOL, name="chosen") if condition is None else g.constant(condition))
+    g.output(g.op("If", chosen, then_branch=branch, else_branch=branch))
     return g.model()
+
+
+def twice():
+    g = Graph()
+    x = g.input(2)
+    g.output(g.op("Relu", x, out="y"))
+    g.op("Neg", x, out="y", name="twice")
+    return g.model()
+
+
+def constants(errors):
+    model = branching()
+    errors.fails("--const without a value", 2, ["--const chosen", "NAME=VALUE"], "--const", "chosen", model=model)
+    errors.fails("--const of no input", 2, ["--const nobody", "no input"], "--const", "nobody=1")
+    errors.fails("--const twice", 2, ["--const chosen is given twice"], "--const", "chosen=1", "--const", "chosen=0")
+    for value in ("2", "-1", "yes", "1e30"):
+        errors.fails(f"--const chosen={value}", 2, ["--const chosen", "no value of its type (bool)"],
+                     "--const", f"chosen={value}")
+    errors.fails("--const of many elements", 2, ["--const in0", "more than one element"], "--const", "in0=1")
+    errors.fails("--const from no file", 1, ["--const chosen", "nowhere.npy"], "--const", "chosen=nowhere.npy")
+    path = errors.folder / "wrong.npy"
+    np.save(path, np.zeros((3, 2), np.int32))
+    errors.fails("--const of another shape", 2, ["--const in0", "3x2 i32"], "--const", f"in0={path}")
+    path.unlink()
+    for value in ("true", "false", "1", "0"):
+        done = command(CLI, "convert", errors.onnx, "-o", errors.ipex, "--quiet", "--const", f"chosen={value}")
+        errors.tap.ok(f"an If with --const chosen={value} converts", done.returncode == 0, done.stderr)
 
 
 def sparse():
@@ -359,7 +393,7 @@ def model_with(location, offset):
 
 def main():
     tap = Tap()
-    for test in (unsupported, sizes, labels, known_answers, files, full_disk):
+    for test in (unsupported, sizes, constants, labels, known_answers, files, full_disk):
         with tempfile.TemporaryDirectory() as folder:
             test(Errors(tap, folder))
     for test in (unwritable, killed):
