@@ -65,13 +65,13 @@ def symbolic():
 def unsupported(errors):
     g = Graph(opset=16)
     x = g.input(1, 4, 8, 8)
-    a = g.op("Hardmax", x, name="node_hardmax")
+    a = g.op("NonZero", x, name="node_nonzero")
     b = g.op("Conv", x, g.input(4, 4, 1, 1, name="run_time_weight"), name="node_conv")
     c = g.op("Pad", x, g.ints(0, 0, 1, 1, 0, 0, 1, 1), name="node_pad", mode="diagonal")
     d = g.op("Einsum", x, name="node_einsum", equation="abcd->abdc")
     e = g.op("Magic", x, name="node_magic", domain="com.example")
     g.output(*[g.op("Relu", v) for v in (a, b, c, d, e)])
-    rows = ["5 things", "node_hardmax (Hardmax): this operator is not supported", "node_conv (Conv): dynamic_weight",
+    rows = ["5 things", "node_nonzero (NonZero): this operator is not supported", "node_conv (Conv): dynamic_weight",
             "run_time_weight", "node_pad (Pad): mode diagonal", "node_einsum (Einsum)", "node_magic (Magic)",
             "com.example"]
     errors.fails("five unsupported nodes", 1, rows, model=g.model())

@@ -217,6 +217,11 @@ struct ipex_value *ipex_build_count(struct ipex_import *import, enum ipex_dtype 
                                     int64_t step, int32_t rank, int32_t axis) {
     int64_t dims[IPEX_MAX_RANK];
     const unsigned size = ipex_dtype_size(dtype);
+    if (n > IPEX_BUILD_MAX) {
+        ipex_import_refuse(import, "%lld elements along one axis; at most %d are supported",
+                           (long long)n, IPEX_BUILD_MAX);
+        return NULL;
+    }
     uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)n, size);
     for (int32_t i = 0; i < rank; i++)
         dims[i] = i == axis ? n : 1;
