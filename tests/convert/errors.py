@@ -71,7 +71,7 @@ def unsupported(errors):
     d = g.op("Einsum", x, name="node_einsum", equation="abcd->abdc")
     e = g.op("Magic", x, name="node_magic", domain="com.example")
     g.output(*[g.op("Relu", v) for v in (a, b, c, d, e)])
-    rows = ["5 things", "node_unique (Unique)", "node_conv (Conv): dynamic_weight",
+    rows = ["5 things", "node_unique (Unique): this operator is not supported", "node_conv (Conv): dynamic_weight",
             "run_time_weight", "node_pad (Pad): mode diagonal", "node_einsum (Einsum)", "node_magic (Magic)",
             "com.example"]
     errors.fails("five unsupported nodes", 1, rows, model=g.model())

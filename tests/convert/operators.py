@@ -697,6 +697,84 @@ def ports():
     yield "rank 8", g
 
 
+# ---- made of simpler ones ----
+
+@cases
+def functions():
+    values = {"Asin": [-1, -0.7, -1e-4, 0, 0.3, 1], "Acos": [-1, -0.7, 0, 0.3, 0.999, 1],
+              "Atanh": [-0.99, -1e-5, 0, 0.7],
+              "Asinh": [-3e38, -1e10, -2, -1e-5, 0, 1e-3, 5, 2e9, 1e30], "Acosh": [1, 1.0001, 2, 1e5, 1e10, 3e38],
+              "Cosh": [-89, -3, -1e-3, 0, 2, 19, 21, 89], "Sinh": [-89, -20.5, -3, -1e-5, 0, 2, 19.5, 21, 89],
+              "Tan": [-1, 0, 0.5, 3], "Celu": [-9, -0.1, 0, 2], "Shrink": [-2, -0.5, 0.1, 0.5, 3],
+              "ThresholdedRelu": [-1, 0.5, 1, 1.5]}
+    for op_type, numbers in values.items():
+        for bound in (1e-3, 5, 3e38):
+            near = np.array([v for v in numbers if abs(v) <= bound] or [1], np.float32)
+            g = Graph()
+            g.output(g.op(op_type, g.constant(near)), g.op("Relu", g.input(2)))
+            yield f"{op_type} up to {bound}", g
+    yield "Mean", single("Mean", (3, 4), (4,), (2, 1, 1))
+
+
+@cases
+def composed_reductions():
+    for op_type in ("ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceProd", "ReduceSumSquare"):
+        for keep in (0, 1):
+            for axes in ([0], [-1], [1, 3], [0, 1, 2, 3]):
+                yield f"{op_type} axes {axes} keepdims {keep}", reduction(op_type, 11, axes, keep)
+            yield f"{op_type} axes as input, keepdims {keep}", single(op_type, (2, 3, 4, 5), i64(1, -1), opset=18,
+                                                                      keepdims=keep)
+    for n in (1, 2, 3, 7, 13):
+        yield f"ReduceProd of {n}", single("ReduceProd", (2, n), axes=[1])
+    for axis in (0, 1, -1):
+        for op_type in ("LogSoftmax", "Hardmax", "LpNormalization"):
+            yield f"{op_type} axis {axis}", single(op_type, (3, 4, 5), axis=axis)
+    yield "LogSoftmax, opset 11", single("LogSoftmax", (3, 4, 5), opset=11, axis=1)
+    yield "LRN", single("LRN", (2, 7, 3, 4), size=5, alpha=0.2, beta=0.6, bias=2.0)
+    yield "MeanVarianceNormalization", single("MeanVarianceNormalization", (2, 3, 4, 5))
+    g = Graph()
+    g.output(*g.op("LayerNormalization", g.input(2, 3, 5), g.constant(f32(5)), outputs=3))
+    yield "statistics of LayerNormalization", g
+
+
+@cases
+def look_ups():
+    for axis in (0, 1, -1):
+        index = np.random.default_rng(axis + 5).integers(-3, 3, (3, 3, 3))
+        yield f"GatherElements axis {axis}", single("GatherElements", (3, 3, 3), index, axis=axis)
+        yield f"OneHot axis {axis}", single("OneHot", index[0], i64(4), (2,), axis=axis)
+    yield "GatherND", single("GatherND", (3, 4, 5), np.array([[0, -1], [2, 1]]))
+    yield "GatherND of a batch", single("GatherND", (2, 4, 5), np.array([[[1], [-1]], [[0], [3]]]), batch_dims=1)
+    for k in (-5, -1, 0, 2):
+        for upper in (0, 1):
+            yield f"Trilu {k} upper {upper}", single("Trilu", (2, 3, 4), np.array(k), upper=upper)
+    yield "CenterCropPad", single("CenterCropPad", (5, 8, 3), i64(8, 5, 3), opset=18)
+
+
+@cases
+def losses():
+    label = np.array([[0, 3, 2], [1, 3, 0]])
+    for reduction_ in ("none", "sum", "mean"):
+        for ignore in ({}, {"ignore_index": 3}, {"ignore_index": -1}):
+            for weight in ((), (np.abs(f32(4)),)):
+                for op_type in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"):
+                    yield f"{op_type} {reduction_} {ignore} {len(weight)} weights", single(
+                        op_type, (2, 4, 3), label, *weight, reduction=reduction_, **ignore)
+
+
+@cases
+def quantized():
+    g = Graph()
+    q = g.op("QuantizeLinear", g.input(3, 40), g.constant(np.float32(0.02)), g.constant(np.uint8(100)))
+    g.output(g.op("DequantizeLinear", q, g.constant(np.float32(0.02)), g.constant(np.uint8(100))))
+    yield "to u8 and back", g
+    g = Graph()
+    scale, zero = g.constant(np.float32([0.01, 0.02, 0.03])), g.constant(np.int8([3, -4, 5]))
+    q = g.op("QuantizeLinear", g.input(2, 3, 40), scale, zero, axis=1)
+    g.output(g.op("DequantizeLinear", q, scale, zero, axis=1))
+    yield "to i8 per axis and back", g
+
+
 # ---- rows ----
 
 def row_by_row(tap, bench):

@@ -62,6 +62,23 @@ static float next_normal(uint64_t *state) {
     return (float)(sum - 6 * 0x200000) * 0x1p-21f;
 }
 
+/* Fills an input with numbers that networks take: f32 standard normal, 8 bits any value (a pixel, a
+ * quantised number), wider integers 0 or 1, because they are indices (tokens, segments) and masks and
+ * those two are right in all of them. */
+static void fill(void *data, const struct ipex_value *value, uint64_t *seed) {
+    const int64_t n = ipex_value_numel(value);
+    const unsigned size = ipex_dtype_size(value->dtype);
+    for (int64_t k = 0; k < n; k++) {
+        if (value->dtype == IPEX_DTYPE_f32) {
+            ((float *)data)[k] = next_normal(seed);
+            continue;
+        }
+        const bool any = value->dtype == IPEX_DTYPE_u8 || value->dtype == IPEX_DTYPE_i8;
+        const uint64_t number = next_random(seed) >> (any ? 56 : 63);
+        memcpy((uint8_t *)data + k * size, &number, size); /* little-endian: the low bytes */
+    }
+}
+
 enum ipex_status ipex_golden_compute(struct ipex_golden_set *set, struct ipex_graph *graph,
                                      int64_t count, const struct ipex_report *report) {
     struct ipex_evaluator evaluator;
@@ -74,9 +91,8 @@ enum ipex_status ipex_golden_compute(struct ipex_golden_set *set, struct ipex_gr
     for (int64_t n = 0; n < count && status == IPEX_OK; n++) {
         struct ipex_golden *answer = add_answer(set, graph, "self");
         for (size_t i = 0; i < graph->inputs; i++) {
-            float *data = answer->input[i] = ipex_alloc(value_bytes(graph->input[i]));
-            for (int64_t k = 0; k < ipex_value_numel(graph->input[i]); k++)
-                data[k] = next_normal(&seed);
+            answer->input[i] = ipex_alloc(value_bytes(graph->input[i]));
+            fill(answer->input[i], graph->input[i], &seed);
         }
         for (size_t i = 0; i < graph->outputs; i++)
             answer->output[i] = ipex_alloc(value_bytes(graph->output[i]));

@@ -198,12 +198,13 @@ struct ipex_value *ipex_build_matmul(struct ipex_import *import, struct ipex_val
 /* ---- constants ---- */
 
 static void put_number(void *at, enum ipex_dtype dtype, double value) {
-    const float f = (float)value;
-    const int64_t n = (int64_t)value;
-    if (dtype == IPEX_DTYPE_f32)
+    if (dtype == IPEX_DTYPE_f32) {
+        const float f = (float)value; /* may be infinite, which no integer holds */
         memcpy(at, &f, sizeof f);
-    else
+    } else {
+        const int64_t n = (int64_t)value;
         memcpy(at, &n, ipex_dtype_size(dtype)); /* little-endian: the low bytes */
+    }
 }
 
 struct ipex_value *ipex_build_number(struct ipex_import *import, enum ipex_dtype dtype,
@@ -217,6 +218,11 @@ struct ipex_value *ipex_build_count(struct ipex_import *import, enum ipex_dtype 
                                     int64_t step, int32_t rank, int32_t axis) {
     int64_t dims[IPEX_MAX_RANK];
     const unsigned size = ipex_dtype_size(dtype);
+    if (n > IPEX_BUILD_MAX) {
+        ipex_import_refuse(import, "%lld elements along one axis; at most %d are supported",
+                           (long long)n, IPEX_BUILD_MAX);
+        return NULL;
+    }
     uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)n, size);
     for (int32_t i = 0; i < rank; i++)
         dims[i] = i == axis ? n : 1;

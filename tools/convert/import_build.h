@@ -8,6 +8,9 @@
 
 #include "tools/convert/import.h"
 
+/* Constants that import makes itself have at most this many elements. */
+#define IPEX_BUILD_MAX (1 << 24)
+
 /* f32, elementwise, with broadcasting; `with` has a number as right operand. */
 struct ipex_value *ipex_build_unary(struct ipex_import *import, enum ipex_step step,
                                     struct ipex_value *x);
@@ -43,7 +46,8 @@ struct ipex_value *ipex_build_matmul(struct ipex_import *import, struct ipex_val
 /* One number of this type. */
 struct ipex_value *ipex_build_number(struct ipex_import *import, enum ipex_dtype dtype,
                                      double value);
-/* 0, step, 2 step, ... (n of them, i32 or i64) along `axis` of `rank` dims, the others 1. */
+/* 0, step, 2 step, ... (n of them, i32 or i64) along `axis` of `rank` dims, the others 1. NULL
+ * after refusing too many. */
 struct ipex_value *ipex_build_count(struct ipex_import *import, enum ipex_dtype dtype, int64_t n,
                                     int64_t step, int32_t rank, int32_t axis);
 /* x - max - log(sum(exp(x - max))) along an axis. */

@@ -132,8 +132,9 @@ static void import_trilu(struct ipex_import *import) {
     int64_t k;
     if (!x || !ipex_build_scalar(import, 1, 0, &k))
         return;
-    if (x->rank < 2 || x->dims[x->rank - 1] < 1 || x->dims[x->rank - 2] < 1) {
-        ipex_import_refuse(import, "input %s is not a matrix of a fixed size", x->name);
+    if (x->rank < 2 || x->dims[x->rank - 1] < 1 || x->dims[x->rank - 2] < 1 ||
+        x->dims[x->rank - 2] > IPEX_BUILD_MAX / x->dims[x->rank - 1]) {
+        ipex_import_refuse(import, "input %s is not a matrix of a fixed, moderate size", x->name);
         return;
     }
     const int64_t dims[2] = {x->dims[x->rank - 2], x->dims[x->rank - 1]};
@@ -164,6 +165,10 @@ static void import_eye_like(struct ipex_import *import) {
     if (!ipex_build_fixed(import, x))
         return;
     const unsigned size = ipex_dtype_size(dtype);
+    if (ipex_value_numel(x) > IPEX_BUILD_MAX) {
+        ipex_import_refuse(import, "the matrix has more than %d elements", IPEX_BUILD_MAX);
+        return;
+    }
     uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)ipex_value_numel(x), size);
     const struct ipex_value *one = ipex_build_number(import, dtype, 1);
     for (int64_t i = 0; i < x->dims[0]; i++)

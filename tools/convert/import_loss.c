@@ -41,7 +41,7 @@ static struct ipex_value *is_label(struct ipex_import *import, const struct loss
     dims[1] = 1;
     memcpy(dims + 2, loss->score->dims + 2, (size_t)(rank - 2) * sizeof *dims);
     struct ipex_value *number = ipex_build_count(import, IPEX_DTYPE_i64, loss->classes, 1, rank, 1);
-    if (loss->ignores && loss->ignored >= 0 && loss->ignored < loss->classes) {
+    if (number && loss->ignores && loss->ignored >= 0 && loss->ignored < loss->classes) {
         const int64_t none = INT64_MIN;
         uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)loss->classes, sizeof none);
         memcpy(data, number->constant->data, (size_t)loss->classes * sizeof none);

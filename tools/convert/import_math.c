@@ -3,11 +3,11 @@
  * values, windows of signal processing, and operators that only change the type. */
 #include "tools/convert/import_build.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
-#define PI 3.14159265358979323846
+#define PI  3.14159265358979323846
+#define LN2 0.69314718055994530942
 
 static void bind(struct ipex_import *import, struct ipex_value *y) {
     if (y)
@@ -40,35 +40,53 @@ static void import_tan(struct ipex_import *import) {
     bind(import, JOIN(div, STEP(sin, x), STEP(cos, x)));
 }
 
-static void import_cosh(struct ipex_import *import) { /* e^(|x| - ln 2) + e^(-|x| - ln 2) */
-    struct ipex_value *x = ipex_import_f32(import, 0), *size = STEP(abs, x);
-    struct ipex_value *far = STEP(exp, WITH(sub, size, (float)0.69314718055994530942));
-    struct ipex_value *near = STEP(exp, STEP(neg, size));
-    bind(import, JOIN(add, far, WITH(mul, near, 0.5f)));
+/* e^x / 2, which is finite longer than e^x */
+static struct ipex_value *half_exp(struct ipex_import *import, struct ipex_value *x) {
+    return STEP(exp, WITH(sub, x, (float)LN2));
 }
 
-static void import_sinh(struct ipex_import *import) { /* (e + e / (e + 1)) / 2, e = e^x - 1 */
+/* `far` where x is above the bound, else `near`. */
+static struct ipex_value *beyond(struct ipex_import *import, struct ipex_value *x, float bound,
+                                 struct ipex_value *far, struct ipex_value *near) {
+    struct ipex_value *limit = ipex_build_number(import, IPEX_DTYPE_f32, (double)bound);
+    return x ? ipex_build_where(import, ipex_build_compare(import, IPEX_COMPARE_greater, x, limit),
+                                far, near)
+             : NULL;
+}
+
+static void import_cosh(struct ipex_import *import) { /* (e^|x| + e^-|x|) / 2 */
+    struct ipex_value *x = ipex_import_f32(import, 0), *size = STEP(abs, x);
+    struct ipex_value *near = WITH(mul, STEP(exp, STEP(neg, size)), 0.5f);
+    bind(import, JOIN(add, half_exp(import, size), near));
+}
+
+static void import_sinh(struct ipex_import *import) { /* (e + e / (e + 1)) / 2, e = e^|x| - 1 */
     struct ipex_value *x = ipex_import_f32(import, 0), *size = STEP(abs, x);
     struct ipex_value *e = STEP(expm1, size);
-    struct ipex_value *rest = JOIN(div, e, WITH(add, e, 1));
-    /* of infinity: inf / inf; everything beyond 88 is infinite anyway */
-    rest = WITH(min, rest, 1);
-    struct ipex_value *y = WITH(mul, JOIN(add, e, rest), 0.5f);
+    struct ipex_value *near = WITH(mul, JOIN(add, e, JOIN(div, e, WITH(add, e, 1))), 0.5f);
+    struct ipex_value *y = beyond(import, size, 20, half_exp(import, size), near);
     bind(import, JOIN(mul, y, STEP(sign, x)));
+}
+
+/* log(2 x): the limit of asinh and acosh far out, where squares overflow. */
+static struct ipex_value *log_twice(struct ipex_import *import, struct ipex_value *x) {
+    return WITH(add, STEP(log, x), (float)LN2);
 }
 
 static void import_asinh(struct ipex_import *import) { /* log1p(|x| + x^2 / (1 + sqrt(1 + x^2))) */
     struct ipex_value *x = ipex_import_f32(import, 0), *size = STEP(abs, x);
     struct ipex_value *square = JOIN(mul, x, x);
     struct ipex_value *root = STEP(sqrt, WITH(add, square, 1));
-    struct ipex_value *y = STEP(log1p, JOIN(add, size, JOIN(div, square, WITH(add, root, 1))));
+    struct ipex_value *near = STEP(log1p, JOIN(add, size, JOIN(div, square, WITH(add, root, 1))));
+    struct ipex_value *y = beyond(import, size, 1e9f, log_twice(import, size), near);
     bind(import, JOIN(mul, y, STEP(sign, x)));
 }
 
 static void import_acosh(struct ipex_import *import) { /* log1p(t + sqrt(t (x + 1))), t = x - 1 */
     struct ipex_value *x = ipex_import_f32(import, 0), *t = WITH(sub, x, 1);
     struct ipex_value *root = STEP(sqrt, JOIN(mul, t, WITH(add, x, 1)));
-    bind(import, STEP(log1p, JOIN(add, t, root)));
+    struct ipex_value *near = STEP(log1p, JOIN(add, t, root));
+    bind(import, beyond(import, x, 1e9f, log_twice(import, x), near));
 }
 
 static void import_atanh(struct ipex_import *import) { /* log1p(2 x / (1 - x)) / 2 */
@@ -188,7 +206,7 @@ static void window(struct ipex_import *import, double a0, double a1, double a2) 
     int64_t size;
     if (!ipex_build_scalar(import, 0, 0, &size))
         return;
-    if (size < 1 || size > IPEX_MAX_DIM ||
+    if (size < 1 || size > IPEX_BUILD_MAX ||
         ipex_import_dtype(ipex_import_int(import, "output_datatype", 1)) != IPEX_DTYPE_f32) {
         ipex_import_refuse(import, "%lld values of ONNX type %lld", (long long)size,
                            (long long)ipex_import_int(import, "output_datatype", 1));
@@ -229,7 +247,7 @@ static void import_range(struct ipex_import *import) {
         v[i] = ipex_constant_f64(x[i], 0);
     }
     const double count = ceil((v[1] - v[0]) / v[2]);
-    if (!(count >= 1 && count <= (double)IPEX_MAX_DIM)) {
+    if (!(count >= 1 && count <= (double)IPEX_BUILD_MAX)) {
         ipex_import_refuse(import, "a range of %g elements", count);
         return;
     }

@@ -2,7 +2,7 @@
 /* ONNX reductions and normalisations that are made of sums and elementwise steps. */
 #include "tools/convert/import_build.h"
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 /* The axes to reduce as a bit mask; false after refusing. Without any: all. */
@@ -66,14 +66,15 @@ static void import_reduce_sum_square(struct ipex_import *import) {
     sum_of(import, true, false, false, false);
 }
 
-/* max + log(sum(exp(x - max))); the largest is kept finite, so that -inf stays -inf. */
+/* max + log(sum(exp(x - max))); the largest is kept finite, so that infinities stay. */
 static void import_reduce_log_sum_exp(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0);
     uint32_t axes;
     if (!x || !reduced_axes(import, x, &axes))
         return;
     struct ipex_value *top = ipex_build_reduce(import, IPEX_REDUCE_max, x, axes);
-    top = ipex_build_with(import, IPEX_STEP_max, top, -0x1.fffffep127f);
+    top = ipex_build_with(import, IPEX_STEP_max, top, -FLT_MAX);
+    top = ipex_build_with(import, IPEX_STEP_min, top, FLT_MAX);
     struct ipex_value *e =
         ipex_build_unary(import, IPEX_STEP_exp, ipex_build_binary(import, IPEX_STEP_sub, x, top));
     struct ipex_value *sum = ipex_build_reduce(import, IPEX_REDUCE_sum, e, axes);
