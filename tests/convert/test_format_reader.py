@@ -208,6 +208,18 @@ def check_answers(tap, folder):
         tap.ok(f"known answer {index}", right, answer)
     tap.ok("two known answers", len(entry["answers"]) == 2)
     g = Graph()
+    dtypes = ("float32", "uint8", "int8", "int32", "int64", "bool")
+    for dtype in dtypes:
+        kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        x = g.input(3, 67, dtype=kind)
+        g.output(g.op("Transpose", x, perm=[1, 0]))
+    done = bench.convert(g.model(), "--golden", "3")
+    file = format_reader.Model(bench.ipex)
+    for index, dtype in enumerate(dtypes):
+        answers = [[file.weight(a[kind][index]) for kind in ("inputs", "outputs")] for a in file.model["entries"][0]["answers"]]
+        right = all(x.dtype == dtype and np.array_equal(x.T, y) and len(np.unique(x)) > 1 for x, y in answers)
+        tap.ok(f"known answers of dtype {dtype}", right and len(answers) == 3, done.stderr, answers)
+    g = Graph()
     g.output(g.op("Relu", g.input(2, 3)))
     done = bench.convert(g.model())
     file = format_reader.Model(bench.ipex)
