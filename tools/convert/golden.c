@@ -63,8 +63,8 @@ static float next_normal(uint64_t *state) {
 }
 
 /* Fills an input with numbers that networks take: f32 standard normal, 8 bits any value (a pixel, a
- * quantised number), wider integers 0 or 1, because they are indices (tokens, segments) and masks and
- * those two are right in all of them. */
+ * quantised number), wider integers 0 or 1, because they are indices (tokens, segments) and masks
+ * and those two are right in all of them. */
 static void fill(void *data, const struct ipex_value *value, uint64_t *seed) {
     const int64_t n = ipex_value_numel(value);
     const unsigned size = ipex_dtype_size(value->dtype);
