@@ -36,7 +36,9 @@ static size_t split_labels(struct ipex_convert *c, const char *text, char separa
     while (*text) {
         const char *end = strchr(text, separator);
         size_t length = end ? (size_t)(end - text) : strlen(text);
-        while (length && (text[length - 1] == '\r' || text[length - 1] == ' '))
+        if (length && text[length - 1] == '\r')
+            length--;
+        while (length > 1 && text[length - 1] == ' ') /* one that is a space alone stays */
             length--;
         label[count++] = ipex_arena_strndup(&c->arena, text, length);
         text = end ? end + 1 : text + strlen(text);
@@ -51,6 +53,23 @@ static int64_t class_count(const struct ipex_convert_entry *entry) {
     return y && y->rank && y->dims[y->rank - 1] > 0 ? y->dims[y->rank - 1] : 0;
 }
 
+/* A text recogniser's `character` lists what it can write; its first class is the blank between
+ * characters and its last one the space. */
+static bool labels_of_recogniser(struct ipex_convert *c, struct ipex_convert_entry *entry,
+                                 const char *characters) {
+    const char *const *inner;
+    size_t n = split_labels(c, characters, '\n', &inner);
+    if (n < 2 || (int64_t)n + 2 != class_count(entry))
+        return false;
+    const char **label = ipex_arena_array(&c->arena, n + 2, sizeof *label);
+    memcpy(label + 1, inner, n * sizeof *inner);
+    label[0] = "";
+    label[n + 1] = " ";
+    entry->label = label;
+    entry->labels = n + 2;
+    return true;
+}
+
 /* A metadata property that lists as many names as the first output has classes. */
 static void labels_from_metadata(struct ipex_convert *c, struct ipex_convert_entry *entry) {
     static const char *const keys[] = {"labels", "classes", "names", "character"};
@@ -59,6 +78,8 @@ static void labels_from_metadata(struct ipex_convert *c, struct ipex_convert_ent
         for (size_t i = 0; i < model->metadata; i++) {
             if (strcmp(model->metadata_keys[i], keys[k]))
                 continue;
+            if (k == 3 && labels_of_recogniser(c, entry, model->metadata_values[i]))
+                return;
             for (const char *separator = "\n,"; *separator; separator++) {
                 const char *const *label;
                 size_t n = split_labels(c, model->metadata_values[i], *separator, &label);
