@@ -36,6 +36,9 @@
     X(not_adjacent, "the elements do not lie next to each other in memory, so they are copied")    \
     X(not_3x3_stride_1, "the kernel is not 3x3 with strides, dilations and groups of 1")           \
     X(winograd_slower, "transforms and larger weights would cost more than the products saved")    \
+    X(not_an_activation, "the nodes around it spell none of the known activations")                \
+    X(shape_mismatch, "the operands' shapes do not fit the fused operator")                        \
+    X(mixed_inputs, "the nodes do not all work on the same value")                                 \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")
 
 enum ipex_reason {
