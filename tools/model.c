@@ -49,6 +49,36 @@ int ipex_model_open(struct ipex_model *model, const char *path, bool verify_data
     return IPEX_EXIT_DONE;
 }
 
+/* ---- entries ---- */
+
+static bool has_entry(const struct ipex_model *model, const char *name) {
+    for (size_t i = 0; i < ipex_image_entry_count(model->image); i++)
+        if (!strcmp(ipex_image_entry_name(model->image, i), name))
+            return true;
+    return false;
+}
+
+int ipex_model_entry(const struct ipex_model *model, const struct ipex_cli_verb *verb,
+                     const char *wanted, const char **ret_entry) {
+    size_t count = ipex_image_entry_count(model->image);
+    const char *name = wanted       ? wanted
+                       : count == 1 ? ipex_image_entry_name(model->image, 0)
+                                    : "main";
+    if (has_entry(model, name)) {
+        *ret_entry = name;
+        return 0;
+    }
+    struct ipex_arena arena = {0};
+    const char *list = "";
+    for (size_t i = 0; i < count; i++)
+        list = ipex_arena_printf(&arena, "%s%s%s", list, i ? ", " : "",
+                                 ipex_image_entry_name(model->image, i));
+    int code = wanted ? ipex_cli_wrong(verb, "--entry %s: the entries are: %s", wanted, list)
+                      : ipex_cli_wrong(verb, "--entry is needed, the entries are: %s", list);
+    ipex_arena_finish(&arena);
+    return code;
+}
+
 /* ---- levels and profiles ---- */
 
 static void list_isa(char *text, size_t size) {

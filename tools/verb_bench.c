@@ -23,6 +23,7 @@
 
 struct bench {
     const char *file;
+    const char *entry_wanted, *entry; /* as given, and the entry's name */
     struct ipex_machine_options machine;
     double seconds;
     bool profile, json;
@@ -97,12 +98,12 @@ static void fill(struct ipex_tensor_data *tensor, uint64_t *state) {
 static int make_inputs(struct bench *bench) {
     uint64_t state = 0x9e3779b97f4a7c15u;
     struct ipex_port port;
-    bench->input_count = ipex_image_input_count(bench->model.image, NULL);
+    bench->input_count = ipex_image_input_count(bench->model.image, bench->entry);
     bench->inputs = ipex_arena_array(&bench->arena, bench->input_count, sizeof *bench->inputs);
     bench->input_data =
         ipex_arena_array(&bench->arena, bench->input_count, sizeof *bench->input_data);
     for (size_t i = 0; i < bench->input_count; i++) {
-        if (!ipex_model_input(&bench->model, NULL, i, &port))
+        if (!ipex_model_input(&bench->model, bench->entry, i, &port))
             return IPEX_EXIT_FAILED;
         struct ipex_tensor_data *data = &bench->input_data[i];
         if (!ipex_tensor_data_init(data, port.dtype, port.dims, port.rank))
@@ -112,7 +113,7 @@ static int make_inputs(struct bench *bench) {
             .name = port.name, .data = data->data, .dtype = port.dtype, .rank = port.rank};
         memcpy(bench->inputs[i].dims, port.dims, sizeof port.dims);
     }
-    bench->output_count = ipex_image_output_count(bench->model.image, NULL);
+    bench->output_count = ipex_image_output_count(bench->model.image, bench->entry);
     bench->outputs = ipex_arena_array(&bench->arena, bench->output_count, sizeof *bench->outputs);
     return 0;
 }
@@ -129,8 +130,8 @@ static int run_once(struct bench *bench, double *ret_start, double *ret_end) {
     memset(bench->outputs, 0, bench->output_count * sizeof *bench->outputs);
     *ret_start = ipex_now_us();
     enum ipex_status status =
-        ipex_run_with(bench->model.session, NULL, bench->inputs, bench->input_count, bench->outputs,
-                      bench->output_count, &options);
+        ipex_run_with(bench->model.session, bench->entry, bench->inputs, bench->input_count,
+                      bench->outputs, bench->output_count, &options);
     *ret_end = ipex_now_us();
     if (status == IPEX_OK)
         return 0;
@@ -150,7 +151,7 @@ static void make_records(struct bench *bench, size_t runs) {
     memset(bench->run_us, 0xff, runs * sizeof *bench->run_us);
     if (!bench->profile)
         return;
-    bench->steps = ipex_session_step_count(bench->model.session, NULL);
+    bench->steps = ipex_session_step_count(bench->model.session, bench->entry);
     size_t count = (runs < MAX_PROFILED ? runs : MAX_PROFILED) * bench->steps;
     bench->step_ticks = ipex_arena_array(&bench->arena, count, sizeof *bench->step_ticks);
     memset(bench->step_ticks, 0xff, count * sizeof *bench->step_ticks);
@@ -243,7 +244,7 @@ static struct step *make_steps(struct bench *bench) {
     struct step *list = ipex_arena_array(&bench->arena, bench->steps, sizeof *list);
     uint32_t *one = ipex_arena_array(&bench->arena, bench->profiled, sizeof *one);
     for (size_t i = 0; i < bench->steps; i++) {
-        if (ipex_session_step(bench->model.session, NULL, i, &list[i].info) != IPEX_OK)
+        if (ipex_session_step(bench->model.session, bench->entry, i, &list[i].info) != IPEX_OK)
             list[i].info = (struct ipex_step_info){.name = "", .op = "", .kernel = ""};
         for (size_t run = 0; run < bench->profiled; run++)
             one[run] = bench->step_ticks[run * bench->steps + i];
@@ -307,6 +308,7 @@ static json_t *steps_json(struct bench *bench) {
 static void print_json(struct bench *bench) {
     json_t *object = ipex_json_object();
     ipex_json_set_text(object, "file", bench->file);
+    ipex_json_set_text(object, "entry", bench->entry);
     ipex_json_set_real(object, "min_us", percentile(bench, 0));
     ipex_json_set_real(object, "median_us", percentile(bench, 0.5));
     ipex_json_set_real(object, "p90_us", percentile(bench, 0.9));
@@ -350,7 +352,9 @@ static void print_report(struct bench *bench) {
 static int work(struct bench *bench, const struct ipex_cli_verb *verb) {
     int code = ipex_model_open(&bench->model, bench->file, false);
     if (!code)
-        code = ipex_model_start(&bench->model, verb, &bench->machine, NULL);
+        code = ipex_model_entry(&bench->model, verb, bench->entry_wanted, &bench->entry);
+    if (!code)
+        code = ipex_model_start(&bench->model, verb, &bench->machine, bench->entry);
     if (!code)
         code = make_inputs(bench);
     if (!code)
@@ -367,6 +371,7 @@ static int work(struct bench *bench, const struct ipex_cli_verb *verb) {
 int ipex_verb_bench(int argc, char **argv) {
     struct bench bench = {.machine = {.threads = 1}, .seconds = 3};
     const struct ipex_cli_option options[] = {
+        IPEX_ENTRY_OPTION(bench.entry_wanted),
         IPEX_MACHINE_OPTIONS(bench.machine),
         {"seconds", "S", "how long to run (3)", IPEX_CLI_REAL, false, &bench.seconds, 0.001, 86400},
         {"profile", NULL, "also time every step", IPEX_CLI_FLAG, false, &bench.profile, 0, 0},

@@ -19,6 +19,7 @@
 
 struct run {
     const char *file, *folder;
+    const char *entry_wanted, *entry; /* as given, and the entry's name */
     struct ipex_cli_list inputs;
     struct ipex_machine_options machine;
     bool json;
@@ -38,17 +39,17 @@ struct statistics {
 /* ---- ports and input files ---- */
 
 static int find_ports(struct run *run) {
-    run->input_count = ipex_image_input_count(run->model.image, NULL);
-    run->output_count = ipex_image_output_count(run->model.image, NULL);
+    run->input_count = ipex_image_input_count(run->model.image, run->entry);
+    run->output_count = ipex_image_output_count(run->model.image, run->entry);
     run->input_port = ipex_arena_array(&run->arena, run->input_count, sizeof *run->input_port);
     run->output_port = ipex_arena_array(&run->arena, run->output_count, sizeof *run->output_port);
     run->input = ipex_arena_array(&run->arena, run->input_count, sizeof *run->input);
     run->output = ipex_arena_array(&run->arena, run->output_count, sizeof *run->output);
     for (size_t i = 0; i < run->input_count; i++)
-        if (!ipex_model_input(&run->model, NULL, i, &run->input_port[i]))
+        if (!ipex_model_input(&run->model, run->entry, i, &run->input_port[i]))
             return IPEX_EXIT_FAILED;
     for (size_t i = 0; i < run->output_count; i++)
-        if (!ipex_model_output(&run->model, NULL, i, &run->output_port[i]))
+        if (!ipex_model_output(&run->model, run->entry, i, &run->output_port[i]))
             return IPEX_EXIT_FAILED;
     return 0;
 }
@@ -148,8 +149,8 @@ static int run_once(struct run *run) {
         outputs[i] = to_argument(port, &run->output[i]);
     }
     double start = ipex_now_us();
-    enum ipex_status status =
-        ipex_run(run->model.session, NULL, inputs, run->input_count, outputs, run->output_count);
+    enum ipex_status status = ipex_run(run->model.session, run->entry, inputs, run->input_count,
+                                       outputs, run->output_count);
     run->run_us = ipex_now_us() - start;
     if (status == IPEX_OK)
         return 0;
@@ -238,7 +239,7 @@ static size_t best_of(const struct ipex_tensor_data *tensor, uint64_t first, uin
 
 /* Classes lie along the last axis of the first output; 0: it has none, or there are no labels. */
 static uint64_t class_count(const struct run *run) {
-    size_t labels = ipex_image_label_count(run->model.image, NULL);
+    size_t labels = ipex_image_label_count(run->model.image, run->entry);
     if (!labels || !run->output_count || run->output[0].rank < 1)
         return 0;
     int64_t last = run->output[0].dims[run->output[0].rank - 1];
@@ -262,7 +263,7 @@ static void print_top(const struct run *run) {
             ipex_table_cell(&table, "%.6g",
                             ipex_tensor_element(&run->output[0], row * classes + best[i]));
             ipex_table_cell(&table, "%llu", (unsigned long long)best[i]);
-            ipex_table_cell(&table, "%s", ipex_image_label(run->model.image, NULL, best[i]));
+            ipex_table_cell(&table, "%s", ipex_image_label(run->model.image, run->entry, best[i]));
         }
         putchar('\n');
         ipex_table_print(&table, stdout);
@@ -306,7 +307,8 @@ static json_t *top_json(const struct run *run) {
         for (size_t i = 0; i < count; i++) {
             json_t *item = ipex_json_object();
             ipex_json_set_integer(item, "class", (long long)best[i]);
-            ipex_json_set_text(item, "label", ipex_image_label(run->model.image, NULL, best[i]));
+            ipex_json_set_text(item, "label",
+                               ipex_image_label(run->model.image, run->entry, best[i]));
             ipex_json_set_real(item, "value",
                                ipex_tensor_element(&run->output[0], row * classes + best[i]));
             ipex_json_append(items, item);
@@ -336,6 +338,7 @@ static void print_json(struct run *run) {
     json_t *object = ipex_json_object();
     json_t *outputs = ipex_json_array();
     ipex_json_set_text(object, "file", run->file);
+    ipex_json_set_text(object, "entry", run->entry);
     ipex_model_json(&run->model, object);
     ipex_json_set_real(object, "open_us", run->model.open_us);
     ipex_json_set_real(object, "init_us", run->model.init_us);
@@ -363,9 +366,11 @@ static int work(struct run *run, const struct ipex_cli_verb *verb) {
     if (!code)
         code = ipex_model_open(&run->model, run->file, false);
     if (!code)
+        code = ipex_model_entry(&run->model, verb, run->entry_wanted, &run->entry);
+    if (!code)
         code = find_ports(run);
     if (!code)
-        code = ipex_model_start(&run->model, verb, &run->machine, NULL);
+        code = ipex_model_start(&run->model, verb, &run->machine, run->entry);
     if (!code)
         code = read_inputs(run);
     if (!code)
@@ -388,6 +393,7 @@ int ipex_verb_run(int argc, char **argv) {
          false, &run.inputs, 0, 0},
         {"output", "DIR", "write every output to DIR/NAME.npy", IPEX_CLI_TEXT, false, &run.folder,
          0, 0},
+        IPEX_ENTRY_OPTION(run.entry_wanted),
         IPEX_MACHINE_OPTIONS(run.machine),
         {"json", NULL, "print one JSON object", IPEX_CLI_FLAG, false, &run.json, 0, 0},
         {0},
