@@ -5,7 +5,7 @@
   right      max |difference| <= 1e-4 of the largest magnitude of what ONNX Runtime gives, every output, at two sizes
   same bits  outputs byte-equal between instruction set levels and thread counts, and when a size comes back
 
-sizes.py right|bits [NAME...]   (all of tests/sized_networks.py; prints TAP; `right` then a table of what was measured)"""
+at_sizes.py right|bits [NAME...]   (all of tests/sized_networks.py; prints TAP; `right` then a table of what was measured)"""
 import os
 import pathlib
 import sys
@@ -116,5 +116,5 @@ def main(what, names):
 
 if __name__ == "__main__":
     if sys.argv[1:2] not in (["right"], ["bits"]):
-        sys.exit("usage: sizes.py right|bits [NAME...]")
+        sys.exit("usage: at_sizes.py right|bits [NAME...]")
     sys.exit(main(sys.argv[1], sys.argv[2:]))
