@@ -30,18 +30,10 @@ struct ipex_symbol {
 
 enum ipex_dim_op { IPEX_DIM_OP_symbol, IPEX_DIM_OP_floor_div, IPEX_DIM_OP_min, IPEX_DIM_OP_max };
 
-/* Where in its range every symbol is. */
-enum ipex_dim_place {
-    IPEX_DIM_LOWEST,
-    IPEX_DIM_MIDDLE, /* the geometric mean of both ends: what stands for all sizes */
-    IPEX_DIM_HIGHEST,
-};
-
 /* What a polynomial is made over. A symbol's atom counts its steps: symbol = step * atom. */
 struct ipex_dim_atom {
     enum ipex_dim_op op;
     int64_t a, b;   /* symbol: its index; else two dims */
-    int64_t at[3];  /* its value at every ipex_dim_place */
     int64_t lo, hi; /* bounds over all values of the symbols */
 };
 
@@ -90,8 +82,18 @@ bool ipex_dim_number(const struct ipex_dims *dims, int64_t dim, int64_t *ret);
 /* The dim of a number of either sign. */
 int64_t ipex_dim_of(struct ipex_dims *dims, int64_t number);
 
+/* Where in its range every symbol is. */
+enum ipex_dim_place {
+    IPEX_DIM_LOWEST,
+    IPEX_DIM_MIDDLE, /* the geometric mean of both ends: what stands for all sizes */
+    IPEX_DIM_HIGHEST,
+};
 /* The number that a dim is there. Saturates at +-2^62. */
 int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, enum ipex_dim_place place);
+/* The number that a dim is where symbol i is symbols[i], a multiple of its step. */
+int64_t ipex_dim_value(const struct ipex_dims *dims, int64_t dim, const int64_t *symbols);
+/* The index of the symbol that a dim is, -1 for numbers and other expressions. */
+int32_t ipex_dim_is_symbol(const struct ipex_dims *dims, int64_t dim);
 /* Bounds over all values of the symbols, by interval arithmetic (never too narrow). */
 void ipex_dim_range(const struct ipex_dims *dims, int64_t dim, int64_t *ret_lo, int64_t *ret_hi);
 
