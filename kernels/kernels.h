@@ -35,10 +35,15 @@
  * job = ((image * line_blocks + line_block) * groups + group) * panel_blocks + panel_block, in
  * blocks of lines_per_job and panels_per_job.
  *
+ * conv_bf16w: w is bf16, which is widened: the bits are those of conv_f32 on the widened weights.
+ * conv_bf16: x and w are bf16, widened, and K counts in pairs, as the instruction vdpbf16ps does:
+ *     chain = fma(x[k + 1], w[k + 1], chain), then chain = fma(x[k], w[k], chain), k even;
+ * behind an odd K's last element both x and w are +0.
+ *
  * Where K is cut (see cache_l2), unfinished chains are parked in y. */
 struct ipex_conv_args {
-    const float *x;
-    const float *w;        /* [groups][segments][panels][k_tiles][16][16] */
+    const void *x;         /* f32; conv_bf16: bf16 */
+    const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */
     const float *bias;     /* [groups * n], never NULL; readable up to a multiple of 16 */
     const float *residual; /* NULL, or addressed like y with r_*; may be y (then K is not cut) */
     float *y;
