@@ -99,7 +99,7 @@ static void check_changed_header(const char *folder) {
 /* ---- rules and files ---- */
 
 struct rule {
-    char number[4];  /* "R12" */
+    char number[8];  /* "R12" */
     char status[40]; /* "FILE_DIGEST" */
     bool tested;
 };
@@ -110,12 +110,12 @@ static size_t rule_count;
 /* Table rows "| R12 text | STATUS |", or "| ... text | STATUS |" for one more status of the same
  * rule. */
 static void read_rules(const char *path) {
-    char line[2048], number[4] = "";
+    char line[2048], number[8] = "";
     FILE *file = fopen(path, "r");
     while (file && fgets(line, sizeof line, file)) {
         char *status = strrchr(line, '|');
         if (strncmp(line, "| R", 3) == 0 && line[3] >= '0' && line[3] <= '9')
-            snprintf(number, sizeof number, "R%02d", atoi(line + 3));
+            snprintf(number, sizeof number, "R%02d", atoi(line + 3) % 1000);
         else if (strncmp(line, "| ...", 5) != 0 || !number[0])
             continue;
         *status = 0; /* the last bar */
@@ -139,7 +139,9 @@ static void note_rule(const char *name) {
         return;
     for (size_t i = 0; i < rule_count; i++) {
         struct rule *rule = &rules[i];
-        if (strncmp(number + 1, rule->number, 3) == 0 && length == 6 + strlen(rule->status) &&
+        if (strcspn(number + 1, "-") == strlen(rule->number) &&
+            strncmp(number + 1, rule->number, strlen(rule->number)) == 0 &&
+            length == 6 + strlen(rule->status) &&
             strncmp(name + 6, rule->status, length - 6) == 0) {
             rule->tested = true;
             return;

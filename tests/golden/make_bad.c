@@ -230,13 +230,14 @@ static void die(const char *what, const char *name) {
 /* STATUS-RULE-WHAT, or OK-WHAT. */
 static void save(const char *folder, const char *status, const char *name,
                  const struct maker_file *file) {
-    char path[1024], rule[4] = "";
-    bool good = strcmp(status, "OK") == 0;
-    if (!good)
-        memcpy(rule, name, 3);
-    rule[0] = good ? 0 : 'R';
-    snprintf(path, sizeof path, "%s/%s%s%s-%s.ipex", folder, status, good ? "" : "-", rule,
-             good ? name : name + 4);
+    char path[1024];
+    if (strcmp(status, "OK") == 0) {
+        snprintf(path, sizeof path, "%s/%s-%s.ipex", folder, status, name);
+    } else {
+        int digits = (int)strcspn(name, "_") - 1;
+        snprintf(path, sizeof path, "%s/%s-R%.*s-%s.ipex", folder, status, digits, name + 1,
+                 name + digits + 2);
+    }
     FILE *out = fopen(path, "wb");
     if (!out || fwrite(file->bytes, 1, file->size, out) != file->size || fclose(out) != 0)
         die("cannot write", path);

@@ -64,9 +64,9 @@ static void forget_codes(struct net *net) {
 }
 
 /* Images of any number and size. Two convolutions into a concatenation with a halo, which winograd
- * reads; a depthwise one that halves; a pad up to a multiple of 4; a concatenation along the height, whose second half is
- * read by a softmax (which needs a dense copy where there are several images); a slice backwards; a
- * mean and a linear layer; a sum over axes that are no neighbours. */
+ * reads; a depthwise one that halves; a pad up to a multiple of 4; a concatenation along the
+ * height, whose second half is read by a softmax (which needs a dense copy where there are several
+ * images); a slice backwards; a mean and a linear layer; a sum over axes that are no neighbours. */
 static void net_images(struct net *net, struct size s, bool open) {
     net_init(net);
     const struct dim n = open_dim(net, "batch", s.n, lowest.n, highest.n, 1);

@@ -221,6 +221,42 @@ void maker_data(struct maker_model *m) {
     add(m, IPEX_OP_topk, T_LIN, T_WORST, "3 0 1")->output[1] = T_WORST_AT;
 }
 
+static void products_tensors(struct maker_model *m) {
+    tensor(m, T_PRODUCT, "product", "10 10");
+    tensor(m, T_ATTENDED, "attended", "6 1");
+    tensor(m, T_NORMED, "normed", "1 10");
+    tensor(m, T_GROUPED, "grouped", "1 3 3 24");
+    tensor(m, T_SEQUENCE, "sequence", "1 1 10")->view_of = T_LIN;
+    weight(m, W_COUNT, T_LSTM_W, "lstm.w", IPEX_LAYOUT_tiles, "1 1 8 1 10");
+    weight(m, W_COUNT + 1, T_LSTM_R, "lstm.r", IPEX_LAYOUT_tiles, "1 1 8 1 2");
+    weight(m, W_COUNT + 2, T_LSTM_B, "lstm.b", IPEX_LAYOUT_plain, "1 16");
+    tensor(m, T_LSTM, "lstm", "1 1 1 2");
+    tensor(m, T_LSTM_H, "lstm_h", "1 1 2");
+    tensor(m, T_LSTM_C, "lstm_c", "1 1 2");
+    weight(m, W_COUNT + 3, T_GRU_W, "gru.w", IPEX_LAYOUT_tiles, "1 1 6 1 10");
+    weight(m, W_COUNT + 4, T_GRU_R, "gru.r", IPEX_LAYOUT_tiles, "1 1 6 1 2");
+    tensor(m, T_GRU, "gru", "1 1 1 2");
+    tensor(m, T_GRU_H, "gru_h", "1 1 2");
+    m->weights = W_COUNT + 5;
+    m->entry[0].tensors = T_PRODUCTS_COUNT;
+}
+
+void maker_products(struct maker_model *m) {
+    products_tensors(m);
+    operands(add(m, IPEX_OP_matmul, T_TURNED, T_PRODUCT, "0"), T_LIN, -2);
+    operands(add(m, IPEX_OP_attention, T_SLICED, T_ATTENDED, "0"), T_PADDED, T_PADDED);
+    operands(add(m, IPEX_OP_layer_norm, T_LIN, T_NORMED, "0 0"), T_SCALE, -2);
+    add(m, IPEX_OP_group_norm, T_DEPTH, T_GROUPED, "3 0");
+    struct maker_node *n = add(m, IPEX_OP_lstm, T_SEQUENCE, T_LSTM, "1 0");
+    operands(n, T_LSTM_W, T_LSTM_R);
+    n->input[n->inputs++] = T_LSTM_B;
+    n->output[1] = T_LSTM_H;
+    n->output[2] = T_LSTM_C;
+    n = add(m, IPEX_OP_gru, T_SEQUENCE, T_GRU, "1 0 1");
+    operands(n, T_GRU_W, T_GRU_R);
+    n->output[1] = T_GRU_H;
+}
+
 static void make_batch(struct maker_model *m, int index, int axis) {
     m->entry[0].tensor[index].dims[axis] = MAKER_EXPR(E_BATCH);
 }

@@ -9,7 +9,7 @@
 #include "format/dims.h"
 
 #define MAKER_TEXT  128
-#define MAKER_LISTS 32
+#define MAKER_LISTS 48
 
 struct maker_weight {
     char name[MAKER_TEXT];
@@ -35,7 +35,7 @@ struct maker_node {
     char name[MAKER_TEXT];
     uint16_t op;
     uint32_t inputs, outputs, ints, floats;
-    int32_t input[10], output[2];
+    int32_t input[10], output[3];
     int32_t int_[200];
     float float_[70];
     uint32_t band;
@@ -147,7 +147,18 @@ enum {
     N_COUNT
 };
 
-enum { W_CONV, W_CONV_B, W_POINT, W_DEPTH, W_LIN, W_LIN_B, W_SCALE, W_ANSWER_X, W_ANSWER_Y };
+enum {
+    W_CONV,
+    W_CONV_B,
+    W_POINT,
+    W_DEPTH,
+    W_LIN,
+    W_LIN_B,
+    W_SCALE,
+    W_ANSWER_X,
+    W_ANSWER_Y,
+    W_COUNT
+};
 
 void maker_default(struct maker_model *model);
 
@@ -167,6 +178,28 @@ enum {
     T_DATA_COUNT
 };
 void maker_data(struct maker_model *model);
+
+/* Adds nodes about products of activations, norms and sequences to a default model. */
+enum {
+    T_PRODUCT = T_COUNT, /* [10][10] = T_TURNED * T_LIN */
+    T_ATTENDED,          /* [6][1] of q T_SLICED, k and v T_PADDED */
+    T_NORMED,            /* [1][10] of T_LIN, gamma T_SCALE */
+    T_GROUPED,           /* [1][3][3][24] of T_DEPTH, 3 groups */
+    T_SEQUENCE,          /* [1][1][10], T_LIN reshaped */
+    T_LSTM_W,            /* constant tiles [1][1][8][1][10] */
+    T_LSTM_R,            /* constant tiles [1][1][8][1][2] */
+    T_LSTM_B,            /* constant plain [1][16] */
+    T_LSTM,              /* [1][1][1][2] */
+    T_LSTM_H,            /* [1][1][2] */
+    T_LSTM_C,            /* [1][1][2] */
+    T_GRU_W,             /* constant tiles [1][1][6][1][10] */
+    T_GRU_R,             /* constant tiles [1][1][6][1][2] */
+    T_GRU,               /* [1][1][1][2] */
+    T_GRU_H,             /* [1][1][2] */
+    T_PRODUCTS_COUNT
+};
+enum { N_MATMUL = N_COUNT, N_ATTENTION, N_LAYER_NORM, N_GROUP_NORM, N_LSTM, N_GRU };
+void maker_products(struct maker_model *model);
 
 /* Expressions of the dynamic model: the default with a batch of 1 to 4. */
 enum { E_BATCH, E_ZERO, E_ELEVEN, E_EIGHT, E_COUNT };

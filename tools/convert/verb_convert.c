@@ -182,7 +182,9 @@ static size_t split_labels(struct convert *c, const char *text, char separator, 
     while (*text) {
         const char *end = strchr(text, separator);
         size_t length = end ? (size_t)(end - text) : strlen(text);
-        while (length && (text[length - 1] == '\r' || text[length - 1] == ' '))
+        if (length && text[length - 1] == '\r')
+            length--;
+        while (length > 1 && text[length - 1] == ' ') /* one that is a space alone stays */
             length--;
         (*ret)[count++] = ipex_arena_strndup(&c->arena, text, length);
         text = end ? end + 1 : text + strlen(text);
@@ -195,6 +197,21 @@ static int64_t class_count(const struct convert *c) {
     return y && y->rank ? y->dims[y->rank - 1] : 0;
 }
 
+/* A text recogniser's `character` lists what it can write; its first class is the blank between
+ * characters and its last one the space. */
+static bool labels_of_recogniser(struct convert *c, const char *characters) {
+    const char **inner;
+    size_t n = split_labels(c, characters, '\n', &inner);
+    if (n < 2 || (int64_t)n + 2 != class_count(c))
+        return false;
+    c->label = ipex_arena_array(&c->arena, n + 2, sizeof *c->label);
+    memcpy(c->label + 1, inner, n * sizeof *inner);
+    c->label[0] = "";
+    c->label[n + 1] = " ";
+    c->labels = n + 2;
+    return true;
+}
+
 /* Labels of the model itself: a metadata property that lists as many names as the first output has
  * classes. */
 static void labels_from_metadata(struct convert *c) {
@@ -203,6 +220,8 @@ static void labels_from_metadata(struct convert *c) {
         for (size_t i = 0; i < c->model.metadata; i++) {
             if (strcmp(c->model.metadata_keys[i], keys[k]))
                 continue;
+            if (k == 3 && labels_of_recogniser(c, c->model.metadata_values[i]))
+                return;
             for (const char *separator = "\n,"; *separator; separator++) {
                 size_t n = split_labels(c, c->model.metadata_values[i], *separator, &c->label);
                 if (n > 1 && (int64_t)n == class_count(c)) {
