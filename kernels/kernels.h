@@ -178,6 +178,7 @@ struct ipex_fill_args {
     int64_t dims[8], y_stride[8];
     int32_t rank;
     uint32_t pattern;
+    bool half; /* elements of 2 bytes, the pattern's lower half */
 };
 
 /* rows x [columns], dense along columns: m = max; e = exp(x - m); y = e / sum of e. Job = one row.
