@@ -428,8 +428,9 @@ static enum ipex_status check_cover(struct ipex_checked_entry *e) {
 
 /* ---- order and lifetimes ---- */
 
-/* R55: a storage is read once all of it has been written. An output in the storage of an operand
- * would have to be written before, which R51 and R54 exclude: no node works in place. */
+/* R55: what is read has been written: all of its storage, or the one slice that it lies in. That
+ * slice is the tensor itself or the nearest one it is a view of that a node writes (`order`).
+ * Outputs are written once (R51) and do not overlap (R54), so no node works in place. */
 static enum ipex_status check_reads(struct ipex_checked_entry *e, int32_t index,
                                     struct ipex_fb_node node) {
     for (uint32_t i = 0; i < ipex_fb_node_inputs_len(node); i++) {
@@ -437,7 +438,9 @@ static enum ipex_status check_reads(struct ipex_checked_entry *e, int32_t index,
         if (tensor < 0 || e->tensor[tensor].weight >= 0)
             continue;
         struct ipex_tensor_info *root = &e->tensor[e->tensor[tensor].root];
-        IPEX_CHECK(root->is_input || root->written == numel_of(root), e->report,
+        bool slice_written = e->tensor[e->tensor[tensor].order].written > 0 &&
+                             e->tensor[tensor].order != e->tensor[tensor].root;
+        IPEX_CHECK(root->is_input || root->written == numel_of(root) || slice_written, e->report,
                    IPEX_ERROR_MODEL_ORDER, "operand %u: tensor %d is read before it is written", i,
                    tensor);
         root->last = index;
@@ -450,15 +453,27 @@ static void note_writes(struct ipex_checked_entry *e, int32_t index, struct ipex
         struct ipex_tensor_info *t = &e->tensor[ipex_fb_node_outputs(node)[i]];
         struct ipex_tensor_info *root = &e->tensor[t->root];
         root->written += numel_of(t);
+        if (t != root)
+            t->written = 1;
         if (root->first < 0)
             root->first = index;
         root->last = index;
     }
 }
 
+/* `order` of every tensor: the nearest one, itself or what it is a view of, that a node writes; its
+ * storage where there is none. Views come after what they look at. */
+static void find_writers(struct ipex_checked_entry *e) {
+    for (int32_t i = 0; i < e->tensors; i++) {
+        struct ipex_tensor_info *t = &e->tensor[i];
+        int32_t view_of = ipex_fb_tensor_view_of(ipex_fb_entry_tensors(e->fb, (uint32_t)i));
+        t->order = t->written != 0 || view_of < 0 ? i : e->tensor[view_of].order;
+        t->written = 0;
+    }
+}
+
 static enum ipex_status check_order(struct ipex_checked_entry *e) {
-    for (int32_t i = 0; i < e->tensors; i++)
-        e->tensor[i].written = 0;
+    find_writers(e);
     for (int32_t i = 0; i < e->nodes; i++) {
         struct ipex_fb_node node = ipex_fb_entry_nodes(e->fb, (uint32_t)i);
         enum ipex_status status = check_reads(e, i, node);

@@ -3,6 +3,7 @@
  * then the even one, each by an fma on widened operands. The bits are those of vdpbf16ps. */
 #define CONV_X         uint16_t
 #define CONV_K_PER_ROW 2
+#define CONV_SMALLER_BLOCKS
 #include "kernels/x86/vec_avx512.h"
 #include "kernels/x86/conv_walk.h"
 
@@ -27,6 +28,10 @@ static inline __m512 element_of(const uint16_t *x, bool odd, bool last) {
                                    : _mm512_slli_epi32(pairs, 16));
 }
 
+/* The two halves of a pair load anew: operands kept for the second half would drive accumulators
+ * out of their registers. */
+#define LOAD_ANEW __asm__ volatile("" ::: "memory")
+
 #define OPERAND          __m512
 #define X_AT(p)          element_of(p, ODD, LAST)
 #define W_AT(p)          weights_of(p, ODD)
@@ -34,6 +39,7 @@ static inline __m512 element_of(const uint16_t *x, bool odd, bool last) {
 #define HALF_STEP(MR, NR, odd, last)                                                               \
     {                                                                                              \
         enum { ODD = odd, LAST = last };                                                           \
+        LOAD_ANEW;                                                                                 \
         STEP(MR, NR)                                                                               \
     }
 #define CHAINS(MR, NR)                                                                             \

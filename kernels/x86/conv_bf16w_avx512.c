@@ -3,6 +3,7 @@
  * of K, then odd ones. The same chains as on f32 weights. */
 #define CONV_X         float
 #define CONV_K_PER_ROW 2
+#define CONV_SMALLER_BLOCKS
 #include "kernels/x86/vec_avx512.h"
 #include "kernels/x86/conv_walk.h"
 
@@ -13,6 +14,10 @@ static inline __m512 weights_of(const float *w, bool odd) {
                                    : _mm512_slli_epi32(pairs, 16));
 }
 
+/* The two halves of a pair load anew: operands kept for the second half would drive accumulators
+ * out of their registers. */
+#define LOAD_ANEW __asm__ volatile("" ::: "memory")
+
 #define OPERAND          __m512
 #define X_AT(p)          _mm512_set1_ps((p)[ODD])
 #define W_AT(p)          weights_of(p, ODD)
@@ -20,6 +25,7 @@ static inline __m512 weights_of(const float *w, bool odd) {
 #define HALF_STEP(MR, NR, odd)                                                                     \
     {                                                                                              \
         enum { ODD = odd };                                                                        \
+        LOAD_ANEW;                                                                                 \
         STEP(MR, NR)                                                                               \
     }
 #define CHAINS(MR, NR)                                                                             \

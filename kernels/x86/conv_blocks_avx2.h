@@ -12,7 +12,11 @@
 
 #include "kernels/x86/conv_walk.h"
 
-enum { MAX_ROWS = 6, MAX_PANELS = 4 };
+#ifdef CONV_SMALLER_BLOCKS /* widening takes registers */
+enum { MAX_ROWS = 5, MAX_ROWS_2 = 2, MAX_PANELS = 4 };
+#else
+enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
+#endif
 
 /* Half panels: COLS_n(X, r) is X for row r and half panels 0 to 2 n - 1, HALVES_n(X) is X for each
  * half panel. */
@@ -98,21 +102,30 @@ BLOCK(2, 1, BY_ROWS)
 BLOCK(3, 1, BY_ROWS)
 BLOCK(4, 1, BY_ROWS)
 BLOCK(5, 1, BY_ROWS)
-BLOCK(6, 1, BY_ROWS)
 BLOCK(1, 2, BY_COLUMNS)
 BLOCK(2, 2, BY_COLUMNS)
-BLOCK(3, 2, BY_COLUMNS)
 BLOCK(1, 4, BY_COLUMNS)
+#ifndef CONV_SMALLER_BLOCKS
+BLOCK(6, 1, BY_ROWS)
+BLOCK(3, 2, BY_COLUMNS)
+#endif
 
 typedef void (*block_fn)(const struct conv_block *);
 static const block_fn blocks[MAX_PANELS + 1][MAX_ROWS + 1] = {
+#ifdef CONV_SMALLER_BLOCKS
+    [1] = {NULL, block_1x1, block_2x1, block_3x1, block_4x1, block_5x1},
+    [2] = {NULL, block_1x2, block_2x2},
+#else
     [1] = {NULL, block_1x1, block_2x1, block_3x1, block_4x1, block_5x1, block_6x1},
     [2] = {NULL, block_1x2, block_2x2, block_3x2},
+#endif
     [4] = {NULL, block_1x4},
 };
 
 /* Policy: how many panels a block of so many rows takes, widest first. */
-static const struct { int32_t max_rows, panels; } policy[] = {{1, 4}, {3, 2}, {MAX_ROWS, 1}};
+static const struct {
+    int32_t max_rows, panels;
+} policy[] = {{1, 4}, {MAX_ROWS_2, 2}, {MAX_ROWS, 1}};
 
 static int64_t panels_for(int64_t rows, int64_t panels) {
     for (size_t i = 0;; i++)

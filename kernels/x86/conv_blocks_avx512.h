@@ -13,7 +13,11 @@
 
 #include "kernels/x86/conv_walk.h"
 
-enum { MAX_ROWS = 14 };
+#ifdef CONV_SMALLER_BLOCKS /* widening takes registers */
+enum { MAX_ROWS = 12, MAX_ROWS_3 = 8, MAX_ROWS_4 = 5 };
+#else
+enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
+#endif
 
 /* COLS_n(X, r) does X(r, panel) for whole panels and X##_LAST for the one that may be cut. */
 #define COLS_1(X, r) X##_LAST(r, 0)
@@ -104,23 +108,31 @@ enum { MAX_ROWS = 14 };
         ROWS_##MR(STORE_ROW_##NR)                                                                  \
     }
 
-#define BLOCKS_1_TO_6(X, NR)  X(1, NR) X(2, NR) X(3, NR) X(4, NR) X(5, NR) X(6, NR)
-#define BLOCKS_1_TO_9(X, NR)  BLOCKS_1_TO_6(X, NR) X(7, NR) X(8, NR) X(9, NR)
-#define BLOCKS_1_TO_14(X, NR) BLOCKS_1_TO_9(X, NR) X(10, NR) X(11, NR) X(12, NR) X(13, NR) X(14, NR)
+#define BLOCKS_1_TO_5(X, NR)  X(1, NR) X(2, NR) X(3, NR) X(4, NR) X(5, NR)
+#define BLOCKS_1_TO_8(X, NR)  BLOCKS_1_TO_5(X, NR) X(6, NR) X(7, NR) X(8, NR)
+#define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR) X(10, NR) X(11, NR) X(12, NR)
+#ifdef CONV_SMALLER_BLOCKS
+#define BLOCKS_OF_1 BLOCKS_1_TO_12
+#define BLOCKS_OF_3 BLOCKS_1_TO_8
+#define BLOCKS_OF_4 BLOCKS_1_TO_5
+#else
+#define BLOCKS_OF_1(X, NR) BLOCKS_1_TO_12(X, NR) X(13, NR) X(14, NR)
+#define BLOCKS_OF_3(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR)
+#define BLOCKS_OF_4(X, NR) BLOCKS_1_TO_5(X, NR) X(6, NR)
+#endif
 
-BLOCKS_1_TO_14(BLOCK, 1)
-BLOCKS_1_TO_14(BLOCK, 2)
-BLOCKS_1_TO_9(BLOCK, 3)
-BLOCKS_1_TO_6(BLOCK, 4)
+BLOCKS_OF_1(BLOCK, 1)
+BLOCKS_OF_1(BLOCK, 2)
+BLOCKS_OF_3(BLOCK, 3)
+BLOCKS_OF_4(BLOCK, 4)
 BLOCK(1, 8)
 BLOCK(2, 8)
 
 #define NAME(MR, NR) [MR] = block_##MR##x##NR,
 typedef void (*block_fn)(const struct conv_block *);
 static const block_fn blocks[9][MAX_ROWS + 1] = {
-    [1] = {BLOCKS_1_TO_14(NAME, 1)}, [2] = {BLOCKS_1_TO_14(NAME, 2)},
-    [3] = {BLOCKS_1_TO_9(NAME, 3)},  [4] = {BLOCKS_1_TO_6(NAME, 4)},
-    [8] = {NAME(1, 8) NAME(2, 8)},
+    [1] = {BLOCKS_OF_1(NAME, 1)}, [2] = {BLOCKS_OF_1(NAME, 2)},  [3] = {BLOCKS_OF_3(NAME, 3)},
+    [4] = {BLOCKS_OF_4(NAME, 4)}, [8] = {NAME(1, 8) NAME(2, 8)},
 };
 
 /* Policy: how many panels a block of so many rows takes, widest first. Wide blocks of few rows keep
@@ -128,7 +140,7 @@ static const block_fn blocks[9][MAX_ROWS + 1] = {
  * hold with its operands. */
 static const struct {
     int32_t max_rows, panels;
-} policy[] = {{2, 8}, {6, 4}, {9, 3}, {MAX_ROWS, 2}, {MAX_ROWS, 1}};
+} policy[] = {{2, 8}, {MAX_ROWS_4, 4}, {MAX_ROWS_3, 3}, {MAX_ROWS, 2}, {MAX_ROWS, 1}};
 
 static int64_t panels_for(int64_t rows, int64_t panels) {
     for (size_t i = 0;; i++)

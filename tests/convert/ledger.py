@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 
+import numpy as np
 import onnx
 
 from small_graphs import Bench, Graph
@@ -307,6 +308,124 @@ def more_growth_than_the_budget(g):
     g.output(y, g.op("Gemm", g.input(1, 500), g.weight(500, 500, scale=0.05)))
 
 
+# ---- activations and normalisations spelled in several nodes ----
+
+def gelu(g, x, name):
+    erf = g.op("Erf", g.op("Div", x, g.scalar(2 ** 0.5)))
+    return g.op("Mul", g.op("Mul", x, g.op("Add", erf, g.scalar(1))), g.scalar(0.5), name=name)
+
+
+@case(("epilogue", "gelu", APPLIED))
+def gelu_with_erf(g):
+    g.output(gelu(g, g.op("MatMul", g.input(2, 5), g.weight(5, 7)), "gelu"))
+
+
+@case(("activation", "gelu", APPLIED))
+def gelu_with_tanh(g):
+    x = g.input(2, 37)
+    cube = g.op("Mul", g.scalar(0.044715), g.op("Pow", x, g.scalar(3)))
+    inner = g.op("Mul", g.scalar((2 / np.pi) ** 0.5), g.op("Add", x, cube))
+    g.output(g.op("Mul", g.op("Mul", g.scalar(0.5), x), g.op("Add", g.op("Tanh", inner), g.scalar(1)), name="gelu"))
+
+
+@case(("activation", "mish", APPLIED))
+def mish(g):
+    x = g.input(2, 37)
+    g.output(g.op("Mul", x, g.op("Tanh", g.op("Softplus", x)), name="mish"))
+
+
+@case(("activation", "gate", APPLIED))
+def hard_sigmoid(g):
+    x = g.input(2, 37)
+    clip = g.op("Clip", g.op("Add", x, g.scalar(3)), g.scalar(0), g.scalar(6))
+    g.output(g.op("Mul", g.op("Div", clip, g.scalar(6), name="gate"), g.op("Neg", x)))
+
+
+@case(("activation", "erf", "not_an_activation"))
+def error_function(g):
+    g.output(g.op("Neg", g.op("Sqrt", g.op("Abs", g.op("Erf", g.input(2, 5), name="erf")))))
+
+
+@case(("activation", "erf", "two_consumers"))
+def gelu_whose_inside_is_an_output(g):
+    x = g.input(2, 5)
+    erf = g.op("Erf", g.op("Div", x, g.scalar(2 ** 0.5)), name="erf")
+    g.output(g.op("Mul", g.op("Mul", x, g.op("Add", erf, g.scalar(1))), g.scalar(0.5)), erf)
+
+
+def layer_norm(g, x, axis, *parameters, root="Div", square="Pow"):
+    d = g.op("Sub", x, g.op("ReduceMean", x, axes=[axis]))
+    squares = g.op("Pow", d, g.scalar(2)) if square == "Pow" else g.op("Mul", d, d)
+    deviation = g.op("Sqrt", g.op("Add", g.op("ReduceMean", squares, axes=[axis]), g.scalar(1e-5)))
+    y = g.op("Div", d, deviation, name="norm") if root == "Div" else \
+        g.op("Mul", g.op("Reciprocal", deviation), d, name="norm")
+    for op, parameter in zip(("Mul", "Add"), parameters):
+        y = g.op(op, y, parameter)
+    return y
+
+
+@case(("norm", "norm", APPLIED))
+def layer_norm_in_nodes(g):
+    g.output(layer_norm(g, g.input(2, 5, 19), -1, g.weight(19), g.weight(19)))
+
+
+@case(("norm", "norm", APPLIED))
+def layer_norm_without_parameters(g):
+    g.output(layer_norm(g, g.input(3, 19), -1, root="Mul", square="Mul"))
+
+
+@case(("norm", "norm", APPLIED))
+def layer_norm_over_channels(g):
+    x = g.conv(g.input(2, 3, 6, 6), 3, 19)
+    g.output(g.conv(layer_norm(g, x, 1, g.weight(19, 1, 1), g.weight(1, 19, 1, 1)), 19, 5, (1, 1)))
+
+
+@case(("norm", "norm", "axis_mismatch"))
+def layer_norm_over_rows(g):
+    g.output(layer_norm(g, g.input(2, 5, 19), 1))
+
+
+@case(("norm", "norm", APPLIED))
+def layer_norm_whose_mean_is_an_output(g):
+    x = g.input(2, 19)
+    mean = g.op("ReduceMean", x, axes=[-1])
+    d = g.op("Sub", x, mean)
+    variance = g.op("ReduceMean", g.op("Mul", d, d), axes=[-1])
+    g.output(g.op("Div", d, g.op("Sqrt", g.op("Add", variance, g.scalar(1e-3))), name="norm"), mean)
+
+
+@case(("norm", "norm", APPLIED))
+def rms_norm_in_nodes(g):
+    x = g.input(2, 5, 19)
+    mean = g.op("ReduceMean", g.op("Pow", x, g.scalar(2)), axes=[-1])
+    inverse = g.op("Div", g.scalar(1), g.op("Sqrt", g.op("Add", mean, g.scalar(1e-6))))
+    g.output(g.op("Mul", g.weight(19), g.op("Mul", x, inverse, name="norm")))
+
+
+def group_norm(g, x, scale, shape):
+    rows = g.op("Reshape", x, g.ints(0, 4, -1))
+    rows = g.op("InstanceNormalization", rows, scale, g.constant(np.zeros(4, np.float32)), name="norm")
+    return g.op("Reshape", rows, g.ints(*shape))
+
+
+@case(("norm", "norm", APPLIED), ("epilogue", "act", APPLIED))
+def group_norm_as_instance_norm(g):
+    x = g.conv(g.input(2, 3, 6, 6), 3, 12, pads=[1, 1, 1, 1])
+    y = group_norm(g, x, g.constant(np.ones(4, np.float32)), (2, 12, 6, 6))
+    y = g.op("Add", g.op("Mul", y, g.weight(12, 1, 1)), g.weight(12, 1, 1))
+    g.output(g.conv(g.op("Mul", y, g.op("Sigmoid", y), name="act"), 12, 5))
+
+
+@case(("norm", "norm", "mixed_inputs"))
+def group_norm_of_unequal_scales(g):
+    g.output(group_norm(g, g.input(2, 12, 3, 3), g.weight(4), (2, 12, 3, 3)))
+
+
+@case(("norm", "norm", "shape_mismatch"))
+def group_norm_turned_into_rows(g):
+    g.output(group_norm(g, g.input(2, 12, 3, 3), g.constant(np.ones(4, np.float32)), (2, 9, 12)))
+
+
 # ---- memory: concatenations, slices, reshapes, transposes ----
 
 @case(("concat", "join[0]", APPLIED), ("concat", "join[1]", APPLIED))
@@ -326,6 +445,24 @@ def concat_of_an_input_a_constant_and_an_output(g):
 def concat_of_a_value_read_before(g):
     y = g.conv(g.input(1, 3, 6, 6), 3, 5, pads=[1, 1, 1, 1])
     g.output(g.op("Abs", g.op("Concat", y, g.conv(y, 5, 5, pads=[1, 1, 1, 1]), axis=1, name="join")))
+
+
+@case(("concat", "join[0]", APPLIED), ("concat", "join[1]", APPLIED))
+def concat_of_a_value_pooled_before(g):
+    """As in a U-Net: the skip is read, as a slice, before the other part exists."""
+    y = g.conv(g.input(1, 3, 6, 6), 3, 16, pads=[1, 1, 1, 1])
+    small = g.op("MaxPool", y, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1])
+    part = g.conv(small, 16, 5, pads=[1, 1, 1, 1])
+    z = g.conv(g.op("Concat", y, part, axis=1, name="join"), 21, 4, pads=[1, 1, 1, 1])
+    g.output(z, g.conv(y, 16, 8, (1, 1)))
+
+
+@case(("concat", "one[0]", "two_consumers"), ("concat", "two[1]", "two_consumers"))
+def value_in_two_concats(g):
+    x = g.input(1, 3, 6, 6)
+    y, z = g.conv(x, 3, 4), g.conv(x, 3, 4)
+    g.output(g.op("Abs", g.op("Concat", y, z, axis=1, name="one")),
+             g.op("Abs", g.op("Concat", z, y, axis=1, name="two")))
 
 
 @case(("concat", "join[1]", "layout_differs"))

@@ -188,10 +188,39 @@ static void choose_order(struct ipex_dims *dims, struct ipex_node *node) {
 
 /* ---- concatenation ---- */
 
+/* Operand i can be a slice: the node walks pixels (rows) that do not follow each other. */
+static bool reads_slices(const struct ipex_node *node, int32_t i) {
+    switch (node->kind) {
+    case IPEX_KIND_conv: /* a kernel row that is one segment of the weight wants them adjacent */
+        return i > 0 || node->u.conv.winograd || node->u.conv.kernel[1] == 1 ||
+               node->u.conv.dilation[1] > 1 || node->u.conv.groups > 1;
+    case IPEX_KIND_pool:
+    case IPEX_KIND_pointwise:
+    case IPEX_KIND_concat:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Everyone who reads x, each at most once as a part of a concatenation. */
+static bool readers_take_slices(const struct ipex_value *x) {
+    int32_t seen = 0, joins = 0;
+    for (struct ipex_node *node = x->producer->next; node && seen < x->uses; node = node->next)
+        for (int32_t i = 0; i < node->inputs; i++)
+            if (ipex_node_operands(node)[i] == x) {
+                seen++;
+                joins += node->kind == IPEX_KIND_concat;
+                if (!reads_slices(node, i))
+                    return false;
+            }
+    return joins == 1;
+}
+
 enum ipex_reason ipex_concat_reason(const struct ipex_value *y, const struct ipex_value *x) {
     if (x->constant || !x->producer || x->is_output)
         return IPEX_REASON_port;
-    if (x->uses != 1) /* a storage can be read only once all of its slices are written */
+    if (x->uses != 1 && !readers_take_slices(x))
         return IPEX_REASON_two_consumers;
     if (memcmp(x->layout->order, y->layout->order, (size_t)y->rank * sizeof *y->layout->order))
         return IPEX_REASON_layout_differs;

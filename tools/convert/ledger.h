@@ -38,6 +38,9 @@
     X(winograd_slower, "transforms and larger weights would cost more than the products saved")    \
     X(bf16_weights, "transformed kernels would lose too much in bf16")                             \
     X(no_bf16_kernel, "there is no bf16 kernel for this operator: it computes in f32")             \
+    X(not_an_activation, "the nodes around it spell none of the known activations")                \
+    X(shape_mismatch, "the operands' shapes do not fit the fused operator")                        \
+    X(mixed_inputs, "the nodes do not all work on the same value")                                 \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")
 
 enum ipex_reason {

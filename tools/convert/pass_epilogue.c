@@ -52,6 +52,28 @@ static const char *act_name(enum ipex_act act) {
     return names[act];
 }
 
+/* Normalisations end in an activation too. */
+static bool is_norm(const struct ipex_node *node) {
+    return node && node->kind == IPEX_KIND_plan &&
+           (node->u.plan.op == IPEX_OP_layer_norm || node->u.plan.op == IPEX_OP_group_norm);
+}
+
+static void try_after_norm(struct ipex_graph *graph, struct ipex_node *node, enum ipex_act act,
+                           float a, float b) {
+    struct ipex_node *producer = node->input[0]->producer;
+    enum ipex_reason reason = producer->u.plan.int_[1] ? IPEX_REASON_epilogue_full
+                              : ipex_value_only_reader(graph, node->input[0])
+                                  ? IPEX_REASON_applied
+                                  : IPEX_REASON_two_consumers;
+    record(graph, node, reason, act_name(act), producer);
+    if (reason != IPEX_REASON_applied)
+        return;
+    producer->u.plan.int_[1] = (int64_t)act;
+    producer->u.plan.float_[1] = a;
+    producer->u.plan.float_[2] = b;
+    absorb(graph, producer, node);
+}
+
 static void try_activation(struct ipex_graph *graph, struct ipex_node *node) {
     float a, b;
     enum ipex_act act =
@@ -60,6 +82,10 @@ static void try_activation(struct ipex_graph *graph, struct ipex_node *node) {
     if (act == IPEX_ACT_none) {
         if (node->inputs == 1 && is_linear(producer))
             record(graph, node, IPEX_REASON_not_an_epilogue, NULL, NULL);
+        return;
+    }
+    if (is_norm(producer)) {
+        try_after_norm(graph, node, act, a, b);
         return;
     }
     enum ipex_reason reason = check(graph, node->input[0]);

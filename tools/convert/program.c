@@ -109,6 +109,10 @@ static double operand_at(const struct ipex_program *p, int16_t code, double x,
                                            : x;
 }
 
+static double softplus_at(double x) {
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
 static double step_at(int16_t op, double a, double b) {
     switch ((enum ipex_step)op) {
     case IPEX_STEP_add:
@@ -125,6 +129,24 @@ static double step_at(int16_t op, double a, double b) {
         return b > a ? b : a;
     case IPEX_STEP_sigmoid:
         return 1 / (1 + exp(-a));
+    case IPEX_STEP_neg:
+        return -a;
+    case IPEX_STEP_exp:
+        return exp(a);
+    case IPEX_STEP_log:
+        return log(a);
+    case IPEX_STEP_log1p:
+        return log1p(a);
+    case IPEX_STEP_tanh:
+        return tanh(a);
+    case IPEX_STEP_erf:
+        return erf(a);
+    case IPEX_STEP_pow:
+        return pow(a, b);
+    case IPEX_STEP_reciprocal:
+        return 1 / a;
+    case IPEX_STEP_softplus:
+        return softplus_at(a);
     default:
         return NAN;
     }
@@ -143,14 +165,15 @@ static bool agrees_at(const struct ipex_program *p, double (*f)(double), double 
     return fabs(y - z) <= 1e-6 * (1 + fabs(z));
 }
 
-/* Both spellings are piecewise rational (or use sigmoid) with few breaks, so agreement at many
+/* Both spellings are short programs of smooth functions with few breaks, so agreement at many
  * points, near and far on both sides, means that they are the same function up to the rounding of
- * the constants. */
+ * the constants (erf and tanh GELU differ by 5e-4). Far ends at 80: spellings with an exp overflow
+ * in f32 beyond, where none of them means what it computes. */
 static bool agrees(const struct ipex_program *p, double (*f)(double)) {
     for (int i = -400; i <= 400; i++)
         if (!agrees_at(p, f, i / 37.0))
             return false;
-    for (double x = 11; x < 0x1p40; x *= 1.5)
+    for (double x = 11; x < 80; x *= 1.1)
         if (!agrees_at(p, f, x) || !agrees_at(p, f, -x))
             return false;
     return true;
@@ -159,8 +182,52 @@ static bool agrees(const struct ipex_program *p, double (*f)(double)) {
 static double hard_swish_at(double x) {
     return x * fmin(fmax(x / 6 + 0.5, 0), 1);
 }
+static double hard_sigmoid_at(double x) {
+    return fmin(fmax(x / 6 + 0.5, 0), 1);
+}
 static double silu_at(double x) {
     return x / (1 + exp(-x));
+}
+static double gelu_at(double x) {
+    return x / 2 * (1 + erf(x * 0.70710678118654752));
+}
+static double gelu_tanh_at(double x) {
+    return x / 2 * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));
+}
+static double mish_at(double x) {
+    return x * tanh(softplus_at(x));
+}
+
+/* Activations without parameters that are spelled in several steps. */
+static enum ipex_act match_function(const struct ipex_program *p) {
+    static const struct {
+        enum ipex_act act;
+        double (*f)(double);
+    } known[] = {{IPEX_ACT_hard_swish, hard_swish_at},
+                 {IPEX_ACT_silu, silu_at},
+                 {IPEX_ACT_gelu, gelu_at},
+                 {IPEX_ACT_gelu_tanh, gelu_tanh_at},
+                 {IPEX_ACT_mish, mish_at},
+                 {IPEX_ACT_softplus, softplus_at},
+                 {IPEX_ACT_hard_sigmoid, hard_sigmoid_at}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (agrees(p, known[i].f))
+            return known[i].act;
+    return IPEX_ACT_none;
+}
+
+/* Steps that are an activation by themselves. */
+static enum ipex_act match_step(const struct ipex_program *p) {
+    static const struct {
+        enum ipex_step step;
+        enum ipex_act act;
+    } known[] = {{IPEX_STEP_sigmoid, IPEX_ACT_sigmoid}, {IPEX_STEP_tanh, IPEX_ACT_tanh},
+                 {IPEX_STEP_gelu, IPEX_ACT_gelu},       {IPEX_STEP_gelu_tanh, IPEX_ACT_gelu_tanh},
+                 {IPEX_STEP_mish, IPEX_ACT_mish},       {IPEX_STEP_softplus, IPEX_ACT_softplus}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (p->steps == 1 && p->step[0].op == (int16_t)known[i].step && p->step[0].a == 0)
+            return known[i].act;
+    return IPEX_ACT_none;
 }
 
 static bool is_step(const struct ipex_program *p, int32_t i, enum ipex_step op, int16_t a) {
@@ -214,16 +281,22 @@ enum ipex_act ipex_program_act(const struct ipex_program *p, float *ret_a, float
         a = constant_of(p, 0);
         act = IPEX_ACT_leaky_relu;
     }
-    if (act == IPEX_ACT_none && p->steps == 1 &&
-        (p->step[0].op == IPEX_STEP_sigmoid || p->step[0].op == IPEX_STEP_tanh) &&
-        p->step[0].a == 0)
-        act = p->step[0].op == IPEX_STEP_tanh ? IPEX_ACT_tanh : IPEX_ACT_sigmoid;
-    if (act == IPEX_ACT_none && p->steps > 1)
-        act = agrees(p, hard_swish_at) ? IPEX_ACT_hard_swish
-              : agrees(p, silu_at)     ? IPEX_ACT_silu
-                                       : IPEX_ACT_none;
-    *ret_a =
-        act == IPEX_ACT_clip || act == IPEX_ACT_leaky_relu || act == IPEX_ACT_hard_sigmoid ? a : 0;
+    if (act == IPEX_ACT_none && p->steps == 1 && is_step(p, 0, IPEX_STEP_elu, 0) &&
+        p->step[0].a == 0 && p->step[0].b < 0) {
+        a = constant_of(p, 0);
+        act = IPEX_ACT_elu;
+    }
+    if (act == IPEX_ACT_none)
+        act = match_step(p);
+    if (act == IPEX_ACT_none && p->steps > 1) {
+        act = match_function(p);
+        a = act == IPEX_ACT_hard_sigmoid ? 1.0f / 6.0f : a;
+        b = act == IPEX_ACT_hard_sigmoid ? 0.5f : b;
+    }
+    *ret_a = act == IPEX_ACT_clip || act == IPEX_ACT_leaky_relu || act == IPEX_ACT_hard_sigmoid ||
+                     act == IPEX_ACT_elu
+                 ? a
+                 : 0;
     *ret_b = act == IPEX_ACT_clip || act == IPEX_ACT_hard_sigmoid ? b : 0;
     return act;
 }
