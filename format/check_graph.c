@@ -78,8 +78,9 @@ static enum ipex_status read_halo(struct ipex_tensor_info *t, struct ipex_fb_ten
         IPEX_CHECK(t->halo[i] <= IPEX_HALO_MAX, report, IPEX_ERROR_MODEL_TENSOR,
                    "a halo of %u; at most %u", (unsigned)t->halo[i], (unsigned)IPEX_HALO_MAX);
     }
-    IPEX_CHECK(!has_halo(t) || (t->rank == 4 && t->dtype == IPEX_DTYPE_f32), report,
-               IPEX_ERROR_MODEL_TENSOR, "only f32 tensors of rank 4 have a halo");
+    const bool may = t->rank == 4 && (t->dtype == IPEX_DTYPE_f32 || t->dtype == IPEX_DTYPE_bf16);
+    IPEX_CHECK(!has_halo(t) || may, report, IPEX_ERROR_MODEL_TENSOR,
+               "only f32 and bf16 tensors of rank 4 have a halo");
     return IPEX_OK;
 }
 

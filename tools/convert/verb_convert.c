@@ -21,9 +21,11 @@
 
 struct convert {
     const char *model_path, *output, *labels_path, *golden_folder;
+    const char *dtype, *weights;
     struct ipex_cli_list dims, shapes, constants;
     int64_t golden;
     bool speed, size, quiet, json;
+    enum ipex_precision precision;
 
     struct ipex_arena arena; /* of the command line and the labels */
     struct ipex_import_options import;
@@ -154,10 +156,34 @@ static const char *describe_options(struct convert *c) {
     for (size_t i = 0; i < c->constants.count; i++)
         text = ipex_arena_printf(&c->arena, "%s%s--const %s", text, *text ? " " : "",
                                  c->constants.item[i]);
+    if (c->dtype)
+        text = ipex_arena_printf(&c->arena, "%s%s--dtype %s", text, *text ? " " : "", c->dtype);
+    if (c->weights)
+        text = ipex_arena_printf(&c->arena, "%s%s--weights %s", text, *text ? " " : "", c->weights);
     if (c->speed || c->size)
         text = ipex_arena_printf(&c->arena, "%s%s%s", text, *text ? " " : "",
                                  c->speed ? "--speed" : "--size");
     return text;
+}
+
+static bool parse_precision(struct convert *c, const struct ipex_cli_verb *verb) {
+    const char *const given[2] = {c->dtype, c->weights};
+    for (int i = 0; i < 2; i++)
+        if (given[i] && strcmp(given[i], "f32") && strcmp(given[i], "bf16")) {
+            ipex_cli_wrong(verb, "--%s %s: f32 or bf16 is expected", i ? "weights" : "dtype",
+                           given[i]);
+            return false;
+        }
+    const bool dtype = c->dtype && !strcmp(c->dtype, "bf16");
+    const bool weights = c->weights && !strcmp(c->weights, "bf16");
+    if (dtype && c->weights && !weights) {
+        ipex_cli_wrong(verb, "--dtype bf16 multiplies by bf16 weights: --weights f32 contradicts");
+        return false;
+    }
+    c->precision = dtype     ? IPEX_PRECISION_bf16
+                   : weights ? IPEX_PRECISION_bf16_weights
+                             : IPEX_PRECISION_f32;
+    return true;
 }
 
 /* ---- labels ---- */
@@ -333,6 +359,7 @@ static int convert_model(struct convert *c) {
         exit_code = make_answers(c);
     if (exit_code != IPEX_EXIT_DONE)
         return exit_code;
+    c->graph.precision = c->precision;
     ipex_passes_run(&c->graph);
     ipex_choose_algorithms(&c->graph, c->speed  ? IPEX_GROWTH_any
                                       : c->size ? IPEX_GROWTH_none
@@ -351,13 +378,14 @@ static const char *const pass_names[] = {
     "constant",
 #define IPEX_PASS(name, what) #name,
 #include "tools/convert/passes.inc"
-    "winograd", "concat", "slice", "layout", "band",
+    "winograd", "dtype", "concat", "slice", "layout", "band",
 };
 static const char *const pass_texts[] = {
     "constant nodes computed",
 #define IPEX_PASS(name, what) what,
 #include "tools/convert/passes.inc"
     "3x3 convolutions with transformed weights: a quarter of the products",
+    "products on bf16",
     "concatenated values written straight into place",
     "slices that are views",
     "reshapes and transposes that cost nothing",
@@ -461,6 +489,10 @@ int ipex_verb_convert(int argc, char **argv) {
          "store N seeded inputs and their answers by the reference kernels on the unoptimised "
          "graph",
          IPEX_CLI_INTEGER, false, &c.golden, 0, 1024},
+        {"dtype", "bf16", "compute products in bf16, sums in f32 (default: f32)", IPEX_CLI_TEXT,
+         false, &c.dtype, 0, 0},
+        {"weights", "bf16", "store weights of products in bf16, compute in f32", IPEX_CLI_TEXT,
+         false, &c.weights, 0, 0},
         {"speed", NULL,
          "let weights grow as far as it makes the network faster (default: to 1.5 times)",
          IPEX_CLI_FLAG, false, &c.speed, 0, 0},
@@ -481,6 +513,7 @@ int ipex_verb_convert(int argc, char **argv) {
     if (c.speed && c.size)
         ipex_cli_wrong(&verb, "--speed and --size contradict each other");
     else if (parse_dims_option(&c, &verb) && parse_shapes_option(&c, &verb) &&
+             parse_precision(&c, &verb) &&
              (exit_code = read_constants_option(&c, &verb)) == IPEX_EXIT_DONE) {
         c.options_text = describe_options(&c);
         if (ipex_onnx_open(c.model_path, &c.model, &c.report) != IPEX_OK)
