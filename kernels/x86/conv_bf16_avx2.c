@@ -5,9 +5,8 @@
 #define CONV_K_PER_ROW 2
 #define CONV_SMALLER_BLOCKS
 #include "kernels/x86/vec_avx2.h"
+#include "kernels/x86/conv_pairs.h"
 #include "kernels/x86/conv_walk.h"
-
-#include <string.h>
 
 /* One half of the pairs of a row of a tile, widened. */
 static inline __m256 weights_of(const float *w, bool odd) {
@@ -16,14 +15,9 @@ static inline __m256 weights_of(const float *w, bool odd) {
                                    : _mm256_slli_epi32(pairs, 16));
 }
 
-/* One half of the pair at x, widened; behind an odd K's last element there is +0. */
-static inline __m256 element_of(const uint16_t *x, bool odd, bool last) {
-    if (last)
-        return odd ? _mm256_setzero_ps()
-                   : _mm256_castsi256_ps(_mm256_set1_epi32((int32_t)((uint32_t)*x << 16)));
-    uint32_t pair;
-    memcpy(&pair, x, sizeof pair);
-    const __m256i pairs = _mm256_set1_epi32((int32_t)pair);
+/* One half of the pair at x, widened. */
+static inline __m256 element_of(const uint16_t *x, bool odd) {
+    const __m256i pairs = _mm256_set1_epi32(pair_at(x));
     return _mm256_castsi256_ps(odd ? _mm256_and_si256(pairs, _mm256_set1_epi32((int32_t)0xffff0000))
                                    : _mm256_slli_epi32(pairs, 16));
 }
@@ -33,24 +27,17 @@ static inline __m256 element_of(const uint16_t *x, bool odd, bool last) {
 #define LOAD_ANEW __asm__ volatile("" ::: "memory")
 
 #define OPERAND          __m256
-#define X_AT(p)          element_of(p, ODD, LAST)
+#define X_AT(p)          element_of(p, ODD)
 #define W_AT(p)          weights_of(p, ODD)
 #define PRODUCT(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define HALF_STEP(MR, NP, STEP, odd, last)                                                         \
+#define HALF_STEP(MR, NP, STEP, odd_)                                                              \
     {                                                                                              \
-        enum { ODD = odd, LAST = last };                                                           \
+        enum { ODD = odd_ };                                                                       \
         LOAD_ANEW;                                                                                 \
         STEP(MR, NP)                                                                               \
     }
-#define CHAINS(MR, NP, STEP)                                                                       \
-    for (int32_t k = b->k / 2; k > 0; k--, a0 += 2, a1 += 2, w += IPEX_PANEL) {                    \
-        HALF_STEP(MR, NP, STEP, 1, 0)                                                              \
-        HALF_STEP(MR, NP, STEP, 0, 0)                                                              \
-    }                                                                                              \
-    if (b->k % 2) {                                                                                \
-        HALF_STEP(MR, NP, STEP, 1, 1)                                                              \
-        HALF_STEP(MR, NP, STEP, 0, 1)                                                              \
-    }
+#define WHOLE_STEP(MR, NP, STEP) HALF_STEP(MR, NP, STEP, 1) HALF_STEP(MR, NP, STEP, 0)
+#define CHAINS(MR, NP, STEP)     CHAINS_OF_PAIRS(MR, IPEX_PANEL, WHOLE_STEP(MR, NP, STEP))
 #include "kernels/x86/conv_blocks_avx2.h"
 
 void ipex_k_conv_bf16__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,

@@ -5,9 +5,8 @@
 #define CONV_K_PER_ROW 2
 #define CONV_SMALLER_BLOCKS
 #include "kernels/x86/vec_avx512.h"
+#include "kernels/x86/conv_pairs.h"
 #include "kernels/x86/conv_walk.h"
-
-#include <string.h>
 
 /* One half of the pairs of a row of a tile, widened. */
 static inline __m512 weights_of(const float *w, bool odd) {
@@ -16,14 +15,9 @@ static inline __m512 weights_of(const float *w, bool odd) {
                                    : _mm512_slli_epi32(pairs, 16));
 }
 
-/* One half of the pair at x, widened; behind an odd K's last element there is +0. */
-static inline __m512 element_of(const uint16_t *x, bool odd, bool last) {
-    if (last)
-        return odd ? _mm512_setzero_ps()
-                   : _mm512_castsi512_ps(_mm512_set1_epi32((int32_t)((uint32_t)*x << 16)));
-    uint32_t pair;
-    memcpy(&pair, x, sizeof pair);
-    const __m512i pairs = _mm512_set1_epi32((int32_t)pair);
+/* One half of the pair at x, widened. */
+static inline __m512 element_of(const uint16_t *x, bool odd) {
+    const __m512i pairs = _mm512_set1_epi32(pair_at(x));
     return _mm512_castsi512_ps(odd ? _mm512_and_si512(pairs, _mm512_set1_epi32((int32_t)0xffff0000))
                                    : _mm512_slli_epi32(pairs, 16));
 }
@@ -33,24 +27,17 @@ static inline __m512 element_of(const uint16_t *x, bool odd, bool last) {
 #define LOAD_ANEW __asm__ volatile("" ::: "memory")
 
 #define OPERAND          __m512
-#define X_AT(p)          element_of(p, ODD, LAST)
+#define X_AT(p)          element_of(p, ODD)
 #define W_AT(p)          weights_of(p, ODD)
 #define PRODUCT(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define HALF_STEP(MR, NR, odd, last)                                                               \
+#define HALF_STEP(MR, NR, odd_)                                                                    \
     {                                                                                              \
-        enum { ODD = odd, LAST = last };                                                           \
+        enum { ODD = odd_ };                                                                       \
         LOAD_ANEW;                                                                                 \
         STEP(MR, NR)                                                                               \
     }
-#define CHAINS(MR, NR)                                                                             \
-    for (int32_t k = b->k / 2; k > 0; k--, a0 += 2, a1 += 2, w += LANES) {                         \
-        HALF_STEP(MR, NR, 1, 0)                                                                    \
-        HALF_STEP(MR, NR, 0, 0)                                                                    \
-    }                                                                                              \
-    if (b->k % 2) {                                                                                \
-        HALF_STEP(MR, NR, 1, 1)                                                                    \
-        HALF_STEP(MR, NR, 0, 1)                                                                    \
-    }
+#define WHOLE_STEP(MR, NR) HALF_STEP(MR, NR, 1) HALF_STEP(MR, NR, 0)
+#define CHAINS(MR, NR)     CHAINS_OF_PAIRS(MR, LANES, WHOLE_STEP(MR, NR))
 #include "kernels/x86/conv_blocks_avx512.h"
 
 void ipex_k_conv_bf16__avx512(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,

@@ -61,9 +61,9 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
         const __m256 b_c = WEIGHT(c);                                                              \
         MULTIPLY_##MR(c)                                                                           \
     }
-#define MULTIPLY_1(c)   acc0_##c = _mm256_fmadd_ps(v0, b_c, acc0_##c);
-#define MULTIPLY_2(c)   MULTIPLY_1(c) acc1_##c = _mm256_fmadd_ps(v1, b_c, acc1_##c);
-#define MULTIPLY_3(c)   MULTIPLY_2(c) acc2_##c = _mm256_fmadd_ps(v2, b_c, acc2_##c);
+#define MULTIPLY_1(c)   acc0_##c = PRODUCT(v0, b_c, acc0_##c);
+#define MULTIPLY_2(c)   MULTIPLY_1(c) acc1_##c = PRODUCT(v1, b_c, acc1_##c);
+#define MULTIPLY_3(c)   MULTIPLY_2(c) acc2_##c = PRODUCT(v2, b_c, acc2_##c);
 #define HALVES_2(X, MR) X(0, MR) X(1, MR) X(2, MR) X(3, MR)
 #define HALVES_4(X, MR) HALVES_2(X, MR) X(4, MR) X(5, MR) X(6, MR) X(7, MR)
 
@@ -71,8 +71,8 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
     static void block_##MR##x##NP(const struct conv_block *b) {                                    \
         enum { HALF = (MR + 1) / 2 };                                                              \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
-        const int64_t i_row = b->init_row, x_row = b->x_row, w_panel = b->w_panel,                 \
-                      w_ahead = b->w_ahead;                                                        \
+        const int64_t i_row = b->init_row, w_panel = b->w_panel, w_ahead = b->w_ahead;             \
+        int64_t x_row = b->x_row;                                                                  \
         (void)w_panel, (void)w_ahead;                                                              \
         ROWS_##MR(INIT_ROW_##NP) const CONV_X *xs = b->x;                                          \
         const float *ws = b->w;                                                                    \

@@ -13,8 +13,10 @@
 
 #include "kernels/x86/conv_walk.h"
 
-#ifdef CONV_SMALLER_BLOCKS /* widening takes registers */
-enum { MAX_ROWS = 12, MAX_ROWS_3 = 8, MAX_ROWS_4 = 5 };
+/* Widening takes registers. And blocks are code: kernels on bf16 do without those of three panels,
+ * and, where a level only stands in for another's instruction, of four. */
+#ifdef CONV_SMALLER_BLOCKS
+enum { MAX_ROWS = 12 };
 #else
 enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #endif
@@ -82,8 +84,8 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
         enum { HALF = (MR + 1) / 2 };                                                              \
         const vec_mask mask = vec_first(b->columns);                                               \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
-        const int64_t i_row = b->init_row, x_row = b->x_row, w_panel = b->w_panel,                 \
-                      w_ahead = b->w_ahead;                                                        \
+        const int64_t i_row = b->init_row, w_panel = b->w_panel, w_ahead = b->w_ahead;             \
+        int64_t x_row = b->x_row;                                                                  \
         (void)w_panel, (void)w_ahead;                                                              \
         ROWS_##MR(INIT_ROW_##NR) const CONV_X *xs = b->x;                                          \
         const float *ws = b->w;                                                                    \
@@ -108,31 +110,40 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
         ROWS_##MR(STORE_ROW_##NR)                                                                  \
     }
 
-#define BLOCKS_1_TO_5(X, NR)  X(1, NR) X(2, NR) X(3, NR) X(4, NR) X(5, NR)
-#define BLOCKS_1_TO_8(X, NR)  BLOCKS_1_TO_5(X, NR) X(6, NR) X(7, NR) X(8, NR)
-#define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR) X(10, NR) X(11, NR) X(12, NR)
+#define BLOCKS_1_TO_6(X, NR)  X(1, NR) X(2, NR) X(3, NR) X(4, NR) X(5, NR) X(6, NR)
+#define BLOCKS_1_TO_9(X, NR)  BLOCKS_1_TO_6(X, NR) X(7, NR) X(8, NR) X(9, NR)
+#define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_9(X, NR) X(10, NR) X(11, NR) X(12, NR)
 #ifdef CONV_SMALLER_BLOCKS
-#define BLOCKS_OF_1 BLOCKS_1_TO_12
-#define BLOCKS_OF_3 BLOCKS_1_TO_8
-#define BLOCKS_OF_4 BLOCKS_1_TO_5
+#define BLOCKS_OF_1(X) BLOCKS_1_TO_12(X, 1)
+#define BLOCKS_OF_2(X) BLOCKS_1_TO_12(X, 2)
+#define BLOCKS_OF_3(X)
+#define BLOCKS_OF_4(X)
+#define POLICY_OF_4_AND_3 /* none */
 #else
-#define BLOCKS_OF_1(X, NR) BLOCKS_1_TO_12(X, NR) X(13, NR) X(14, NR)
-#define BLOCKS_OF_3(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR)
-#define BLOCKS_OF_4(X, NR) BLOCKS_1_TO_5(X, NR) X(6, NR)
+#define BLOCKS_OF_1(X) BLOCKS_1_TO_12(X, 1) X(13, 1) X(14, 1)
+#define BLOCKS_OF_2(X) BLOCKS_1_TO_12(X, 2) X(13, 2) X(14, 2)
+#define BLOCKS_OF_4(X) BLOCKS_1_TO_6(X, 4)
+#if CONV_K_PER_ROW == 1
+#define BLOCKS_OF_3(X)    BLOCKS_1_TO_9(X, 3)
+#define POLICY_OF_4_AND_3 {MAX_ROWS_4, 4}, {MAX_ROWS_3, 3},
+#else
+#define BLOCKS_OF_3(X)
+#define POLICY_OF_4_AND_3 {MAX_ROWS_4, 4},
+#endif
 #endif
 
-BLOCKS_OF_1(BLOCK, 1)
-BLOCKS_OF_1(BLOCK, 2)
-BLOCKS_OF_3(BLOCK, 3)
-BLOCKS_OF_4(BLOCK, 4)
+BLOCKS_OF_1(BLOCK)
+BLOCKS_OF_2(BLOCK)
+BLOCKS_OF_3(BLOCK)
+BLOCKS_OF_4(BLOCK)
 BLOCK(1, 8)
 BLOCK(2, 8)
 
 #define NAME(MR, NR) [MR] = block_##MR##x##NR,
 typedef void (*block_fn)(const struct conv_block *);
 static const block_fn blocks[9][MAX_ROWS + 1] = {
-    [1] = {BLOCKS_OF_1(NAME, 1)}, [2] = {BLOCKS_OF_1(NAME, 2)},  [3] = {BLOCKS_OF_3(NAME, 3)},
-    [4] = {BLOCKS_OF_4(NAME, 4)}, [8] = {NAME(1, 8) NAME(2, 8)},
+    [1] = {BLOCKS_OF_1(NAME)},       [2] = {BLOCKS_OF_2(NAME)},     [3] = {NULL, BLOCKS_OF_3(NAME)},
+    [4] = {NULL, BLOCKS_OF_4(NAME)}, [8] = {NAME(1, 8) NAME(2, 8)},
 };
 
 /* Policy: how many panels a block of so many rows takes, widest first. Wide blocks of few rows keep
@@ -140,7 +151,7 @@ static const block_fn blocks[9][MAX_ROWS + 1] = {
  * hold with its operands. */
 static const struct {
     int32_t max_rows, panels;
-} policy[] = {{2, 8}, {MAX_ROWS_4, 4}, {MAX_ROWS_3, 3}, {MAX_ROWS, 2}, {MAX_ROWS, 1}};
+} policy[] = {{2, 8}, POLICY_OF_4_AND_3{MAX_ROWS, 2}, {MAX_ROWS, 1}};
 
 static int64_t panels_for(int64_t rows, int64_t panels) {
     for (size_t i = 0;; i++)

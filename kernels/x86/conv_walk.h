@@ -118,7 +118,7 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
                                int64_t line, int64_t lines, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t pixels = ipex_conv_line_pixels(args, line);
-    const int64_t count = ipex_div_up(pixels * lines, most_rows(walk->level, args));
+    const int64_t count = ipex_div_up(pixels, most_rows(walk->level, args) / lines);
     const int64_t small = pixels / count, larger = pixels % count;
     for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
         rows = small + (i < larger);
@@ -168,7 +168,7 @@ static inline void walk_lines(const struct conv_walk *walk, const struct conv_pa
         const int64_t most = most_rows(walk->level, args);
         const bool two = line + 1 < walk->job->line_end &&
                          ipex_conv_line_pixels(args, line + 1) == pixels &&
-                         ipex_div_up(2 * pixels, most) < 2 * ipex_div_up(pixels, most);
+                         ipex_div_up(pixels, most / 2) < 2 * ipex_div_up(pixels, most);
         lines = two ? 2 : 1;
         walk_pixels(walk, part, line, lines, begin, end);
     }
