@@ -322,6 +322,20 @@ static enum ipex_status check_shapes(const struct ipex_checked_entry *e, struct 
     return IPEX_OK;
 }
 
+/* R39: what products of bf16 round, and when, is said by the entry. Operators that only move or
+ * cast elements round nothing. */
+static enum ipex_status check_profile(const struct ipex_checked_entry *e,
+                                      struct ipex_fb_node node) {
+    const uint16_t op = ipex_fb_node_op(node);
+    const uint8_t arithmetic = ipex_fb_entry_arithmetic(e->fb);
+    const bool product = op == IPEX_OP_linear || op == IPEX_OP_conv;
+    if (!product || e->tensor[ipex_fb_node_inputs(node)[0]].dtype != IPEX_DTYPE_bf16)
+        return IPEX_OK;
+    IPEX_CHECK(arithmetic != IPEX_ARITHMETIC_AUTO && arithmetic != IPEX_ARITHMETIC_f32, e->report,
+               IPEX_ERROR_MODEL_ENTRY, "a product of bf16 in an entry that pins no bf16 profile");
+    return IPEX_OK;
+}
+
 /* R53: where a kernel row is one segment, its taps must be neighbours in memory. */
 static enum ipex_status check_pixels(const struct ipex_checked_entry *e, struct ipex_fb_node node,
                                      const int32_t *ints) {
@@ -345,6 +359,7 @@ static enum ipex_status check_node(const struct ipex_checked_entry *e, int32_t i
     IPEX_TRY(check_results(e, index, node));
     IPEX_TRY(ipex_dims_ints(node, e->values, room, &ints, e->report));
     IPEX_TRY(check_shapes(e, node, ints));
+    IPEX_TRY(check_profile(e, node));
     return check_pixels(e, node, ints);
 }
 

@@ -650,7 +650,22 @@ def check_bf16(tap, bench):
         seen |= {row["reason"] for row in rows}
         for row in wanted:
             tap.ok(f"{name}: {row[0]} of {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
-    return seen
+    return seen | check_bf16_bands(tap, bench)
+
+
+def check_bf16_bands(tap, bench):
+    """Groups may begin with a convolution on bf16; where a value is rounded between two, there is none."""
+    g = Graph(opset=13)
+    x = g.conv(g.input(1, 8, 60, 60), 8, 48, (1, 1), name="expand")
+    y = g.conv(x, 48, 48, groups=48, pads=[1, 1, 1, 1], name="wide", scale=0.1)
+    g.output(g.conv(y, 48, 4, (1, 1), name="project", scale=0.1))
+    done = bench.convert(g.model(), "--dtype", "bf16")
+    why = done.stderr or bench.compare_bits(g.feeds())
+    tap.ok("bands on bf16: converts and runs, with the same bits at all levels", not why, why)
+    rows = bench.ledger()
+    for row in (("band", "expand", APPLIED), ("band", "wide", "rounded_between")):
+        tap.ok(f"bands on bf16: {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
+    return {row["reason"] for row in rows}
 
 
 def fits(row, wanted):
