@@ -26,6 +26,7 @@ struct comparison {
 
 struct verify {
     const char *file;
+    const char *entry; /* NULL: all */
     struct ipex_machine_options machine;
     bool json;
     struct ipex_model model;
@@ -186,6 +187,8 @@ static int replay_all(struct verify *verify) {
     verify->comparison = ipex_arena_array(&verify->arena, most, sizeof *verify->comparison);
     for (uint32_t i = 0; i < ipex_fb_model_entries_len(model); i++) {
         struct ipex_fb_entry entry = ipex_fb_model_entries(model, i);
+        if (verify->entry && strcmp(verify->entry, ipex_fb_entry_name(entry)))
+            continue;
         for (uint32_t j = 0; j < ipex_fb_entry_answers_len(entry); j++) {
             int code = replay(verify, entry, j);
             if (code)
@@ -194,6 +197,9 @@ static int replay_all(struct verify *verify) {
     }
     if (verify->comparisons)
         return 0;
+    if (verify->entry)
+        return ipex_cli_failed("%s: entry %s carries no known answers (its bytes are as written)",
+                               verify->file, verify->entry);
     return ipex_cli_failed("%s carries no known answers (its bytes are as written). Convert with "
                            "--golden N (N seeded inputs, answered by the reference kernels on the "
                            "unoptimised graph) or --golden-from DIR (input_*.pb and output_*.pb)",
@@ -267,10 +273,17 @@ static void print_json(const struct verify *verify) {
     ipex_json_finish(object);
 }
 
+static int check_entry(struct verify *verify, const struct ipex_cli_verb *verb) {
+    return verify->entry ? ipex_model_entry(&verify->model, verb, verify->entry, &verify->entry)
+                         : 0;
+}
+
 static int work(struct verify *verify, const struct ipex_cli_verb *verb) {
     int code = ipex_model_open(&verify->model, verify->file, true);
     if (!code)
-        code = ipex_model_start(&verify->model, verb, &verify->machine, NULL);
+        code = check_entry(verify, verb);
+    if (!code)
+        code = ipex_model_start(&verify->model, verb, &verify->machine, verify->entry, NULL, 0);
     if (!code && !ipex_metadata_open(&verify->metadata, verify->file, verify->model.image))
         code = IPEX_EXIT_FAILED;
     if (!code)
@@ -291,6 +304,8 @@ static int work(struct verify *verify, const struct ipex_cli_verb *verb) {
 int ipex_verb_verify(int argc, char **argv) {
     struct verify verify = {.machine = {.threads = 1}};
     const struct ipex_cli_option options[] = {
+        {"entry", "NAME", "replay this entry's answers only (all)", IPEX_CLI_TEXT, false,
+         &verify.entry, 0, 0},
         IPEX_MACHINE_OPTIONS(verify.machine),
         {"json", NULL, "print one JSON object", IPEX_CLI_FLAG, false, &verify.json, 0, 0},
         {0},

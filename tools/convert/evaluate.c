@@ -57,7 +57,8 @@ enum ipex_status ipex_evaluator_open(struct ipex_evaluator *ret, struct ipex_gra
                strerror(errno));
     int fd = fileno(file);
     ipex_lower(graph, &plan);
-    struct ipex_write write = {.plan = &plan, .entry = "main", .source = "", .options = ""};
+    const struct ipex_write_entry entry = {.name = "main", .plan = &plan};
+    struct ipex_write write = {.entry = &entry, .entries = 1, .source = "", .options = ""};
     enum ipex_status status = ipex_write(&write, write_fd, &fd, &written, report);
     ipex_plan_finish(&plan);
     if (status == IPEX_OK)
