@@ -41,7 +41,7 @@ struct ipex_convert {
     size_t entries;
     struct ipex_const_option *constant; /* [constants.count], owns the tensors */
     enum ipex_precision precision;
-    const char *options_text;           /* what decided the result, for the file */
+    const char *options_text; /* what decided the result, for the file */
     struct ipex_written written;
     struct ipex_atomic_file file;
     double start_us, shown_us;
