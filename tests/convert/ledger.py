@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import ROOT, Tap, cli_json, networks
+from ipextest import CLI, ROOT, Tap, cli_json, command, networks
 from ledger_cases import APPLIED, Cases, check_case
 from small_graphs import Bench, Graph
 
@@ -597,6 +597,35 @@ def check_growth(tap, bench):
     tap.ok("the default grows the file, to at most 1.5 times", grown, default, sizes)
 
 
+def check_why(tap, bench):
+    """inspect --why: by pass and reason, with the reason's words and the names of all sites once."""
+    g = Graph()
+    x = g.input(1, 3, 6, 6)
+    y = g.batch_norm(g.conv(x, 3, 8), 8, name="folded")
+    names = [f"a_normalisation_with_a_long_name_{i}" for i in range(5)]
+    for name in names:
+        read_twice = g.conv(y, 8, 8)
+        g.output(g.op("Add", g.batch_norm(read_twice, 8, name=name), g.op("Sigmoid", read_twice)))
+    bench.convert(g.model())
+    rows, text = bench.ledger(), command(CLI, "inspect", bench.ipex, "--why").stdout
+    blocks = {block.split(":")[0]: block for block in text.split("\n\n")}
+    for step in {row["pass"] for row in rows}:
+        mine = [row for row in rows if row["pass"] == step]
+        refused = collections.Counter(row["reason"] for row in mine if row["reason"])
+        block = blocks.get(step, "")
+        counts = f"{step}: applied to {sum(not r['reason'] for r in mine)}, not to {sum(refused.values())}\n"
+        tap.ok(f"--why: {step}: applied and refused sites are counted", (block + "\n").startswith(counts), counts, text)
+        missing = [row["site"] for row in mine if row["reason"] and row["site"] not in block]
+        lines = [reason for reason, n in refused.items() if block.count(f"  {n} {reason}") != 1]
+        tap.ok(f"--why: {step}: every reason once, every refused site named", not missing and not lines, missing, lines, text)
+    folding = blocks.get("affine", "")
+    tap.ok("--why: the words of a reason once, the folded site not at all", folding.count("must exist on its own") == 1
+           and "folded" not in folding and all(folding.count(name) == 1 for name in names), text)
+    tap.ok("--why: lines are not long", all(len(line) <= 130 for line in text.splitlines()[:-1]), text)
+    text = command(CLI, "inspect", bench.ipex, "--why", "folded").stdout
+    tap.ok("--why TEXT: what was done at a site", "applied  " in text and "folded" in text and names[0] not in text, text)
+
+
 def reason_codes():
     text = (ROOT / "tools" / "convert" / "ledger.h").read_text()
     return set(re.findall(r"^ *X\((\w+),", text, re.MULTILINE))
@@ -624,6 +653,7 @@ def main():
         for each in CASES:
             seen |= {row["reason"] for row in check_case(tap, bench, each)}
         check_growth(tap, bench)
+        check_why(tap, bench)
     codes = reason_codes()
     tap.ok("every reason code is shown by a graph here", codes and codes <= seen, *sorted(codes - seen))
     tap.ok("every reason in a ledger is a known code", seen - {""} <= codes, *sorted(seen - codes))

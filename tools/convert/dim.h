@@ -33,7 +33,8 @@ enum ipex_dim_op { IPEX_DIM_OP_symbol, IPEX_DIM_OP_floor_div, IPEX_DIM_OP_min, I
 /* What a polynomial is made over. A symbol's atom counts its steps: symbol = step * atom. */
 struct ipex_dim_atom {
     enum ipex_dim_op op;
-    int64_t a, b; /* symbol: its index; else two dims */
+    int64_t a, b;   /* symbol: its index; else two dims */
+    int64_t lo, hi; /* bounds over all values of the symbols */
 };
 
 struct ipex_dim_term {
@@ -89,6 +90,10 @@ enum ipex_dim_place {
 };
 /* The number that a dim is there. Saturates at +-2^62. */
 int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, enum ipex_dim_place place);
+/* The number that a dim is where symbol i is symbols[i], a multiple of its step. */
+int64_t ipex_dim_value(const struct ipex_dims *dims, int64_t dim, const int64_t *symbols);
+/* The index of the symbol that a dim is, -1 for numbers and other expressions. */
+int32_t ipex_dim_is_symbol(const struct ipex_dims *dims, int64_t dim);
 /* Bounds over all values of the symbols, by interval arithmetic (never too narrow). */
 void ipex_dim_range(const struct ipex_dims *dims, int64_t dim, int64_t *ret_lo, int64_t *ret_hi);
 

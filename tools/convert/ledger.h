@@ -16,7 +16,8 @@
     X(shared_weight, "other nodes use the same weight; folding would store it twice: export with " \
                      "separate weights to allow it")                                               \
     X(axis_mismatch, "the scale runs along an axis that is not the producer's output channel")     \
-    X(dynamic_parameter, "a parameter of the normalisation is computed at run time")               \
+    X(dynamic_parameter, "a parameter of the normalisation is computed at run time: export it as " \
+                         "a constant to allow folding")                                            \
     X(after_concat,                                                                                \
       "the producer is a concatenation; the scale would have to be split over its inputs")         \
     X(no_producer, "the value comes straight from a graph input: there is no weight to fold into") \
