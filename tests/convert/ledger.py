@@ -14,7 +14,7 @@ import onnx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import CLI, ROOT, Tap, cli_json, command, networks
-from ledger_cases import APPLIED, Cases, check_case
+from ledger_cases import APPLIED, Cases, check_case, fits
 from small_graphs import Bench, Graph
 
 CASES = Cases()
