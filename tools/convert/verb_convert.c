@@ -210,8 +210,10 @@ int ipex_verb_convert(int argc, char **argv) {
          "names of the classes, one per line (default: the model's own metadata)", IPEX_CLI_LIST,
          false, &c.labels, 0, 0},
         {"golden-from", "[ENTRY=]DIR",
-         "known answers to store: input_*.pb with output_*.pb, or NAME.npy", IPEX_CLI_LIST, false,
-         &c.golden_from, 0, 0},
+         "known answers to store: input_*.pb with output_*.pb, or NAME.npy; origin.txt may say "
+         "whose "
+         "they are: upstream, onnxruntime, torch",
+         IPEX_CLI_LIST, false, &c.golden_from, 0, 0},
         {"golden", "N",
          "store N seeded inputs and their answers by the reference kernels on the unoptimised "
          "graph",
