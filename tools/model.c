@@ -181,10 +181,22 @@ static int start_session(struct ipex_model *model, struct ipex_session_options *
     return status == IPEX_OK ? 0 : failed("session", status, message);
 }
 
+int ipex_model_check_machine(const struct ipex_cli_verb *verb,
+                             const struct ipex_machine_options *machine) {
+    enum ipex_isa isa;
+    enum ipex_arithmetic arithmetic;
+    int code = find_isa(verb, machine->isa, &isa);
+    return code ? code : find_arithmetic(verb, machine->arithmetic, &arithmetic);
+}
+
 int ipex_model_start(struct ipex_model *model, const struct ipex_cli_verb *verb,
-                     const struct ipex_machine_options *machine, const char *entry) {
-    struct ipex_session_options options = {
-        .size_of_struct = sizeof options, .entry = entry, .no_bands = machine->no_bands};
+                     const struct ipex_machine_options *machine, const char *entry,
+                     const struct ipex_dim_range *dims, size_t n_dims) {
+    struct ipex_session_options options = {.size_of_struct = sizeof options,
+                                           .entry = entry,
+                                           .no_bands = machine->no_bands,
+                                           .dims = dims,
+                                           .n_dims = n_dims};
     int code = find_isa(verb, machine->isa, &options.isa);
     if (!code)
         code = find_arithmetic(verb, machine->arithmetic, &options.arithmetic);

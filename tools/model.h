@@ -54,9 +54,14 @@ int ipex_model_open(struct ipex_model *model, const char *path, bool verify_data
 int ipex_model_entry(const struct ipex_model *model, const struct ipex_cli_verb *verb,
                      const char *wanted, const char **ret_entry);
 /* `verb` is for messages: an unknown level or profile is wrong use, one that this machine lacks is
- * a failure; both list what there is. entry: NULL for all. */
+ * a failure; both list what there is. entry: NULL for all. dims: the sizes that it must run, as in
+ * struct ipex_session_options. */
 int ipex_model_start(struct ipex_model *model, const struct ipex_cli_verb *verb,
-                     const struct ipex_machine_options *options, const char *entry);
+                     const struct ipex_machine_options *options, const char *entry,
+                     const struct ipex_dim_range *dims, size_t n_dims);
+/* Says early what ipex_model_start would say of level and profile. */
+int ipex_model_check_machine(const struct ipex_cli_verb *verb,
+                             const struct ipex_machine_options *options);
 void ipex_model_close(struct ipex_model *model);
 
 /* An output or input of an entry; false after a message when there is none of that index. */

@@ -9,7 +9,9 @@
 #include <sys/resource.h>
 
 #include "tools/arena.h"
+#include "tools/metadata.h"
 #include "tools/model.h"
+#include "tools/run_sizes.h"
 #include "tools/text_table.h"
 #include "tools/tensor_file.h"
 #include "tools/verbs.h"
@@ -27,7 +29,10 @@ struct bench {
     struct ipex_machine_options machine;
     double seconds;
     bool profile, json;
+    struct ipex_cli_list dims;
     struct ipex_model model;
+    struct ipex_metadata metadata;
+    struct ipex_run_sizes sizes;
     struct ipex_arena arena;
     struct ipex_tensor *inputs, *outputs;
     struct ipex_tensor_data *input_data;
@@ -105,6 +110,7 @@ static int make_inputs(struct bench *bench) {
     for (size_t i = 0; i < bench->input_count; i++) {
         if (!ipex_model_input(&bench->model, bench->entry, i, &port))
             return IPEX_EXIT_FAILED;
+        ipex_run_sizes_input(&bench->sizes, (uint32_t)i, &port);
         struct ipex_tensor_data *data = &bench->input_data[i];
         if (!ipex_tensor_data_init(data, port.dtype, port.dims, port.rank))
             return ipex_cli_failed("input '%s': its shape is not valid", port.name);
@@ -309,6 +315,7 @@ static void print_json(struct bench *bench) {
     json_t *object = ipex_json_object();
     ipex_json_set_text(object, "file", bench->file);
     ipex_json_set_text(object, "entry", bench->entry);
+    ipex_run_sizes_json(&bench->sizes, object);
     ipex_json_set_real(object, "min_us", percentile(bench, 0));
     ipex_json_set_real(object, "median_us", percentile(bench, 0.5));
     ipex_json_set_real(object, "p90_us", percentile(bench, 0.9));
@@ -335,6 +342,8 @@ static void print_report(struct bench *bench) {
     ipex_bytes_text((double)bench->model.session_bytes, session);
     printf("%s: ", bench->file);
     ipex_model_print(&bench->model);
+    if (bench->sizes.count)
+        printf(", %s", ipex_run_sizes_text(&bench->sizes, &bench->arena));
     printf("\n\n");
     printf("run       min %.1f us, median %.1f, p90 %.1f, p99 %.1f, max %.1f (%zu runs)\n",
            percentile(bench, 0), percentile(bench, 0.5), percentile(bench, 0.9),
@@ -353,8 +362,16 @@ static int work(struct bench *bench, const struct ipex_cli_verb *verb) {
     int code = ipex_model_open(&bench->model, bench->file, false);
     if (!code)
         code = ipex_model_entry(&bench->model, verb, bench->entry_wanted, &bench->entry);
+    if (!code && !ipex_metadata_open(&bench->metadata, bench->file, bench->model.image))
+        code = IPEX_EXIT_FAILED;
     if (!code)
-        code = ipex_model_start(&bench->model, verb, &bench->machine, bench->entry);
+        code =
+            ipex_run_sizes_init(&bench->sizes, verb, &bench->metadata, bench->entry, &bench->dims);
+    if (!code)
+        code = ipex_run_sizes_lowest(&bench->sizes);
+    if (!code)
+        code = ipex_model_start(&bench->model, verb, &bench->machine, bench->entry,
+                                bench->sizes.range, bench->sizes.count);
     if (!code)
         code = make_inputs(bench);
     if (!code)
@@ -371,6 +388,8 @@ static int work(struct bench *bench, const struct ipex_cli_verb *verb) {
 int ipex_verb_bench(int argc, char **argv) {
     struct bench bench = {.machine = {.threads = 1}, .seconds = 3};
     const struct ipex_cli_option options[] = {
+        {"dim", "[ENTRY:]NAME=N", "a size that each run chooses (the lowest of its range)",
+         IPEX_CLI_LIST, false, &bench.dims, 0, 0},
         IPEX_ENTRY_OPTION(bench.entry_wanted),
         IPEX_MACHINE_OPTIONS(bench.machine),
         {"seconds", "S", "how long to run (3)", IPEX_CLI_REAL, false, &bench.seconds, 0.001, 86400},
@@ -387,7 +406,9 @@ int ipex_verb_bench(int argc, char **argv) {
         code = work(&bench, &verb);
     for (size_t i = 0; i < bench.input_count && bench.input_data; i++)
         ipex_tensor_data_finish(&bench.input_data[i]);
+    ipex_metadata_close(&bench.metadata);
     ipex_model_close(&bench.model);
+    ipex_cli_list_finish(&bench.dims);
     ipex_arena_finish(&bench.arena);
     return code;
 }

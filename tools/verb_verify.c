@@ -283,7 +283,7 @@ static int work(struct verify *verify, const struct ipex_cli_verb *verb) {
     if (!code)
         code = check_entry(verify, verb);
     if (!code)
-        code = ipex_model_start(&verify->model, verb, &verify->machine, verify->entry);
+        code = ipex_model_start(&verify->model, verb, &verify->machine, verify->entry, NULL, 0);
     if (!code && !ipex_metadata_open(&verify->metadata, verify->file, verify->model.image))
         code = IPEX_EXIT_FAILED;
     if (!code)
