@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/convert/image.h"
 #include "tools/convert/import_build.h"
 #include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"
@@ -806,6 +807,10 @@ enum ipex_import_result ipex_import_model(const struct ipex_onnx_model *model,
     import->names = names_create(&graph->arena, count_names(source));
     ipex_import_initializers(import, source);
     if (!import_inputs(import, options, ret_message)) {
+        free(import->unsupported);
+        return IPEX_IMPORT_USAGE;
+    }
+    if ((*ret_message = ipex_import_images(import, options)) != NULL) {
         free(import->unsupported);
         return IPEX_IMPORT_USAGE;
     }
