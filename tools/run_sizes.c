@@ -44,19 +44,24 @@ void ipex_run_sizes_json(const struct ipex_run_sizes *sizes, json_t *object) {
     ipex_json_set(object, "sizes", list);
 }
 
-const char *ipex_run_sizes_shape(struct ipex_fb_entry entry, struct ipex_fb_port port,
-                                 enum ipex_dtype dtype, struct ipex_arena *arena) {
-    uint32_t rank = ipex_fb_port_dims_len(port);
+const char *ipex_run_sizes_dims(struct ipex_fb_entry entry, const int64_t *dims, uint32_t rank,
+                                enum ipex_dtype dtype, struct ipex_arena *arena) {
     const char *text = "", *between = "x";
     for (uint32_t d = 0; d < rank; d++)
-        if (ipex_fb_port_dims(port)[d] < 0)
+        if (dims[d] < 0)
             between = " x ";
     for (uint32_t d = 0; d < rank; d++) {
         char dim[128];
-        ipex_dims_text(entry, ipex_fb_port_dims(port)[d], dim, sizeof dim);
+        ipex_dims_text(entry, dims[d], dim, sizeof dim);
         text = ipex_arena_printf(arena, "%s%s%s", text, d ? between : "", dim);
     }
     return ipex_arena_printf(arena, "%s %s", rank ? text : "scalar", ipex_dtype_name(dtype));
+}
+
+const char *ipex_run_sizes_shape(struct ipex_fb_entry entry, struct ipex_fb_port port,
+                                 enum ipex_dtype dtype, struct ipex_arena *arena) {
+    return ipex_run_sizes_dims(entry, ipex_fb_port_dims(port), ipex_fb_port_dims_len(port), dtype,
+                               arena);
 }
 
 /* ---- --dim ---- */

@@ -39,7 +39,9 @@ void ipex_run_sizes_input(const struct ipex_run_sizes *sizes, uint32_t index,
 void ipex_run_sizes_output(const struct ipex_run_sizes *sizes, uint32_t index,
                            struct ipex_port *port);
 
-/* "1x3x224x224 f32", or "1 x 3 x height x width/2 f32" for ports that depend on symbols. */
+/* "1x3x224x224 f32", or "1 x 3 x height x width/2 f32" where dims depend on symbols. */
+const char *ipex_run_sizes_dims(struct ipex_fb_entry entry, const int64_t *dims, uint32_t rank,
+                                enum ipex_dtype dtype, struct ipex_arena *arena);
 const char *ipex_run_sizes_shape(struct ipex_fb_entry entry, struct ipex_fb_port port,
                                  enum ipex_dtype dtype, struct ipex_arena *arena);
 /* "batch 1..8, height 32..1536 step 32"; "" for an entry without symbols. */

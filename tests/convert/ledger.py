@@ -621,6 +621,20 @@ def check_growth(tap, bench):
     tap.ok("the default grows the file, to at most 1.5 times", grown, default, sizes)
 
 
+def check_pictures(tap, bench):
+    """What --image puts before a convolution and cannot fold into it; image.py looks at the numbers."""
+    seen = set()
+    for reason, attributes in (("grouped", {"groups": 3}), ("padding_is_not_mean", {"pads": [1, 1, 1, 1]})):
+        graph = Graph()
+        graph.output(graph.conv(graph.input(1, 3, 6, 6, name="x"), 3, 6, **attributes))
+        done = bench.convert(graph.model(), "--image", "x=u8,mean=100,std=50", "--golden", "1")
+        why = done.stderr if done.returncode else bench.verify()
+        rows = [row["reason"] for row in bench.ledger() if row["pass"] == "image"]
+        tap.ok(f"{reason} picture: right, and in the ledger", not why and rows == [reason], why, rows)
+        seen |= set(rows)
+    return seen
+
+
 def fits(row, wanted):
     """The site may have been joined with others by then, in any order: its names count."""
     step, site, reason = wanted
@@ -656,6 +670,7 @@ def main():
         for name, expected, fill in CASES:
             seen |= {row["reason"] for row in check_case(tap, bench, name, expected, fill)}
         check_growth(tap, bench)
+        seen |= check_pictures(tap, bench)
     codes = reason_codes()
     tap.ok("every reason code is shown by a graph here", codes and codes <= seen, *sorted(codes - seen))
     tap.ok("every reason in a ledger is a known code", seen - {""} <= codes, *sorted(seen - codes))

@@ -7,7 +7,7 @@
 
 #include "format/check.h"
 #include "tools/convert/convert.h"
-#include "tools/convert/image.h"
+#include "tools/convert/pixels.h"
 #include "tools/convert/import_scope.h"
 
 /* ---- entries ---- */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/convert/image.h"
+#include "tools/convert/pixels.h"
 #include "tools/convert/import_build.h"
 #include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"

@@ -4,7 +4,7 @@
  * other order are weights in the other order. Exact only where the convolution reads no padding, or
  * where shift is zero: its zeros stand for x = 0, which then is p = 0. New weights are kept in f64
  * and rounded once, when they are packed. */
-#include "tools/convert/image.h"
+#include "tools/convert/pixels.h"
 #include "tools/convert/passes.h"
 
 #include <string.h>

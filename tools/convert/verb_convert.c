@@ -220,8 +220,8 @@ int ipex_verb_convert(int argc, char **argv) {
          "they are: upstream, onnxruntime, torch",
          IPEX_CLI_LIST, false, &c.golden_from, 0, 0},
         {"golden", "N",
-         "store N seeded inputs and their answers by the reference kernels on the unoptimised "
-         "graph",
+         "store N seeded inputs (at N sizes, the lowest first) and their answers by the reference "
+         "kernels on the unoptimised graph",
          IPEX_CLI_INTEGER, false, &c.golden, 0, 1024},
         {"speed", NULL,
          "let weights grow as far as it makes the network faster (default: to 1.5 times)",

@@ -2,7 +2,7 @@
 /* --image: the option's text, and the nodes between pixels and the model's input: a cast, the
  * channels in the other order, channels first where the model wants that, (pixel - mean) / std.
  * pass_image.c then folds what it can into the first convolution. */
-#include "tools/convert/image.h"
+#include "tools/convert/pixels.h"
 
 #include <math.h>
 #include <stdlib.h>

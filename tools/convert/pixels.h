@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --image: an input of the model becomes the pixels of a picture, as decoders give them. */
-#ifndef IPEX_TOOLS_IMAGE_H
-#define IPEX_TOOLS_IMAGE_H
+#ifndef IPEX_TOOLS_PIXELS_H
+#define IPEX_TOOLS_PIXELS_H
 
 #include "tools/convert/import.h"
 
