@@ -134,6 +134,20 @@ def check_fixed_size(tap, bench):
         tap.ok("fixed size: the option stands in the file", "--image x=u8,mean=123.675" in text, text)
 
 
+def check_bf16(tap, bench):
+    """Weights that hold a folded scale and are then rounded to bf16: near the answer, and the same bytes at every level."""
+    model, words = conv().model(), (*COLOURS, "order=bgr")
+    pixels = np.random.default_rng(8).integers(0, 256, (1, 9, 12, 3), np.uint8)
+    (wanted,) = expected_outputs(model, {"x": preprocess(pixels, words, False)}).values()
+    for flag in ("--dtype", "--weights"):
+        done = bench.convert(model, "--input", "x=1x3x9x12", flag, "bf16", "--image", ",".join(("x=u8", *words)))
+        if tap.ok(f"{flag} bf16: converted", done.returncode == 0, done.stderr):
+            (ours,) = bench.run({"x": pixels}).values()
+            off = float(np.abs(ours - wanted).max() / np.abs(wanted).max())
+            wrong = bench.compare_bits({"x": pixels})
+            tap.ok(f"{flag} bf16: within 2 % of f32, and the same bytes at every level", off < 0.02 and not wrong, off, wrong)
+
+
 def check_refused(tap, bench, name, code, part, *flags, model=None):
     model = model or conv().model()
     done = bench.convert(model, *(BOUNDS if "'n'" in str(model) or '"n"' in str(model) else []), *flags)
@@ -191,6 +205,7 @@ def main():
         for case in CASES:
             check_case(tap, bench, *case)
         check_fixed_size(tap, bench)
+        check_bf16(tap, bench)
         check_failures(tap, bench)
         check_entries(tap, bench)
     return tap.done()
