@@ -305,6 +305,17 @@ enum ipex_dtype ipex_import_dtype(int64_t onnx_type) {
     }
 }
 
+/* As ONNX numbers them, for messages. */
+static const char *onnx_type_name(int64_t onnx_type) {
+    static const char *const names[] = {
+        "undefined",      "float32",    "uint8",          "int8",       "uint16",   "int16",
+        "int32",          "int64",      "string",         "bool",       "float16",  "float64",
+        "uint32",         "uint64",     "complex64",      "complex128", "bfloat16", "float8e4m3fn",
+        "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",      "int4",     "float4e2m1"};
+    return onnx_type >= 0 && onnx_type < (int64_t)(sizeof names / sizeof *names) ? names[onnx_type]
+                                                                                 : "unknown";
+}
+
 static struct ipex_value *constant_from(struct ipex_import *import, const char *name,
                                         const struct ipex_onnx_tensor *tensor) {
     enum ipex_dtype dtype = ipex_import_dtype(tensor->type);
@@ -319,8 +330,11 @@ void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx
         struct ipex_value *value =
             constant_from(import, source->initializer[i].name, &source->initializer[i]);
         if (!value) {
-            add_unsupported(import, source->initializer[i].name, "initializer",
-                            "has a data type or rank that is not supported");
+            const struct ipex_onnx_tensor *t = &source->initializer[i];
+            add_unsupported(import, t->name, "initializer",
+                            ipex_arena_printf(&import->graph->arena,
+                                              "type %s with %d dims is not supported",
+                                              onnx_type_name(t->type), t->rank));
             value = ipex_graph_value(import->graph, source->initializer[i].name, IPEX_DTYPE_f32, 0,
                                      NULL);
             value->unknown = true;
