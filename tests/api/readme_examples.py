@@ -113,7 +113,7 @@ def check_classes(tap, program):
 
 def check_sentences(tap, program, tokens):
     if not MINILM.exists() or not tokens:
-        tap.skip("README: sentences of like meaning", "MiniLM or its vocabulary is not here (IPEX_TEST_MODELS, IPEX_TEST_DATA)")
+        tap.skip("README: sentences of like meaning", "MiniLM or its vocabulary is not here (IPEX_TEST_DATA, IPEX_TEST_MODELS)")
         return
     done, _ = run(program, {"minilm.onnx": MINILM, "vocab.txt": "\n".join(tokens) + "\n"})
     rows = re.findall(r"^ *(-?\d\.\d{3})  (.*)$", done.stdout, re.MULTILINE)
