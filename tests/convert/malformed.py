@@ -79,8 +79,8 @@ def damaged():
     yield "an input without a shape", 2, ["--input 'in0=AxBxC'"], lambda model, x, w: x.type.tensor_type.ClearField("shape")
     for size in (0, 2**31, 2**40, 2**63 - 1):
         yield f"an input's dim of {size}", 2, [f"input in0: dim 0 is {size}", "1 to 2147483647"], set_dim(size)
-    yield "a weight without a type", 1, ["w (initializer)", "data type"], set_weight(data_type=0)
-    yield "a weight of an unknown type", 1, ["w (initializer)", "data type"], set_weight(data_type=99)
+    yield "a weight without a type", 1, ["w (initializer): type undefined"], set_weight(data_type=0)
+    yield "a weight of an unknown type", 1, ["w (initializer): type unknown"], set_weight(data_type=99)
     yield "a weight without data", 1, ["'w' holds 0 bytes", "needs 48"], set_weight(raw_data=b"")
     yield "a weight of another size", 1, ["'w' holds 48 bytes", "needs 60"], set_rows(5)
     for size in (-4, 2**40, -(2**63)):
