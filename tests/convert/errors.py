@@ -226,6 +226,9 @@ def sizes(errors):
     errors.fails("a dim given twice", 2, ["height", "8", "9"], "--dim", "height=9", "--input", "image=1x3x8x9", *rest)
     for value in ("height=0", "height=-1", "height=x", "height=", "=4", "height", "height=99999999999", "height=8x"):
         errors.fails(f"--dim {value}", 2, ["--dim", value, "usage:"], "--dim", value)
+    errors.fails("an unknown dtype", 2, ["--dtype f16", "f32 or bf16"], "--dtype", "f16", *fixed, *rest)
+    errors.fails("unknown weights", 2, ["--weights i8", "f32 or bf16"], "--weights", "i8", *fixed, *rest)
+    errors.fails("dtype and weights", 2, ["--dtype bf16", "--weights f32"], "--dtype", "bf16", "--weights", "f32", *fixed, *rest)
     errors.fails("speed and size", 2, ["--speed", "--size", "usage:"], "--speed", "--size", *fixed, *rest)
     for shape in ("1x3x8", "", "1x3x8x", "x3", "1x3x8x9.5", "1x-3x8x9", "1x1x1x1x1x1x1x1x1"):
         errors.fails(f"--input image={shape}", 2, ["--input", "image"], "--input", f"image={shape}", *rest)
