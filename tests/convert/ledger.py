@@ -207,6 +207,12 @@ def linears_around_a_softmax(g):
     g.output(g.op("Mul", y, *linears(g, x, "b")))
 
 
+@case(("merge", "a", "gaps_slower"), ("merge", "b", "gaps_slower"))
+def linears_read_element_by_element(g):
+    x = g.input(4, 6)
+    g.output(g.op("Mul", g.op("MatMul", x, g.weight(6, 16), name="a"), g.op("MatMul", x, g.weight(6, 16), name="b")))
+
+
 @case(("merge", "a", "port"), ("merge", "b", "no_partner"))
 def linears_of_which_one_is_an_output(g):
     a, b = linears(g, g.input(4, 6), "a", "b")
