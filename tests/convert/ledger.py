@@ -628,6 +628,20 @@ def check_growth(tap, bench):
     tap.ok("the default grows the file, to at most 1.5 times", grown, default, sizes)
 
 
+def check_pictures(tap, bench):
+    """What --image puts before a convolution and cannot fold into it; image.py looks at the numbers."""
+    seen = set()
+    for reason, attributes in (("grouped", {"groups": 3}), ("padding_is_not_mean", {"pads": [1, 1, 1, 1]})):
+        graph = Graph()
+        graph.output(graph.conv(graph.input(1, 3, 6, 6, name="x"), 3, 6, **attributes))
+        done = bench.convert(graph.model(), "--image", "x=u8,mean=100,std=50", "--golden", "1")
+        why = done.stderr if done.returncode else bench.verify()
+        rows = [row["reason"] for row in bench.ledger() if row["pass"] == "image"]
+        tap.ok(f"{reason} picture: right, and in the ledger", not why and rows == [reason], why, rows)
+        seen |= set(rows)
+    return seen
+
+
 def exact_in_bf16(g, *dims):
     """A weight of few bits."""
     return g.constant((np.arange(np.prod(dims)) % 13 - 6).astype(np.float32).reshape(dims) / np.float32(8))
@@ -731,6 +745,7 @@ def main():
         for each in CASES:
             seen |= {row["reason"] for row in check_case(tap, bench, each)}
         check_growth(tap, bench)
+        seen |= check_pictures(tap, bench)
         seen |= check_bf16(tap, bench)
         check_why(tap, bench)
     codes = reason_codes()
