@@ -90,6 +90,21 @@ def check_departs(model, file):
            and "first tensor" not in done.stdout, done.stdout, done.stderr)
 
 
+def check_precision():
+    """A file of rounded weights departs, and so does the model converted again with the options that the file names."""
+    g = Graph()
+    g.output(g.op("Relu", g.conv(g.input(1, 3, 12, 12, name="image"), 3, 64, name="rounds"), out="y"))
+    model, file, folder = FOLDER / "rounding.onnx", FOLDER / "rounding.ipex", inputs("rounding", 1, 12, 12)
+    onnx.save(g.model(), model)
+    for option in "--weights", "--dtype":
+        done = command(CLI, "convert", model, "-o", file, "--quiet", option, "bf16")
+        done = compare(model, file, "--inputs", folder)
+        tap.ok(f"{option} bf16: departs at the convolution", done.returncode == 1 and "computed by rounds (Conv)" in done.stdout
+               and "converted anew" not in done.stdout, done.stdout, done.stderr)
+        done = compare(model, file, "--inputs", folder, "--tolerance", "0.01")
+        tap.ok(f"{option} bf16: agrees within its rounding", done.returncode == 0, done.stdout, done.stderr)
+
+
 def python(name, text):
     """A folder with a python3 that does as told."""
     folder = FOLDER / name
@@ -153,6 +168,7 @@ def main():
     check_agrees(model, constant)
     check_agrees(model, plain, "--tolerance", "1e-5")
     check_departs(model, file)
+    check_precision()
     check_absent(model, file, plain)
     check_errors(model, file)
     tap.ok("no temporary file is left", not list(TEMPORARY.glob("ipexpack*")), *TEMPORARY.iterdir())

@@ -85,6 +85,13 @@ static enum ipex_growth recorded_growth(const struct ipex_contrast *c) {
                                        : IPEX_GROWTH_some;
 }
 
+static enum ipex_precision recorded_precision(const struct ipex_contrast *c) {
+    const char *options = ipex_fb_model_options(c->metadata.model);
+    return strstr(options, "--dtype bf16")     ? IPEX_PRECISION_bf16
+           : strstr(options, "--weights bf16") ? IPEX_PRECISION_bf16_weights
+                                               : IPEX_PRECISION_f32;
+}
+
 static enum ipex_status write_part(void *user, const void *bytes, size_t size, uint64_t offset,
                                    const struct ipex_report *report) {
     return ipex_atomic_write(user, bytes, size, offset, report);
@@ -115,6 +122,7 @@ static int convert(struct ipex_contrast *c, const char *inner, const char *path)
     if (code == IPEX_EXIT_DONE) {
         if (inner)
             add_output(&graph, ipex_import_lookup(&state, inner), inner);
+        graph.precision = recorded_precision(c);
         ipex_passes_run(&graph);
         ipex_choose_algorithms(&graph, recorded_growth(c));
         ipex_lower(&graph, &plan);
