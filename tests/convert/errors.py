@@ -234,16 +234,13 @@ def sizes(errors):
                   "height=4..2", "height=1..", "height=..4", "height=1..4:3", "height=2..4:0", "height=2..4:", "height=1...4",
                   "height=1..9999999999", "main:height=", "main:height=0", "main:=3"):
         errors.fails(f"--dim {value}", 2, ["--dim", value, "usage:"], "--dim", value)
-<<<<<<< HEAD
     errors.fails("a dim with two values", 2, ["--dim height=9", "other sizes"], *fixed, *rest, "--dim", "height=9")
     errors.fails("a dim of an entry that is not there", 2, ["--dim other:height"], *fixed, *rest, "--dim", "other:height=8")
     errors.fails("an input with two shapes", 2, ["--input image=1x3x9x9", "another shape"],
                  "--input", "image=1x3x8x9", "--input", "image=1x3x9x9", *rest)
-=======
     errors.fails("an unknown dtype", 2, ["--dtype f16", "f32 or bf16"], "--dtype", "f16", *fixed, *rest)
     errors.fails("unknown weights", 2, ["--weights i8", "f32 or bf16"], "--weights", "i8", *fixed, *rest)
     errors.fails("dtype and weights", 2, ["--dtype bf16", "--weights f32"], "--dtype", "bf16", "--weights", "f32", *fixed, *rest)
->>>>>>> next
     errors.fails("speed and size", 2, ["--speed", "--size", "usage:"], "--speed", "--size", *fixed, *rest)
     for shape in ("1x3x8", "", "1x3x8x", "x3", "1x3x8x9.5", "1x-3x8x9", "1x1x1x1x1x1x1x1x1"):
         errors.fails(f"--input image={shape}", 2, ["--input", "image"], "--input", f"image={shape}", *rest)
