@@ -81,12 +81,13 @@ enum { MAX_ROWS = 14 };
         const __m512 a = _mm512_set1_ps(*AT(a0, a1, x_row, r));                                    \
         COLS_##cols(MULTIPLY, r)                                                                   \
     }
-#define MULTIPLY_ROW_1(r)  MULTIPLY_ROW(1, r)
-#define MULTIPLY_ROW_2(r)  MULTIPLY_ROW(2, r)
-#define MULTIPLY_ROW_3(r)  MULTIPLY_ROW(3, r)
-#define MULTIPLY_ROW_4(r)  MULTIPLY_ROW(4, r)
-#define MULTIPLY_ROW_8(r)  MULTIPLY_ROW(8, r)
-#define MULTIPLY_ROW_1H(r) MULTIPLY_ROW(1H, r)
+#define MULTIPLY_ROW_1(r) MULTIPLY_ROW(1, r)
+#define MULTIPLY_ROW_2(r) MULTIPLY_ROW(2, r)
+#define MULTIPLY_ROW_3(r) MULTIPLY_ROW(3, r)
+#define MULTIPLY_ROW_4(r) MULTIPLY_ROW(4, r)
+#define MULTIPLY_ROW_8(r) MULTIPLY_ROW(8, r)
+#define MULTIPLY_ROW_1H(r)                                                                         \
+    acc##r##_0 = _mm256_fmadd_ps(_mm256_set1_ps(*AT(a0, a1, x_row, r)), b0, acc##r##_0);
 #define MULTIPLY_ROW_2H(r) MULTIPLY_ROW(2H, r)
 #define RESIDUAL_ROW_1(r)  COLS_1(RESIDUAL, r)
 #define RESIDUAL_ROW_2(r)  COLS_2(RESIDUAL, r)
