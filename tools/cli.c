@@ -90,7 +90,7 @@ int ipex_cli_wrong(const struct ipex_cli_verb *verb, const char *format, ...) {
 
 /* ---- values ---- */
 
-static void list_add(struct ipex_cli_list *list, const char *item) {
+void ipex_cli_list_add(struct ipex_cli_list *list, const char *item) {
     list->item = ipex_grow(list->item, &list->capacity, list->count + 1, sizeof *list->item);
     list->item[list->count++] = item;
 }
@@ -140,7 +140,7 @@ static int set_value(struct parser *parser, const struct ipex_cli_option *option
         *(const char **)option->into = text;
         break;
     case IPEX_CLI_LIST:
-        list_add(option->into, text);
+        ipex_cli_list_add(option->into, text);
         break;
     case IPEX_CLI_INTEGER:
         good = set_integer(option, text);
@@ -230,7 +230,7 @@ static int check_required(struct parser *parser) {
         parser->argument = *parser->borrowed;
         *parser->borrowed = "";
     }
-    if (!parser->argument)
+    if (!parser->argument && *parser->verb->argument != '[')
         return ipex_cli_wrong(parser->verb, "%s is missing", parser->verb->argument);
     for (const struct ipex_cli_option *option = parser->verb->options; option->name; option++)
         if (option->required && !*(const char **)option->into)

@@ -42,7 +42,7 @@ struct ipex_cli_option {
 };
 
 struct ipex_cli_verb {
-    const char *name, *argument; /* "run", "FILE": every verb takes exactly one argument */
+    const char *name, *argument; /* "run", "FILE"; in brackets: it may be missing (NULL) */
     const char *summary;         /* what it does: a sentence or a few lines */
     const struct ipex_cli_option *options; /* ends with a row whose name is NULL */
 };
@@ -51,6 +51,7 @@ struct ipex_cli_verb {
  * was asked for, or the use was wrong and has been explained). */
 bool ipex_cli_parse(const struct ipex_cli_verb *verb, int argc, char **argv,
                     const char **ret_argument, int *ret_exit);
+void ipex_cli_list_add(struct ipex_cli_list *list, const char *item);
 void ipex_cli_list_finish(struct ipex_cli_list *list);
 
 /* "ipexpack: ..." on stderr. The first returns IPEX_EXIT_FAILED, the second also points to --help

@@ -49,6 +49,36 @@ int ipex_model_open(struct ipex_model *model, const char *path, bool verify_data
     return IPEX_EXIT_DONE;
 }
 
+/* ---- entries ---- */
+
+static bool has_entry(const struct ipex_model *model, const char *name) {
+    for (size_t i = 0; i < ipex_image_entry_count(model->image); i++)
+        if (!strcmp(ipex_image_entry_name(model->image, i), name))
+            return true;
+    return false;
+}
+
+int ipex_model_entry(const struct ipex_model *model, const struct ipex_cli_verb *verb,
+                     const char *wanted, const char **ret_entry) {
+    size_t count = ipex_image_entry_count(model->image);
+    const char *name = wanted       ? wanted
+                       : count == 1 ? ipex_image_entry_name(model->image, 0)
+                                    : "main";
+    if (has_entry(model, name)) {
+        *ret_entry = name;
+        return 0;
+    }
+    struct ipex_arena arena = {0};
+    const char *list = "";
+    for (size_t i = 0; i < count; i++)
+        list = ipex_arena_printf(&arena, "%s%s%s", list, i ? ", " : "",
+                                 ipex_image_entry_name(model->image, i));
+    int code = wanted ? ipex_cli_wrong(verb, "--entry %s: the entries are: %s", wanted, list)
+                      : ipex_cli_wrong(verb, "--entry is needed, the entries are: %s", list);
+    ipex_arena_finish(&arena);
+    return code;
+}
+
 /* ---- levels and profiles ---- */
 
 static void list_isa(char *text, size_t size) {
@@ -151,10 +181,22 @@ static int start_session(struct ipex_model *model, struct ipex_session_options *
     return status == IPEX_OK ? 0 : failed("session", status, message);
 }
 
+int ipex_model_check_machine(const struct ipex_cli_verb *verb,
+                             const struct ipex_machine_options *machine) {
+    enum ipex_isa isa;
+    enum ipex_arithmetic arithmetic;
+    int code = find_isa(verb, machine->isa, &isa);
+    return code ? code : find_arithmetic(verb, machine->arithmetic, &arithmetic);
+}
+
 int ipex_model_start(struct ipex_model *model, const struct ipex_cli_verb *verb,
-                     const struct ipex_machine_options *machine, const char *entry) {
-    struct ipex_session_options options = {
-        .size_of_struct = sizeof options, .entry = entry, .no_bands = machine->no_bands};
+                     const struct ipex_machine_options *machine, const char *entry,
+                     const struct ipex_dim_range *dims, size_t n_dims) {
+    struct ipex_session_options options = {.size_of_struct = sizeof options,
+                                           .entry = entry,
+                                           .no_bands = machine->no_bands,
+                                           .dims = dims,
+                                           .n_dims = n_dims};
     int code = find_isa(verb, machine->isa, &options.isa);
     if (!code)
         code = find_arithmetic(verb, machine->arithmetic, &options.arithmetic);

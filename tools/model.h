@@ -28,6 +28,9 @@ struct ipex_machine_options {
      IPEX_CLI_TEXT, false, &(options).arithmetic, 0, 0},                                           \
     {"no-bands", NULL, "run every node as a step of its own (for comparison: same results)",       \
      IPEX_CLI_FLAG, false, &(options).no_bands, 0, 0}
+#define IPEX_ENTRY_OPTION(into)                                                                    \
+    {"entry", "NAME", "the graph to use, where the file has several (main)",                       \
+     IPEX_CLI_TEXT, false, &(into), 0, 0}
 /* clang-format on */
 
 struct ipex_model {
@@ -46,10 +49,19 @@ struct ipex_model {
 
 /* {0} is a closed model; ipex_model_close works after every failure. All return an exit code. */
 int ipex_model_open(struct ipex_model *model, const char *path, bool verify_data);
+/* The entry that --entry asks for (`wanted`, NULL: not given): without it main, or the only one.
+ * Wrong use lists the entries. */
+int ipex_model_entry(const struct ipex_model *model, const struct ipex_cli_verb *verb,
+                     const char *wanted, const char **ret_entry);
 /* `verb` is for messages: an unknown level or profile is wrong use, one that this machine lacks is
- * a failure; both list what there is. entry: NULL for all. */
+ * a failure; both list what there is. entry: NULL for all. dims: the sizes that it must run, as in
+ * struct ipex_session_options. */
 int ipex_model_start(struct ipex_model *model, const struct ipex_cli_verb *verb,
-                     const struct ipex_machine_options *options, const char *entry);
+                     const struct ipex_machine_options *options, const char *entry,
+                     const struct ipex_dim_range *dims, size_t n_dims);
+/* Says early what ipex_model_start would say of level and profile. */
+int ipex_model_check_machine(const struct ipex_cli_verb *verb,
+                             const struct ipex_machine_options *options);
 void ipex_model_close(struct ipex_model *model);
 
 /* An output or input of an entry; false after a message when there is none of that index. */

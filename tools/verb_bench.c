@@ -9,7 +9,9 @@
 #include <sys/resource.h>
 
 #include "tools/arena.h"
+#include "tools/metadata.h"
 #include "tools/model.h"
+#include "tools/run_sizes.h"
 #include "tools/text_table.h"
 #include "tools/tensor_file.h"
 #include "tools/verbs.h"
@@ -23,10 +25,14 @@
 
 struct bench {
     const char *file;
+    const char *entry_wanted, *entry; /* as given, and the entry's name */
     struct ipex_machine_options machine;
     double seconds;
     bool profile, json;
+    struct ipex_cli_list dims;
     struct ipex_model model;
+    struct ipex_metadata metadata;
+    struct ipex_run_sizes sizes;
     struct ipex_arena arena;
     struct ipex_tensor *inputs, *outputs;
     struct ipex_tensor_data *input_data;
@@ -97,13 +103,14 @@ static void fill(struct ipex_tensor_data *tensor, uint64_t *state) {
 static int make_inputs(struct bench *bench) {
     uint64_t state = 0x9e3779b97f4a7c15u;
     struct ipex_port port;
-    bench->input_count = ipex_image_input_count(bench->model.image, NULL);
+    bench->input_count = ipex_image_input_count(bench->model.image, bench->entry);
     bench->inputs = ipex_arena_array(&bench->arena, bench->input_count, sizeof *bench->inputs);
     bench->input_data =
         ipex_arena_array(&bench->arena, bench->input_count, sizeof *bench->input_data);
     for (size_t i = 0; i < bench->input_count; i++) {
-        if (!ipex_model_input(&bench->model, NULL, i, &port))
+        if (!ipex_model_input(&bench->model, bench->entry, i, &port))
             return IPEX_EXIT_FAILED;
+        ipex_run_sizes_input(&bench->sizes, (uint32_t)i, &port);
         struct ipex_tensor_data *data = &bench->input_data[i];
         if (!ipex_tensor_data_init(data, port.dtype, port.dims, port.rank))
             return ipex_cli_failed("input '%s': its shape is not valid", port.name);
@@ -112,7 +119,7 @@ static int make_inputs(struct bench *bench) {
             .name = port.name, .data = data->data, .dtype = port.dtype, .rank = port.rank};
         memcpy(bench->inputs[i].dims, port.dims, sizeof port.dims);
     }
-    bench->output_count = ipex_image_output_count(bench->model.image, NULL);
+    bench->output_count = ipex_image_output_count(bench->model.image, bench->entry);
     bench->outputs = ipex_arena_array(&bench->arena, bench->output_count, sizeof *bench->outputs);
     return 0;
 }
@@ -129,8 +136,8 @@ static int run_once(struct bench *bench, double *ret_start, double *ret_end) {
     memset(bench->outputs, 0, bench->output_count * sizeof *bench->outputs);
     *ret_start = ipex_now_us();
     enum ipex_status status =
-        ipex_run_with(bench->model.session, NULL, bench->inputs, bench->input_count, bench->outputs,
-                      bench->output_count, &options);
+        ipex_run_with(bench->model.session, bench->entry, bench->inputs, bench->input_count,
+                      bench->outputs, bench->output_count, &options);
     *ret_end = ipex_now_us();
     if (status == IPEX_OK)
         return 0;
@@ -150,7 +157,7 @@ static void make_records(struct bench *bench, size_t runs) {
     memset(bench->run_us, 0xff, runs * sizeof *bench->run_us);
     if (!bench->profile)
         return;
-    bench->steps = ipex_session_step_count(bench->model.session, NULL);
+    bench->steps = ipex_session_step_count(bench->model.session, bench->entry);
     size_t count = (runs < MAX_PROFILED ? runs : MAX_PROFILED) * bench->steps;
     bench->step_ticks = ipex_arena_array(&bench->arena, count, sizeof *bench->step_ticks);
     memset(bench->step_ticks, 0xff, count * sizeof *bench->step_ticks);
@@ -243,7 +250,7 @@ static struct step *make_steps(struct bench *bench) {
     struct step *list = ipex_arena_array(&bench->arena, bench->steps, sizeof *list);
     uint32_t *one = ipex_arena_array(&bench->arena, bench->profiled, sizeof *one);
     for (size_t i = 0; i < bench->steps; i++) {
-        if (ipex_session_step(bench->model.session, NULL, i, &list[i].info) != IPEX_OK)
+        if (ipex_session_step(bench->model.session, bench->entry, i, &list[i].info) != IPEX_OK)
             list[i].info = (struct ipex_step_info){.name = "", .op = "", .kernel = ""};
         for (size_t run = 0; run < bench->profiled; run++)
             one[run] = bench->step_ticks[run * bench->steps + i];
@@ -307,6 +314,8 @@ static json_t *steps_json(struct bench *bench) {
 static void print_json(struct bench *bench) {
     json_t *object = ipex_json_object();
     ipex_json_set_text(object, "file", bench->file);
+    ipex_json_set_text(object, "entry", bench->entry);
+    ipex_run_sizes_json(&bench->sizes, object);
     ipex_json_set_real(object, "min_us", percentile(bench, 0));
     ipex_json_set_real(object, "median_us", percentile(bench, 0.5));
     ipex_json_set_real(object, "p90_us", percentile(bench, 0.9));
@@ -333,6 +342,8 @@ static void print_report(struct bench *bench) {
     ipex_bytes_text((double)bench->model.session_bytes, session);
     printf("%s: ", bench->file);
     ipex_model_print(&bench->model);
+    if (bench->sizes.count)
+        printf(", %s", ipex_run_sizes_text(&bench->sizes, &bench->arena));
     printf("\n\n");
     printf("run       min %.1f us, median %.1f, p90 %.1f, p99 %.1f, max %.1f (%zu runs)\n",
            percentile(bench, 0), percentile(bench, 0.5), percentile(bench, 0.9),
@@ -350,7 +361,17 @@ static void print_report(struct bench *bench) {
 static int work(struct bench *bench, const struct ipex_cli_verb *verb) {
     int code = ipex_model_open(&bench->model, bench->file, false);
     if (!code)
-        code = ipex_model_start(&bench->model, verb, &bench->machine, NULL);
+        code = ipex_model_entry(&bench->model, verb, bench->entry_wanted, &bench->entry);
+    if (!code && !ipex_metadata_open(&bench->metadata, bench->file, bench->model.image))
+        code = IPEX_EXIT_FAILED;
+    if (!code)
+        code =
+            ipex_run_sizes_init(&bench->sizes, verb, &bench->metadata, bench->entry, &bench->dims);
+    if (!code)
+        code = ipex_run_sizes_lowest(&bench->sizes);
+    if (!code)
+        code = ipex_model_start(&bench->model, verb, &bench->machine, bench->entry,
+                                bench->sizes.range, bench->sizes.count);
     if (!code)
         code = make_inputs(bench);
     if (!code)
@@ -367,6 +388,9 @@ static int work(struct bench *bench, const struct ipex_cli_verb *verb) {
 int ipex_verb_bench(int argc, char **argv) {
     struct bench bench = {.machine = {.threads = 1}, .seconds = 3};
     const struct ipex_cli_option options[] = {
+        {"dim", "[ENTRY:]NAME=N", "a size that each run chooses (the lowest of its range)",
+         IPEX_CLI_LIST, false, &bench.dims, 0, 0},
+        IPEX_ENTRY_OPTION(bench.entry_wanted),
         IPEX_MACHINE_OPTIONS(bench.machine),
         {"seconds", "S", "how long to run (3)", IPEX_CLI_REAL, false, &bench.seconds, 0.001, 86400},
         {"profile", NULL, "also time every step", IPEX_CLI_FLAG, false, &bench.profile, 0, 0},
@@ -382,7 +406,9 @@ int ipex_verb_bench(int argc, char **argv) {
         code = work(&bench, &verb);
     for (size_t i = 0; i < bench.input_count && bench.input_data; i++)
         ipex_tensor_data_finish(&bench.input_data[i]);
+    ipex_metadata_close(&bench.metadata);
     ipex_model_close(&bench.model);
+    ipex_cli_list_finish(&bench.dims);
     ipex_arena_finish(&bench.arena);
     return code;
 }

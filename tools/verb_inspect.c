@@ -10,6 +10,7 @@
 #include "tools/arena.h"
 #include "tools/metadata.h"
 #include "tools/model.h"
+#include "tools/run_sizes.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
 
@@ -90,8 +91,32 @@ static void serial_for(void *user, void (*fn)(void *arg, int i), void *arg, int 
         fn(arg, i);
 }
 
-static bool measure(const struct inspect *inspect, int threads, struct ipex_requirements *ret) {
-    struct ipex_session_options options = {.size_of_struct = sizeof options};
+/* The symbols of all entries at their lowest, as a session's sizes; *ret_count: none where all are
+ * fixed. */
+static struct ipex_dim_range *lowest_sizes(struct inspect *inspect, size_t *ret_count) {
+    struct ipex_fb_model model = inspect->metadata.model;
+    uint32_t entries = ipex_fb_model_entries_len(model);
+    struct ipex_dim_range *range =
+        ipex_arena_array(&inspect->arena, (size_t)entries * IPEX_SYMBOLS_MAX + 1, sizeof *range);
+    *ret_count = 0;
+    for (uint32_t i = 0; i < entries; i++) {
+        struct ipex_fb_entry entry = ipex_fb_model_entries(model, i);
+        for (uint32_t k = 0; k < ipex_fb_entry_symbols_len(entry); k++) {
+            struct ipex_fb_symbol symbol = ipex_fb_entry_symbols(entry, k);
+            range[(*ret_count)++] = (struct ipex_dim_range){.entry = ipex_fb_entry_name(entry),
+                                                            .symbol = ipex_fb_symbol_name(symbol),
+                                                            .lo = ipex_fb_symbol_lo(symbol),
+                                                            .hi = ipex_fb_symbol_lo(symbol)};
+        }
+    }
+    return range;
+}
+
+/* For all sizes of the file, or for these. */
+static bool measure(const struct inspect *inspect, int threads, const struct ipex_dim_range *dims,
+                    size_t n_dims, struct ipex_requirements *ret) {
+    struct ipex_session_options options = {
+        .size_of_struct = sizeof options, .dims = dims, .n_dims = n_dims};
     if (threads > 1) {
         options.parallel_for = serial_for;
         options.parallel_threads = threads;
@@ -101,19 +126,24 @@ static bool measure(const struct inspect *inspect, int threads, struct ipex_requ
 
 /* ---- summary ---- */
 
-static void print_ports(const struct inspect *inspect, const char *entry, bool outputs) {
-    const struct ipex_image *image = inspect->model.image;
-    size_t count =
-        outputs ? ipex_image_output_count(image, entry) : ipex_image_input_count(image, entry);
-    struct ipex_port port;
-    char shape[128];
-    for (size_t i = 0; i < count; i++) {
-        bool good = outputs ? ipex_model_output(&inspect->model, entry, i, &port)
-                            : ipex_model_input(&inspect->model, entry, i, &port);
-        if (good)
-            printf("  %-7s %s  %s\n", outputs ? "output" : "input",
-                   ipex_shape_text(port.dtype, port.dims, port.rank, shape, sizeof shape),
-                   port.name);
+static uint32_t port_count(struct ipex_fb_entry entry, bool outputs) {
+    return outputs ? ipex_fb_entry_outputs_len(entry) : ipex_fb_entry_inputs_len(entry);
+}
+
+static struct ipex_fb_port find_port(struct ipex_fb_entry entry, bool outputs, uint32_t index) {
+    return outputs ? ipex_fb_entry_outputs(entry, index) : ipex_fb_entry_inputs(entry, index);
+}
+
+static enum ipex_dtype port_dtype(struct ipex_fb_entry entry, struct ipex_fb_port port) {
+    return ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, ipex_fb_port_tensor(port)));
+}
+
+static void print_ports(struct inspect *inspect, struct ipex_fb_entry entry, bool outputs) {
+    for (uint32_t i = 0; i < port_count(entry, outputs); i++) {
+        struct ipex_fb_port port = find_port(entry, outputs, i);
+        printf("  %-7s %s  %s\n", outputs ? "output" : "input",
+               ipex_run_sizes_shape(entry, port, port_dtype(entry, port), &inspect->arena),
+               ipex_fb_port_name(port));
     }
 }
 
@@ -136,11 +166,13 @@ static void print_answers(struct ipex_fb_entry entry) {
     printf("\n  labels  %u\n", ipex_fb_entry_labels_len(entry));
 }
 
-static void print_entry(const struct inspect *inspect, uint32_t index) {
+static void print_entry(struct inspect *inspect, uint32_t index) {
     struct ipex_fb_entry entry = ipex_fb_model_entries(inspect->metadata.model, index);
     printf("\nentry %s\n", ipex_fb_entry_name(entry));
-    print_ports(inspect, ipex_fb_entry_name(entry), false);
-    print_ports(inspect, ipex_fb_entry_name(entry), true);
+    print_ports(inspect, entry, false);
+    print_ports(inspect, entry, true);
+    if (ipex_fb_entry_symbols_len(entry))
+        printf("  sizes   %s\n", ipex_run_sizes_ranges(entry, &inspect->arena));
     print_operators(entry);
     print_answers(entry);
 }
@@ -180,15 +212,23 @@ static void print_weights(const struct inspect *inspect) {
     ipex_table_finish(&table);
 }
 
-static void print_memory(const struct inspect *inspect) {
-    static const struct ipex_table_column columns[] = {
-        {"threads", true, 0}, {"session bytes", true, 0}, {"plan", true, 0},
-        {"states", true, 0},  {"arena", true, 0},         {"scratch", true, 0}};
+/* Where sizes vary: for all of them, and in the last column for the lowest alone. */
+static void print_memory(struct inspect *inspect) {
+    static const struct ipex_table_column columns[] = {{"threads", true, 0},
+                                                       {"session bytes", true, 0},
+                                                       {"plan", true, 0},
+                                                       {"states", true, 0},
+                                                       {"arena", true, 0},
+                                                       {"scratch", true, 0},
+                                                       {"at the lowest sizes", true, 0}};
     struct ipex_table table;
-    struct ipex_requirements need;
-    ipex_table_init(&table, columns, sizeof columns / sizeof *columns);
+    struct ipex_requirements need, least;
+    size_t n_lowest;
+    const struct ipex_dim_range *lowest = lowest_sizes(inspect, &n_lowest);
+    ipex_table_init(&table, columns, sizeof columns / sizeof *columns - !n_lowest);
     for (size_t i = 0; i < THREAD_COUNTS; i++) {
-        if (!measure(inspect, thread_counts[i], &need))
+        if (!measure(inspect, thread_counts[i], NULL, 0, &need) ||
+            !measure(inspect, thread_counts[i], lowest, n_lowest, &least))
             continue;
         ipex_table_cell(&table, "%d", thread_counts[i]);
         ipex_table_cell(&table, "%zu", need.memory);
@@ -196,6 +236,8 @@ static void print_memory(const struct inspect *inspect) {
         ipex_table_cell(&table, "%zu", need.states);
         ipex_table_cell(&table, "%zu", need.arena);
         ipex_table_cell(&table, "%zu", need.scratch);
+        if (n_lowest)
+            ipex_table_cell(&table, "%zu", least.memory);
     }
     putchar('\n');
     ipex_table_print(&table, stdout);
@@ -218,7 +260,7 @@ static void print_passes(const struct inspect *inspect) {
     printf("\n`ipexpack inspect %s --why` gives the reasons, site by site.\n", inspect->file);
 }
 
-static void print_summary(const struct inspect *inspect) {
+static void print_summary(struct inspect *inspect) {
     struct ipex_fb_model model = inspect->metadata.model;
     char size[16], digest[2 * DIGEST_BYTES + 1];
     printf("%s: %s, made by %s from %s\n", inspect->file,
@@ -310,9 +352,9 @@ static void find_roots(struct dot *dot) {
 
 static void dot_edges(const struct dot *dot, int32_t tensor, const char *to) {
     struct ipex_fb_tensor info = ipex_fb_entry_tensors(dot->entry, (uint32_t)tensor);
-    char shape[128];
-    ipex_shape_text(ipex_fb_tensor_dtype(info), ipex_fb_tensor_dims(info),
-                    (int32_t)ipex_fb_tensor_dims_len(info), shape, sizeof shape);
+    const char *shape =
+        ipex_run_sizes_dims(dot->entry, ipex_fb_tensor_dims(info), ipex_fb_tensor_dims_len(info),
+                            ipex_fb_tensor_dtype(info), dot->arena);
     for (const struct writer *from = dot->writers[dot->root[tensor]]; from; from = from->next)
         printf("  %s -> %s [label=\"%s\"];\n", from->name, to, shape);
 }
@@ -371,21 +413,40 @@ static void print_dot(struct inspect *inspect) {
 
 /* ---- json ---- */
 
-static json_t *ports_json(const struct inspect *inspect, const char *entry, bool outputs) {
-    const struct ipex_image *image = inspect->model.image;
-    size_t count =
-        outputs ? ipex_image_output_count(image, entry) : ipex_image_input_count(image, entry);
+/* Dim codes: numbers, and text where they depend on symbols. */
+static json_t *dims_json(struct ipex_fb_entry entry, const int64_t *dims, uint32_t rank) {
+    json_t *array = ipex_json_array();
+    for (uint32_t d = 0; d < rank; d++) {
+        char text[128];
+        ipex_dims_text(entry, dims[d], text, sizeof text);
+        if (dims[d] >= 0)
+            ipex_json_append(array, json_integer(dims[d]));
+        else
+            ipex_json_append_text(array, text);
+    }
+    return array;
+}
+
+/* Dims at the lowest sizes; where they vary also at the highest, and as they depend on symbols. */
+static json_t *ports_json(const struct inspect *inspect, struct ipex_fb_entry entry, bool outputs) {
+    const char *name = ipex_fb_entry_name(entry);
     json_t *array = ipex_json_array();
     struct ipex_port port;
-    for (size_t i = 0; i < count; i++) {
-        bool good = outputs ? ipex_model_output(&inspect->model, entry, i, &port)
-                            : ipex_model_input(&inspect->model, entry, i, &port);
+    for (uint32_t i = 0; i < port_count(entry, outputs); i++) {
+        bool good = outputs ? ipex_model_output(&inspect->model, name, i, &port)
+                            : ipex_model_input(&inspect->model, name, i, &port);
         if (!good)
             continue;
+        struct ipex_fb_port fb = find_port(entry, outputs, i);
         json_t *object = ipex_json_object();
         ipex_json_set_text(object, "name", port.name);
         ipex_json_set_text(object, "dtype", ipex_dtype_name(port.dtype));
         ipex_json_set_dims(object, "dims", port.dims, port.rank);
+        if (memcmp(port.dims, port.max_dims, (size_t)port.rank * sizeof *port.dims)) {
+            ipex_json_set_dims(object, "max_dims", port.max_dims, port.rank);
+            ipex_json_set(object, "shape",
+                          dims_json(entry, ipex_fb_port_dims(fb), ipex_fb_port_dims_len(fb)));
+        }
         ipex_json_append(array, object);
     }
     return array;
@@ -396,6 +457,19 @@ static json_t *indices_json(const int32_t *indices, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         ipex_json_append(array, json_integer(indices[i]));
     return array;
+}
+
+/* {"0": "height/4"}: ints that are not numbers, by their places. */
+static json_t *dynamic_json(struct ipex_fb_entry entry, struct ipex_fb_node node) {
+    json_t *object = ipex_json_object();
+    const int32_t *pairs = ipex_fb_node_dynamic(node);
+    for (uint32_t i = 0; i + 1 < ipex_fb_node_dynamic_len(node); i += 2) {
+        char place[16], text[128];
+        snprintf(place, sizeof place, "%d", pairs[i]);
+        ipex_dims_text(entry, -1 - (int64_t)pairs[i + 1], text, sizeof text);
+        ipex_json_set_text(object, place, text);
+    }
+    return object;
 }
 
 static json_t *nodes_json(struct ipex_fb_entry entry) {
@@ -414,6 +488,21 @@ static json_t *nodes_json(struct ipex_fb_entry entry) {
         for (uint32_t j = 0; j < ipex_fb_node_floats_len(node); j++)
             ipex_json_append_real(floats, (double)ipex_fb_node_floats(node)[j]);
         ipex_json_set(object, "floats", floats);
+        ipex_json_set(object, "dynamic", dynamic_json(entry, node));
+        ipex_json_append(array, object);
+    }
+    return array;
+}
+
+static json_t *symbols_json(struct ipex_fb_entry entry) {
+    json_t *array = ipex_json_array();
+    for (uint32_t i = 0; i < ipex_fb_entry_symbols_len(entry); i++) {
+        struct ipex_fb_symbol symbol = ipex_fb_entry_symbols(entry, i);
+        json_t *object = ipex_json_object();
+        ipex_json_set_text(object, "name", ipex_fb_symbol_name(symbol));
+        ipex_json_set_integer(object, "lo", ipex_fb_symbol_lo(symbol));
+        ipex_json_set_integer(object, "hi", ipex_fb_symbol_hi(symbol));
+        ipex_json_set_integer(object, "step", ipex_fb_symbol_step(symbol));
         ipex_json_append(array, object);
     }
     return array;
@@ -424,9 +513,9 @@ static json_t *entry_json(const struct inspect *inspect, struct ipex_fb_entry en
     json_t *labels = ipex_json_array(), *answers = ipex_json_array();
     const char *name = ipex_fb_entry_name(entry);
     ipex_json_set_text(object, "name", name);
-    ipex_json_set(object, "inputs", ports_json(inspect, name, false));
-    ipex_json_set(object, "outputs", ports_json(inspect, name, true));
-    ipex_json_set(object, "symbols", ipex_json_array()); /* shapes are static so far */
+    ipex_json_set(object, "inputs", ports_json(inspect, entry, false));
+    ipex_json_set(object, "outputs", ports_json(inspect, entry, true));
+    ipex_json_set(object, "symbols", symbols_json(entry));
     for (uint32_t i = 0; i < ipex_fb_entry_labels_len(entry); i++)
         ipex_json_append_text(labels, ipex_fb_entry_labels(entry, i));
     ipex_json_set(object, "labels", labels);
@@ -437,13 +526,13 @@ static json_t *entry_json(const struct inspect *inspect, struct ipex_fb_entry en
     return object;
 }
 
-static json_t *tensor_json(const char *entry, struct ipex_fb_tensor tensor) {
+static json_t *tensor_json(struct ipex_fb_entry entry, struct ipex_fb_tensor tensor) {
     json_t *object = ipex_json_object(), *halo = ipex_json_array();
-    ipex_json_set_text(object, "entry", entry);
+    ipex_json_set_text(object, "entry", ipex_fb_entry_name(entry));
     ipex_json_set_text(object, "name", ipex_fb_tensor_name(tensor));
     ipex_json_set_text(object, "dtype", ipex_dtype_name(ipex_fb_tensor_dtype(tensor)));
-    ipex_json_set_dims(object, "dims", ipex_fb_tensor_dims(tensor),
-                       (int32_t)ipex_fb_tensor_dims_len(tensor));
+    ipex_json_set(object, "dims",
+                  dims_json(entry, ipex_fb_tensor_dims(tensor), ipex_fb_tensor_dims_len(tensor)));
     for (uint32_t i = 0; i < ipex_fb_tensor_halo_len(tensor); i++)
         ipex_json_append(halo, json_integer(ipex_fb_tensor_halo(tensor)[i]));
     ipex_json_set(object, "halo", halo);
@@ -457,8 +546,7 @@ static json_t *tensors_json(struct ipex_fb_model model) {
     for (uint32_t i = 0; i < ipex_fb_model_entries_len(model); i++) {
         struct ipex_fb_entry entry = ipex_fb_model_entries(model, i);
         for (uint32_t j = 0; j < ipex_fb_entry_tensors_len(entry); j++)
-            ipex_json_append(
-                array, tensor_json(ipex_fb_entry_name(entry), ipex_fb_entry_tensors(entry, j)));
+            ipex_json_append(array, tensor_json(entry, ipex_fb_entry_tensors(entry, j)));
     }
     return array;
 }
@@ -479,11 +567,14 @@ static json_t *weights_json(struct ipex_fb_model model) {
     return array;
 }
 
-static json_t *memory_json(const struct inspect *inspect) {
+static json_t *memory_json(struct inspect *inspect) {
     json_t *array = ipex_json_array();
-    struct ipex_requirements need;
+    struct ipex_requirements need, least;
+    size_t n_lowest;
+    const struct ipex_dim_range *lowest = lowest_sizes(inspect, &n_lowest);
     for (size_t i = 0; i < THREAD_COUNTS; i++) {
-        if (!measure(inspect, thread_counts[i], &need))
+        if (!measure(inspect, thread_counts[i], NULL, 0, &need) ||
+            !measure(inspect, thread_counts[i], lowest, n_lowest, &least))
             continue;
         json_t *object = ipex_json_object();
         ipex_json_set_integer(object, "threads", thread_counts[i]);
@@ -492,6 +583,7 @@ static json_t *memory_json(const struct inspect *inspect) {
         ipex_json_set_integer(object, "states", (long long)need.states);
         ipex_json_set_integer(object, "arena", (long long)need.arena);
         ipex_json_set_integer(object, "scratch", (long long)need.scratch);
+        ipex_json_set_integer(object, "lowest_session_bytes", (long long)least.memory);
         ipex_json_append(array, object);
     }
     return array;
@@ -527,7 +619,7 @@ static json_t *ledger_json(const struct inspect *inspect) {
     return array;
 }
 
-static void print_json(const struct inspect *inspect) {
+static void print_json(struct inspect *inspect) {
     struct ipex_fb_model model = inspect->metadata.model;
     json_t *object = ipex_json_object();
     json_t *entries = ipex_json_array(), *metadata = ipex_json_object();

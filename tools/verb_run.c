@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 
 #include "tools/arena.h"
+#include "tools/metadata.h"
 #include "tools/model.h"
+#include "tools/run_sizes.h"
 #include "tools/text_table.h"
 #include "tools/tensor_file.h"
 #include "tools/verbs.h"
@@ -19,10 +21,13 @@
 
 struct run {
     const char *file, *folder;
-    struct ipex_cli_list inputs;
+    const char *entry_wanted, *entry; /* as given, and the entry's name */
+    struct ipex_cli_list inputs, dims;
     struct ipex_machine_options machine;
     bool json;
     struct ipex_model model;
+    struct ipex_metadata metadata;
+    struct ipex_run_sizes sizes;
     struct ipex_arena arena;
     size_t input_count, output_count;
     struct ipex_port *input_port, *output_port; /* [input_count], [output_count] */
@@ -38,32 +43,35 @@ struct statistics {
 /* ---- ports and input files ---- */
 
 static int find_ports(struct run *run) {
-    run->input_count = ipex_image_input_count(run->model.image, NULL);
-    run->output_count = ipex_image_output_count(run->model.image, NULL);
+    run->input_count = ipex_image_input_count(run->model.image, run->entry);
+    run->output_count = ipex_image_output_count(run->model.image, run->entry);
     run->input_port = ipex_arena_array(&run->arena, run->input_count, sizeof *run->input_port);
     run->output_port = ipex_arena_array(&run->arena, run->output_count, sizeof *run->output_port);
     run->input = ipex_arena_array(&run->arena, run->input_count, sizeof *run->input);
     run->output = ipex_arena_array(&run->arena, run->output_count, sizeof *run->output);
     for (size_t i = 0; i < run->input_count; i++)
-        if (!ipex_model_input(&run->model, NULL, i, &run->input_port[i]))
+        if (!ipex_model_input(&run->model, run->entry, i, &run->input_port[i]))
             return IPEX_EXIT_FAILED;
     for (size_t i = 0; i < run->output_count; i++)
-        if (!ipex_model_output(&run->model, NULL, i, &run->output_port[i]))
+        if (!ipex_model_output(&run->model, run->entry, i, &run->output_port[i]))
             return IPEX_EXIT_FAILED;
     return 0;
+}
+
+static const char *input_shape(struct run *run, size_t index) {
+    struct ipex_fb_entry entry = run->sizes.entry;
+    return ipex_run_sizes_shape(entry, ipex_fb_entry_inputs(entry, (uint32_t)index),
+                                run->input_port[index].dtype, &run->arena);
 }
 
 /* "'data' (1x3x224x224 f32), 'mask' (1x10 i64)" of all inputs, or of those not given. */
 static const char *list_inputs(struct run *run, bool only_missing) {
     const char *list = "";
-    char shape[128];
     for (size_t i = 0; i < run->input_count; i++) {
-        const struct ipex_port *port = &run->input_port[i];
         if (only_missing && run->input[i].data)
             continue;
-        ipex_shape_text(port->dtype, port->dims, port->rank, shape, sizeof shape);
-        list = ipex_arena_printf(&run->arena, "%s%s'%s' (%s)", list, *list ? ", " : "", port->name,
-                                 shape);
+        list = ipex_arena_printf(&run->arena, "%s%s'%s' (%s)", list, *list ? ", " : "",
+                                 run->input_port[i].name, input_shape(run, i));
     }
     return list;
 }
@@ -83,17 +91,18 @@ static size_t match_input(const struct run *run, const char *text, const char **
     return best;
 }
 
+/* Type and rank, and the dims that are the same in every run. */
 static bool fits(const struct ipex_port *port, const struct ipex_tensor_data *tensor) {
     if (port->dtype != tensor->dtype || port->rank != tensor->rank)
         return false;
     for (int32_t i = 0; i < port->rank; i++)
-        if (port->dims[i] != tensor->dims[i])
+        if (port->dims[i] == port->max_dims[i] && port->dims[i] != tensor->dims[i])
             return false;
     return true;
 }
 
 static int read_input(struct run *run, size_t index, const char *file) {
-    char message[512] = "", expected[128], got[128];
+    char message[512] = "", got[128];
     const struct ipex_report report = {message, sizeof message};
     const struct ipex_port *port = &run->input_port[index];
     struct ipex_tensor_data *tensor = &run->input[index];
@@ -104,8 +113,7 @@ static int read_input(struct run *run, size_t index, const char *file) {
     if (fits(port, tensor))
         return 0;
     return ipex_cli_failed(
-        "input '%s': the model expects %s, %s holds %s", port->name,
-        ipex_shape_text(port->dtype, port->dims, port->rank, expected, sizeof expected), file,
+        "input '%s': the model expects %s, %s holds %s", port->name, input_shape(run, index), file,
         ipex_shape_text(tensor->dtype, tensor->dims, tensor->rank, got, sizeof got));
 }
 
@@ -124,6 +132,17 @@ static int read_inputs(struct run *run) {
     if (*missing)
         return ipex_cli_failed("inputs are missing: %s; give --input NAME=FILE for each", missing);
     return 0;
+}
+
+/* The sizes that the inputs have, and the dims of the outputs then. */
+static int settle_sizes(struct run *run, const struct ipex_cli_verb *verb) {
+    const int64_t **dims = ipex_arena_array(&run->arena, run->input_count + 1, sizeof *dims);
+    for (size_t i = 0; i < run->input_count; i++)
+        dims[i] = run->input[i].dims;
+    int code = ipex_run_sizes_bind(&run->sizes, verb, dims);
+    for (size_t i = 0; i < run->output_count && code == IPEX_EXIT_DONE; i++)
+        ipex_run_sizes_output(&run->sizes, (uint32_t)i, &run->output_port[i]);
+    return code;
 }
 
 /* ---- running ---- */
@@ -148,8 +167,8 @@ static int run_once(struct run *run) {
         outputs[i] = to_argument(port, &run->output[i]);
     }
     double start = ipex_now_us();
-    enum ipex_status status =
-        ipex_run(run->model.session, NULL, inputs, run->input_count, outputs, run->output_count);
+    enum ipex_status status = ipex_run(run->model.session, run->entry, inputs, run->input_count,
+                                       outputs, run->output_count);
     run->run_us = ipex_now_us() - start;
     if (status == IPEX_OK)
         return 0;
@@ -238,7 +257,7 @@ static size_t best_of(const struct ipex_tensor_data *tensor, uint64_t first, uin
 
 /* Classes lie along the last axis of the first output; 0: it has none, or there are no labels. */
 static uint64_t class_count(const struct run *run) {
-    size_t labels = ipex_image_label_count(run->model.image, NULL);
+    size_t labels = ipex_image_label_count(run->model.image, run->entry);
     if (!labels || !run->output_count || run->output[0].rank < 1)
         return 0;
     int64_t last = run->output[0].dims[run->output[0].rank - 1];
@@ -262,7 +281,7 @@ static void print_top(const struct run *run) {
             ipex_table_cell(&table, "%.6g",
                             ipex_tensor_element(&run->output[0], row * classes + best[i]));
             ipex_table_cell(&table, "%llu", (unsigned long long)best[i]);
-            ipex_table_cell(&table, "%s", ipex_image_label(run->model.image, NULL, best[i]));
+            ipex_table_cell(&table, "%s", ipex_image_label(run->model.image, run->entry, best[i]));
         }
         putchar('\n');
         ipex_table_print(&table, stdout);
@@ -270,7 +289,7 @@ static void print_top(const struct run *run) {
     }
 }
 
-static void print_report(const struct run *run) {
+static void print_report(struct run *run) {
     static const struct ipex_table_column columns[] = {{"output", false, 60}, {"shape", false, 0},
                                                        {"min", true, 0},      {"max", true, 0},
                                                        {"mean", true, 0},     {"NaN", true, 0}};
@@ -291,6 +310,8 @@ static void print_report(const struct run *run) {
     }
     printf("%s: ", run->file);
     ipex_model_print(&run->model);
+    if (run->sizes.count)
+        printf(", %s", ipex_run_sizes_text(&run->sizes, &run->arena));
     printf(", %.3f ms\n\n", run->run_us * 1e-3);
     ipex_table_print(&table, stdout);
     ipex_table_finish(&table);
@@ -306,7 +327,8 @@ static json_t *top_json(const struct run *run) {
         for (size_t i = 0; i < count; i++) {
             json_t *item = ipex_json_object();
             ipex_json_set_integer(item, "class", (long long)best[i]);
-            ipex_json_set_text(item, "label", ipex_image_label(run->model.image, NULL, best[i]));
+            ipex_json_set_text(item, "label",
+                               ipex_image_label(run->model.image, run->entry, best[i]));
             ipex_json_set_real(item, "value",
                                ipex_tensor_element(&run->output[0], row * classes + best[i]));
             ipex_json_append(items, item);
@@ -336,6 +358,8 @@ static void print_json(struct run *run) {
     json_t *object = ipex_json_object();
     json_t *outputs = ipex_json_array();
     ipex_json_set_text(object, "file", run->file);
+    ipex_json_set_text(object, "entry", run->entry);
+    ipex_run_sizes_json(&run->sizes, object);
     ipex_model_json(&run->model, object);
     ipex_json_set_real(object, "open_us", run->model.open_us);
     ipex_json_set_real(object, "init_us", run->model.init_us);
@@ -363,11 +387,22 @@ static int work(struct run *run, const struct ipex_cli_verb *verb) {
     if (!code)
         code = ipex_model_open(&run->model, run->file, false);
     if (!code)
+        code = ipex_model_entry(&run->model, verb, run->entry_wanted, &run->entry);
+    if (!code)
+        code = ipex_model_check_machine(verb, &run->machine);
+    if (!code && !ipex_metadata_open(&run->metadata, run->file, run->model.image))
+        code = IPEX_EXIT_FAILED;
+    if (!code)
+        code = ipex_run_sizes_init(&run->sizes, verb, &run->metadata, run->entry, &run->dims);
+    if (!code)
         code = find_ports(run);
     if (!code)
-        code = ipex_model_start(&run->model, verb, &run->machine, NULL);
-    if (!code)
         code = read_inputs(run);
+    if (!code)
+        code = settle_sizes(run, verb);
+    if (!code)
+        code = ipex_model_start(&run->model, verb, &run->machine, run->entry, run->sizes.range,
+                                run->sizes.count);
     if (!code)
         code = run_once(run);
     if (!code && run->folder)
@@ -388,6 +423,9 @@ int ipex_verb_run(int argc, char **argv) {
          false, &run.inputs, 0, 0},
         {"output", "DIR", "write every output to DIR/NAME.npy", IPEX_CLI_TEXT, false, &run.folder,
          0, 0},
+        {"dim", "[ENTRY:]NAME=N", "a size that the inputs must have, where each run chooses it",
+         IPEX_CLI_LIST, false, &run.dims, 0, 0},
+        IPEX_ENTRY_OPTION(run.entry_wanted),
         IPEX_MACHINE_OPTIONS(run.machine),
         {"json", NULL, "print one JSON object", IPEX_CLI_FLAG, false, &run.json, 0, 0},
         {0},
@@ -402,8 +440,10 @@ int ipex_verb_run(int argc, char **argv) {
         ipex_tensor_data_finish(&run.input[i]);
     for (size_t i = 0; i < run.output_count && run.output; i++)
         ipex_tensor_data_finish(&run.output[i]);
+    ipex_metadata_close(&run.metadata);
     ipex_model_close(&run.model);
     ipex_cli_list_finish(&run.inputs);
+    ipex_cli_list_finish(&run.dims);
     ipex_arena_finish(&run.arena);
     return code;
 }

@@ -10,6 +10,7 @@
 #include "tools/arena.h"
 #include "tools/metadata.h"
 #include "tools/model.h"
+#include "tools/run_sizes.h"
 #include "tools/text_table.h"
 #include "tools/tensor_file.h"
 #include "tools/verbs.h"
@@ -18,7 +19,8 @@
 
 struct comparison {
     const char *entry, *origin, *output;
-    unsigned answer; /* number within the entry */
+    const char *sizes; /* "h = 64, w = 32"; "" where they are fixed */
+    unsigned answer;   /* number within the entry */
     double difference, largest, relative;
     enum { TOP1_NONE, TOP1_EQUAL, TOP1_DIFFERS } top1;
     bool passed;
@@ -26,6 +28,8 @@ struct comparison {
 
 struct verify {
     const char *file;
+    const char *entry; /* NULL: all */
+    const struct ipex_cli_verb *verb;
     struct ipex_machine_options machine;
     bool json;
     struct ipex_model model;
@@ -112,13 +116,15 @@ static int load_inputs(struct verify *verify, struct ipex_fb_entry entry,
     return 0;
 }
 
-/* Room for every output; the answer may give some of them only. */
-static int make_outputs(struct verify *verify, const char *entry, size_t count,
+/* Room for every output at these sizes; the answer may give some of them only. */
+static int make_outputs(struct verify *verify, const char *entry,
+                        const struct ipex_run_sizes *sizes, size_t count,
                         struct ipex_tensor_data *data, struct ipex_tensor *ret) {
     struct ipex_port port;
     for (size_t i = 0; i < count; i++) {
         if (!ipex_model_output(&verify->model, entry, i, &port))
             return IPEX_EXIT_FAILED;
+        ipex_run_sizes_output(sizes, (uint32_t)i, &port);
         if (!ipex_tensor_data_init(&data[i], port.dtype, port.dims, port.rank))
             return ipex_cli_failed("output '%s': its shape is not valid", port.name);
         ret[i] = argument(port.name, &data[i]);
@@ -127,7 +133,7 @@ static int make_outputs(struct verify *verify, const char *entry, size_t count,
 }
 
 static int compare_outputs(struct verify *verify, struct ipex_fb_entry entry, uint32_t index,
-                           const struct ipex_tensor_data *got) {
+                           const char *sizes, const struct ipex_tensor_data *got) {
     struct ipex_fb_answer answer = ipex_fb_entry_answers(entry, index);
     struct ipex_tensor_data expected;
     for (uint32_t i = 0; i < ipex_fb_answer_outputs_len(answer); i++) {
@@ -139,6 +145,7 @@ static int compare_outputs(struct verify *verify, struct ipex_fb_entry entry, ui
         comparison->origin = ipex_fb_answer_origin(answer);
         comparison->output = ipex_fb_port_name(ipex_fb_entry_outputs(entry, i));
         comparison->answer = index;
+        comparison->sizes = sizes;
         if (!ipex_metadata_tensor(&verify->metadata, weight, &expected) ||
             expected.size != got[i].size || expected.dtype != got[i].dtype)
             return ipex_cli_failed("%s: a known answer does not fit output '%s'", verify->file,
@@ -148,7 +155,22 @@ static int compare_outputs(struct verify *verify, struct ipex_fb_entry entry, ui
     return 0;
 }
 
+/* The sizes that an answer's inputs have. The checker has found them to fit. */
+static int find_sizes(struct verify *verify, struct ipex_fb_entry entry,
+                      struct ipex_fb_answer answer, struct ipex_run_sizes *ret) {
+    static const struct ipex_cli_list none = {0};
+    uint32_t count = ipex_fb_answer_inputs_len(answer);
+    const int64_t **dims = ipex_arena_array(&verify->arena, count + 1, sizeof *dims);
+    for (uint32_t i = 0; i < count; i++)
+        dims[i] = ipex_fb_weight_dims(
+            ipex_fb_model_weights(verify->metadata.model, ipex_fb_answer_inputs(answer)[i]));
+    int code =
+        ipex_run_sizes_init(ret, verify->verb, &verify->metadata, ipex_fb_entry_name(entry), &none);
+    return code ? code : ipex_run_sizes_bind(ret, verify->verb, dims);
+}
+
 static int replay(struct verify *verify, struct ipex_fb_entry entry, uint32_t index) {
+    struct ipex_run_sizes sizes;
     struct ipex_fb_answer answer = ipex_fb_entry_answers(entry, index);
     const char *name = ipex_fb_entry_name(entry);
     size_t n_inputs = ipex_fb_answer_inputs_len(answer);
@@ -158,17 +180,92 @@ static int replay(struct verify *verify, struct ipex_fb_entry entry, uint32_t in
     struct ipex_tensor_data *got = ipex_arena_array(&verify->arena, n_outputs, sizeof *got);
     int code = load_inputs(verify, entry, answer, inputs);
     if (!code)
-        code = make_outputs(verify, name, n_outputs, got, outputs);
+        code = find_sizes(verify, entry, answer, &sizes);
+    if (!code)
+        code = make_outputs(verify, name, &sizes, n_outputs, got, outputs);
     if (!code &&
         ipex_run(verify->model.session, name, inputs, n_inputs, outputs, n_outputs) != IPEX_OK)
         code = ipex_cli_failed("%s: answer %u: %s", verify->file, index,
                                ipex_session_message(verify->model.session));
     if (!code)
-        code = compare_outputs(verify, entry, index, got);
+        code =
+            compare_outputs(verify, entry, index, ipex_run_sizes_text(&sizes, &verify->arena), got);
     for (size_t i = 0; i < n_outputs; i++)
         ipex_tensor_data_finish(&got[i]);
     return code;
 }
+
+/* ---- the session: for the sizes from the least to the most that answers have, the lowest without
+ * ---- */
+
+static bool is_wanted(const struct verify *verify, struct ipex_fb_entry entry) {
+    return !verify->entry || !strcmp(verify->entry, ipex_fb_entry_name(entry));
+}
+
+/* Widens the ranges of an entry's symbols by the sizes of an answer. */
+static void widen(struct ipex_dim_range *range, const struct ipex_run_sizes *sizes, bool first) {
+    for (uint32_t i = 0; i < sizes->count; i++) {
+        if (first)
+            range[i] = sizes->range[i];
+        if (sizes->symbol[i] < range[i].lo)
+            range[i].lo = sizes->symbol[i];
+        if (sizes->symbol[i] > range[i].hi)
+            range[i].hi = sizes->symbol[i];
+    }
+}
+
+static int find_ranges(struct verify *verify, struct ipex_fb_entry entry,
+                       struct ipex_dim_range *ret) {
+    static const struct ipex_cli_list none = {0};
+    struct ipex_run_sizes sizes;
+    uint32_t count = ipex_fb_entry_answers_len(entry);
+    int code = ipex_run_sizes_init(&sizes, verify->verb, &verify->metadata,
+                                   ipex_fb_entry_name(entry), &none);
+    if (!code)
+        code = ipex_run_sizes_lowest(&sizes);
+    if (!code)
+        widen(ret, &sizes, true);
+    for (uint32_t j = 0; j < count && !code; j++) {
+        code = find_sizes(verify, entry, ipex_fb_entry_answers(entry, j), &sizes);
+        if (!code)
+            widen(ret, &sizes, !j);
+    }
+    return code;
+}
+
+/* Sizes between those of answers, which nobody asks for, may not fit together: then the session is
+ * for all sizes of the file. */
+static bool can_measure(const struct verify *verify, const struct ipex_dim_range *ranges,
+                        size_t count) {
+    struct ipex_requirements need;
+    const struct ipex_session_options options = {
+        .size_of_struct = sizeof options, .entry = verify->entry, .dims = ranges, .n_dims = count};
+    return ipex_session_measure(verify->model.image, &options, &need) == IPEX_OK;
+}
+
+static int start(struct verify *verify) {
+    struct ipex_fb_model model = verify->metadata.model;
+    uint32_t entries = ipex_fb_model_entries_len(model);
+    size_t count = 0;
+    int code = 0;
+    struct ipex_dim_range *ranges =
+        ipex_arena_array(&verify->arena, (size_t)entries * IPEX_SYMBOLS_MAX + 1, sizeof *ranges);
+    for (uint32_t i = 0; i < entries && !code; i++) {
+        struct ipex_fb_entry entry = ipex_fb_model_entries(model, i);
+        if (!is_wanted(verify, entry))
+            continue;
+        code = find_ranges(verify, entry, ranges + count);
+        count += ipex_fb_entry_symbols_len(entry);
+    }
+    if (code)
+        return code;
+    if (!can_measure(verify, ranges, count))
+        count = 0;
+    return ipex_model_start(&verify->model, verify->verb, &verify->machine, verify->entry, ranges,
+                            count);
+}
+
+/* ---- all answers ---- */
 
 static size_t count_answer_outputs(struct ipex_fb_model model) {
     size_t count = 0;
@@ -186,6 +283,8 @@ static int replay_all(struct verify *verify) {
     verify->comparison = ipex_arena_array(&verify->arena, most, sizeof *verify->comparison);
     for (uint32_t i = 0; i < ipex_fb_model_entries_len(model); i++) {
         struct ipex_fb_entry entry = ipex_fb_model_entries(model, i);
+        if (!is_wanted(verify, entry))
+            continue;
         for (uint32_t j = 0; j < ipex_fb_entry_answers_len(entry); j++) {
             int code = replay(verify, entry, j);
             if (code)
@@ -194,6 +293,9 @@ static int replay_all(struct verify *verify) {
     }
     if (verify->comparisons)
         return 0;
+    if (verify->entry)
+        return ipex_cli_failed("%s: entry %s carries no known answers (its bytes are as written)",
+                               verify->file, verify->entry);
     return ipex_cli_failed("%s carries no known answers (its bytes are as written). Convert with "
                            "--golden N (N seeded inputs, answered by the reference kernels on the "
                            "unoptimised graph) or --golden-from DIR (input_*.pb and output_*.pb)",
@@ -211,9 +313,10 @@ static size_t count_passed(const struct verify *verify) {
 
 static void print_report(const struct verify *verify) {
     static const struct ipex_table_column columns[] = {
-        {"entry", false, 24},  {"answer", true, 0},     {"origin", false, 0},
-        {"output", false, 40}, {"max |diff|", true, 0}, {"of", true, 0},
-        {"relative", true, 0}, {"top-1", false, 0},     {"verdict", false, 0},
+        {"entry", false, 24},  {"answer", true, 0},   {"sizes", false, 100},
+        {"origin", false, 0},  {"output", false, 40}, {"max |diff|", true, 0},
+        {"of", true, 0},       {"relative", true, 0}, {"top-1", false, 0},
+        {"verdict", false, 0},
     };
     static const char *const top1[] = {"-", "equal", "differs"};
     struct ipex_table table;
@@ -222,6 +325,7 @@ static void print_report(const struct verify *verify) {
         const struct comparison *row = &verify->comparison[i];
         ipex_table_cell(&table, "%s", row->entry);
         ipex_table_cell(&table, "%u", row->answer);
+        ipex_table_cell(&table, "%s", *row->sizes ? row->sizes : "-");
         ipex_table_cell(&table, "%s", row->origin);
         ipex_table_cell(&table, "%s", row->output);
         ipex_table_cell(&table, "%.3g", row->difference);
@@ -241,6 +345,7 @@ static json_t *comparison_json(const struct comparison *row) {
     json_t *object = ipex_json_object();
     ipex_json_set_text(object, "entry", row->entry);
     ipex_json_set_integer(object, "answer", row->answer);
+    ipex_json_set_text(object, "sizes", row->sizes);
     ipex_json_set_text(object, "origin", row->origin);
     ipex_json_set_text(object, "output", row->output);
     ipex_json_set_real(object, "max_abs_diff", row->difference);
@@ -267,12 +372,20 @@ static void print_json(const struct verify *verify) {
     ipex_json_finish(object);
 }
 
-static int work(struct verify *verify, const struct ipex_cli_verb *verb) {
+static int check_entry(struct verify *verify) {
+    return verify->entry
+               ? ipex_model_entry(&verify->model, verify->verb, verify->entry, &verify->entry)
+               : 0;
+}
+
+static int work(struct verify *verify) {
     int code = ipex_model_open(&verify->model, verify->file, true);
     if (!code)
-        code = ipex_model_start(&verify->model, verb, &verify->machine, NULL);
+        code = check_entry(verify);
     if (!code && !ipex_metadata_open(&verify->metadata, verify->file, verify->model.image))
         code = IPEX_EXIT_FAILED;
+    if (!code)
+        code = start(verify);
     if (!code)
         code = replay_all(verify);
     if (code)
@@ -291,6 +404,8 @@ static int work(struct verify *verify, const struct ipex_cli_verb *verb) {
 int ipex_verb_verify(int argc, char **argv) {
     struct verify verify = {.machine = {.threads = 1}};
     const struct ipex_cli_option options[] = {
+        {"entry", "NAME", "replay this entry's answers only (all)", IPEX_CLI_TEXT, false,
+         &verify.entry, 0, 0},
         IPEX_MACHINE_OPTIONS(verify.machine),
         {"json", NULL, "print one JSON object", IPEX_CLI_FLAG, false, &verify.json, 0, 0},
         {0},
@@ -300,8 +415,9 @@ int ipex_verb_verify(int argc, char **argv) {
         "Checks a file's bytes against its digests and replays the known answers that it carries.",
         options};
     int code;
+    verify.verb = &verb;
     if (ipex_cli_parse(&verb, argc, argv, &verify.file, &code))
-        code = work(&verify, &verb);
+        code = work(&verify);
     ipex_metadata_close(&verify.metadata);
     ipex_model_close(&verify.model);
     ipex_arena_finish(&verify.arena);

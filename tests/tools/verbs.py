@@ -106,11 +106,11 @@ def check_usage():
     check("unknown verb: exit 2, named", ["frobnicate"], 2, "unknown verb 'frobnicate'", "verbs:")
     done = command(CLI, "--version")
     tap.ok("--version", done.returncode == 0 and done.stdout.startswith("ipexpack 0."), done.stdout)
-    for verb, options in {"convert": "-o --dim --input --labels --golden-from --golden --quiet --json",
+    for verb, options in {"convert": "-o --entry --dim --input --const --labels --golden-from --golden --quiet --json",
                           "inspect": "--why --json --dot",
-                          "run": "--input --output --threads --isa --arithmetic --no-bands --json",
-                          "bench": "--threads --isa --arithmetic --no-bands --seconds --profile --json",
-                          "verify": "--threads --isa --arithmetic --no-bands --json"}.items():
+                          "run": "--input --output --dim --entry --threads --isa --arithmetic --no-bands --json",
+                          "bench": "--dim --entry --threads --isa --arithmetic --no-bands --seconds --profile --json",
+                          "verify": "--entry --threads --isa --arithmetic --no-bands --json"}.items():
         done = command(CLI, verb, "--help")
         missing = [o for o in options.split() if o + " " not in done.stdout]
         tap.ok(f"{verb} --help: every option", done.returncode == 0 and not missing and not done.stderr, missing)

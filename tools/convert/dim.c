@@ -308,11 +308,20 @@ static int64_t symbol_at(const struct ipex_symbol *symbol, enum ipex_dim_place p
     }
 }
 
+/* Where every symbol is: at a place of its range, or at a number. */
+struct point {
+    enum ipex_dim_place place;
+    const int64_t *symbols; /* NULL: the place counts */
+};
+
+static int64_t dim_at(const struct ipex_dims *dims, int64_t dim, const struct point *point);
+
 static int64_t atom_at(const struct ipex_dims *dims, const struct ipex_dim_atom *atom,
-                       enum ipex_dim_place place) {
+                       const struct point *point) {
     if (atom->op == IPEX_DIM_OP_symbol)
-        return symbol_at(&dims->symbol[atom->a], place);
-    int64_t a = ipex_dim_at(dims, atom->a, place), b = ipex_dim_at(dims, atom->b, place);
+        return point->symbols ? point->symbols[atom->a] / dims->symbol[atom->a].step
+                              : symbol_at(&dims->symbol[atom->a], point->place);
+    int64_t a = dim_at(dims, atom->a, point), b = dim_at(dims, atom->b, point);
     switch (atom->op) {
     case IPEX_DIM_OP_min:
         return a < b ? a : b;
@@ -323,7 +332,7 @@ static int64_t atom_at(const struct ipex_dims *dims, const struct ipex_dim_atom 
     }
 }
 
-int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, enum ipex_dim_place place) {
+static int64_t dim_at(const struct ipex_dims *dims, int64_t dim, const struct point *point) {
     if (dim >= 0)
         return dim;
     const struct ipex_dim_sum *sum = &dims->sum[-1 - dim];
@@ -332,10 +341,28 @@ int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, enum ipex_dim_pla
         int64_t product = sum->term[i].coefficient;
         for (int32_t k = 0; k < sum->term[i].factors; k++)
             product = saturate((__int128)product *
-                               atom_at(dims, &dims->atom[sum->term[i].factor[k]], place));
+                               atom_at(dims, &dims->atom[sum->term[i].factor[k]], point));
         total = saturate((__int128)total + product);
     }
     return total;
+}
+
+int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, enum ipex_dim_place place) {
+    return dim_at(dims, dim, &(struct point){.place = place});
+}
+
+int64_t ipex_dim_value(const struct ipex_dims *dims, int64_t dim, const int64_t *symbols) {
+    return dim_at(dims, dim, &(struct point){.symbols = symbols});
+}
+
+int32_t ipex_dim_is_symbol(const struct ipex_dims *dims, int64_t dim) {
+    const struct ipex_dim_sum *sum = dim < 0 ? &dims->sum[-1 - dim] : NULL;
+    if (!sum || sum->terms != 1 || sum->term[0].factors != 1)
+        return -1;
+    const struct ipex_dim_atom *atom = &dims->atom[sum->term[0].factor[0]];
+    const bool whole =
+        atom->op == IPEX_DIM_OP_symbol && sum->term[0].coefficient == dims->symbol[atom->a].step;
+    return whole ? (int32_t)atom->a : -1;
 }
 
 struct range {

@@ -89,6 +89,10 @@ enum ipex_dim_place {
 };
 /* The number that a dim is there. Saturates at +-2^62. */
 int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, enum ipex_dim_place place);
+/* The number that a dim is where symbol i is symbols[i], a multiple of its step. */
+int64_t ipex_dim_value(const struct ipex_dims *dims, int64_t dim, const int64_t *symbols);
+/* The index of the symbol that a dim is, -1 for numbers and other expressions. */
+int32_t ipex_dim_is_symbol(const struct ipex_dims *dims, int64_t dim);
 /* Bounds over all values of the symbols, by interval arithmetic (never too narrow). */
 void ipex_dim_range(const struct ipex_dims *dims, int64_t dim, int64_t *ret_lo, int64_t *ret_hi);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lower, write to an unnamed file, open, one session at the reference level, run. */
+/* Lower, write to an unnamed file, open, one session at the reference level for the sizes of the
+ * run, run. */
 #include "tools/convert/evaluate.h"
 
 #include <errno.h>
@@ -36,10 +37,20 @@ static enum ipex_status open_image(struct ipex_evaluator *e, int fd,
     return ipex_image_from_fd(&e->image, fd, e->image_memory, size, &options);
 }
 
-static enum ipex_status start_session(struct ipex_evaluator *e, const struct ipex_report *report) {
+static void end_session(struct ipex_evaluator *e) {
+    ipex_session_finish(e->session);
+    free(e->session_memory);
+    e->session = NULL;
+    e->session_memory = NULL;
+}
+
+static enum ipex_status start_session(struct ipex_evaluator *e, const struct ipex_dim_range *range,
+                                      size_t ranges, const struct ipex_report *report) {
     struct ipex_requirements need;
     struct ipex_session_options options = {.size_of_struct = sizeof options,
                                            .isa = IPEX_ISA_reference,
+                                           .dims = range,
+                                           .n_dims = ranges,
                                            .message = report->text,
                                            .message_size = report->size};
     IPEX_TRY(ipex_session_measure(e->image, &options, &need));
@@ -57,13 +68,12 @@ enum ipex_status ipex_evaluator_open(struct ipex_evaluator *ret, struct ipex_gra
                strerror(errno));
     int fd = fileno(file);
     ipex_lower(graph, &plan);
-    struct ipex_write write = {.plan = &plan, .entry = "main", .source = "", .options = ""};
+    const struct ipex_write_entry entry = {.name = "main", .plan = &plan};
+    struct ipex_write write = {.entry = &entry, .entries = 1, .source = "", .options = ""};
     enum ipex_status status = ipex_write(&write, write_fd, &fd, &written, report);
     ipex_plan_finish(&plan);
     if (status == IPEX_OK)
         status = open_image(&e, fd, report);
-    if (status == IPEX_OK)
-        status = start_session(&e, report);
     fclose(file);
     if (status != IPEX_OK)
         ipex_evaluator_close(&e);
@@ -72,19 +82,40 @@ enum ipex_status ipex_evaluator_open(struct ipex_evaluator *ret, struct ipex_gra
     return status;
 }
 
-static void describe(struct ipex_tensor *tensor, const struct ipex_value *value, void *data) {
+/* A session for these sizes, if there is none for them yet. */
+static enum ipex_status prepare(struct ipex_evaluator *e, const struct ipex_graph *graph,
+                                const int64_t *symbols, const struct ipex_report *report) {
+    const size_t count = symbols ? graph->dims.symbols : 0;
+    if (e->session && !count)
+        return IPEX_OK;
+    end_session(e);
+    struct ipex_dim_range *range = ipex_alloc((count + 1) * sizeof *range);
+    for (size_t i = 0; i < count; i++)
+        range[i] = (struct ipex_dim_range){
+            .symbol = graph->dims.symbol[i].name, .lo = symbols[i], .hi = symbols[i]};
+    const enum ipex_status status = start_session(e, range, count, report);
+    free(range);
+    return status;
+}
+
+static void describe(struct ipex_tensor *tensor, const struct ipex_graph *graph,
+                     const struct ipex_value *value, const int64_t *symbols, void *data) {
     *tensor = (struct ipex_tensor){.data = data, .dtype = value->dtype, .rank = value->rank};
-    memcpy(tensor->dims, value->dims, (size_t)value->rank * sizeof *value->dims);
+    for (int32_t i = 0; i < value->rank; i++)
+        tensor->dims[i] =
+            symbols ? ipex_dim_value(&graph->dims, value->dims[i], symbols) : value->dims[i];
 }
 
 enum ipex_status ipex_evaluator_run(struct ipex_evaluator *evaluator,
-                                    const struct ipex_graph *graph, void *const *inputs,
-                                    void *const *outputs, const struct ipex_report *report) {
+                                    const struct ipex_graph *graph, const int64_t *symbols,
+                                    void *const *inputs, void *const *outputs,
+                                    const struct ipex_report *report) {
+    IPEX_TRY(prepare(evaluator, graph, symbols, report));
     struct ipex_tensor *tensor = ipex_alloc((graph->inputs + graph->outputs + 1) * sizeof *tensor);
     for (size_t i = 0; i < graph->inputs; i++)
-        describe(&tensor[i], graph->input[i], inputs[i]);
+        describe(&tensor[i], graph, graph->input[i], symbols, inputs[i]);
     for (size_t i = 0; i < graph->outputs; i++)
-        describe(&tensor[graph->inputs + i], graph->output[i], outputs[i]);
+        describe(&tensor[graph->inputs + i], graph, graph->output[i], symbols, outputs[i]);
     enum ipex_status status = ipex_run(evaluator->session, NULL, tensor, graph->inputs,
                                        tensor + graph->inputs, graph->outputs);
     if (status != IPEX_OK)
@@ -94,9 +125,8 @@ enum ipex_status ipex_evaluator_run(struct ipex_evaluator *evaluator,
 }
 
 void ipex_evaluator_close(struct ipex_evaluator *evaluator) {
-    ipex_session_finish(evaluator->session);
+    end_session(evaluator);
     ipex_image_close(evaluator->image);
-    free(evaluator->session_memory);
     free(evaluator->image_memory);
     *evaluator = (struct ipex_evaluator){0};
 }

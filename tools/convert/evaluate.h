@@ -18,10 +18,13 @@ struct ipex_evaluator {
 IPEX_WARN_UNUSED enum ipex_status ipex_evaluator_open(struct ipex_evaluator *ret,
                                                       struct ipex_graph *graph,
                                                       const struct ipex_report *report);
-/* Dense f32 inputs and outputs in the order of the graph's. outputs[i] has room for the value. */
+/* Dense inputs and outputs in the order of the graph's. outputs[i] has room for the value. symbols:
+ * the sizes where the graph has symbols (graph->dims.symbol), for which a session is made; else
+ * NULL. */
 IPEX_WARN_UNUSED enum ipex_status ipex_evaluator_run(struct ipex_evaluator *evaluator,
                                                      const struct ipex_graph *graph,
-                                                     void *const *inputs, void *const *outputs,
+                                                     const int64_t *symbols, void *const *inputs,
+                                                     void *const *outputs,
                                                      const struct ipex_report *report);
 void ipex_evaluator_close(struct ipex_evaluator *evaluator);
 

@@ -9,19 +9,24 @@
 
 #include "tools/convert/evaluate.h"
 #include "tools/convert/passes.h"
-#include "tools/tensor_file.h"
 
 void ipex_golden_finish(struct ipex_golden_set *set) {
     for (size_t i = 0; i < set->answers; i++) {
         for (size_t k = 0; k < set->inputs; k++)
-            free(set->answer[i].input[k]);
+            ipex_tensor_data_finish(&set->answer[i].input[k]);
         for (size_t k = 0; k < set->outputs; k++)
-            free(set->answer[i].output[k]);
+            ipex_tensor_data_finish(&set->answer[i].output[k]);
         free(set->answer[i].input);
         free(set->answer[i].output);
     }
     free(set->answer);
     *set = (struct ipex_golden_set){0};
+}
+
+static void *alloc_zeroed(size_t count, size_t size) {
+    void *memory = ipex_alloc((count + 1) * size);
+    memset(memory, 0, (count + 1) * size);
+    return memory;
 }
 
 static struct ipex_golden *add_answer(struct ipex_golden_set *set, const struct ipex_graph *graph,
@@ -31,16 +36,57 @@ static struct ipex_golden *add_answer(struct ipex_golden_set *set, const struct 
     set->answer = ipex_grow(set->answer, &set->capacity, set->answers + 1, sizeof *set->answer);
     struct ipex_golden *answer = &set->answer[set->answers++];
     answer->origin = origin;
-    answer->input = ipex_alloc((graph->inputs + 1) * sizeof(void *));
-    answer->output = ipex_alloc((graph->outputs + 1) * sizeof(void *));
-    memset(answer->input, 0, (graph->inputs + 1) * sizeof(void *));
-    memset(answer->output, 0, (graph->outputs + 1) * sizeof(void *));
+    answer->input = alloc_zeroed(graph->inputs, sizeof *answer->input);
+    answer->output = alloc_zeroed(graph->outputs, sizeof *answer->output);
     return answer;
 }
 
-static size_t value_bytes(const struct ipex_value *value) {
-    return (size_t)ipex_value_numel(value) * ipex_dtype_size(value->dtype);
+/* ---- sizes ---- */
+
+/* Rounded down. */
+static int64_t square_root(int64_t n) {
+    int64_t root = 0;
+    for (int64_t bit = (int64_t)1 << 31; bit; bit >>= 1)
+        if ((root + bit) * (root + bit) <= n)
+            root += bit;
+    return root;
 }
+
+/* Sizes spread over the range on a geometric scale, in whole numbers so that they are the same on
+ * every machine: the lowest, then half way to the highest, a quarter, three quarters, an eighth ...
+ * (the bits of `number` say which half to go on in). */
+static int64_t spread(const struct ipex_symbol *symbol, uint64_t number) {
+    int64_t lo = symbol->lo, hi = symbol->hi;
+    for (; number; number >>= 1) {
+        const int64_t middle = square_root(lo * hi);
+        if (number & 1)
+            lo = middle;
+        else
+            hi = middle;
+    }
+    const int64_t size = lo / symbol->step * symbol->step;
+    return size < symbol->lo ? symbol->lo : size;
+}
+
+/* The sizes of the n-th computed answer: all at their lowest first, and then none where another one
+ * is. */
+static void choose_sizes(const struct ipex_dims *dims, uint64_t n, int64_t *ret) {
+    for (size_t i = 0; i < dims->symbols; i++)
+        ret[i] = spread(&dims->symbol[i], n ? n + i : 0);
+}
+
+static enum ipex_status make_tensor(struct ipex_tensor_data *ret, const struct ipex_graph *graph,
+                                    const struct ipex_value *value, const int64_t *symbols,
+                                    const struct ipex_report *report) {
+    int64_t dims[IPEX_MAX_RANK];
+    for (int32_t i = 0; i < value->rank; i++)
+        dims[i] = ipex_dim_value(&graph->dims, value->dims[i], symbols);
+    IPEX_CHECK(ipex_tensor_data_init(ret, value->dtype, dims, value->rank), report,
+               IPEX_ERROR_SHAPE, "%s has no valid shape at the sizes of an answer", value->name);
+    return IPEX_OK;
+}
+
+/* ---- computing ---- */
 
 /* splitmix64 (public domain, Steele, Lea, Flood 2014) */
 static uint64_t next_random(uint64_t *state) {
@@ -65,18 +111,38 @@ static float next_normal(uint64_t *state) {
 /* Fills an input with numbers that networks take: f32 standard normal, 8 bits any value (a pixel, a
  * quantised number), wider integers 0 or 1, because they are indices (tokens, segments) and masks
  * and those two are right in all of them. */
-static void fill(void *data, const struct ipex_value *value, uint64_t *seed) {
-    const int64_t n = ipex_value_numel(value);
-    const unsigned size = ipex_dtype_size(value->dtype);
-    for (int64_t k = 0; k < n; k++) {
-        if (value->dtype == IPEX_DTYPE_f32) {
-            ((float *)data)[k] = next_normal(seed);
+static void fill(struct ipex_tensor_data *tensor, uint64_t *seed) {
+    const unsigned size = ipex_dtype_size(tensor->dtype);
+    for (uint64_t at = 0; at < tensor->size; at += size) {
+        if (tensor->dtype == IPEX_DTYPE_f32) {
+            *(float *)(void *)(tensor->data + at) = next_normal(seed);
             continue;
         }
-        const bool any = value->dtype == IPEX_DTYPE_u8 || value->dtype == IPEX_DTYPE_i8;
+        const bool any = tensor->dtype == IPEX_DTYPE_u8 || tensor->dtype == IPEX_DTYPE_i8;
         const uint64_t number = next_random(seed) >> (any ? 56 : 63);
-        memcpy((uint8_t *)data + k * size, &number, size); /* little-endian: the low bytes */
+        memcpy(tensor->data + at, &number, size); /* little-endian: the low bytes */
     }
+}
+
+static enum ipex_status compute_one(struct ipex_golden *answer, struct ipex_evaluator *evaluator,
+                                    const struct ipex_graph *graph, const int64_t *symbols,
+                                    uint64_t *seed, const struct ipex_report *report) {
+    void **data = ipex_alloc((graph->inputs + graph->outputs + 1) * sizeof *data);
+    enum ipex_status status = IPEX_OK;
+    for (size_t i = 0; i < graph->inputs && status == IPEX_OK; i++) {
+        status = make_tensor(&answer->input[i], graph, graph->input[i], symbols, report);
+        if (status == IPEX_OK)
+            fill(&answer->input[i], seed);
+        data[i] = answer->input[i].data;
+    }
+    for (size_t i = 0; i < graph->outputs && status == IPEX_OK; i++) {
+        status = make_tensor(&answer->output[i], graph, graph->output[i], symbols, report);
+        data[graph->inputs + i] = answer->output[i].data;
+    }
+    if (status == IPEX_OK)
+        status = ipex_evaluator_run(evaluator, graph, symbols, data, data + graph->inputs, report);
+    free(data);
+    return status;
 }
 
 enum ipex_status ipex_golden_compute(struct ipex_golden_set *set, struct ipex_graph *graph,
@@ -88,35 +154,76 @@ enum ipex_status ipex_golden_compute(struct ipex_golden_set *set, struct ipex_gr
         if (node->kind == IPEX_KIND_affine)
             ipex_affine_to_pointwise(graph, node);
     IPEX_TRY(ipex_evaluator_open(&evaluator, graph, report));
+    int64_t *symbols = alloc_zeroed(graph->dims.symbols, sizeof *symbols);
     for (int64_t n = 0; n < count && status == IPEX_OK; n++) {
-        struct ipex_golden *answer = add_answer(set, graph, "self");
-        for (size_t i = 0; i < graph->inputs; i++) {
-            answer->input[i] = ipex_alloc(value_bytes(graph->input[i]));
-            fill(answer->input[i], graph->input[i], &seed);
-        }
-        for (size_t i = 0; i < graph->outputs; i++)
-            answer->output[i] = ipex_alloc(value_bytes(graph->output[i]));
-        status = ipex_evaluator_run(&evaluator, graph, answer->input, answer->output, report);
+        choose_sizes(&graph->dims, (uint64_t)n, symbols);
+        status =
+            compute_one(add_answer(set, graph, "self"), &evaluator, graph, symbols, &seed, report);
     }
+    free(symbols);
     ipex_evaluator_close(&evaluator);
     return status;
 }
 
-static enum ipex_status read_port(const char *path, const struct ipex_value *value, void **ret,
-                                  const struct ipex_report *report) {
-    struct ipex_tensor_data tensor;
-    char given[128], wanted[128];
-    IPEX_TRY(ipex_tensor_read(path, &tensor, report));
-    bool fits = tensor.dtype == value->dtype && tensor.rank == value->rank &&
-                !memcmp(tensor.dims, value->dims, (size_t)value->rank * sizeof *value->dims);
-    if (fits) {
-        *ret = ipex_alloc((size_t)tensor.size + 1);
-        memcpy(*ret, tensor.data, (size_t)tensor.size);
+/* ---- reading ---- */
+
+/* Reads an answer's tensors and finds its sizes by its inputs. */
+struct reader {
+    const struct ipex_graph *graph;
+    const char *folder;
+    const struct ipex_report *report;
+    int64_t *symbols; /* 0: not known yet */
+};
+
+/* "2x3x16x16 f32", or "n x 3 x h x w f32". */
+static void wanted_text(const struct ipex_graph *graph, const struct ipex_value *value, char *ret,
+                        size_t size) {
+    bool varies = false;
+    for (int32_t i = 0; i < value->rank; i++)
+        varies = varies || value->dims[i] < 0;
+    if (!varies) {
+        ipex_shape_text(value->dtype, value->dims, value->rank, ret, size);
+        return;
     }
-    ipex_shape_text(tensor.dtype, tensor.dims, tensor.rank, given, sizeof given);
-    ipex_shape_text(value->dtype, value->dims, value->rank, wanted, sizeof wanted);
-    ipex_tensor_data_finish(&tensor);
-    IPEX_CHECK(fits, report, IPEX_ERROR_SHAPE, "%s holds %s, the model's %s is %s", path, given,
+    size_t length = 0;
+    for (int32_t i = 0; i < value->rank && length < size; i++)
+        length += (size_t)snprintf(ret + length, size - length, "%s%s", i ? " x " : "",
+                                   ipex_dim_text(&graph->dims, value->dims[i]));
+    if (length < size)
+        snprintf(ret + length, size - length, " %s", ipex_dtype_name(value->dtype));
+}
+
+/* The first input axis that is a symbol decides it. */
+static enum ipex_status bind_axis(struct reader *r, const char *path, int32_t symbol, int32_t axis,
+                                  int64_t dim) {
+    const struct ipex_symbol *s = &r->graph->dims.symbol[symbol];
+    IPEX_CHECK(dim >= s->lo && dim <= s->hi && dim % s->step == 0, r->report, IPEX_ERROR_SHAPE,
+               "%s: axis %d is %lld, but %s goes from %lld to %lld step %lld", path, axis,
+               (long long)dim, s->name, (long long)s->lo, (long long)s->hi, (long long)s->step);
+    IPEX_CHECK(!r->symbols[symbol] || r->symbols[symbol] == dim, r->report, IPEX_ERROR_SHAPE,
+               "%s: axis %d is %lld, but %s is %lld by another input", path, axis, (long long)dim,
+               s->name, (long long)r->symbols[symbol]);
+    r->symbols[symbol] = dim;
+    return IPEX_OK;
+}
+
+/* Whether a tensor is what the value is at these sizes; an input decides those not known yet. */
+static enum ipex_status check_tensor(struct reader *r, const char *path,
+                                     const struct ipex_tensor_data *tensor,
+                                     const struct ipex_value *value, bool is_input) {
+    const struct ipex_dims *dims = &r->graph->dims;
+    char given[128], wanted[512];
+    bool fits = tensor->dtype == value->dtype && tensor->rank == value->rank;
+    for (int32_t i = 0; fits && is_input && i < value->rank; i++) {
+        const int32_t symbol = ipex_dim_is_symbol(dims, value->dims[i]);
+        if (symbol >= 0)
+            IPEX_TRY(bind_axis(r, path, symbol, i, tensor->dims[i]));
+    }
+    for (int32_t i = 0; fits && i < value->rank; i++)
+        fits = tensor->dims[i] == ipex_dim_value(dims, value->dims[i], r->symbols);
+    ipex_shape_text(tensor->dtype, tensor->dims, tensor->rank, given, sizeof given);
+    wanted_text(r->graph, value, wanted, sizeof wanted);
+    IPEX_CHECK(fits, r->report, IPEX_ERROR_SHAPE, "%s holds %s, the model's %s is %s", path, given,
                value->name, wanted);
     return IPEX_OK;
 }
@@ -138,29 +245,51 @@ static bool find_file(const char *folder, const char *kind, size_t index,
     return !access(path, F_OK);
 }
 
-enum ipex_status ipex_golden_read(struct ipex_golden_set *set, const struct ipex_graph *graph,
-                                  const char *folder, const struct ipex_report *report) {
+static enum ipex_status read_inputs(struct reader *r, struct ipex_golden *answer) {
     char path[4096];
-    size_t found = 0;
-    struct ipex_golden *answer = add_answer(set, graph, "given");
-    for (size_t i = 0; i < graph->inputs; i++) {
-        IPEX_CHECK(find_file(folder, "input", i, graph->input[i], path, sizeof path), report,
-                   IPEX_ERROR_FILE_IO, "%s has neither input_%u.pb nor %s.npy for input %s", folder,
-                   (unsigned)i, graph->input[i]->name, graph->input[i]->name);
-        IPEX_TRY(read_port(path, graph->input[i], &answer->input[i], report));
+    for (size_t i = 0; i < r->graph->inputs; i++) {
+        const struct ipex_value *value = r->graph->input[i];
+        IPEX_CHECK(find_file(r->folder, "input", i, value, path, sizeof path), r->report,
+                   IPEX_ERROR_FILE_IO, "%s has neither input_%u.pb nor %s.npy for input %s",
+                   r->folder, (unsigned)i, value->name, value->name);
+        IPEX_TRY(ipex_tensor_read(path, &answer->input[i], r->report));
+        IPEX_TRY(check_tensor(r, path, &answer->input[i], value, true));
     }
-    for (size_t i = 0; i < graph->outputs; i++)
-        if (find_file(folder, "output", i, graph->output[i], path, sizeof path)) {
-            IPEX_TRY(read_port(path, graph->output[i], &answer->output[i], report));
-            found++;
-        }
-    IPEX_CHECK(found, report, IPEX_ERROR_FILE_IO,
-               "%s has no output_*.pb and no .npy file named after an output", folder);
     return IPEX_OK;
 }
 
-static int32_t store(struct ipex_plan *plan, const struct ipex_value *value, const void *data,
-                     size_t answer) {
+static enum ipex_status read_outputs(struct reader *r, struct ipex_golden *answer) {
+    char path[4096];
+    size_t found = 0;
+    for (size_t i = 0; i < r->graph->outputs; i++) {
+        const struct ipex_value *value = r->graph->output[i];
+        if (!find_file(r->folder, "output", i, value, path, sizeof path))
+            continue;
+        IPEX_TRY(ipex_tensor_read(path, &answer->output[i], r->report));
+        IPEX_TRY(check_tensor(r, path, &answer->output[i], value, false));
+        found++;
+    }
+    IPEX_CHECK(found, r->report, IPEX_ERROR_FILE_IO,
+               "%s has no output_*.pb and no .npy file named after an output", r->folder);
+    return IPEX_OK;
+}
+
+enum ipex_status ipex_golden_read(struct ipex_golden_set *set, const struct ipex_graph *graph,
+                                  const char *folder, const struct ipex_report *report) {
+    struct ipex_golden *answer = add_answer(set, graph, "given");
+    struct reader reader = {graph, folder, report,
+                            alloc_zeroed(graph->dims.symbols, sizeof(int64_t))};
+    enum ipex_status status = read_inputs(&reader, answer);
+    if (status == IPEX_OK)
+        status = read_outputs(&reader, answer);
+    free(reader.symbols);
+    return status;
+}
+
+/* ---- storing ---- */
+
+static int32_t store(struct ipex_plan *plan, const struct ipex_value *value,
+                     const struct ipex_tensor_data *tensor, size_t answer) {
     struct ipex_plan_weight w = {
         .name = ipex_arena_printf(plan->arena, "answer %zu %s", answer, value->name),
         .dtype = value->dtype,
@@ -168,9 +297,9 @@ static int32_t store(struct ipex_plan *plan, const struct ipex_value *value, con
         .rank = value->rank,
         .section = 1,
         .recipe = IPEX_RECIPE_bytes,
-        .data = data};
-    memcpy(w.dims, value->dims, sizeof w.dims);
-    return data ? ipex_plan_add_weight(plan, &w) : -1;
+        .data = tensor->data};
+    memcpy(w.dims, tensor->dims, sizeof w.dims);
+    return tensor->data ? ipex_plan_add_weight(plan, &w) : -1;
 }
 
 void ipex_golden_store(const struct ipex_golden_set *set, const struct ipex_graph *graph,
@@ -183,8 +312,8 @@ void ipex_golden_store(const struct ipex_golden_set *set, const struct ipex_grap
         answer->input = ipex_arena_array(plan->arena, graph->inputs + 1, sizeof *answer->input);
         answer->output = ipex_arena_array(plan->arena, graph->outputs + 1, sizeof *answer->output);
         for (size_t i = 0; i < graph->inputs; i++)
-            answer->input[i] = store(plan, graph->input[i], set->answer[n].input[i], n);
+            answer->input[i] = store(plan, graph->input[i], &set->answer[n].input[i], n);
         for (size_t i = 0; i < graph->outputs; i++)
-            answer->output[i] = store(plan, graph->output[i], set->answer[n].output[i], n);
+            answer->output[i] = store(plan, graph->output[i], &set->answer[n].output[i], n);
     }
 }

@@ -5,12 +5,13 @@
 #define IPEX_TOOLS_GOLDEN_H
 
 #include "tools/convert/draft.h"
+#include "tools/tensor_file.h"
 
-/* Inputs and outputs of one answer, in the order of the graph's; an output may be NULL (not given).
- * Heap memory of the set's. */
+/* Inputs and outputs of one answer, in the order of the graph's; an output may have no data (not
+ * given). Where the graph has symbols, each answer has sizes of its own. */
 struct ipex_golden {
     const char *origin;
-    void **input, **output;
+    struct ipex_tensor_data *input, *output;
 };
 struct ipex_golden_set {
     struct ipex_golden *answer;
@@ -19,15 +20,16 @@ struct ipex_golden_set {
 void ipex_golden_finish(struct ipex_golden_set *set);
 
 /* `count` seeded inputs (standard normal, by exact integer arithmetic: the same on every machine),
- * answered by the reference kernels on the graph as imported. Origin "self". The graph must not be
+ * answered by the reference kernels on the graph as imported. Origin "self". Symbols are at their
+ * lowest in the first answer and elsewhere in their ranges in the others. The graph must not be
  * used for anything else afterwards. */
 IPEX_WARN_UNUSED enum ipex_status ipex_golden_compute(struct ipex_golden_set *set,
                                                       struct ipex_graph *graph, int64_t count,
                                                       const struct ipex_report *report);
 
 /* Reads DIR: input_*.pb with output_*.pb (an ONNX test data set; positions count), or NAME.npy for
- * inputs and outputs. One answer, origin "given". Shapes and types must be the graph's; every input
- * must be there, outputs may be missing but not all. */
+ * inputs and outputs. One answer, origin "given". Shapes and types must be the graph's, for
+ * the sizes that the inputs have; every input must be there, outputs may be missing but not all. */
 IPEX_WARN_UNUSED enum ipex_status ipex_golden_read(struct ipex_golden_set *set,
                                                    const struct ipex_graph *graph,
                                                    const char *folder,

@@ -360,6 +360,11 @@ static struct ipex_dim_option *find_dim(struct ipex_import_options *options, con
     return NULL;
 }
 
+/* Before names in flags to paste. */
+static const char *flag_prefix(const struct ipex_import_options *options) {
+    return options->prefix ? options->prefix : "";
+}
+
 struct dims_state {
     struct ipex_import *import;
     struct ipex_import_options *options;
@@ -447,19 +452,19 @@ static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_valu
     const char *symbol = symbol_of(graph, input, axis);
     if (axis == 0 && !find_dim(state->options, symbol)) { /* the batch */
         remember_dim(state, symbol, 1, DEFAULT_BATCH);
-        append(
-            graph, &state->import->notes,
-            ipex_arena_printf(
-                &graph->arena,
-                "dimension %s of input %s was not given: 1..%d is used (--dim '%s=N' or LO..HI)\n",
-                symbol, input->name, DEFAULT_BATCH, symbol));
+        append(graph, &state->import->notes,
+               ipex_arena_printf(&graph->arena,
+                                 "dimension %s of input %s was not given: 1..%d is used (--dim "
+                                 "'%s%s=N' or LO..HI)\n",
+                                 symbol, input->name, DEFAULT_BATCH, flag_prefix(state->options),
+                                 symbol));
     }
     const struct ipex_dim_option *option = find_dim(state->options, symbol);
     if (option)
         return ipex_dim_symbol(&graph->dims, symbol, option->lo, option->hi, option->step);
     const char *line = ipex_arena_printf(
-        &graph->arena, "  --dim '%s=LO..HI'   (dim %d of input %s; or one number)\n", symbol, axis,
-        input->name);
+        &graph->arena, "  --dim '%s%s=LO..HI'   (dim %d of input %s; or one number)\n",
+        flag_prefix(state->options), symbol, axis, input->name);
     if (!state->missing || !strstr(state->missing, line))
         append(graph, &state->missing, line);
     return 1;
@@ -492,8 +497,8 @@ static struct ipex_value *make_input(struct dims_state *state,
     if (rank < 0 && input->type != 0)
         append(import->graph, &state->missing,
                ipex_arena_printf(&import->graph->arena,
-                                 "  --input '%s=AxBxC'   (the model gives no shape)\n",
-                                 input->name));
+                                 "  --input '%s%s=AxBxC'   (the model gives no shape)\n",
+                                 flag_prefix(state->options), input->name));
     bool in_range = rank <= IPEX_MAX_RANK;
     for (int32_t i = 0; i < rank && i < IPEX_MAX_RANK; i++) {
         dims[i] = input->rank >= 0 ? resolve_dim(state, input, i) : shape->dims[i];
@@ -542,19 +547,19 @@ static struct ipex_value *given_input(struct dims_state *state,
 static void unused_options(struct dims_state *state) {
     struct ipex_graph *graph = state->import->graph;
     for (size_t i = 0; i < state->options->dims; i++)
-        if (!state->options->dim[i].used)
+        if (!state->options->dim[i].used && !state->options->dim[i].shared)
             append(graph, &state->wrong,
                    ipex_arena_printf(&graph->arena,
                                      "  --dim %s: no input has a dimension of that name\n",
                                      state->options->dim[i].name));
     for (size_t i = 0; i < state->options->shapes; i++)
-        if (!state->options->shape[i].used)
+        if (!state->options->shape[i].used && !state->options->shape[i].shared)
             append(graph, &state->wrong,
                    ipex_arena_printf(&graph->arena,
                                      "  --input %s: the model has no input of that name\n",
                                      state->options->shape[i].name));
     for (size_t i = 0; i < state->options->constants; i++)
-        if (!state->options->constant[i].used)
+        if (!state->options->constant[i].used && !state->options->constant[i].shared)
             append(graph, &state->wrong,
                    ipex_arena_printf(&graph->arena,
                                      "  --const %s: the model has no input of that name\n",

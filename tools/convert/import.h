@@ -14,22 +14,24 @@ struct ipex_dim_option {
     const char *name;
     int64_t lo, hi, step; /* lo and hi are multiples of step; equal: a number */
     bool used;
+    bool shared; /* given for several graphs: nothing is wrong when this one does not use it */
 };
 struct ipex_shape_option {
     const char *name;
     int32_t rank;
     int64_t dims[IPEX_MAX_RANK];
-    bool used;
+    bool used, shared; /* as above */
 };
 /* --const NAME=VALUE|FILE.npy */
 struct ipex_const_option {
-    const char *name, *text; /* text: a number, or the file's path */
-    bool is_file, used;
+    const char *name, *text;        /* text: a number, or the file's path */
+    bool is_file, used, shared;     /* as above */
     struct ipex_tensor_data tensor; /* of the file */
 };
 struct ipex_import_options {
     struct ipex_const_option *constant;
     size_t constants;
+    const char *prefix; /* of names in flags to paste: "detect:"; NULL: none */
     struct ipex_dim_option *dim;
     size_t dims;
     struct ipex_shape_option *shape;

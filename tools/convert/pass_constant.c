@@ -59,7 +59,7 @@ static enum ipex_status evaluate(struct ipex_graph *graph, struct ipex_graph *co
         data[i] = ipex_arena_array(&graph->arena, (size_t)ipex_value_numel(constants->output[i]),
                                    ipex_dtype_size(constants->output[i]->dtype));
     IPEX_TRY(ipex_evaluator_open(&evaluator, constants, report));
-    enum ipex_status status = ipex_evaluator_run(&evaluator, constants, NULL, data, report);
+    enum ipex_status status = ipex_evaluator_run(&evaluator, constants, NULL, NULL, data, report);
     ipex_evaluator_close(&evaluator);
     IPEX_TRY(status);
     for (size_t i = 0; i < constants->outputs; i++) {

@@ -11,12 +11,15 @@
 #include "format/sha256.h"
 #include "runtime/ipex.h"
 #include "tools/convert/dim_write.h"
+#include "tools/convert/share.h"
 
 enum { SECTION_WEIGHTS, SECTION_ANSWERS, SECTIONS };
 
 struct writer {
     const struct ipex_write *what;
-    struct ipex_plan *plan;
+    struct ipex_weight_table table;
+    const struct ipex_plan *plan;  /* of the entry that is being built */
+    const uint32_t *weight_number; /* of its weights, in the file */
     ipex_write_fn fn;
     void *user;
     const struct ipex_report *report;
@@ -43,8 +46,8 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
 
 static enum ipex_status place_weights(struct writer *w) {
     uint64_t end[SECTIONS] = {0};
-    for (size_t i = 0; i < w->plan->weights; i++) {
-        struct ipex_plan_weight *weight = &w->plan->weight[i];
+    for (size_t i = 0; i < w->table.weights; i++) {
+        struct ipex_plan_weight *weight = w->table.weight[i];
         IPEX_CHECK(weight->bytes >= 0, w->report, IPEX_ERROR_MODEL_WEIGHT,
                    "weight %s is too large for the format", weight->name);
         uint64_t *at = &end[weight->section];
@@ -112,6 +115,11 @@ static uint32_t build_symbol(struct writer *w, const struct ipex_symbol *symbol)
     return ipex_fb_end(b);
 }
 
+/* A weight of the entry's plan as the file counts it; -1 stays. */
+static int32_t weight_number(const struct writer *w, int32_t weight) {
+    return weight < 0 ? -1 : (int32_t)w->weight_number[weight];
+}
+
 static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *tensor) {
     struct ipex_fb_builder *b = &w->b;
     bool halo = tensor->halo[0] || tensor->halo[1] || tensor->halo[2] || tensor->halo[3];
@@ -124,7 +132,7 @@ static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *te
     ipex_fb_tensor_put_dtype(b, (uint8_t)tensor->dtype);
     ipex_fb_tensor_put_dims(b, dims);
     ipex_fb_tensor_put_halo(b, halo_ref);
-    ipex_fb_tensor_put_weight(b, tensor->weight);
+    ipex_fb_tensor_put_weight(b, weight_number(w, tensor->weight));
     ipex_fb_tensor_put_view_of(b, tensor->view_of);
     ipex_fb_tensor_put_view_axis(b, tensor->view_axis);
     ipex_fb_tensor_put_view_start(b, view_start);
@@ -164,10 +172,18 @@ static uint32_t build_port(struct writer *w, const struct ipex_plan_port *port) 
 
 static uint32_t build_answer(struct writer *w, const struct ipex_plan_answer *answer) {
     struct ipex_fb_builder *b = &w->b;
-    uint32_t origin = ipex_fb_string(b, answer->origin);
-    uint32_t inputs =
-        ipex_fb_answer_make_inputs(b, (const uint32_t *)answer->input, (uint32_t)w->plan->inputs);
-    uint32_t outputs = ipex_fb_answer_make_outputs(b, answer->output, (uint32_t)w->plan->outputs);
+    size_t n_inputs = w->plan->inputs, n_outputs = w->plan->outputs;
+    uint32_t *input = ipex_alloc((n_inputs + 1) * sizeof *input);
+    int32_t *output = ipex_alloc((n_outputs + 1) * sizeof *output);
+    for (size_t i = 0; i < n_inputs; i++)
+        input[i] = w->weight_number[answer->input[i]];
+    for (size_t i = 0; i < n_outputs; i++)
+        output[i] = weight_number(w, answer->output[i]);
+    uint32_t origin = ipex_fb_string(b, answer->origin),
+             inputs = ipex_fb_answer_make_inputs(b, input, (uint32_t)n_inputs),
+             outputs = ipex_fb_answer_make_outputs(b, output, (uint32_t)n_outputs);
+    free(input);
+    free(output);
     ipex_fb_start(b);
     ipex_fb_answer_put_origin(b, origin);
     ipex_fb_answer_put_inputs(b, inputs);
@@ -175,12 +191,13 @@ static uint32_t build_answer(struct writer *w, const struct ipex_plan_answer *an
     return ipex_fb_end(b);
 }
 
-static uint32_t build_site(struct writer *w, const struct ipex_site *site) {
+static uint32_t build_site(struct writer *w, uint32_t entry, const struct ipex_site *site) {
     struct ipex_fb_builder *b = &w->b;
     uint32_t name = ipex_fb_string(b, site->site), pass = ipex_fb_string(b, site->pass);
     uint32_t reason = ipex_fb_string(b, ipex_reason_code(site->reason)),
              text = ipex_fb_string(b, site->text);
     ipex_fb_start(b);
+    ipex_fb_site_put_entry(b, entry);
     ipex_fb_site_put_site(b, name);
     ipex_fb_site_put_pass(b, pass);
     ipex_fb_site_put_applied(b, site->reason == IPEX_REASON_applied);
@@ -208,10 +225,12 @@ static uint32_t build_pair(struct writer *w, const char *key, const char *value)
         free(refs_);                                                                               \
     } while (0)
 
-static uint32_t build_entry(struct writer *w) {
-    const struct ipex_plan *p = w->plan;
+static uint32_t build_entry(struct writer *w, size_t index) {
+    const struct ipex_plan *p = w->plan = w->what->entry[index].plan;
+    w->weight_number = w->table.number[index];
+    w->dims = (struct ipex_dim_writer){.dims = p->dims};
     uint32_t tensors, nodes, inputs, outputs, labels, answers, symbols, exprs,
-        name = ipex_fb_string(&w->b, w->what->entry);
+        name = ipex_fb_string(&w->b, w->what->entry[index].name);
     BUILD_ALL(tensors, p->tensors, build_tensor(w, &p->tensor[i]));
     BUILD_ALL(nodes, p->nodes, build_node(w, &p->node[i]));
     BUILD_ALL(inputs, p->inputs, build_port(w, &p->input[i]));
@@ -220,6 +239,7 @@ static uint32_t build_entry(struct writer *w) {
     BUILD_ALL(answers, p->answers, build_answer(w, &p->answer[i]));
     BUILD_ALL(symbols, w->dims.dims->symbols, build_symbol(w, &w->dims.dims->symbol[i]));
     exprs = ipex_fb_entry_make_exprs(&w->b, w->dims.expr, (uint32_t)w->dims.exprs);
+    ipex_dim_writer_finish(&w->dims);
     ipex_fb_start(&w->b);
     ipex_fb_entry_put_symbols(&w->b, symbols);
     ipex_fb_entry_put_exprs(&w->b, exprs);
@@ -233,17 +253,31 @@ static uint32_t build_entry(struct writer *w) {
     return ipex_fb_end(&w->b);
 }
 
+/* The rows of all entries, one entry after the other. */
+static uint32_t build_ledger(struct writer *w) {
+    const struct ipex_write_entry *entry = w->what->entry;
+    size_t count = 0, sites = 0;
+    for (size_t e = 0; e < w->what->entries; e++)
+        sites += entry[e].ledger ? entry[e].ledger->sites : 0;
+    uint32_t *refs = ipex_alloc((sites + 1) * sizeof *refs);
+    for (size_t e = 0; e < w->what->entries; e++)
+        for (size_t i = 0; entry[e].ledger && i < entry[e].ledger->sites; i++)
+            refs[count++] = build_site(w, (uint32_t)e, &entry[e].ledger->site[i]);
+    uint32_t result = sites ? ipex_fb_refs(&w->b, refs, (uint32_t)count) : 0;
+    free(refs);
+    return result;
+}
+
 static uint32_t build_model(struct writer *w) {
     const struct ipex_write *what = w->what;
     struct ipex_fb_builder *b = &w->b;
     uint64_t chunks = (w->data_size + IPEX_CHUNK_BYTES - 1) / IPEX_CHUNK_BYTES;
     w->digests = ipex_alloc(chunks * IPEX_SHA256_BYTES + 1);
     memset(w->digests, 0, chunks * IPEX_SHA256_BYTES);
-    uint32_t weights, ledger = 0, metadata, entry = build_entry(w),
-                      entries = ipex_fb_refs(b, &entry, 1);
-    BUILD_ALL(weights, w->plan->weights, build_weight(w, &w->plan->weight[i]));
-    if (what->ledger)
-        BUILD_ALL(ledger, what->ledger->sites, build_site(w, &what->ledger->site[i]));
+    uint32_t entries, weights, metadata, ledger;
+    BUILD_ALL(entries, what->entries, build_entry(w, i));
+    BUILD_ALL(weights, w->table.weights, build_weight(w, w->table.weight[i]));
+    ledger = build_ledger(w);
     BUILD_ALL(metadata, what->metadata,
               build_pair(w, what->metadata_keys[i], what->metadata_values[i]));
     uint32_t producer = ipex_fb_string(b, "ipexpack " IPEX_VERSION_STRING),
@@ -304,10 +338,17 @@ static enum ipex_status append_weight(struct writer *w, const struct ipex_plan_w
 
 static enum ipex_status append_data(struct writer *w) {
     for (int32_t s = 0; s < SECTIONS; s++)
-        for (size_t i = 0; i < w->plan->weights; i++)
-            if (w->plan->weight[i].section == s)
-                IPEX_TRY(append_weight(w, &w->plan->weight[i]));
+        for (size_t i = 0; i < w->table.weights; i++)
+            if (w->table.weight[i]->section == s)
+                IPEX_TRY(append_weight(w, w->table.weight[i]));
     return IPEX_OK;
+}
+
+static uint32_t count_tensors(const struct ipex_write *what) {
+    size_t tensors = 0;
+    for (size_t e = 0; e < what->entries; e++)
+        tensors += what->entry[e].plan->tensors;
+    return (uint32_t)tensors;
 }
 
 /* What a reader would refuse is not written: its checker looks at the metadata first. */
@@ -315,7 +356,7 @@ static enum ipex_status check_metadata(struct writer *w, const uint8_t *metadata
     struct ipex_header header;
     struct ipex_fb_model model;
     uint8_t *copy = ipex_alloc_aligned(64, size);
-    struct ipex_tensor_info *tensors = ipex_alloc((w->plan->tensors + 1) * sizeof *tensors);
+    struct ipex_tensor_info *tensors = ipex_alloc((count_tensors(w->what) + 1) * sizeof *tensors);
     memcpy(copy, metadata, size);
     enum ipex_status status = ipex_check_header(copy, w->start + w->data_size, &header, w->report);
     if (status == IPEX_OK)
@@ -325,6 +366,22 @@ static enum ipex_status check_metadata(struct writer *w, const uint8_t *metadata
     free(tensors);
     free(copy);
     return status;
+}
+
+static void sum_up(const struct writer *w, const struct ipex_header *header,
+                   struct ipex_written *ret) {
+    uint64_t bytes[SECTIONS] = {0}, all = 0;
+    for (size_t i = 0; i < w->table.weights; i++)
+        bytes[w->table.weight[i]->section] += (uint64_t)w->table.weight[i]->bytes;
+    for (size_t e = 0; e < w->what->entries; e++)
+        for (size_t i = 0; i < w->what->entry[e].plan->weights; i++)
+            all += (uint64_t)w->what->entry[e].plan->weight[i].bytes;
+    *ret = (struct ipex_written){.file_size = header->file_size,
+                                 .metadata_size = header->metadata_size,
+                                 .weight_bytes = bytes[SECTION_WEIGHTS],
+                                 .answer_bytes = bytes[SECTION_ANSWERS],
+                                 .shared_bytes =
+                                     all - bytes[SECTION_WEIGHTS] - bytes[SECTION_ANSWERS]};
 }
 
 static enum ipex_status write_all(struct writer *w, struct ipex_written *ret) {
@@ -342,8 +399,8 @@ static enum ipex_status write_all(struct writer *w, struct ipex_written *ret) {
         memcpy(ipex_fb_patch(&w->b, w->section_ref), w->section, w->sections * sizeof *w->section);
     struct ipex_header header = {.file_size = w->start + w->data_size,
                                  .metadata_size = size,
-                                 .entries = 1,
-                                 .tensors = (uint32_t)w->plan->tensors};
+                                 .entries = (uint32_t)w->what->entries,
+                                 .tensors = count_tensors(w->what)};
     ipex_header_seal(metadata, &header);
     IPEX_TRY(check_metadata(w, metadata, size));
     ipex_sha256_init(&w->hash);
@@ -351,26 +408,22 @@ static enum ipex_status write_all(struct writer *w, struct ipex_written *ret) {
     if (w->chunk)
         memcpy(ipex_fb_patch(&w->b, w->digest_ref), w->digests, w->chunk * IPEX_SHA256_BYTES);
     ipex_header_seal(metadata, &header);
-    *ret = (struct ipex_written){.file_size = header.file_size, .metadata_size = size};
-    for (size_t i = 0; i < w->plan->weights; i++)
-        *(w->plan->weight[i].section == SECTION_WEIGHTS ? &ret->weight_bytes
-                                                        : &ret->answer_bytes) +=
-            (uint64_t)w->plan->weight[i].bytes;
+    sum_up(w, &header, ret);
     return w->fn(w->user, metadata, size, 0, w->report);
 }
 
 enum ipex_status ipex_write(const struct ipex_write *write, ipex_write_fn fn, void *user,
                             struct ipex_written *ret, const struct ipex_report *report) {
-    struct writer w = {.what = write,
-                       .plan = write->plan,
-                       .dims = {.dims = write->plan->dims},
-                       .fn = fn,
-                       .user = user,
-                       .report = report};
+    struct writer w = {.what = write, .fn = fn, .user = user, .report = report};
+    struct ipex_plan **plan = ipex_alloc((write->entries + 1) * sizeof *plan);
+    for (size_t e = 0; e < write->entries; e++)
+        plan[e] = write->entry[e].plan;
+    ipex_weight_table_init(&w.table, plan, write->entries);
+    free(plan);
     ipex_fb_init(&w.b);
     enum ipex_status status = write_all(&w, ret);
-    ipex_dim_writer_finish(&w.dims);
     ipex_fb_free(&w.b);
+    ipex_weight_table_finish(&w.table);
     free(w.digests);
     return status;
 }

@@ -5,11 +5,15 @@
 
 #include "tools/convert/draft.h"
 
-/* One entry of the file: a plan and its name. */
-struct ipex_write {
+struct ipex_write_entry {
+    const char *name;
     struct ipex_plan *plan;
-    const char *entry;
     const struct ipex_ledger *ledger; /* may be NULL */
+};
+
+struct ipex_write {
+    const struct ipex_write_entry *entry; /* [entries] */
+    size_t entries;                       /* 1 to IPEX_ENTRIES_MAX */
     const char *source, *options;
     const char *const *metadata_keys, *const *metadata_values;
     size_t metadata;
@@ -21,6 +25,7 @@ typedef enum ipex_status (*ipex_write_fn)(void *user, const void *bytes, size_t 
 
 struct ipex_written {
     uint64_t file_size, metadata_size, weight_bytes, answer_bytes;
+    uint64_t shared_bytes; /* that would be there once more if entries did not share constants */
 };
 
 /* Packs one weight at a time, so that memory beyond the source stays at the largest tensor. */
