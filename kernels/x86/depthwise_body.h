@@ -117,8 +117,7 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
 /* One line, or two of them together. */
 static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64_t image,
                                    enum depthwise_kind kind, int64_t line, int64_t lines) {
-    const int64_t most = lines == 2 ? DEPTHWISE_TWO_ROWS : DEPTHWISE_ROWS - (kind == KIND_7);
-    const int64_t count = ipex_div_up(args->pixels, most);
+    const int64_t count = ipex_div_up(args->pixels, depthwise_most(kind, lines));
     for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
         rows = args->pixels / count + (i < args->pixels % count);
         struct depthwise_block b = {

@@ -198,19 +198,17 @@ static const depthwise_fn depthwise_slide[KINDS][DEPTHWISE_ROWS + 1] = {
     [KIND_3] = {P_2_TO_8(SLIDE_NAME, 3, 3)},
     [KIND_3S2] = {P_2_TO_8(SLIDE_NAME, 3S2, 3)},
     [KIND_5] = {P_4_TO_8(SLIDE_NAME, 5, 5)},
-    [KIND_7] = {P_6_TO_7(SLIDE_NAME, 7, 7)}, /* 8 chains, 7 weights and x: one more than AVX2 has */
+    [KIND_7] = {P_6_TO_7(SLIDE_NAME, 7, 7)},
 };
 
-/* Two lines where all chains, two kernel rows of weights and one x fit the registers. */
+/* Two lines where all chains, two kernel rows of weights and one x fit the registers: not 7 x 7. */
 #if VEC_REGISTERS == 32
 enum { DEPTHWISE_TWO_ROWS = 8 };
 P_2_TO_8(SLIDE_TWO, 3, 3)
 P_4_TO_8(SLIDE_TWO, 5, 5)
-P_6_TO_8(SLIDE_TWO, 7, 7)
 static const depthwise_fn depthwise_slide_two[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
     [KIND_3] = {P_2_TO_8(SLIDE_TWO_NAME, 3, 3)},
     [KIND_5] = {P_4_TO_8(SLIDE_TWO_NAME, 5, 5)},
-    [KIND_7] = {P_6_TO_8(SLIDE_TWO_NAME, 7, 7)},
 };
 #else
 enum { DEPTHWISE_TWO_ROWS = 4 };
@@ -237,11 +235,16 @@ static inline enum depthwise_kind depthwise_kind(const struct ipex_depthwise_arg
     }
 }
 
-/* Whether every block of a line cut into blocks of at most DEPTHWISE_TWO_ROWS has a block of two
+/* Pixels of a block of so many lines, at most; 7 weights leave AVX2 room for 7 chains. */
+static inline int64_t depthwise_most(enum depthwise_kind kind, int64_t lines) {
+    return lines == 2 ? DEPTHWISE_TWO_ROWS : DEPTHWISE_ROWS - (kind == KIND_7);
+}
+
+/* Whether every block of a line cut into blocks of at most depthwise_most pixels has a block of two
  * lines. */
 static inline bool depthwise_takes_two(const struct ipex_depthwise_args *args,
                                        enum depthwise_kind kind) {
-    const int64_t count = ipex_div_up(args->pixels, DEPTHWISE_TWO_ROWS);
+    const int64_t count = ipex_div_up(args->pixels, depthwise_most(kind, 2));
     return args->x_line == args->x_kh && args->pixels > 0 &&
            depthwise_slide_two[kind][args->pixels / count] &&
            depthwise_slide_two[kind][ipex_div_up(args->pixels, count)];
