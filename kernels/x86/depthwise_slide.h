@@ -178,6 +178,7 @@
     }
 
 #define P_2_TO_4(X, KIND, K) X(KIND, K, 2) X(KIND, K, 3) X(KIND, K, 4)
+#define P_4_TO_6(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) X(KIND, K, 6)
 #define P_4_TO_8(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) P_6_TO_8(X, KIND, K)
 #define P_6_TO_7(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7)
 #define P_6_TO_8(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7) X(KIND, K, 8)
@@ -201,14 +202,14 @@ static const depthwise_fn depthwise_slide[KINDS][DEPTHWISE_ROWS + 1] = {
     [KIND_7] = {P_6_TO_7(SLIDE_NAME, 7, 7)},
 };
 
-/* Two lines where all chains, two kernel rows of weights and one x fit the registers: not 7 x 7. */
+/* Two lines where all chains, two kernel rows of weights and x fit the registers: not 7 x 7. */
 #if VEC_REGISTERS == 32
 enum { DEPTHWISE_TWO_ROWS = 8 };
 P_2_TO_8(SLIDE_TWO, 3, 3)
-P_4_TO_8(SLIDE_TWO, 5, 5)
+P_4_TO_6(SLIDE_TWO, 5, 5)
 static const depthwise_fn depthwise_slide_two[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
     [KIND_3] = {P_2_TO_8(SLIDE_TWO_NAME, 3, 3)},
-    [KIND_5] = {P_4_TO_8(SLIDE_TWO_NAME, 5, 5)},
+    [KIND_5] = {P_4_TO_6(SLIDE_TWO_NAME, 5, 5)},
 };
 #else
 enum { DEPTHWISE_TWO_ROWS = 4 };
@@ -235,9 +236,11 @@ static inline enum depthwise_kind depthwise_kind(const struct ipex_depthwise_arg
     }
 }
 
-/* Pixels of a block of so many lines, at most; 7 weights leave AVX2 room for 7 chains. */
+/* Pixels of a block of so many lines, at most: what both compilers find registers for. */
 static inline int64_t depthwise_most(enum depthwise_kind kind, int64_t lines) {
-    return lines == 2 ? DEPTHWISE_TWO_ROWS : DEPTHWISE_ROWS - (kind == KIND_7);
+    if (lines == 2)
+        return kind == KIND_5 ? 6 : DEPTHWISE_TWO_ROWS;
+    return kind == KIND_7 ? 7 : DEPTHWISE_ROWS;
 }
 
 /* Whether every block of a line cut into blocks of at most depthwise_most pixels has a block of two
