@@ -239,7 +239,7 @@ static inline enum depthwise_kind depthwise_kind(const struct ipex_depthwise_arg
 /* Pixels of a block of so many lines, at most: what both compilers find registers for. */
 static inline int64_t depthwise_most(enum depthwise_kind kind, int64_t lines) {
     if (lines == 2)
-        return kind == KIND_5 ? 6 : DEPTHWISE_TWO_ROWS;
+        return kind == KIND_5 && DEPTHWISE_TWO_ROWS > 6 ? 6 : DEPTHWISE_TWO_ROWS;
     return kind == KIND_7 ? 7 : DEPTHWISE_ROWS;
 }
 
