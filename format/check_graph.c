@@ -78,8 +78,9 @@ static enum ipex_status read_halo(struct ipex_tensor_info *t, struct ipex_fb_ten
         IPEX_CHECK(t->halo[i] <= IPEX_HALO_MAX, report, IPEX_ERROR_MODEL_TENSOR,
                    "a halo of %u; at most %u", (unsigned)t->halo[i], (unsigned)IPEX_HALO_MAX);
     }
-    IPEX_CHECK(!has_halo(t) || (t->rank == 4 && t->dtype == IPEX_DTYPE_f32), report,
-               IPEX_ERROR_MODEL_TENSOR, "only f32 tensors of rank 4 have a halo");
+    const bool may = t->rank == 4 && (t->dtype == IPEX_DTYPE_f32 || t->dtype == IPEX_DTYPE_bf16);
+    IPEX_CHECK(!has_halo(t) || may, report, IPEX_ERROR_MODEL_TENSOR,
+               "only f32 and bf16 tensors of rank 4 have a halo");
     return IPEX_OK;
 }
 
@@ -321,6 +322,20 @@ static enum ipex_status check_shapes(const struct ipex_checked_entry *e, struct 
     return IPEX_OK;
 }
 
+/* R39: what products of bf16 round, and when, is said by the entry. Operators that only move or
+ * cast elements round nothing. */
+static enum ipex_status check_profile(const struct ipex_checked_entry *e,
+                                      struct ipex_fb_node node) {
+    const uint16_t op = ipex_fb_node_op(node);
+    const uint8_t arithmetic = ipex_fb_entry_arithmetic(e->fb);
+    const bool product = op == IPEX_OP_linear || op == IPEX_OP_conv;
+    if (!product || e->tensor[ipex_fb_node_inputs(node)[0]].dtype != IPEX_DTYPE_bf16)
+        return IPEX_OK;
+    IPEX_CHECK(arithmetic != IPEX_ARITHMETIC_AUTO && arithmetic != IPEX_ARITHMETIC_f32, e->report,
+               IPEX_ERROR_MODEL_ENTRY, "a product of bf16 in an entry that pins no bf16 profile");
+    return IPEX_OK;
+}
+
 /* R53: where a kernel row is one segment, its taps must be neighbours in memory. */
 static enum ipex_status check_pixels(const struct ipex_checked_entry *e, struct ipex_fb_node node,
                                      const int32_t *ints) {
@@ -344,6 +359,7 @@ static enum ipex_status check_node(const struct ipex_checked_entry *e, int32_t i
     IPEX_TRY(check_results(e, index, node));
     IPEX_TRY(ipex_dims_ints(node, e->values, room, &ints, e->report));
     IPEX_TRY(check_shapes(e, node, ints));
+    IPEX_TRY(check_profile(e, node));
     return check_pixels(e, node, ints);
 }
 

@@ -3,11 +3,19 @@
  * numbers are those of format/FORMAT.md. */
 #include "format/shape_rules.h"
 
+/* linear and conv have kernels for bf16. */
+static bool takes_bf16(const struct rule *r) {
+    return r->node->op == IPEX_OP_linear || r->node->op == IPEX_OP_conv;
+}
+
 /* R62: operand 1, constant, in the layout that the kernel consumes. */
 static enum ipex_status check_weight(const struct rule *r, enum ipex_layout layout, int rank) {
     const struct ipex_shape_operand *w = operand(r, 1);
-    if (!w->constant || w->dtype != IPEX_DTYPE_f32 || w->layout != layout)
-        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the weight is no f32 constant of the layout");
+    const bool bf16 = takes_bf16(r) && w->dtype == IPEX_DTYPE_bf16;
+    if (!w->constant || (w->dtype != IPEX_DTYPE_f32 && !bf16) || w->layout != layout)
+        return bad(
+            r, IPEX_ERROR_MODEL_OPERATOR,
+            "the weight is no constant of the layout and of a dtype that the operator takes");
     if (w->rank != rank)
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight has the wrong rank");
     return IPEX_OK;
@@ -35,10 +43,22 @@ static enum ipex_status check_residual(const struct rule *r, const struct ipex_s
     return IPEX_OK;
 }
 
+/* R61: x is f32 or, where the weight is bf16 too, bf16. */
+static enum ipex_status check_product_x(const struct rule *r, int rank) {
+    const struct ipex_shape_operand *x = operand(r, 0), *w = operand(r, 1);
+    if (!takes_bf16(r) || x->dtype != IPEX_DTYPE_bf16 || w->dtype != IPEX_DTYPE_bf16)
+        return check_f32(r, 0, rank);
+    if (x->layout != IPEX_LAYOUT_plain)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "x is packed");
+    if (rank >= 0 && x->rank != rank)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "x has the wrong rank");
+    return IPEX_OK;
+}
+
 /* R65: x [..., K], w [N][K] -> y [..., N] */
 enum ipex_status ipex_rule_linear(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0), *w = operand(r, 1);
-    IPEX_TRY(check_f32(r, 0, -1));
+    IPEX_TRY(check_product_x(r, -1));
     IPEX_TRY(check_weight(r, IPEX_LAYOUT_tiles, 2));
     IPEX_TRY(check_act(r, r->node->int_[0]));
     if (x->rank < 1 || x->dims[x->rank - 1] != w->dims[1])
@@ -153,7 +173,7 @@ static enum ipex_status check_winograd_attributes(const struct rule *r) {
 enum ipex_status ipex_rule_conv(const struct rule *r, struct ipex_shape_operand *y) {
     int64_t groups = r->node->int_[IPEX_CONV_GROUPS];
     bool winograd = r->node->op == IPEX_OP_winograd;
-    IPEX_TRY(check_f32(r, 0, 4));
+    IPEX_TRY(check_product_x(r, 4));
     IPEX_TRY(check_weight(r, IPEX_LAYOUT_tiles, 5));
     IPEX_TRY(check_window_attributes(r, IPEX_HALO_MAX));
     IPEX_TRY(check_act(r, r->node->int_[IPEX_CONV_ACT]));

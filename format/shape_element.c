@@ -3,13 +3,18 @@
  * compare, logical, where, integer; arg, topk, cumsum. */
 #include "format/shape_rules.h"
 
+/* bf16 is cast from and to f32. */
+static bool is_cast_dtype(uint8_t dtype, uint8_t other) {
+    return is_plain_dtype(dtype) || (dtype == IPEX_DTYPE_bf16 && other == IPEX_DTYPE_f32);
+}
+
 /* R86: the wanted dtype is in y. */
 enum ipex_status ipex_rule_cast(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0);
     const uint8_t wanted = y->dtype;
-    if (x->layout != IPEX_LAYOUT_plain || !is_plain_dtype(x->dtype))
+    if (x->layout != IPEX_LAYOUT_plain || !is_cast_dtype(x->dtype, wanted))
         return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the operand is packed or of the wrong dtype");
-    if (!is_plain_dtype(wanted))
+    if (!is_cast_dtype(wanted, x->dtype))
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the output has a dtype that casts do not know");
     output_like(x, y);
     y->dtype = wanted;

@@ -15,13 +15,23 @@ static inline int64_t ipex_conv_panels(const struct ipex_conv_args *args) {
     return ipex_div_up(args->n, IPEX_PANEL);
 }
 
-/* Floats from one segment's weights to the next, and from one panel's to the next. */
+/* Words of 4 bytes from one panel's weights to the next, and from one segment's to the next, where
+ * a row of a tile holds k_per_row elements of K. */
+static inline int64_t ipex_conv_panel_words(const struct ipex_conv_args *args, int64_t k_per_row) {
+    return ipex_div_up(args->k, IPEX_TILE_ROWS * k_per_row) * IPEX_TILE_ROWS * IPEX_PANEL;
+}
+
+static inline int64_t ipex_conv_segment_words(const struct ipex_conv_args *args,
+                                              int64_t k_per_row) {
+    return ipex_conv_panels(args) * ipex_conv_panel_words(args, k_per_row);
+}
+
 static inline int64_t ipex_conv_panel_floats(const struct ipex_conv_args *args) {
-    return ipex_div_up(args->k, IPEX_TILE_ROWS) * IPEX_TILE_ROWS * IPEX_PANEL;
+    return ipex_conv_panel_words(args, 1);
 }
 
 static inline int64_t ipex_conv_segment_floats(const struct ipex_conv_args *args) {
-    return ipex_conv_panels(args) * ipex_conv_panel_floats(args);
+    return ipex_conv_segment_words(args, 1);
 }
 
 /* One job of a convolution: lines [line, line_end) of one image, panels [panel, panel_end) of one

@@ -35,10 +35,15 @@
  * job = ((image * line_blocks + line_block) * groups + group) * panel_blocks + panel_block, in
  * blocks of lines_per_job and panels_per_job.
  *
+ * conv_bf16w: w is bf16, which is widened: the bits are those of conv_f32 on the widened weights.
+ * conv_bf16: x and w are bf16, widened, and K counts in pairs, as the instruction vdpbf16ps does:
+ *     chain = fma(x[k + 1], w[k + 1], chain), then chain = fma(x[k], w[k], chain), k even;
+ * behind an odd K's last element both x and w are +0.
+ *
  * Where K is cut (see cache_l2), unfinished chains are parked in y. */
 struct ipex_conv_args {
-    const float *x;
-    const float *w;        /* [groups][segments][panels][k_tiles][16][16] */
+    const void *x;         /* f32; conv_bf16: bf16 */
+    const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */
     const float *bias;     /* [groups * n], never NULL; readable up to a multiple of 16 */
     const float *residual; /* NULL, or addressed like y with r_*; may be y (then K is not cut) */
     float *y;
@@ -173,6 +178,7 @@ struct ipex_fill_args {
     int64_t dims[8], y_stride[8];
     int32_t rank;
     uint32_t pattern;
+    bool half; /* elements of 2 bytes, the pattern's lower half */
 };
 
 /* rows x [columns], dense along columns: m = max; e = exp(x - m); y = e / sum of e. Job = one row.
@@ -334,6 +340,7 @@ struct ipex_pad_args {
  * for the innermost dim, where any stride is allowed. kind and dtype as each slot reads them:
  *   cast     dtype -> y_dtype: f32 to an integer is cut towards 0 and saturates, NaN is 0;
  *            integers wrap around; anything but 0 is a true bool, a bool is 0 or 1
+ *            f32 to bf16 rounds to nearest even, a denormal to a zero of its sign
  *   compare  kind enum ipex_compare on f32, i32, i64 -> bool; a NaN is only not_equal
  *   logical  kind enum ipex_logical; a byte other than 0 is true
  *   where    x[0] ? x[1] : x[2] of `size` bytes

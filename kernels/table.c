@@ -35,6 +35,8 @@ static void take_avx2(struct ipex_kernels *kernels, struct ipex_kernel_names *na
 /* move and fill are bound by memory: AVX2's do. */
 static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_f32, avx512);
+    TAKE(conv_bf16w, avx512);
+    TAKE(conv_bf16, avx512);
     TAKE(winograd_f32, avx512);
     TAKE(depthwise_f32, avx512);
     TAKE(max_pool_f32, avx512);
@@ -52,7 +54,11 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(resize_f32, avx512);
 }
 
-/* avx_vnni, avx512_vnni, avx512_bf16 and amx have nothing of their own for f32. */
+static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
+    TAKE(conv_bf16, avx512_bf16);
+}
+
+/* avx_vnni, avx512_vnni and amx have nothing of their own for f32 and bf16-dp. */
 static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                      enum ipex_isa isa) {
     struct ipex_cpu cpu;
@@ -66,7 +72,11 @@ static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *nam
     if (isa < IPEX_ISA_avx512)
         return;
     take_avx512(kernels, names);
+    if (isa < IPEX_ISA_avx512_bf16 || !(cpu.features & IPEX_CPU_AVX512_BF16))
+        return;
+    take_avx512_bf16(kernels, names);
 }
+
 void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                        enum ipex_isa isa) {
     struct ipex_kernel_names unused;

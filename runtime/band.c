@@ -140,6 +140,7 @@ static enum ipex_status add_member(struct group *group, int32_t index, int32_t n
         return ipex_refuse_node(b, &node, bound);
     member->fn = bind.fn;
     member->depthwise = bind.op == IPEX_OP_depthwise;
+    member->x_size = ipex_element_size(bind.input[0]);
     memcpy(&member->args, &bind.args, bind.args_size);
     if (!first)
         set_reader(group, index, bind.input[0], bind.ints);

@@ -110,11 +110,11 @@ static void slide(struct band *band, int32_t member) {
         (narrow)->lines = (narrow)->lines_per_job = (int32_t)((range).end - begin_);               \
     } while (0)
 
-static const float *first_x(const struct band *band, int32_t member, const float *x, int64_t image,
-                            int64_t line, int64_t at) {
-    if (member == 0)
-        return x + band->image * image + at * line;
+static const void *first_x(const struct band *band, int32_t member, const void *x, int64_t image,
+                           int64_t line, int64_t at) {
     const struct ipex_band_member *reader = &band->args->member[member];
+    if (member == 0)
+        return (const char *)x + (band->image * image + at * line) * reader->x_size;
     const struct ipex_band_buffer *buffer = &band->args->member[member - 1].buffer;
     const int64_t row = reader->above + at * reader->stride - band->held[member - 1].begin;
     return band->scratch + buffer->begin + row * buffer->row + buffer->tap;

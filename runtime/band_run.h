@@ -21,6 +21,7 @@ struct ipex_band_buffer {
 struct ipex_band_member {
     ipex_kernel_fn fn;
     bool depthwise; /* which args */
+    int64_t x_size; /* bytes of an element of x: 4 but for a first member on bf16 */
     union {
         struct ipex_conv_args conv;
         struct ipex_depthwise_args depthwise;

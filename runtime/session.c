@@ -57,6 +57,7 @@ static enum ipex_status choose_isa(struct request *r) {
  * where it pins one. */
 static enum ipex_status choose_arithmetic(struct request *r) {
     enum ipex_arithmetic wanted = r->set.arithmetic;
+    bool pinned = false;
     for (int32_t i = r->first; i < r->first + r->count; i++) {
         const enum ipex_arithmetic pin =
             (enum ipex_arithmetic)ipex_fb_entry_arithmetic(r->image->entry[i].fb);
@@ -66,12 +67,15 @@ static enum ipex_status choose_arithmetic(struct request *r) {
                    IPEX_ERROR_ARITHMETIC, "entry '%s' pins the arithmetic profile %s",
                    ipex_fb_entry_name(r->image->entry[i].fb), ipex_arithmetic_name(pin));
         wanted = pin;
+        pinned = true;
     }
     r->setup.arithmetic = wanted == IPEX_ARITHMETIC_AUTO ? IPEX_ARITHMETIC_f32 : wanted;
     const char *name = ipex_arithmetic_name(r->setup.arithmetic);
     IPEX_CHECK(ipex_arithmetic_available(r->setup.arithmetic), &r->report, IPEX_ERROR_ARITHMETIC,
-               "arithmetic profile %s is not available; this library has: f32",
+               "arithmetic profile %s is not available; this library has: f32 bf16-dp",
                name != NULL ? name : "(unknown)");
+    IPEX_CHECK(pinned || r->setup.arithmetic == IPEX_ARITHMETIC_f32, &r->report,
+               IPEX_ERROR_ARITHMETIC, "the file computes in f32, not in %s", name);
     return IPEX_OK;
 }
 

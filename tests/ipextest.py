@@ -92,7 +92,8 @@ def isa_levels():
     """{level: whether this machine has it} of the levels whose kernels differ."""
     flags = cpu_flags()
     avx512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
-    return {"reference": True, "avx2": {"avx2", "fma"} <= flags, "avx512": avx512 <= flags}
+    return {"reference": True, "avx2": {"avx2", "fma"} <= flags, "avx512": avx512 <= flags,
+            "avx512_bf16": avx512 | {"avx512_bf16"} <= flags}
 
 
 class Network:

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `ipexpack inspect`: what is in a file. By default a summary; `--why` the optimiser's ledger site
- * by site; `--dot` the graph;
- * `--json` everything. */
+/* `ipexpack inspect`: what is in a file. By default a summary; `--why` the optimiser's ledger by
+ * pass and reason, `--why TEXT` site by site; `--dot` the graph; `--json` everything. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "format/ops.h"
 #include "tools/arena.h"
+#include "tools/ledger_text.h"
 #include "tools/metadata.h"
 #include "tools/model.h"
 #include "tools/run_sizes.h"
@@ -257,7 +257,7 @@ static void print_passes(const struct inspect *inspect) {
     putchar('\n');
     ipex_table_print(&table, stdout);
     ipex_table_finish(&table);
-    printf("\n`ipexpack inspect %s --why` gives the reasons, site by site.\n", inspect->file);
+    printf("\n`ipexpack inspect %s --why` gives the reasons.\n", inspect->file);
 }
 
 static void print_summary(struct inspect *inspect) {
@@ -290,8 +290,15 @@ static void print_site(const struct inspect *inspect, struct ipex_fb_site site) 
     putchar('\n');
 }
 
-static void print_why(const struct inspect *inspect) {
+static void print_why(struct inspect *inspect) {
     struct ipex_fb_model model = inspect->metadata.model;
+    if (!*inspect->why) {
+        ipex_ledger_print(model, &inspect->arena);
+        printf("\n`ipexpack inspect %s --why TEXT`: every site of a pass or node, with what was "
+               "done there.\n",
+               inspect->file);
+        return;
+    }
     uint32_t rows = ipex_fb_model_ledger_len(model);
     for (size_t i = 0; i < inspect->passes; i++) {
         const struct pass *pass = &inspect->pass[i];
@@ -669,7 +676,9 @@ int ipex_verb_inspect(int argc, char **argv) {
     struct inspect inspect = {0};
     const struct ipex_cli_option options[] = {
         {"why", "TEXT",
-         "what the optimiser did at every site, and why not; only sites and passes with TEXT",
+         "what the optimiser did not do, and why, by pass; with TEXT all it did at sites and in "
+         "passes "
+         "of that name",
          IPEX_CLI_OPTIONAL, false, &inspect.why, 0, 0},
         {"json", NULL, "print one JSON object", IPEX_CLI_FLAG, false, &inspect.json, 0, 0},
         {"dot", NULL, "print the graph for graphviz", IPEX_CLI_FLAG, false, &inspect.dot, 0, 0},

@@ -24,10 +24,10 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ipex_conv
     const int64_t column = panel * IPEX_PANEL; /* inside the group */
     const int64_t output = job->group * args->n + column;
     const int64_t columns = args->n - column < IPEX_PANEL ? args->n - column : IPEX_PANEL;
-    const float *x = args->x + job->image * args->x_image + line * args->x_line +
+    const float *x = (const float *)args->x + job->image * args->x_image + line * args->x_line +
                      pixel * args->x_pixel + job->group * args->x_group;
     const float *w =
-        args->w +
+        (const float *)args->w +
         job->group * args->segments_h * args->segments_w * ipex_conv_segment_floats(args) +
         panel * ipex_conv_panel_floats(args);
     float *y =

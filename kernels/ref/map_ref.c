@@ -19,6 +19,7 @@ static void map_spread(const char *x, int64_t x_step, char *y, int64_t y_step, i
             memcpy(y + i * y_step * bytes, x + i * x_step * bytes, bytes);                         \
         break;
         SPREAD(1)
+        SPREAD(2)
         SPREAD(4)
         SPREAD(8)
 #undef SPREAD
@@ -137,6 +138,19 @@ INTEGERS(CAST_OF_U8)
 INTEGERS(CAST_OF_I8)
 UNARY(cast_f32_f32, float, float, p)
 
+/* Round to nearest, ties to even; a denormal is a zero of its sign; a NaN keeps its upper bits and
+ * is quiet. */
+static inline uint16_t f32_to_bf16(uint32_t bits) {
+    const uint32_t magnitude = bits & UINT32_C(0x7fffffff);
+    const uint32_t rounded = bits + UINT32_C(0x7fff) + (bits >> 16 & 1);
+    const uint32_t finite =
+        magnitude < UINT32_C(0x00800000) ? bits & UINT32_C(0x80000000) : rounded;
+    return (uint16_t)((magnitude > UINT32_C(0x7f800000) ? bits | UINT32_C(0x400000) : finite) >>
+                      16);
+}
+UNARY(cast_f32_bf16, uint32_t, uint16_t, f32_to_bf16(p))
+UNARY(cast_bf16_f32, uint16_t, uint32_t, (uint32_t)p << 16)
+
 static map_fn cast_fn(int32_t from, int32_t to) {
 #define CAST_PAIR(to_name, from_name)                                                              \
     if (from == IPEX_DTYPE_##from_name && to == IPEX_DTYPE_##to_name)                              \
@@ -159,6 +173,8 @@ static map_fn cast_fn(int32_t from, int32_t to) {
     CAST_PAIR(u8, bool)
     CAST_PAIR(i8, bool)
     CAST_PAIR(bool, bool)
+    CAST_PAIR(bf16, f32)
+    CAST_PAIR(f32, bf16)
     return NULL;
 }
 

@@ -8,6 +8,13 @@
 #include "kernels/x86/rows.h"
 #include "kernels/x86/vec_math.h"
 
+/* What x and a row of a tile hold; kernels on bf16 say so before they include this file. Weights
+ * are counted in words of 4 bytes: `floats` of w. */
+#ifndef CONV_X
+#define CONV_X         float
+#define CONV_K_PER_ROW 1
+#endif
+
 /* Weights are prefetched 64 steps of k ahead (4 KiB), which near a panel's end is the next one's
  * beginning. It pays where they come from L3 and every one is used for 36 to 49 pixels only (the
  * last stage of a ResNet: 4 to 10 % of peak), so only where a panel's part is no small piece of L1;
@@ -18,7 +25,7 @@ enum { WEIGHT_AHEAD = 64 * IPEX_PANEL, WEIGHT_AHEAD_LEAST_K = 256 };
  * MR rounded up: the second half is either the following pixels or, where lines are short, the same
  * pixels of the next line. All strides in floats. */
 struct conv_block {
-    const float *x;        /* first row's first k */
+    const CONV_X *x;       /* first row's first k */
     const float *w;        /* first panel's first k */
     const float *init;     /* bias (strides 0), or y where a chain is taken up again */
     const float *residual; /* NULL, or added to the finished chain */
@@ -54,7 +61,8 @@ struct conv_walk {
     const struct conv_level *level;
     const struct ipex_conv_args *args;
     const struct ipex_conv_job *job;
-    const float *x, *w, *bias, *residual;
+    const CONV_X *x;
+    const float *w, *bias, *residual;
     float *y;
     int64_t w_kw, w_kh; /* from a tap's weights to the next tap's, and to the next kernel row's */
 };
@@ -62,7 +70,9 @@ struct conv_walk {
 /* Rows whose distance is a multiple of 4 KiB fall into one set of an 8-way (or 12-way) L1 cache: 14
  * of them evict each other at every k, 6 leave room for the weights that pass. */
 static inline int64_t most_rows(const struct conv_level *level, const struct ipex_conv_args *args) {
-    return args->x_pixel % 1024 == 0 && level->max_rows > 6 ? 6 : level->max_rows;
+    return args->x_pixel * (int64_t)sizeof(CONV_X) % 4096 == 0 && level->max_rows > 6
+               ? 6
+               : level->max_rows;
 }
 
 /* Row r of a matrix whose second half of rows starts elsewhere. */
@@ -104,7 +114,8 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
                                struct conv_block *b, int64_t rows, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const float *w = walk->w + part->segment / args->segments_w * walk->w_kh +
-                     part->segment % args->segments_w * walk->w_kw + part->k * IPEX_PANEL;
+                     part->segment % args->segments_w * walk->w_kw +
+                     part->k / CONV_K_PER_ROW * IPEX_PANEL;
     float *y = b->y;
     const float *residual = b->residual;
     for (int64_t panel = begin, panels; panel < end; panel += panels) {
@@ -127,7 +138,7 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
                                int64_t line, int64_t lines, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t pixels = ipex_conv_line_pixels(args, line);
-    const int64_t count = ipex_div_up(pixels * lines, most_rows(walk->level, args));
+    const int64_t count = ipex_div_up(pixels, most_rows(walk->level, args) / lines);
     const int64_t small = pixels / count, larger = pixels % count;
     for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
         rows = small + (i < larger);
@@ -142,7 +153,7 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
             .x_half = two ? args->x_line : half * args->x_pixel,
             .x_kw = args->x_kw,
             .x_kh = args->x_kh - (args->segments_w - 1) * args->x_kw,
-            .w_panel = ipex_conv_panel_floats(args),
+            .w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW),
             .w_kw = walk->w_kw,
             .w_kh = walk->w_kh - (args->segments_w - 1) * walk->w_kw,
             .w_ahead = part->k_count < WEIGHT_AHEAD_LEAST_K ? 0 : WEIGHT_AHEAD,
@@ -177,7 +188,7 @@ static inline void walk_lines(const struct conv_walk *walk, const struct conv_pa
         const int64_t most = most_rows(walk->level, args);
         const bool two = line + 1 < walk->job->line_end &&
                          ipex_conv_line_pixels(args, line + 1) == pixels &&
-                         ipex_div_up(2 * pixels, most) < 2 * ipex_div_up(pixels, most);
+                         ipex_div_up(pixels, most / 2) < 2 * ipex_div_up(pixels, most);
         lines = two ? 2 : 1;
         walk_pixels(walk, part, line, lines, begin, end);
     }
@@ -188,7 +199,8 @@ static inline void walk_lines(const struct conv_walk *walk, const struct conv_pa
 static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t segments = (int64_t)args->segments_h * args->segments_w;
-    int64_t limit = args->cache_l2 / 2 / ((end - begin) * IPEX_PANEL * (int64_t)sizeof(float));
+    int64_t limit =
+        args->cache_l2 / 2 * CONV_K_PER_ROW / ((end - begin) * IPEX_PANEL * (int64_t)sizeof(float));
     if (limit < IPEX_TILE_ROWS)
         limit = IPEX_TILE_ROWS;
     if (args->residual == args->y) /* a parked chain would overwrite it */
@@ -221,7 +233,7 @@ static inline int64_t panels_at_once(const struct conv_level *level,
     if (!args->panels_outside)
         return panels;
     const int64_t panel_bytes = (int64_t)args->segments_h * args->segments_w * args->k *
-                                IPEX_PANEL * (int64_t)sizeof(float);
+                                IPEX_PANEL * (int64_t)sizeof(float) / CONV_K_PER_ROW;
     const int64_t fit = args->cache_l2 / 2 / panel_bytes;
     const int64_t most = most_rows(level, args);
     const int64_t least = level->panels_for(args->pixels < most ? args->pixels : most, panels);
@@ -231,8 +243,8 @@ static inline int64_t panels_at_once(const struct conv_level *level,
 /* A kernel's whole body. */
 static inline void conv_jobs(const struct conv_level *level, const struct ipex_conv_args *args,
                              int64_t job_begin, int64_t job_end) {
-    const int64_t group_floats =
-        (int64_t)args->segments_h * args->segments_w * ipex_conv_segment_floats(args);
+    const int64_t group_floats = (int64_t)args->segments_h * args->segments_w *
+                                 ipex_conv_segment_words(args, CONV_K_PER_ROW);
     const int64_t step = panels_at_once(level, args);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);
@@ -241,12 +253,12 @@ static inline void conv_jobs(const struct conv_level *level, const struct ipex_c
             .level = level,
             .args = args,
             .job = &job,
-            .x = args->x + job.image * args->x_image + job.group * args->x_group,
-            .w = args->w + job.group * group_floats,
+            .x = (const CONV_X *)args->x + job.image * args->x_image + job.group * args->x_group,
+            .w = (const float *)args->w + job.group * group_floats,
             .bias = args->bias + column,
             .y = args->y + job.image * args->y_image + column,
-            .w_kw = ipex_conv_segment_floats(args),
-            .w_kh = args->segments_w * ipex_conv_segment_floats(args),
+            .w_kw = ipex_conv_segment_words(args, CONV_K_PER_ROW),
+            .w_kh = args->segments_w * ipex_conv_segment_words(args, CONV_K_PER_ROW),
         };
         if (args->residual)
             walk.residual = args->residual + job.image * args->r_image + column;

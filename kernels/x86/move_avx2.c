@@ -169,6 +169,12 @@ void ipex_k_move__avx2(const struct ipex_move_args *args, int64_t job_begin, int
     walk_outer(&c, inner, c.rank - (inner == TRANSPOSE ? 2 : 1));
 }
 
+/* Rows of halves are short borders: compilers vectorise them well enough. */
+static void fill_half_row(uint16_t *y, int64_t step, uint16_t pattern, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i * step] = pattern;
+}
+
 void ipex_k_fill__avx2(const struct ipex_fill_args *args, int64_t job_begin, int64_t job_end,
                        void *scratch) {
     (void)scratch;
@@ -177,7 +183,13 @@ void ipex_k_fill__avx2(const struct ipex_fill_args *args, int64_t job_begin, int
     const int64_t n = ipex_move_length(args->dims, args->rank);
     const __m256i pattern = _mm256_set1_epi32((int32_t)args->pattern);
     for (int64_t row = job_begin * rows; row < job_end * rows; row++) {
-        int32_t *y = (int32_t *)args->y + ipex_row_offset(args->dims, args->y_stride, lead, row);
+        const int64_t offset = ipex_row_offset(args->dims, args->y_stride, lead, row);
+        if (args->half) {
+            fill_half_row((uint16_t *)args->y + offset, args->y_stride[last],
+                          (uint16_t)args->pattern, n);
+            continue;
+        }
+        int32_t *y = (int32_t *)args->y + offset;
         int64_t i = 0;
         if (args->y_stride[last] == 1)
             for (; i + 8 <= n; i += 8)

@@ -108,9 +108,7 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
                                      const struct ipex_winograd_space *space, float *scratch) {
     const int64_t panels = job->panel_end - job->panel, tiles = job->tile_end - job->tile;
     struct ipex_conv_args product = {
-        .x = scratch + space->v,
         .bias = scratch + space->zeros,
-        .y = scratch + space->m,
         .x_pixel = space->v_row,
         .y_pixel = space->m_row,
         .images = 1,
@@ -130,12 +128,12 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
     };
     const int64_t panel_floats = ipex_conv_panel_floats(&product);
     const int64_t point_floats = ipex_div_up(args->n, IPEX_PANEL) * panel_floats;
-    product.w = args->w + job->panel * panel_floats;
+    const float *w = args->w + job->panel * panel_floats;
     for (int64_t z = 0; z < POINTS; z++) {
+        product.x = scratch + space->v + z * args->tiles_per_job * space->v_row;
+        product.y = scratch + space->m + z * args->tiles_per_job * space->m_row;
+        product.w = w + z * point_floats;
         IPEX_LEVEL(conv_f32)(&product, 0, 1, NULL);
-        product.x += args->tiles_per_job * space->v_row;
-        product.y += args->tiles_per_job * space->m_row;
-        product.w += point_floats;
     }
 }
 

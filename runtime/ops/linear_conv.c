@@ -18,10 +18,21 @@ static bool set_i32(int32_t *field, int64_t value) {
     return ipex_fits_i32(value) && value >= 0;
 }
 
+/* What the operands' dtypes decide. */
+struct sizes {
+    int64_t x;         /* bytes of an element */
+    int64_t k_per_row; /* of a tile of the weight */
+};
+
+static struct sizes sizes_of(const struct ipex_bind *bind) {
+    return (struct sizes){ipex_dtype_size((enum ipex_dtype)bind->input[0]->dtype),
+                          ipex_tile_k_per_row((enum ipex_dtype)bind->input[1]->dtype)};
+}
+
 /* Bytes of weights that one panel of one group has. */
-static int64_t panel_bytes(const struct ipex_conv_args *args) {
-    return (int64_t)args->segments_h * args->segments_w * ipex_ceil_div(args->k, IPEX_TILE_ROWS) *
-           IPEX_TILE_BYTES;
+static int64_t panel_bytes(const struct ipex_conv_args *args, const struct sizes *sizes) {
+    return (int64_t)args->segments_h * args->segments_w *
+           ipex_ceil_div(args->k, IPEX_TILE_ROWS * sizes->k_per_row) * IPEX_TILE_BYTES;
 }
 
 static int64_t line_flops(const struct ipex_conv_args *args, int64_t panels) {
@@ -30,11 +41,12 @@ static int64_t line_flops(const struct ipex_conv_args *args, int64_t panels) {
 }
 
 /* One thread's blocks: see the head of the file. */
-static void block_for_cache(struct ipex_conv_args *args, int64_t panels) {
+static void block_for_cache(struct ipex_conv_args *args, const struct sizes *sizes,
+                            int64_t panels) {
     const int64_t budget = args->cache_l2 / 2;
-    const int64_t per_panel = panel_bytes(args);
+    const int64_t per_panel = panel_bytes(args, sizes);
     const int64_t weights = per_panel * panels;
-    const int64_t line = ipex_max_i64(1, args->x_line) * (int64_t)sizeof(float);
+    const int64_t line = ipex_max_i64(1, args->x_line) * sizes->x;
     args->lines_per_job = args->lines;
     args->panels_per_job = (int32_t)panels;
     args->panels_outside = false;
@@ -85,17 +97,28 @@ static void block_lines(struct ipex_conv_args *args) {
         args->lines_per_job = (int32_t)most;
 }
 
-static void choose_blocks(const struct ipex_setup *setup, struct ipex_conv_args *args) {
+static void choose_blocks(const struct ipex_setup *setup, const struct sizes *sizes,
+                          struct ipex_conv_args *args) {
     const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL);
     args->cache_l2 = setup->l2_bytes;
-    block_for_cache(args, panels);
+    block_for_cache(args, sizes, panels);
     block_lines(args);
     block_for_threads(setup, args);
+}
+
+static void choose_kernel(struct ipex_bind *bind) {
+    if (bind->input[1]->dtype != IPEX_DTYPE_bf16)
+        IPEX_BIND_KERNEL(bind, conv_f32, conv);
+    else if (bind->input[0]->dtype != IPEX_DTYPE_bf16)
+        IPEX_BIND_KERNEL(bind, conv_bf16w, conv);
+    else
+        IPEX_BIND_KERNEL(bind, conv_bf16, conv);
 }
 
 /* Operands 1.. of linear and conv are the same: weight, bias, residual; then the epilogue. */
 static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shift) {
     struct ipex_conv_args *args = &bind->args.conv;
+    const struct sizes sizes = sizes_of(bind);
     args->act = act;
     args->act_a = bind->floats[0];
     args->act_b = bind->floats[1];
@@ -111,12 +134,12 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, conv, residual, 3, 0);
     IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
-    choose_blocks(bind->setup, args);
+    choose_blocks(bind->setup, &sizes, args);
     bind->jobs = ipex_conv_jobs(args);
     bind->scratch = ipex_conv_scratch(args);
     const int64_t k = (int64_t)args->segments_h * args->segments_w * args->k;
     bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * k);
-    IPEX_BIND_KERNEL(bind, conv_f32, conv);
+    choose_kernel(bind);
     return IPEX_BOUND;
 }
 

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_f32: geometries of real convolutions and linears, with every byte that is not part of x, w,
- * bias or residual poisoned, and every byte of y's buffer compared. */
+/* conv_f32, conv_bf16w, conv_bf16: geometries of real convolutions and linears, with every byte
+ * that is not part of x, w, bias or residual poisoned, and every byte of y's buffer compared. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The slots. For the two on bf16, values are made in f32, cut to bf16 and widened again, so that
+ * the same f64 check serves all. */
+enum slot { CONV_F32, CONV_BF16W, CONV_BF16, SLOTS };
+static const char *const slot_names[SLOTS] = {"conv_f32", "conv_bf16w", "conv_bf16"};
 
 /* A convolution as a model would state it; the kernel's arguments follow from it. Gaps are unused
  * elements between pixels. */
@@ -17,10 +22,13 @@ struct shape {
     int32_t lines_per_job, panels_per_job, cache_l2;
     int32_t act;
     bool residual, in_place, panels_outside, special;
+    enum slot slot;
 };
 
 struct operands {
-    struct buffer x, w, bias, residual, y;
+    struct buffer x, w; /* f32 */
+    struct buffer x_bf16, w_bf16;
+    struct buffer bias, residual, y;
 };
 
 static void make_args(const struct shape *s, struct ipex_conv_args *ret) {
@@ -131,6 +139,37 @@ static struct buffer make_weights(const struct ipex_conv_args *a, struct rng *rn
     return ret;
 }
 
+/* bf16 from the upper halves of `count` floats, which are cut to the same values. */
+static struct buffer cut_to_bf16(struct buffer *floats) {
+    const size_t count = floats->bytes / 4;
+    struct buffer ret = buffer_make(count * 2);
+    uint32_t *bits = floats->data;
+    uint16_t *to = ret.data;
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (uint16_t)(bits[i] >> 16);
+        bits[i] &= UINT32_C(0xffff0000);
+    }
+    return ret;
+}
+
+/* The same weights in bf16 tiles, with two elements of K in a row. */
+static struct buffer make_bf16_weights(const struct ipex_conv_args *a, struct buffer *weights) {
+    const int64_t panels = (a->n + 15) / 16, tiles = (a->k + 15) / 16, pairs = (a->k + 31) / 32;
+    const int64_t count = (int64_t)a->groups * a->segments_h * a->segments_w * panels;
+    struct buffer plain = cut_to_bf16(weights);
+    struct buffer ret = buffer_make((size_t)(count * pairs * 1024));
+    const uint16_t *from = plain.data;
+    uint16_t *to = ret.data;
+    memset(to, 0, ret.bytes);
+    for (int64_t p = 0; p < count; p++)
+        for (int64_t k = 0; k < a->k; k++)
+            for (int64_t n = 0; n < 16; n++)
+                to[p * pairs * 512 + (k / 2 * 16 + n) * 2 + k % 2] =
+                    from[(p * tiles * 16 + k) * 16 + n];
+    buffer_free(&plain);
+    return ret;
+}
+
 static struct operands make_operands(const struct shape *s, struct ipex_conv_args *a,
                                      struct rng *rng) {
     struct operands ret = {0};
@@ -150,6 +189,10 @@ static struct operands make_operands(const struct shape *s, struct ipex_conv_arg
     a->x = ret.x.data;
     a->w = ret.w.data;
     a->bias = ret.bias.data;
+    if (s->slot != CONV_F32)
+        ret.w_bf16 = make_bf16_weights(a, &ret.w);
+    if (s->slot == CONV_BF16)
+        ret.x_bf16 = cut_to_bf16(&ret.x);
     if (s->residual) {
         const size_t count = (size_t)last_output(a, a->r_image, a->r_line, a->r_pixel);
         ret.residual = buffer_make(count * 4);
@@ -164,8 +207,18 @@ static void free_operands(struct operands *operands) {
     buffer_free(&operands->w);
     buffer_free(&operands->bias);
     buffer_free(&operands->y);
+    if (operands->w_bf16.map)
+        buffer_free(&operands->w_bf16);
+    if (operands->x_bf16.map)
+        buffer_free(&operands->x_bf16);
     if (operands->residual.map)
         buffer_free(&operands->residual);
+}
+
+static ipex_kernel_fn kernel_of(const struct level *level, enum slot slot) {
+    return (ipex_kernel_fn)(slot == CONV_F32     ? level->kernels.conv_f32
+                            : slot == CONV_BF16W ? level->kernels.conv_bf16w
+                                                 : level->kernels.conv_bf16);
 }
 
 /* Runs one level into a fresh copy of y. With in_place, y holds the residual before. */
@@ -177,9 +230,12 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
     a.y = y.data;
     if (s->in_place)
         a.residual = y.data;
-    running("conv_f32", level->name);
-    run_jobs(rng, (ipex_kernel_fn)level->kernels.conv_f32, &a, ipex_conv_jobs(&a),
-             ipex_conv_scratch(&a));
+    if (s->slot != CONV_F32)
+        a.w = operands->w_bf16.data;
+    if (s->slot == CONV_BF16)
+        a.x = operands->x_bf16.data;
+    running(slot_names[s->slot], level->name);
+    run_jobs(rng, kernel_of(level, s->slot), &a, ipex_conv_jobs(&a), ipex_conv_scratch(&a));
     return y;
 }
 
@@ -192,10 +248,13 @@ static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l,
     double sum = (double)a->bias[c], magnitude = fabs(sum);
     for (int64_t s = 0; s < segments; s++)
         for (int64_t k = 0; k < a->k; k++) {
-            const float x = a->x[i * a->x_image + l * a->x_line + p * a->x_pixel + g * a->x_group +
-                                 s / a->segments_w * a->x_kh + s % a->segments_w * a->x_kw + k];
+            const float x =
+                ((const float *)
+                     a->x)[i * a->x_image + l * a->x_line + p * a->x_pixel + g * a->x_group +
+                           s / a->segments_w * a->x_kh + s % a->segments_w * a->x_kw + k];
             const float w =
-                a->w[(((g * segments + s) * panels + n / 16) * tiles * 16 + k) * 16 + n % 16];
+                ((const float *)
+                     a->w)[(((g * segments + s) * panels + n / 16) * tiles * 16 + k) * 16 + n % 16];
             sum += (double)x * (double)w;
             magnitude += fabs((double)x * (double)w);
         }
@@ -232,12 +291,27 @@ static double worst_error(const struct ipex_conv_args *a, const float *y) {
 
 static void describe(const struct shape *s, const char *level, char *text, size_t size) {
     snprintf(text, size,
-             "conv_f32 %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d groups %d %d->%d "
+             "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d groups %d %d->%d "
              "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s",
-             level, s->images, s->lines, s->pixels, s->last_pixels, s->kernel_h, s->kernel_w,
-             s->stride_h, s->stride_w, s->dilation_h, s->dilation_w, s->groups, s->k, s->n, s->act,
-             s->residual, s->in_place ? " in place" : "", s->panels_outside, s->lines_per_job,
-             s->panels_per_job, s->cache_l2, s->x_gap, s->y_gap, s->special ? " special" : "");
+             slot_names[s->slot], level, s->images, s->lines, s->pixels, s->last_pixels,
+             s->kernel_h, s->kernel_w, s->stride_h, s->stride_w, s->dilation_h, s->dilation_w,
+             s->groups, s->k, s->n, s->act, s->residual, s->in_place ? " in place" : "",
+             s->panels_outside, s->lines_per_job, s->panels_per_job, s->cache_l2, s->x_gap,
+             s->y_gap, s->special ? " special" : "");
+}
+
+/* bf16 weights give the bits of conv_f32 on the widened weights. */
+static int check_widened(const struct context *context, const struct shape *s,
+                         const struct ipex_conv_args *args, const struct operands *operands,
+                         const struct buffer *want, struct rng *rng) {
+    struct shape widened = *s;
+    char text[400];
+    widened.slot = CONV_F32;
+    struct buffer got = run_level(&context->levels[0], &widened, args, operands, rng);
+    const int64_t at = first_difference(want, &got);
+    describe(s, "against widened weights", text, sizeof text);
+    buffer_free(&got);
+    return at >= 0 && !report(false, text, "element %lld", (long long)at);
 }
 
 /* All levels on one shape; the number of failures. */
@@ -254,6 +328,8 @@ static int check_shape(const struct context *context, const struct shape *s, str
         if (!(error <= 1))
             failed += !report(false, text, "error is %g of the bound", error);
     }
+    if (s->slot == CONV_BF16W)
+        failed += check_widened(context, s, &args, &operands, &want, rng);
     for (size_t i = 1; i < context->n_levels; i++) {
         struct buffer got = run_level(&context->levels[i], s, &args, &operands, rng);
         const int64_t at = first_difference(&want, &got);
@@ -301,7 +377,7 @@ static struct shape random_shape(struct rng *rng) {
 
 /* Every number of rows with every number of panels around the register blocks, with a cut last
  * panel and without. */
-static int check_blocks(const struct context *context, struct rng *rng) {
+static int check_blocks(const struct context *context, enum slot slot, struct rng *rng) {
     int failed = 0;
     for (int32_t pixels = 1; pixels <= 29; pixels++)
         for (int32_t n = 16; n <= 16 * 9; n += 16)
@@ -325,22 +401,31 @@ static int check_blocks(const struct context *context, struct rng *rng) {
                     .cache_l2 = 1 << 20,
                     .residual = cut == 5,
                     .act = cut == 10 ? IPEX_ACT_relu : IPEX_ACT_none,
+                    .slot = slot,
                 };
                 failed += check_shape(context, &s, rng);
             }
     return failed;
 }
 
-void check_conv(const struct context *context) {
-    if (!wanted(context, "conv_f32"))
+static void check_slot(const struct context *context, enum slot slot) {
+    char text[80];
+    if (!wanted(context, slot_names[slot]))
         return;
     struct rng rng = {context->seed};
-    report(check_blocks(context, &rng) == 0, "conv_f32: every block of rows and panels",
-           "see above");
+    snprintf(text, sizeof text, "%s: every block of rows and panels", slot_names[slot]);
+    report(check_blocks(context, slot, &rng) == 0, text, "see above");
     int failed = 0;
     for (int i = 0; i < context->cases; i++) {
-        const struct shape s = random_shape(&rng);
+        struct shape s = random_shape(&rng);
+        s.slot = slot;
         failed += check_shape(context, &s, &rng);
     }
-    report(failed == 0, "conv_f32: random shapes", "%d failed", failed);
+    snprintf(text, sizeof text, "%s: random shapes", slot_names[slot]);
+    report(failed == 0, text, "%d failed", failed);
+}
+
+void check_conv(const struct context *context) {
+    for (int slot = 0; slot < SLOTS; slot++)
+        check_slot(context, (enum slot)slot);
 }

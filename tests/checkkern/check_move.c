@@ -107,7 +107,8 @@ static int check_box(const struct context *context, struct rng *rng, bool large)
 
 static int check_fill(const struct context *context, struct rng *rng) {
     struct box b = random_box(rng, rng_one_in(rng, 2));
-    b.args.size = 4;
+    b.args.size = rng_one_in(rng, 3) ? 2 : 4;
+    const size_t size = (size_t)b.args.size;
     const uint32_t pattern = (uint32_t)rng_next(rng);
     int64_t elements = 1;
     for (int32_t i = 0; i < b.args.rank; i++) {
@@ -115,14 +116,15 @@ static int check_fill(const struct context *context, struct rng *rng) {
         elements += (b.args.dims[i] - 1) * b.args.y_stride[i];
     }
     b.args.x = &pattern;
-    struct buffer want = buffer_make((size_t)elements * 4);
+    struct buffer want = buffer_make((size_t)elements * size);
     fill_canary(&want);
     plain_move(&b.args, want.data);
     int failed = 0;
     for (size_t i = 0; i < context->n_levels; i++) {
-        struct buffer got = buffer_make((size_t)elements * 4);
+        struct buffer got = buffer_make((size_t)elements * size);
         fill_canary(&got);
-        struct ipex_fill_args a = {.y = got.data, .rank = b.args.rank, .pattern = pattern};
+        struct ipex_fill_args a = {
+            .y = got.data, .rank = b.args.rank, .pattern = pattern, .half = size == 2};
         memcpy(a.dims, b.args.dims, sizeof a.dims);
         memcpy(a.y_stride, b.args.y_stride, sizeof a.y_stride);
         running("fill", context->levels[i].name);

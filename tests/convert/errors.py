@@ -75,8 +75,8 @@ def unsupported(errors):
             "run_time_weight", "node_pad (Pad): mode diagonal", "node_einsum (Einsum)", "node_magic (Magic)",
             "com.example"]
     errors.fails("five unsupported nodes", 1, rows, model=g.model())
-    for name, words, model in single_refusals():
-        errors.fails(name, 1, words, model=model)
+    for name, words, model, *flags in single_refusals():
+        errors.fails(name, 1, words, *flags, model=model)
 
 
 def refused(op_type, *inputs, opset=17, outputs=1, **attributes):
@@ -132,9 +132,22 @@ def single_refusals():
     g = Graph()
     g.output(g.op("Loop", g.input(2), name="the_loop"))
     yield "a loop", ["the_loop (Loop): loops are not supported"], g.model()
+    yield "a recurrent state of another batch", ["the_node (LSTM)", "state in1 is m, but has to be n", "--dim"], states(
+        "m"), "--dim", "n=1..4", "--dim", "m=1..4"
+    yield "a recurrent state of another size", ["the_node (LSTM)", "dim 1 of its state in1 is 3"], states(
+        3), "--dim", "n=1..4"
     yield "a name computed twice", ["twice (Neg)", "y has been computed before"], twice()
     yield "a sparse initializer", ["sparse"], sparse()
     yield "a function", ["Twice", "function"], function()
+
+
+def states(batch):
+    """An LSTM whose state has a batch of its own."""
+    g = Graph()
+    x, h, c = g.input(4, "n", 2), g.input(1, batch, 3), g.input(1, "n", 3)
+    y = g.op("LSTM", x, g.weight(1, 12, 2), g.weight(1, 12, 3), "", "", h, c, outputs=3, hidden_size=3, name="the_node")
+    g.output(y[0])
+    return g.model()
 
 
 def branching(condition=None, result="y"):
@@ -201,6 +214,9 @@ def sizes(errors):
     model = symbolic()
     errors.fails("missing dims", 2, ["--dim 'height=LO..HI'", "--dim 'width=LO..HI'", "--dim 'more[2]=LO..HI'",
                                      "image [batch, 3"], model=model)
+    errors.fails("a missing dim of several inputs, once", 2, ["give\n  --dim 'n=LO..HI'   (dim 1 of input in0; or one number)\nthe"],
+                 model=states("n"))
+    errors.onnx.write_bytes(model.SerializeToString())
     fixed = ["--dim", "height=8", "--dim", "width=9"]
     rest = ["--dim", "more[2]=6", "--dim", "more[3]=7"]
     errors.fails("a dim that nobody has", 2, ["depth"], *fixed, *rest, "--dim", "depth=2")
@@ -210,6 +226,9 @@ def sizes(errors):
     errors.fails("a dim given twice", 2, ["height", "8", "9"], "--dim", "height=9", "--input", "image=1x3x8x9", *rest)
     for value in ("height=0", "height=-1", "height=x", "height=", "=4", "height", "height=99999999999", "height=8x"):
         errors.fails(f"--dim {value}", 2, ["--dim", value, "usage:"], "--dim", value)
+    errors.fails("an unknown dtype", 2, ["--dtype f16", "f32 or bf16"], "--dtype", "f16", *fixed, *rest)
+    errors.fails("unknown weights", 2, ["--weights i8", "f32 or bf16"], "--weights", "i8", *fixed, *rest)
+    errors.fails("dtype and weights", 2, ["--dtype bf16", "--weights f32"], "--dtype", "bf16", "--weights", "f32", *fixed, *rest)
     errors.fails("speed and size", 2, ["--speed", "--size", "usage:"], "--speed", "--size", *fixed, *rest)
     for shape in ("1x3x8", "", "1x3x8x", "x3", "1x3x8x9.5", "1x-3x8x9", "1x1x1x1x1x1x1x1x1"):
         errors.fails(f"--input image={shape}", 2, ["--input", "image"], "--input", f"image={shape}", *rest)

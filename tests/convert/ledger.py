@@ -15,7 +15,7 @@ import onnx
 from small_graphs import Bench, Graph
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import ROOT, Tap, cli_json, networks
+from ipextest import CLI, ROOT, Tap, cli_json, command, networks
 
 APPLIED = ""
 CASES = []
@@ -621,6 +621,82 @@ def check_growth(tap, bench):
     tap.ok("the default grows the file, to at most 1.5 times", grown, default, sizes)
 
 
+def exact_in_bf16(g, *dims):
+    """A weight of few bits."""
+    return g.constant((np.arange(np.prod(dims)) % 13 - 6).astype(np.float32).reshape(dims) / np.float32(8))
+
+
+def check_bf16(tap, bench):
+    """bf16 weights that lose nothing give what f32 gives; --dtype bf16 gives the same bits at all levels."""
+    def graph():
+        g = Graph(opset=13)
+        wide = g.op("Conv", g.input(1, 16, 12, 12), exact_in_bf16(g, 16, 16, 3, 3), pads=[1, 1, 1, 1], name="wide")
+        deep = g.op("Conv", g.op("Abs", wide), exact_in_bf16(g, 16, 1, 3, 3), group=16, name="deep")
+        odd = g.op("Conv", deep, exact_in_bf16(g, 7, 16, 1, 1), name="odd")
+        g.output(g.op("Conv", odd, exact_in_bf16(g, 21, 7, 3, 3), pads=[2, 1, 0, 1], name="last"))
+        return g
+    wanted = [("dtype", "wide", APPLIED), ("dtype", "deep", "no_bf16_kernel"), ("dtype", "last", APPLIED),
+              ("winograd", "wide", "bf16_weights")]
+    seen = set()
+    for flags in (["--weights", "bf16"], ["--dtype", "bf16"]):
+        name, g = " ".join(flags), graph()
+        if flags[0] == "--weights":
+            why = bench.right(g, *flags, "--golden", "1", bits=True)
+        else:
+            done = bench.convert(g.model(), *flags)
+            why = done.stderr or bench.compare_bits(g.feeds())
+        tap.ok(f"{name}: converts and runs, with the same bits at all levels", not why, why)
+        rows = bench.ledger()
+        seen |= {row["reason"] for row in rows}
+        for row in wanted:
+            tap.ok(f"{name}: {row[0]} of {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
+    return seen | check_bf16_bands(tap, bench)
+
+
+def check_bf16_bands(tap, bench):
+    """Groups may begin with a convolution on bf16; where a value is rounded between two, there is none."""
+    g = Graph(opset=13)
+    x = g.conv(g.input(1, 8, 60, 60), 8, 48, (1, 1), name="expand")
+    y = g.conv(x, 48, 48, groups=48, pads=[1, 1, 1, 1], name="wide", scale=0.1)
+    g.output(g.conv(y, 48, 4, (1, 1), name="project", scale=0.1))
+    done = bench.convert(g.model(), "--dtype", "bf16")
+    why = done.stderr or bench.compare_bits(g.feeds())
+    tap.ok("bands on bf16: converts and runs, with the same bits at all levels", not why, why)
+    rows = bench.ledger()
+    for row in (("band", "expand", APPLIED), ("band", "wide", "rounded_between")):
+        tap.ok(f"bands on bf16: {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
+    return {row["reason"] for row in rows}
+
+
+def check_why(tap, bench):
+    """inspect --why: by pass and reason, with the reason's words and the names of all sites once."""
+    g = Graph()
+    x = g.input(1, 3, 6, 6)
+    y = g.batch_norm(g.conv(x, 3, 8), 8, name="folded")
+    names = [f"a_normalisation_with_a_long_name_{i}" for i in range(5)]
+    for name in names:
+        read_twice = g.conv(y, 8, 8)
+        g.output(g.op("Add", g.batch_norm(read_twice, 8, name=name), g.op("Sigmoid", read_twice)))
+    bench.convert(g.model())
+    rows, text = bench.ledger(), command(CLI, "inspect", bench.ipex, "--why").stdout
+    blocks = {block.split(":")[0]: block for block in text.split("\n\n")}
+    for step in {row["pass"] for row in rows}:
+        mine = [row for row in rows if row["pass"] == step]
+        refused = collections.Counter(row["reason"] for row in mine if row["reason"])
+        block = blocks.get(step, "")
+        counts = f"{step}: applied to {sum(not r['reason'] for r in mine)}, not to {sum(refused.values())}\n"
+        tap.ok(f"--why: {step}: applied and refused sites are counted", (block + "\n").startswith(counts), counts, text)
+        missing = [row["site"] for row in mine if row["reason"] and row["site"] not in block]
+        lines = [reason for reason, n in refused.items() if block.count(f"  {n} {reason}") != 1]
+        tap.ok(f"--why: {step}: every reason once, every refused site named", not missing and not lines, missing, lines, text)
+    folding = blocks.get("affine", "")
+    tap.ok("--why: the words of a reason once, the folded site not at all", folding.count("must exist on its own") == 1
+           and "folded" not in folding and all(folding.count(name) == 1 for name in names), text)
+    tap.ok("--why: lines are not long", all(len(line) <= 130 for line in text.splitlines()[:-1]), text)
+    text = command(CLI, "inspect", bench.ipex, "--why", "folded").stdout
+    tap.ok("--why TEXT: what was done at a site", "applied  " in text and "folded" in text and names[0] not in text, text)
+
+
 def fits(row, wanted):
     """The site may have been joined with others by then, in any order: its names count."""
     step, site, reason = wanted
@@ -656,6 +732,8 @@ def main():
         for name, expected, fill in CASES:
             seen |= {row["reason"] for row in check_case(tap, bench, name, expected, fill)}
         check_growth(tap, bench)
+        seen |= check_bf16(tap, bench)
+        check_why(tap, bench)
     codes = reason_codes()
     tap.ok("every reason code is shown by a graph here", codes and codes <= seen, *sorted(codes - seen))
     tap.ok("every reason in a ledger is a known code", seen - {""} <= codes, *sorted(seen - codes))

@@ -240,7 +240,8 @@ bool harness_run(struct harness *h, const struct net *net, enum harness_form inp
 }
 
 void check_net(struct net *net, const char *name, double tolerance) {
-    static const enum ipex_isa levels[] = {IPEX_ISA_reference, IPEX_ISA_avx2, IPEX_ISA_avx512};
+    static const enum ipex_isa levels[] = {IPEX_ISA_reference, IPEX_ISA_avx2, IPEX_ISA_avx512,
+                                           IPEX_ISA_avx512_bf16};
     static const char *const threads[] = {"1 thread", "pool of 2", "parallel_for of 3"};
     static const enum harness_form forms[][2] = {
         {DENSE, VIEW},   {DENSE, DENSE},   {STRIDED, STRIDED},  {MISALIGNED, MISALIGNED},

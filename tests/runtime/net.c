@@ -31,6 +31,8 @@ void net_store(enum ipex_dtype dtype, void *to, float value) {
         memcpy(to, &(type){(type)value}, sizeof(type));
     NET_TYPES(STORE)
 #undef STORE
+    if (dtype == IPEX_DTYPE_bf16)
+        memcpy(to, (char *)&value + 2, 2); /* the upper half */
 }
 
 float net_load(enum ipex_dtype dtype, const void *from) {
@@ -43,7 +45,17 @@ float net_load(enum ipex_dtype dtype, const void *from) {
     }
     NET_TYPES(LOAD)
 #undef LOAD
+    if (dtype == IPEX_DTYPE_bf16)
+        memcpy((char *)&ret + 2, from, 2);
     return ret;
+}
+
+float net_to_bf16(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
 void net_init(struct net *net) {
@@ -107,6 +119,7 @@ void net_randomize(struct net *net, struct net_tensor *t) {
     for (int64_t i = 0; i < net_numel(t); i++) {
         const float value = net_random(&net->seed);
         t->value[i] = t->dtype == IPEX_DTYPE_f32    ? value
+                      : t->dtype == IPEX_DTYPE_bf16 ? net_to_bf16(value)
                       : t->dtype == IPEX_DTYPE_bool ? (float)(value > 0)
                       : t->dtype == IPEX_DTYPE_u8   ? (float)(int)(100 + 100 * value)
                                                     : (float)(int)(100 * value);
@@ -153,20 +166,22 @@ static int channels_constant(struct net *net, int rank, const int64_t *dims) {
 }
 
 /* Tiles: dims are [G][segments][N][taps][C] (or [N][K]); value has the same order. */
-int net_tiles(struct net *net, int rank, const int64_t *dims) {
-    const int t = net_tensor(net, rank, dims);
+int net_tiles(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims) {
+    const int t = net_typed(net, dtype, rank, dims);
+    const int64_t size = ipex_dtype_size(dtype), per_row = ipex_tile_k_per_row(dtype);
     struct ipex_tiles tiles;
-    if (!ipex_tiles_of(IPEX_DTYPE_f32, dims, (unsigned)rank, &tiles))
+    if (!ipex_tiles_of(dtype, dims, (unsigned)rank, &tiles))
         abort();
     net_randomize(net, &net->tensor[t]);
-    float *bytes = add_weight(net, t, IPEX_LAYOUT_tiles);
+    uint8_t *bytes = add_weight(net, t, IPEX_LAYOUT_tiles);
     const float *value = net->tensor[t].value;
     for (int64_t s = 0; s < tiles.groups * tiles.segments; s++)
         for (int64_t n = 0; n < tiles.n; n++)
             for (int64_t k = 0; k < tiles.k; k++) {
                 const int64_t panel = s * tiles.panels + n / 16;
-                const int64_t tile = panel * tiles.k_tiles + k / 16;
-                bytes[(tile * 16 + k % 16) * 16 + n % 16] = value[(s * tiles.n + n) * tiles.k + k];
+                const int64_t row = panel * tiles.k_tiles * 16 + k / per_row;
+                net_store(dtype, bytes + ((row * 16 + n % 16) * per_row + k % per_row) * size,
+                          value[(s * tiles.n + n) * tiles.k + k]);
             }
     return t;
 }
@@ -221,12 +236,26 @@ static void windowed(struct net *net, enum ipex_op op, int y, int n_inputs, cons
     net_node(net, op, y, n_inputs, inputs, 12, ints, pool ? 0 : 2, floats);
 }
 
+static enum ipex_dtype weight_dtype(const struct net *net, int x) {
+    return net->bf16_weights ? IPEX_DTYPE_bf16 : net->tensor[x].dtype;
+}
+
+int net_round(struct net *net, int x, int halo) {
+    const int t = net_typed(net, IPEX_DTYPE_bf16, net->tensor[x].rank, net->tensor[x].dims);
+    for (int side = 0; side < 4; side++)
+        net->tensor[t].halo[side] = (uint16_t)halo;
+    net_node(net, IPEX_OP_cast, t, NET_IN(x), 0, NULL, 0, NULL);
+    net->arithmetic = IPEX_ARITHMETIC_bf16_dp;
+    return t;
+}
+
 void net_conv(struct net *net, int x, int y, struct net_window w, bool bias, int residual,
               enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3] / w.groups, m = net->tensor[y].dims[3];
     const bool rows = w.groups == 1 && w.dilation == 1;
-    const int weight = net_tiles(net, NET_DIMS(w.groups, rows ? w.kernel : w.kernel * w.kernel,
-                                               m / w.groups, rows ? w.kernel : 1, c));
+    const int weight = net_tiles(net, weight_dtype(net, x),
+                                 NET_DIMS(w.groups, rows ? w.kernel : w.kernel * w.kernel,
+                                          m / w.groups, rows ? w.kernel : 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     windowed(net, IPEX_OP_conv, y, NET_IN(x, weight, b, residual), w, w.groups, act);
 }
@@ -234,7 +263,8 @@ void net_conv(struct net *net, int x, int y, struct net_window w, bool bias, int
 void net_conv_transpose(struct net *net, int x, int y, struct net_window w, int out_pad, bool bias,
                         enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3] / w.groups, m = net->tensor[y].dims[3];
-    const int weight = net_tiles(net, NET_DIMS(w.groups, w.kernel * w.kernel, m / w.groups, 1, c));
+    const int weight = net_tiles(net, weight_dtype(net, x),
+                                 NET_DIMS(w.groups, w.kernel * w.kernel, m / w.groups, 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     net_node(net, IPEX_OP_conv_transpose, y, NET_IN(x, weight, b),
              NET_INTS_(w.kernel, w.kernel, w.stride, w.stride, w.pad, w.pad, w.pad, w.pad,
@@ -246,7 +276,7 @@ void net_winograd(struct net *net, int x, int y, int pad, bool bias, int residua
                   enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3], m = net->tensor[y].dims[3];
     const struct net_window w = {.kernel = 3, .stride = 1, .pad = pad, .dilation = 1};
-    const int weight = net_tiles(net, NET_DIMS(1, IPEX_WINOGRAD_POINTS, m, 1, c));
+    const int weight = net_tiles(net, IPEX_DTYPE_f32, NET_DIMS(1, IPEX_WINOGRAD_POINTS, m, 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     windowed(net, IPEX_OP_winograd, y, NET_IN(x, weight, b, residual), w, 1, act);
 }
@@ -262,7 +292,7 @@ void net_depthwise(struct net *net, int x, int y, struct net_window w, bool bias
 void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act) {
     const struct net_tensor *tx = &net->tensor[x], *ty = &net->tensor[y];
     const int64_t n = ty->dims[ty->rank - 1];
-    const int weight = net_tiles(net, NET_DIMS(n, tx->dims[tx->rank - 1]));
+    const int weight = net_tiles(net, weight_dtype(net, x), NET_DIMS(n, tx->dims[tx->rank - 1]));
     const int b = bias ? channels_constant(net, NET_DIMS(n)) : -1;
     net_node(net, IPEX_OP_linear, y, NET_IN(x, weight, b, residual), NET_INTS_(act),
              NET_FLOATS(0.1f, 0.5f));

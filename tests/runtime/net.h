@@ -67,6 +67,7 @@ struct net {
     int symbols, exprs;
     uint32_t seed;
     uint8_t arithmetic;            /* pinned profile; 0: none */
+    bool bf16_weights;             /* of the nodes to come whose x is f32 */
     int32_t l2_bytes;              /* of its sessions; 0: the machine's */
     bool second_entry;             /* the same graph again, as entry "other" */
     const char *port[NET_TENSORS]; /* names of ports; NULL: the tensor's */
@@ -85,11 +86,14 @@ int net_tensor(struct net *net, int rank, const int64_t *dims);
 int net_halo(struct net *net, int rank, const int64_t *dims, int halo); /* the same on all sides */
 int net_input(struct net *net, int rank, const int64_t *dims);
 int net_constant(struct net *net, int rank, const int64_t *dims);
-/* The same of other dtypes: f32, i64, i32, i8, u8, bool. */
+/* The same of other dtypes: f32, i64, i32, i8, u8, bool; bf16, whose values are rounded to it. */
 int net_typed(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
 int net_typed_input(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
 int net_typed_constant(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
-int net_tiles(struct net *net, int rank, const int64_t *dims); /* a constant of layout tiles */
+/* A constant of layout tiles: f32 or bf16. */
+int net_tiles(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
+/* x, rounded to bf16 by a cast, with a halo. */
+int net_round(struct net *net, int x, int halo);
 int net_reshape(struct net *net, int of, int rank, const int64_t *dims);
 int net_slice(struct net *net, int of, int axis, int64_t start, int64_t length);
 void net_output(struct net *net, int tensor);
@@ -165,6 +169,20 @@ void net_oracle(struct net *net);
 float *net_value(const struct net *net, int tensor);
 
 float net_random(uint32_t *seed);
+
+/* To nearest, ties to even. */
+float net_to_bf16(float value);
+
+/* A dot in the order of its profile: f32 one product after another, bf16-dp in pairs, of which the
+ * odd one comes first. `end` closes a segment, behind which pairs begin anew. */
+struct net_chain {
+    float sum;
+    bool pairs, half;
+    float x, w; /* the even product of half a pair */
+};
+struct net_chain net_chain_begin(const struct net *net, int x, float sum);
+void net_chain_add(struct net_chain *chain, float x, float w);
+void net_chain_end(struct net_chain *chain);
 
 /* One element in memory, aligned or not. */
 void net_store(enum ipex_dtype dtype, void *to, float value);

@@ -55,6 +55,28 @@ float net_act(const struct net_node *node, int kind, float v) {
     }
 }
 
+struct net_chain net_chain_begin(const struct net *net, int x, float sum) {
+    return (struct net_chain){.sum = sum, .pairs = net->tensor[x].dtype == IPEX_DTYPE_bf16};
+}
+
+void net_chain_add(struct net_chain *chain, float x, float w) {
+    if (chain->pairs && !chain->half) {
+        chain->half = true;
+        chain->x = x;
+        chain->w = w;
+        return;
+    }
+    chain->sum = fmaf(x, w, chain->sum);
+    if (chain->half)
+        chain->sum = fmaf(chain->x, chain->w, chain->sum);
+    chain->half = false;
+}
+
+void net_chain_end(struct net_chain *chain) {
+    if (chain->half)
+        net_chain_add(chain, 0, 0);
+}
+
 /* Element of x, or 0 in the padding. */
 static float padded(const struct net *net, int x, int64_t n, int64_t h, int64_t w, int64_t c) {
     const struct net_tensor *t = &net->tensor[x];
@@ -84,20 +106,24 @@ static float conv_at(const struct net *net, const struct net_node *node, const i
     const int64_t groups = a[IPEX_CONV_GROUPS], m = at[3];
     const int64_t channels = net->tensor[x].dims[3] / groups;
     const int64_t first = m / (net->tensor[node->output[0]].dims[3] / groups) * channels;
-    float chain = bias >= 0 ? net->tensor[bias].value[m] : 0.0f;
-    for (int64_t kh = 0; kh < a[IPEX_CONV_KERNEL_H]; kh++)
-        for (int64_t kw = 0; kw < a[IPEX_CONV_KERNEL_W]; kw++)
+    const bool rows = groups == 1 && a[IPEX_CONV_DILATION_W] == 1; /* are segments; else taps are */
+    struct net_chain chain = net_chain_begin(net, x, bias >= 0 ? net->tensor[bias].value[m] : 0.0f);
+    for (int64_t kh = 0; kh < a[IPEX_CONV_KERNEL_H]; kh++, net_chain_end(&chain))
+        for (int64_t kw = 0; kw < a[IPEX_CONV_KERNEL_W]; kw++) {
+            if (!rows)
+                net_chain_end(&chain);
             for (int64_t c = 0; c < channels; c++) {
                 const int64_t h = at[1] * a[IPEX_CONV_STRIDE_H] - a[IPEX_CONV_PAD_TOP] +
                                   kh * a[IPEX_CONV_DILATION_H];
                 const int64_t w = at[2] * a[IPEX_CONV_STRIDE_W] - a[IPEX_CONV_PAD_LEFT] +
                                   kw * a[IPEX_CONV_DILATION_W];
-                chain = fmaf(padded(net, x, at[0], h, w, first + c),
-                             weight_at(net, node, m, kh, kw, c), chain);
+                net_chain_add(&chain, padded(net, x, at[0], h, w, first + c),
+                              weight_at(net, node, m, kh, kw, c));
             }
+        }
     if (node->inputs[3] >= 0)
-        chain += *net_element(net, node->inputs[3], at);
-    return net_act(node, a[IPEX_CONV_ACT], chain);
+        chain.sum += *net_element(net, node->inputs[3], at);
+    return net_act(node, a[IPEX_CONV_ACT], chain.sum);
 }
 
 /* B^T d and A^T m of winograd, for values `step` apart: in the order of operations of
@@ -159,13 +185,15 @@ static float linear_at(const struct net *net, const struct net_node *node, const
     const int last = x->rank - 1, bias = node->inputs[2];
     int64_t in[8];
     memcpy(in, at, sizeof in);
-    float chain = bias >= 0 ? net->tensor[bias].value[at[last]] : 0.0f;
+    struct net_chain chain =
+        net_chain_begin(net, node->inputs[0], bias >= 0 ? net->tensor[bias].value[at[last]] : 0.0f);
     for (in[last] = 0; in[last] < x->dims[last]; in[last]++)
-        chain = fmaf(*net_element(net, node->inputs[0], in),
-                     w->value[at[last] * w->dims[1] + in[last]], chain);
+        net_chain_add(&chain, *net_element(net, node->inputs[0], in),
+                      w->value[at[last] * w->dims[1] + in[last]]);
+    net_chain_end(&chain);
     if (node->inputs[3] >= 0)
-        chain += *net_element(net, node->inputs[3], at);
-    return net_act(node, node->ints[0], chain);
+        chain.sum += *net_element(net, node->inputs[3], at);
+    return net_act(node, node->ints[0], chain.sum);
 }
 
 static float pool_at(const struct net *net, const struct net_node *node, const int64_t *at) {

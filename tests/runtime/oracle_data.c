@@ -33,8 +33,9 @@ static float conv_transpose_at(const struct net *net, const struct net_node *nod
     const struct net_tensor *x = &net->tensor[node->inputs[0]], *w = &net->tensor[node->inputs[1]];
     const int bias = node->inputs[2];
     const int64_t per_group = w->dims[2], g = at[3] / per_group, channels = w->dims[4];
-    float chain = bias >= 0 ? net->tensor[bias].value[at[3]] : 0.0f;
-    for (int64_t t = 0; t < w->dims[1]; t++) {
+    struct net_chain chain =
+        net_chain_begin(net, node->inputs[0], bias >= 0 ? net->tensor[bias].value[at[3]] : 0.0f);
+    for (int64_t t = 0; t < w->dims[1]; t++, net_chain_end(&chain)) {
         const int64_t h = source(node, 0, at[1], t / a[IPEX_CONV_KERNEL_W], x->dims[1]);
         const int64_t v = source(node, 1, at[2], t % a[IPEX_CONV_KERNEL_W], x->dims[2]);
         if (h < 0 || v < 0)
@@ -43,10 +44,10 @@ static float conv_transpose_at(const struct net *net, const struct net_node *nod
             w->value + ((g * w->dims[1] + t) * per_group + at[3] % per_group) * channels;
         for (int64_t c = 0; c < channels; c++) {
             const int64_t in[8] = {at[0], h, v, g * channels + c};
-            chain = fmaf(*net_element(net, node->inputs[0], in), row[c], chain);
+            net_chain_add(&chain, *net_element(net, node->inputs[0], in), row[c]);
         }
     }
-    return net_act(node, a[IPEX_CONV_ACT], chain);
+    return net_act(node, a[IPEX_CONV_ACT], chain.sum);
 }
 
 /* Where output i of an axis lies, for the two kinds of coordinates that tests use. */
@@ -100,6 +101,8 @@ static float cast_at(const struct net *net, const struct net_node *node, const i
     switch (net->tensor[node->output[0]].dtype) {
     case IPEX_DTYPE_f32:
         return v;
+    case IPEX_DTYPE_bf16:
+        return net_to_bf16(v);
     case IPEX_DTYPE_bool:
         return v != 0;
     default:

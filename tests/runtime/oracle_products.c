@@ -29,13 +29,13 @@ static float matmul_at(const struct net *net, const struct net_node *node, const
     const int y = node->output[0], rank = net->tensor[y].rank;
     const int64_t row = at[rank - 2], column = at[rank - 1];
     const bool transposed = node->ints[0] != 0;
-    float chain = 0.0f;
+    struct net_chain chain = net_chain_begin(net, node->inputs[0], 0.0f);
     for (int64_t k = 0; k < a->dims[a->rank - 1]; k++)
-        chain = fmaf(matrix_at(net, node->inputs[0], y, at, 1, row, k),
-                     matrix_at(net, node->inputs[1], y, at, 1, transposed ? column : k,
-                               transposed ? k : column),
-                     chain);
-    return node->floats[0] * chain;
+        net_chain_add(&chain, matrix_at(net, node->inputs[0], y, at, 1, row, k),
+                      matrix_at(net, node->inputs[1], y, at, 1, transposed ? column : k,
+                                transposed ? k : column));
+    net_chain_end(&chain);
+    return node->floats[0] * chain.sum;
 }
 
 static int64_t heads_of(const struct net_tensor *t) {

@@ -140,8 +140,8 @@ static void test_norms(void) {
 /* Weights of `rows` gates rows: w and r. */
 static void gate_weights(struct net *net, int64_t directions, int64_t rows, int64_t inputs,
                          int64_t hidden, int ret[2]) {
-    ret[0] = net_tiles(net, NET_DIMS(directions, 1, rows, 1, inputs));
-    ret[1] = net_tiles(net, NET_DIMS(directions, 1, rows, 1, hidden));
+    ret[0] = net_tiles(net, IPEX_DTYPE_f32, NET_DIMS(directions, 1, rows, 1, inputs));
+    ret[1] = net_tiles(net, IPEX_DTYPE_f32, NET_DIMS(directions, 1, rows, 1, hidden));
 }
 
 static void test_lstm(void) {

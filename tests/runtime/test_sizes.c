@@ -240,7 +240,8 @@ static const struct size lengths[] = {{1, 1, 0},  {3, 70, 0}, {2, 15, 0}, {2, 16
 
 static void test_same_bits(const char *name, net_fn make, struct size largest,
                            const struct size *list, size_t count) {
-    static const enum ipex_isa levels[] = {IPEX_ISA_reference, IPEX_ISA_avx2, IPEX_ISA_avx512};
+    static const enum ipex_isa levels[] = {IPEX_ISA_reference, IPEX_ISA_avx2, IPEX_ISA_avx512,
+                                           IPEX_ISA_avx512_bf16};
     static const char *const threads[] = {"1 thread", "pool of 2", "parallel_for of 3"};
     struct net net;
     struct harness h;

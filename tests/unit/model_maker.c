@@ -221,6 +221,15 @@ void maker_data(struct maker_model *m) {
     add(m, IPEX_OP_topk, T_LIN, T_WORST, "3 0 1")->output[1] = T_WORST_AT;
 }
 
+void maker_bf16(struct maker_model *m) {
+    struct maker_entry *e = &m->entry[0];
+    maker_become(&e->node[N_COPY], IPEX_OP_cast, "");
+    e->tensor[T_XH].dtype = IPEX_DTYPE_bf16;
+    e->tensor[T_CONV_W].dtype = m->weight[W_CONV].dtype = IPEX_DTYPE_bf16; /* K fills one tile */
+    e->tensor[T_POINT_W].dtype = m->weight[W_POINT].dtype = IPEX_DTYPE_bf16;
+    e->arithmetic = IPEX_ARITHMETIC_bf16_dp;
+}
+
 static void products_tensors(struct maker_model *m) {
     tensor(m, T_PRODUCT, "product", "10 10");
     tensor(m, T_ATTENDED, "attended", "6 1");

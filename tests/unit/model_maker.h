@@ -201,6 +201,9 @@ enum {
 enum { N_MATMUL = N_COUNT, N_ATTENTION, N_LAYER_NORM, N_GROUP_NORM, N_LSTM, N_GRU };
 void maker_products(struct maker_model *model);
 
+/* T_XH and the weights of the two nodes that read it become bf16. */
+void maker_bf16(struct maker_model *model);
+
 /* Expressions of the dynamic model: the default with a batch of 1 to 4. */
 enum { E_BATCH, E_ZERO, E_ELEVEN, E_EIGHT, E_COUNT };
 #define MAKER_EXPR(i) (-1 - (i)) /* its dim code */

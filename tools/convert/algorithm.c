@@ -106,6 +106,10 @@ static void consider(struct ipex_graph *graph, struct ipex_node *node, struct ch
         verdict(graph, node, IPEX_REASON_not_3x3_stride_1, NULL);
         return;
     }
+    if (graph->precision != IPEX_PRECISION_f32) {
+        verdict(graph, node, IPEX_REASON_bf16_weights, NULL);
+        return;
+    }
     const struct site site = predict(&graph->dims, node);
     if (site.direct_us < LEAST_GAIN * site.winograd_us) {
         verdict(graph, node, IPEX_REASON_winograd_slower, NULL);

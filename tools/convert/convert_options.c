@@ -320,6 +320,26 @@ static bool take_files(struct ipex_convert *c, const struct ipex_cli_verb *verb)
 
 /* ---- all ---- */
 
+static bool take_precision(struct ipex_convert *c, const struct ipex_cli_verb *verb) {
+    const char *const given[2] = {c->dtype, c->weights};
+    for (int i = 0; i < 2; i++)
+        if (given[i] && strcmp(given[i], "f32") && strcmp(given[i], "bf16")) {
+            ipex_cli_wrong(verb, "--%s %s: f32 or bf16 is expected", i ? "weights" : "dtype",
+                           given[i]);
+            return false;
+        }
+    const bool dtype = c->dtype && !strcmp(c->dtype, "bf16");
+    const bool weights = c->weights && !strcmp(c->weights, "bf16");
+    if (dtype && c->weights && !weights) {
+        ipex_cli_wrong(verb, "--dtype bf16 multiplies by bf16 weights: --weights f32 contradicts");
+        return false;
+    }
+    c->precision = dtype     ? IPEX_PRECISION_bf16
+                   : weights ? IPEX_PRECISION_bf16_weights
+                             : IPEX_PRECISION_f32;
+    return true;
+}
+
 static const char *describe(struct ipex_convert *c) {
     const struct {
         const char *option;
@@ -330,6 +350,10 @@ static const char *describe(struct ipex_convert *c) {
         for (size_t i = 0; i < lists[k].list->count; i++)
             text = ipex_arena_printf(&c->arena, "%s%s--%s %s", text, *text ? " " : "",
                                      lists[k].option, lists[k].list->item[i]);
+    if (c->dtype)
+        text = ipex_arena_printf(&c->arena, "%s%s--dtype %s", text, *text ? " " : "", c->dtype);
+    if (c->weights)
+        text = ipex_arena_printf(&c->arena, "%s%s--weights %s", text, *text ? " " : "", c->weights);
     if (c->speed || c->size)
         text = ipex_arena_printf(&c->arena, "%s%s%s", text, *text ? " " : "",
                                  c->speed ? "--speed" : "--size");
@@ -339,7 +363,8 @@ static const char *describe(struct ipex_convert *c) {
 int ipex_convert_take_options(struct ipex_convert *c, const struct ipex_cli_verb *verb) {
     if (c->speed && c->size)
         return ipex_cli_wrong(verb, "--speed and --size contradict each other");
-    if (!take_entries(c, verb) || !take_sizes(c, verb) || !take_files(c, verb))
+    if (!take_entries(c, verb) || !take_sizes(c, verb) || !take_files(c, verb) ||
+        !take_precision(c, verb))
         return IPEX_EXIT_USAGE;
     c->options_text = describe(c);
     return take_constants(c, verb);

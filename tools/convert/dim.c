@@ -74,6 +74,11 @@ static void add_scaled(const struct ipex_dims *dims, struct build *build, int64_
     }
 }
 
+/* Both ends belong to it. */
+struct range {
+    int64_t lo, hi;
+};
+
 static bool same_sum(const struct ipex_dim_sum *sum, const struct build *build) {
     if (sum->terms != build->terms)
         return false;
@@ -84,14 +89,23 @@ static bool same_sum(const struct ipex_dim_sum *sum, const struct build *build) 
     return true;
 }
 
-/* The code of a finished sum. Negative numbers are sums too: they occur on the way to a dim. */
+static struct range sum_range(const struct ipex_dims *dims, const struct ipex_dim_term *term,
+                              int32_t terms);
+static struct range atom_range(const struct ipex_dims *dims, const struct ipex_dim_atom *atom);
+
+/* The code of a finished sum. Negative numbers are sums too: they occur on the way to a dim. What
+ * is the same for all sizes, as (n + 64)/256 with n from 512 to 600, is that number. */
 static int64_t finish(struct ipex_dims *dims, const struct build *build) {
     if (build->failed)
         return IPEX_DIM_NONE;
     if (build->terms == 0)
         return 0;
-    if (build->terms == 1 && !build->term[0].factors && build->term[0].coefficient >= 0)
+    bool constant = build->terms == 1 && !build->term[0].factors;
+    if (constant && build->term[0].coefficient >= 0)
         return build->term[0].coefficient;
+    const struct range range = sum_range(dims, build->term, build->terms);
+    if (!constant && range.lo == range.hi && range.lo > -LIMIT && range.lo < LIMIT)
+        return ipex_dim_of(dims, range.lo);
     for (size_t i = 0; i < dims->sums; i++)
         if (same_sum(&dims->sum[i], build))
             return -1 - (int64_t)i;
@@ -112,7 +126,11 @@ static int64_t atom_dim(struct ipex_dims *dims, enum ipex_dim_op op, int64_t a, 
     if (at == dims->atoms) {
         dims->atom =
             ipex_grow(dims->atom, &dims->atom_capacity, dims->atoms + 1, sizeof *dims->atom);
-        dims->atom[dims->atoms++] = (struct ipex_dim_atom){op, a, b};
+        struct ipex_dim_atom atom = {.op = op, .a = a, .b = b};
+        const struct range range = atom_range(dims, &atom);
+        atom.lo = range.lo;
+        atom.hi = range.hi;
+        dims->atom[dims->atoms++] = atom;
     }
     struct build build = {.terms = 1, .term[0] = {coefficient, 1, {(int32_t)at}}};
     return finish(dims, &build);
@@ -365,10 +383,6 @@ int32_t ipex_dim_is_symbol(const struct ipex_dims *dims, int64_t dim) {
     return whole ? (int32_t)atom->a : -1;
 }
 
-struct range {
-    int64_t lo, hi;
-};
-
 static struct range multiply_range(struct range a, struct range b) {
     int64_t p[4] = {saturate((__int128)a.lo * b.lo), saturate((__int128)a.lo * b.hi),
                     saturate((__int128)a.hi * b.lo), saturate((__int128)a.hi * b.hi)};
@@ -402,20 +416,24 @@ static struct range atom_range(const struct ipex_dims *dims, const struct ipex_d
                           floor_number(a.hi, a.hi < 0 ? b.hi : b.lo)};
 }
 
+static struct range sum_range(const struct ipex_dims *dims, const struct ipex_dim_term *term,
+                              int32_t terms) {
+    struct range total = {0, 0};
+    for (int32_t i = 0; i < terms; i++) {
+        struct range product = {term[i].coefficient, term[i].coefficient};
+        for (int32_t k = 0; k < term[i].factors; k++)
+            product = multiply_range(product, (struct range){dims->atom[term[i].factor[k]].lo,
+                                                             dims->atom[term[i].factor[k]].hi});
+        total.lo = saturate((__int128)total.lo + product.lo);
+        total.hi = saturate((__int128)total.hi + product.hi);
+    }
+    return total;
+}
+
 void ipex_dim_range(const struct ipex_dims *dims, int64_t dim, int64_t *ret_lo, int64_t *ret_hi) {
     struct range total = {dim, dim};
-    if (dim < 0) {
-        const struct ipex_dim_sum *sum = &dims->sum[-1 - dim];
-        total = (struct range){0, 0};
-        for (int32_t i = 0; i < sum->terms; i++) {
-            struct range product = {sum->term[i].coefficient, sum->term[i].coefficient};
-            for (int32_t k = 0; k < sum->term[i].factors; k++)
-                product =
-                    multiply_range(product, atom_range(dims, &dims->atom[sum->term[i].factor[k]]));
-            total.lo = saturate((__int128)total.lo + product.lo);
-            total.hi = saturate((__int128)total.hi + product.hi);
-        }
-    }
+    if (dim < 0)
+        total = sum_range(dims, dims->sum[-1 - dim].term, dims->sum[-1 - dim].terms);
     *ret_lo = total.lo;
     *ret_hi = total.hi;
 }

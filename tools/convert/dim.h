@@ -33,7 +33,8 @@ enum ipex_dim_op { IPEX_DIM_OP_symbol, IPEX_DIM_OP_floor_div, IPEX_DIM_OP_min, I
 /* What a polynomial is made over. A symbol's atom counts its steps: symbol = step * atom. */
 struct ipex_dim_atom {
     enum ipex_dim_op op;
-    int64_t a, b; /* symbol: its index; else two dims */
+    int64_t a, b;   /* symbol: its index; else two dims */
+    int64_t lo, hi; /* bounds over all values of the symbols */
 };
 
 struct ipex_dim_term {

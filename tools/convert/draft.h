@@ -57,7 +57,7 @@ struct ipex_plan_weight {
     int32_t section; /* 0 weights, 1 known answers */
     uint64_t offset; /* in the section; write.c */
 
-    enum ipex_recipe recipe;
+    enum ipex_recipe recipe; /* of tiles: rounded to dtype */
     const struct ipex_value *source;
     const struct ipex_fold *fold;
     bool weight_kn;
@@ -80,6 +80,7 @@ struct ipex_plan_answer {
 struct ipex_plan {
     struct ipex_arena *arena;
     const struct ipex_dims *dims;
+    enum ipex_arithmetic arithmetic; /* pinned by the file; AUTO: none */
     struct ipex_plan_tensor *tensor;
     struct ipex_plan_node *node;
     struct ipex_plan_weight *weight;

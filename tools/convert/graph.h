@@ -158,8 +158,16 @@ struct ipex_node {
     } u;
 };
 
+/* What the converter was asked to compute and store in: --weights bf16, --dtype bf16. */
+enum ipex_precision {
+    IPEX_PRECISION_f32,
+    IPEX_PRECISION_bf16_weights, /* f32 arithmetic on bf16 weights */
+    IPEX_PRECISION_bf16,         /* products of bf16 operands, summed in f32 */
+};
+
 struct ipex_graph {
     struct ipex_arena arena;
+    enum ipex_precision precision;
     struct ipex_node *first, *last;
     size_t nodes;
     struct ipex_value **input, **output;

@@ -462,11 +462,12 @@ static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_valu
     const struct ipex_dim_option *option = find_dim(state->options, symbol);
     if (option)
         return ipex_dim_symbol(&graph->dims, symbol, option->lo, option->hi, option->step);
-    const char *line = ipex_arena_printf(
-        &graph->arena, "  --dim '%s%s=LO..HI'   (dim %d of input %s; or one number)\n",
-        flag_prefix(state->options), symbol, axis, input->name);
-    if (!state->missing || !strstr(state->missing, line))
-        append(graph, &state->missing, line);
+    const char *flag = ipex_arena_printf(&graph->arena, "  --dim '%s%s=LO..HI' ",
+                                         flag_prefix(state->options), symbol);
+    if (!state->missing || !strstr(state->missing, flag)) /* once, where several inputs have it */
+        append(graph, &state->missing,
+               ipex_arena_printf(&graph->arena, "%s  (dim %d of input %s; or one number)\n", flag,
+                                 axis, input->name));
     return 1;
 }
 

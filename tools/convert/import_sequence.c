@@ -128,6 +128,27 @@ static bool read_recurrent(struct ipex_import *import, struct recurrent *n, int6
     return false;
 }
 
+/* Every state given is [directions][batch][hidden]. */
+static bool states_fit(struct ipex_import *import, const struct recurrent *n) {
+    const int64_t wanted[3] = {n->directions, n->batch, n->hidden};
+    for (size_t i = 0; i < 2; i++) {
+        const struct ipex_value *state = n->state[i];
+        for (int32_t k = 0; state && k < 3; k++) {
+            if (state->rank == 3 && state->dims[k] == wanted[k])
+                continue;
+            const bool varies = state->rank == 3 && (state->dims[k] < 0 || wanted[k] < 0);
+            ipex_import_refuse(
+                import, "dim %d of its state %s is %s, but has to be %s%s", (int)k, state->name,
+                state->rank == 3 ? ipex_import_text(import, state->dims[k]) : "missing",
+                ipex_import_text(import, wanted[k]),
+                varies ? "; where both are sizes of inputs, give each the same number by --dim"
+                       : "");
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Operands in the order of the plan operator, absent ones as NULL in between; results y, h[, c]. */
 static void finish_recurrent(struct ipex_import *import, const struct recurrent *n, enum ipex_op op,
                              size_t states) {
@@ -161,7 +182,7 @@ static void import_lstm(struct ipex_import *import) {
     struct recurrent n = {0};
     if (!default_activations(import, acts, 3))
         ipex_import_refuse(import, "only the default activations are supported");
-    else if (read_recurrent(import, &n, 4, 2))
+    else if (read_recurrent(import, &n, 4, 2) && states_fit(import, &n))
         finish_recurrent(import, &n, IPEX_OP_lstm, 2);
 }
 
@@ -170,7 +191,7 @@ static void import_gru(struct ipex_import *import) {
     struct recurrent n = {0};
     if (!default_activations(import, acts, 2))
         ipex_import_refuse(import, "only the default activations are supported");
-    else if (read_recurrent(import, &n, 3, 1))
+    else if (read_recurrent(import, &n, 3, 1) && states_fit(import, &n))
         finish_recurrent(import, &n, IPEX_OP_gru, 1);
 }
 

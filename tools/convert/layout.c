@@ -303,6 +303,7 @@ void ipex_layout(struct ipex_graph *graph) {
         if (node->kind == IPEX_KIND_concat)
             assign_slots(&graph->dims, node);
     for (struct ipex_node *node = graph->first; node; node = node->next)
-        if (node->kind == IPEX_KIND_conv && !node->u.conv.transposed)
+        if (node->kind == IPEX_KIND_conv && !node->u.conv.transposed &&
+            !ipex_reads_bf16(graph, node))
             need_halo(node->input[0], node->u.conv.pad);
 }

@@ -16,7 +16,8 @@
     X(shared_weight, "other nodes use the same weight; folding would store it twice: export with " \
                      "separate weights to allow it")                                               \
     X(axis_mismatch, "the scale runs along an axis that is not the producer's output channel")     \
-    X(dynamic_parameter, "a parameter of the normalisation is computed at run time")               \
+    X(dynamic_parameter, "a parameter of the normalisation is computed at run time: export it as " \
+                         "a constant to allow folding")                                            \
     X(after_concat,                                                                                \
       "the producer is a concatenation; the scale would have to be split over its inputs")         \
     X(no_producer, "the value comes straight from a graph input: there is no weight to fold into") \
@@ -36,7 +37,10 @@
     X(not_adjacent, "the elements do not lie next to each other in memory, so they are copied")    \
     X(not_3x3_stride_1, "the kernel is not 3x3 with strides, dilations and groups of 1")           \
     X(winograd_slower, "transforms and larger weights would cost more than the products saved")    \
+    X(rounded_between, "what lies between is rounded to bf16 by a step of its own")                \
     X(weights_too_large, "the weights, read again for every band, would cost what bands save")     \
+    X(bf16_weights, "transformed kernels would lose too much in bf16")                             \
+    X(no_bf16_kernel, "there is no bf16 kernel for this operator: it computes in f32")             \
     X(not_an_activation, "the nodes around it spell none of the known activations")                \
     X(not_attention, "the softmax is not between a product and its use as weights of another")     \
     X(shape_mismatch, "the operands' shapes do not fit the fused operator")                        \

@@ -90,8 +90,8 @@ static int32_t intern_weight(struct ipex_plan *plan, const struct ipex_plan_weig
         const struct ipex_plan_weight *o = &plan->weight[i];
         bool plain_fold = !w->fold || (!w->fold->scale && !w->fold->k_order);
         bool other_plain = !o->fold || (!o->fold->scale && !o->fold->k_order);
-        if (w->source && o->source == w->source && o->recipe == w->recipe && o->rank == w->rank &&
-            plain_fold && other_plain && o->weight_kn == w->weight_kn &&
+        if (w->source && o->source == w->source && o->recipe == w->recipe && o->dtype == w->dtype &&
+            o->rank == w->rank && plain_fold && other_plain && o->weight_kn == w->weight_kn &&
             !memcmp(o->dims, w->dims, sizeof w->dims) && !memcmp(o->perm, w->perm, sizeof w->perm))
             return (int32_t)i;
     }
@@ -306,6 +306,34 @@ static int32_t get_identity(struct lower *lower, struct ipex_value *value) {
     return get_tensor(lower, value, value->rank, identity, NULL);
 }
 
+/* As get_tensor, rounded to bf16 by a cast, which also makes the halo. */
+static int32_t get_bf16(struct lower *lower, struct ipex_value *value, int32_t rank,
+                        const int32_t *order, const uint16_t *halo) {
+    const int32_t from = get_tensor(lower, value, rank, order, NULL);
+    struct ipex_plan *plan = lower->plan;
+    struct ipex_plan_tensor t = new_tensor(value->name, rank, plan->tensor[from].dims);
+    for (struct variant *v = value->layout ? value->layout->bf16 : NULL; v; v = v->next) {
+        const struct ipex_plan_tensor *have = &plan->tensor[v->tensor];
+        if (have->rank == rank && !memcmp(v->order, order, (size_t)rank * sizeof *order) &&
+            !memcmp(have->dims, t.dims, (size_t)rank * sizeof *t.dims) && halo_suffices(have, halo))
+            return v->tensor;
+    }
+    t.dtype = IPEX_DTYPE_bf16;
+    if (halo)
+        memcpy(t.halo, halo, sizeof t.halo);
+    const int32_t tensor = add_tensor(plan, &t);
+    struct ipex_plan_node *step = add_node(plan, IPEX_OP_cast, lower->step_name, tensor);
+    step->inputs = 1;
+    step->input[0] = from;
+    if (value->layout) {
+        struct variant *v = ipex_arena_alloc(plan->arena, sizeof *v);
+        *v = make_variant(tensor, rank, order);
+        v->next = value->layout->bf16;
+        value->layout->bf16 = v;
+    }
+    return tensor;
+}
+
 /* ---- weights ---- */
 
 static int32_t bias_tensor(struct lower *lower, const struct ipex_node *node) {
@@ -325,7 +353,8 @@ static int32_t bias_tensor(struct lower *lower, const struct ipex_node *node) {
 static int32_t weight_of(struct lower *lower, const struct ipex_node *node, enum ipex_recipe recipe,
                          enum ipex_layout layout, int32_t rank, const int64_t *dims) {
     struct ipex_plan_weight w = {.name = node->input[1]->name,
-                                 .dtype = IPEX_DTYPE_f32,
+                                 .dtype = ipex_weight_is_bf16(lower->graph, node) ? IPEX_DTYPE_bf16
+                                                                                  : IPEX_DTYPE_f32,
                                  .layout = layout,
                                  .rank = rank,
                                  .recipe = recipe,
@@ -395,6 +424,8 @@ static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
     const uint16_t halo[4] = {(uint16_t)c->pad[0], (uint16_t)c->pad[1], (uint16_t)c->pad[2],
                               (uint16_t)c->pad[3]};
     struct ipex_value *x = node->input[0];
+    if (ipex_reads_bf16(lower->graph, node))
+        return get_bf16(lower, x, 4, ipex_channels_last, halo);
     int32_t tensor = get_tensor(lower, x, 4, ipex_channels_last, halo);
     if (!joins_taps(c) || c->winograd || c->kernel[1] == 1 || pixels_adjacent(lower->plan, tensor))
         return tensor;
@@ -459,7 +490,10 @@ static void lower_conv(struct lower *lower, struct ipex_node *node) {
 static void lower_linear(struct lower *lower, struct ipex_node *node) {
     const struct ipex_value *weight = node->input[1];
     const int64_t dims[2] = {node->fold.n, weight->dims[node->weight_kn ? 0 : 1]};
-    int32_t x = get_identity(lower, node->input[0]);
+    struct ipex_value *value = node->input[0];
+    int32_t x = ipex_reads_bf16(lower->graph, node)
+                    ? get_bf16(lower, value, value->rank, identity, NULL)
+                    : get_identity(lower, value);
     int32_t residual = node->epilogue.residual ? get_identity(lower, node->epilogue.residual) : -1;
     int32_t w = weight_of(lower, node, IPEX_RECIPE_linear, IPEX_LAYOUT_tiles, 2, dims),
             bias = bias_tensor(lower, node);
@@ -797,6 +831,9 @@ static void lower_outputs(struct lower *lower) {
 void ipex_lower(struct ipex_graph *graph, struct ipex_plan *ret_plan) {
     *ret_plan = (struct ipex_plan){.arena = &graph->arena, .dims = &graph->dims};
     struct lower lower = {.graph = graph, .plan = ret_plan, .step_name = ""};
+    ret_plan->arithmetic =
+        graph->precision == IPEX_PRECISION_bf16 ? IPEX_ARITHMETIC_bf16_dp : IPEX_ARITHMETIC_AUTO;
+    ipex_dtype_report(graph);
     ipex_layout(graph);
     lower_inputs(&lower);
     for (struct ipex_node *node = graph->first; node; node = node->next)

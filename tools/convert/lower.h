@@ -22,6 +22,7 @@ struct ipex_value_layout {
     int64_t concat_start;
     int32_t own; /* the tensor its producer writes */
     struct variant *variants;
+    struct variant *bf16; /* as `variants`, rounded to bf16 */
 };
 
 struct lower {
@@ -39,6 +40,12 @@ void ipex_layout(struct ipex_graph *graph);
  * joins do not lie next to each other). */
 bool ipex_reshape_order(struct ipex_dims *dims, const struct ipex_value *x, const int32_t *x_order,
                         const struct ipex_value *y, int32_t *ret_order);
+
+/* The dtype policy (dtype.c): the node stores its weight in bf16, and takes x in bf16. */
+bool ipex_weight_is_bf16(const struct ipex_graph *graph, const struct ipex_node *node);
+bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *node);
+/* Ledger rows of the policy. */
+void ipex_dtype_report(struct ipex_graph *graph);
 
 /* Why x is not written straight into y's tensor. */
 enum ipex_reason ipex_concat_reason(const struct ipex_value *y, const struct ipex_value *x);

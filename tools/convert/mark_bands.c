@@ -57,6 +57,16 @@ static bool is_site(const struct bander *b, const struct ipex_plan_node *node) {
            image_bytes(b, &b->plan->tensor[node->output[0]]) > LEAST_BYTES;
 }
 
+/* Whether the next node only rounds what this one writes, for a convolution after it. */
+static bool is_rounded_between(const struct bander *b, const struct ipex_plan_node *node) {
+    if (node + 2 >= b->plan->node + b->plan->nodes || !has_lines(node) || !has_lines(node + 2))
+        return false;
+    const struct ipex_plan_node *cast = node + 1;
+    return cast->op == IPEX_OP_cast && cast->input[0] == node->output[0] &&
+           node[2].input[0] == cast->output[0] &&
+           image_bytes(b, &b->plan->tensor[node->output[0]]) > LEAST_BYTES;
+}
+
 static enum ipex_reason look_at(const struct bander *b, const struct ipex_plan_node *node) {
     const int32_t between = node->output[0];
     if (b->is_port[between])
@@ -106,5 +116,7 @@ void ipex_mark_bands(struct ipex_graph *graph, struct ipex_plan *plan) {
             record_group(&b, node);
         if (reason != IPEX_REASON_applied)
             ipex_ledger_add(graph->ledger, "band", node->name, reason, NULL);
+        else if (is_rounded_between(&b, node))
+            ipex_ledger_add(graph->ledger, "band", node->name, IPEX_REASON_rounded_between, NULL);
     }
 }

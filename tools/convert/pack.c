@@ -11,6 +11,31 @@ static double scaled_f64(const struct ipex_value *source, int64_t at, const stru
     return fold && fold->scale ? w * fold->scale[n] : w;
 }
 
+/* Rounded once to bf16: to nearest, ties to even. */
+static uint16_t to_bf16(double value) {
+    float nearest = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &nearest, sizeof bits);
+    if (value != value)
+        return (uint16_t)(bits >> 16 | 0x40);
+    if ((double)nearest != value) { /* the float below it in magnitude, made odd, rounds like it */
+        const bool above = nearest < 0 ? (double)nearest < value : (double)nearest > value;
+        bits = (bits - above) | 1;
+    }
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Element k of column j of one panel, in a segment's tiles. */
+static void put(const struct ipex_plan_weight *w, float *panel, int64_t k, int64_t j,
+                double value) {
+    if (w->dtype == IPEX_DTYPE_bf16) {
+        const uint16_t rounded = to_bf16(value);
+        memcpy((uint8_t *)panel + ((k / 2 * IPEX_PANEL + j) * 2 + k % 2) * 2, &rounded, 2);
+    } else {
+        panel[k * IPEX_PANEL + j] = (float)value;
+    }
+}
+
 static float scaled(const struct ipex_value *source, int64_t at, const struct ipex_fold *fold,
                     int64_t n) {
     return (float)scaled_f64(source, at, fold, n);
@@ -32,8 +57,8 @@ static void pack_conv(const struct ipex_plan_weight *w, float *out) {
                     for (int64_t j = 0; j < IPEX_PANEL && p * IPEX_PANEL + j < n_count; j++) {
                         int64_t m = g * n_count + p * IPEX_PANEL + j, c = k % channels,
                                 tap = s * taps + k / channels;
-                        out[k * IPEX_PANEL + j] =
-                            scaled(w->source, (m * channels + c) * window + tap, w->fold, m);
+                        put(w, out, k, j,
+                            scaled_f64(w->source, (m * channels + c) * window + tap, w->fold, m));
                     }
 }
 
@@ -105,8 +130,8 @@ static void pack_linear(const struct ipex_plan_weight *w, float *out) {
             int64_t from = w->fold->k_order ? w->fold->k_order[k] : k;
             for (int64_t j = 0; j < IPEX_PANEL && p * IPEX_PANEL + j < n_count; j++) {
                 int64_t n = p * IPEX_PANEL + j;
-                out[k * IPEX_PANEL + j] = scaled(
-                    w->source, w->weight_kn ? from * n_count + n : n * k_count + from, w->fold, n);
+                const int64_t at = w->weight_kn ? from * n_count + n : n * k_count + from;
+                put(w, out, k, j, scaled_f64(w->source, at, w->fold, n));
             }
         }
 }

@@ -16,6 +16,7 @@ static const struct {
 #define IPEX_PASS(name, what) {#name, what},
 #include "tools/convert/passes.inc"
     {"winograd", "3x3 convolutions with transformed weights: a quarter of the products"},
+    {"dtype", "products on bf16"},
     {"concat", "concatenated values written straight into place"},
     {"slice", "slices that are views"},
     {"layout", "reshapes and transposes that cost nothing"},

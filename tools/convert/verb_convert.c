@@ -67,6 +67,7 @@ static int plan_entry(struct ipex_convert_entry *entry, struct ipex_convert *c) 
         code = compute_answers(entry, c);
     if (code != IPEX_EXIT_DONE)
         return code;
+    entry->graph.precision = c->precision;
     ipex_passes_run(&entry->graph);
     ipex_choose_algorithms(&entry->graph, c->speed  ? IPEX_GROWTH_any
                                           : c->size ? IPEX_GROWTH_none
@@ -216,6 +217,10 @@ int ipex_verb_convert(int argc, char **argv) {
          "store N seeded inputs (at N sizes, the lowest first) and their answers by the reference "
          "kernels on the unoptimised graph",
          IPEX_CLI_INTEGER, false, &c.golden, 0, 1024},
+        {"dtype", "bf16", "compute products in bf16, sums in f32 (default: f32)", IPEX_CLI_TEXT,
+         false, &c.dtype, 0, 0},
+        {"weights", "bf16", "store weights of products in bf16, compute in f32", IPEX_CLI_TEXT,
+         false, &c.weights, 0, 0},
         {"speed", NULL,
          "let weights grow as far as it makes the network faster (default: to 1.5 times)",
          IPEX_CLI_FLAG, false, &c.speed, 0, 0},

@@ -244,6 +244,7 @@ static uint32_t build_entry(struct writer *w, size_t index) {
     ipex_fb_entry_put_symbols(&w->b, symbols);
     ipex_fb_entry_put_exprs(&w->b, exprs);
     ipex_fb_entry_put_name(&w->b, name);
+    ipex_fb_entry_put_arithmetic(&w->b, (uint8_t)p->arithmetic);
     ipex_fb_entry_put_tensors(&w->b, tensors);
     ipex_fb_entry_put_nodes(&w->b, nodes);
     ipex_fb_entry_put_inputs(&w->b, inputs);

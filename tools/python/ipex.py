@@ -77,9 +77,9 @@ _lib = _library()
 
 class Model:
     """An open file and a session. dims: {symbol: (lo, hi)} narrows the sizes, and with them the memory; entry: one entry
-    alone. One thread at a time."""
+    alone; isa: a level of enum ipex_isa by its number (0: the best). One thread at a time."""
 
-    def __init__(self, path, entry=None, threads=1, dims=None):
+    def __init__(self, path, entry=None, threads=1, dims=None, isa=0):
         self._image, self._session, self._pool = POINTER(), POINTER(), POINTER()
         self._blocks, self._path = [], os.fspath(path)
         self._message = ctypes.create_string_buffer(512)
@@ -88,7 +88,7 @@ class Model:
             self._open(said)
             if threads != 1:
                 self._start(threads, said)
-            self._prepare(entry, dims or {}, said)
+            self._prepare(entry, dims or {}, isa, said)
         except BaseException:
             self.close()
             raise
@@ -115,9 +115,9 @@ class Model:
         self._check(_lib.ipex_pool_measure(given, ctypes.byref(size)))
         self._check(_lib.ipex_pool_init(ctypes.byref(self._pool), given, *self._take(size.value)))
 
-    def _prepare(self, entry, dims, said):
+    def _prepare(self, entry, dims, isa, said):
         ranges = (DimRange * len(dims))(*[DimRange(None, name.encode(), lo, hi) for name, (lo, hi) in dims.items()])
-        options = SessionOptions(ctypes.sizeof(SessionOptions), entry.encode() if entry else None, pool=self._pool,
+        options = SessionOptions(ctypes.sizeof(SessionOptions), entry.encode() if entry else None, isa, pool=self._pool,
                                  dims=ranges, n_dims=len(dims), message=said[0], message_size=said[1])
         need, given = (SIZE * 5)(), ctypes.byref(options)  # struct ipex_requirements, memory first
         self._check(_lib.ipex_session_measure(self._image, given, ctypes.byref(need)))

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution and linear with weights in bf16: kernels/ref/conv_ref.c with widened operands; where
+ * x is bf16 too, K is walked in pairs as vdpbf16ps does. */
+#include "kernels/ref/math_ref.h"
+
+/* What the two slots differ in. */
+struct product {
+    bool pairs; /* x is bf16, odd elements first */
+    int64_t x_size;
+};
+
+static float widen(const void *p) {
+    uint16_t bits;
+    memcpy(&bits, p, sizeof bits);
+    return ref_float((uint32_t)bits << 16);
+}
+
+/* Element k of a panel's column c: two k per row of a tile. */
+static float weight(const char *w, int64_t k, int64_t c) {
+    return widen(w + ((k / 2 * IPEX_PANEL + c) * 2 + k % 2) * 2);
+}
+
+/* All of K of one segment, for one pixel and one panel. */
+static void chains_of(const struct product *product, const char *x, const char *w, int64_t k_count,
+                      float chain[IPEX_PANEL]) {
+    for (int64_t k = 0; k < k_count; k += 2) {
+        const bool whole = k + 1 < k_count;
+        float even, odd = 0;
+        if (product->pairs) {
+            even = widen(x + k * 2);
+            odd = whole ? widen(x + k * 2 + 2) : 0.0f;
+        } else {
+            memcpy(&even, x + k * 4, sizeof even);
+            if (whole)
+                memcpy(&odd, x + k * 4 + 4, sizeof odd);
+        }
+        for (int64_t c = 0; c < IPEX_PANEL; c++) {
+            if (product->pairs)
+                chain[c] = fmaf(odd, weight(w, k + 1, c), chain[c]);
+            chain[c] = fmaf(even, weight(w, k, c), chain[c]);
+            if (!product->pairs && whole)
+                chain[c] = fmaf(odd, weight(w, k + 1, c), chain[c]);
+        }
+    }
+}
+
+static void conv_panel(const struct ipex_conv_args *args, const struct product *product,
+                       const struct ipex_conv_job *job, int64_t line, int64_t pixel,
+                       int64_t panel) {
+    const int64_t column = panel * IPEX_PANEL; /* inside the group */
+    const int64_t output = job->group * args->n + column;
+    const int64_t columns = args->n - column < IPEX_PANEL ? args->n - column : IPEX_PANEL;
+    const int64_t segments = (int64_t)args->segments_h * args->segments_w;
+    const int64_t segment_bytes = ipex_conv_segment_words(args, 2) * 4;
+    const int64_t x_first = job->image * args->x_image + line * args->x_line +
+                            pixel * args->x_pixel + job->group * args->x_group;
+    const char *w = (const char *)args->w + job->group * segments * segment_bytes +
+                    panel * ipex_conv_panel_words(args, 2) * 4;
+    float *y =
+        args->y + job->image * args->y_image + line * args->y_line + pixel * args->y_pixel + output;
+    float chain[IPEX_PANEL] = {0};
+    memcpy(chain, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
+    for (int64_t s = 0; s < segments; s++, w += segment_bytes) {
+        const int64_t x =
+            x_first + s / args->segments_w * args->x_kh + s % args->segments_w * args->x_kw;
+        chains_of(product, (const char *)args->x + x * product->x_size, w, args->k, chain);
+    }
+    const float *residual = args->residual;
+    if (residual)
+        residual +=
+            job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
+    for (int64_t c = 0; c < columns; c++) {
+        const float sum = residual ? chain[c] + residual[c] : chain[c];
+        y[c] = ref_act(sum, args->act, args->act_a, args->act_b);
+    }
+}
+
+static void conv_run(const struct ipex_conv_args *args, const struct product *product,
+                     int64_t job_begin, int64_t job_end) {
+    for (int64_t j = job_begin; j < job_end; j++) {
+        const struct ipex_conv_job job = ipex_conv_job(args, j);
+        for (int64_t line = job.line; line < job.line_end; line++)
+            for (int64_t panel = job.panel; panel < job.panel_end; panel++)
+                for (int64_t pixel = 0; pixel < ipex_conv_line_pixels(args, line); pixel++)
+                    conv_panel(args, product, &job, line, pixel, panel);
+    }
+}
+
+void IPEX_REF(conv_bf16w)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
+                          void *scratch) {
+    static const struct product product = {false, 4};
+    (void)scratch;
+    conv_run(args, &product, job_begin, job_end);
+}
+
+void IPEX_REF(conv_bf16)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
+                         void *scratch) {
+    static const struct product product = {true, 2};
+    (void)scratch;
+    conv_run(args, &product, job_begin, job_end);
+}

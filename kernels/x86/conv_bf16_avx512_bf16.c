@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution and linear on bf16 (profile bf16-dp) with vdpbf16ps: a pair of elements of K at a
+ * time. */
+#define CONV_X         uint16_t
+#define CONV_K_PER_ROW 2
+#include "kernels/x86/vec_avx512.h"
+#include "kernels/x86/conv_pairs.h"
+#include "kernels/x86/conv_walk.h"
+
+#define OPERAND          __m512bh
+#define X_AT(p)          (__m512bh) _mm512_set1_epi32(pair_at(p))
+#define W_AT(p)          (__m512bh) _mm512_load_si512(p)
+#define PRODUCT(a, b, c) _mm512_dpbf16_ps(c, a, b)
+#define CHAINS(MR, NR)   CHAINS_OF_PAIRS(MR, LANES, STEP(MR, NR))
+#include "kernels/x86/conv_blocks_avx512.h"
+
+void ipex_k_conv_bf16__avx512_bf16(const struct ipex_conv_args *args, int64_t job_begin,
+                                   int64_t job_end, void *scratch) {
+    (void)scratch;
+    conv_jobs(&level, args, job_begin, job_end);
+}
