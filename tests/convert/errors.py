@@ -269,6 +269,8 @@ def known_answers(errors):
     errors.fails("an answer that is cut off", 1, ["classes.npy"], "--golden-from", answers)
     (answers / "input_0.pb").write_bytes(b"\xff\xff\xff")
     errors.fails("a broken input_0.pb", 1, ["input_0.pb"], "--golden-from", answers)
+    (answers / "origin.txt").write_text("self\n")
+    errors.fails("answers of an unknown origin", 1, ["origin.txt", "'self'", "torch"], "--golden-from", answers)
     for path in answers.iterdir():
         path.unlink()
     answers.rmdir()

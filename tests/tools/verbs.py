@@ -227,6 +227,10 @@ def check_verify(model, plain):
     done = command(CLI, "verify", FOLDER / "wrong.ipex")
     tap.ok("verify: another answer: exit 1, FAILED, origin given", done.returncode == 1 and "FAILED" in done.stdout
            and "given" in done.stdout and "differ" in done.stderr, done.stdout, done.stderr)
+    (wrong / "origin.txt").write_text("torch\n")
+    convert(FOLDER / "wrong.ipex", "--golden-from", wrong)
+    done = command(CLI, "verify", FOLDER / "wrong.ipex")
+    tap.ok("verify: origin torch", done.returncode == 1 and "torch" in done.stdout, done.stdout, done.stderr)
 
 
 def convert(target, *options):

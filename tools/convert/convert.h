@@ -31,7 +31,7 @@ struct ipex_convert_entry {
 struct ipex_convert {
     /* as given */
     const char *model_path, *output;
-    struct ipex_cli_list entry_list, dims, shapes, constants, labels, golden_from;
+    struct ipex_cli_list images, entry_list, dims, shapes, constants, labels, golden_from;
     int64_t golden;
     bool speed, size, quiet, json;
     const char *dtype, *weights;

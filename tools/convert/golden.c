@@ -2,6 +2,7 @@
 /* Known answers: computed on the graph as imported, or read from files. */
 #include "tools/convert/golden.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,27 @@ static bool find_file(const char *folder, const char *kind, size_t index,
     return !access(path, F_OK);
 }
 
+/* Who computed the answers of a folder: the word in its origin.txt. Untouched without that file. */
+static enum ipex_status read_origin(const char *folder, const char **ret_origin,
+                                    const struct ipex_report *report) {
+    static const char *const known[] = {"given", "upstream", "onnxruntime", "torch"};
+    char path[4096], word[32] = "";
+    snprintf(path, sizeof path, "%s/origin.txt", folder);
+    FILE *file = fopen(path, "r");
+    if (!file && errno == ENOENT)
+        return IPEX_OK;
+    IPEX_CHECK(file, report, IPEX_ERROR_FILE_IO, "%s: %s", path, strerror(errno));
+    const bool read = fscanf(file, "%31s", word) == 1;
+    fclose(file);
+    for (size_t i = 0; read && i < sizeof known / sizeof *known; i++)
+        if (!strcmp(word, known[i])) {
+            *ret_origin = known[i];
+            return IPEX_OK;
+        }
+    IPEX_CHECK(false, report, IPEX_ERROR_FILE_IO,
+               "%s says '%s'; given, upstream, onnxruntime or torch is expected", path, word);
+}
+
 static enum ipex_status read_inputs(struct reader *r, struct ipex_golden *answer) {
     char path[4096];
     for (size_t i = 0; i < r->graph->inputs; i++) {
@@ -276,7 +298,9 @@ static enum ipex_status read_outputs(struct reader *r, struct ipex_golden *answe
 
 enum ipex_status ipex_golden_read(struct ipex_golden_set *set, const struct ipex_graph *graph,
                                   const char *folder, const struct ipex_report *report) {
-    struct ipex_golden *answer = add_answer(set, graph, "given");
+    const char *origin = "given";
+    IPEX_TRY(read_origin(folder, &origin, report));
+    struct ipex_golden *answer = add_answer(set, graph, origin);
     struct reader reader = {graph, folder, report,
                             alloc_zeroed(graph->dims.symbols, sizeof(int64_t))};
     enum ipex_status status = read_inputs(&reader, answer);

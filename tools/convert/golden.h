@@ -28,8 +28,9 @@ IPEX_WARN_UNUSED enum ipex_status ipex_golden_compute(struct ipex_golden_set *se
                                                       const struct ipex_report *report);
 
 /* Reads DIR: input_*.pb with output_*.pb (an ONNX test data set; positions count), or NAME.npy for
- * inputs and outputs. One answer, origin "given". Shapes and types must be the graph's, for
- * the sizes that the inputs have; every input must be there, outputs may be missing but not all. */
+ * inputs and outputs. One answer; its origin is the word in DIR/origin.txt, else "given". Shapes
+ * and types must be the graph's, for the sizes that the inputs have; every input must be there,
+ * outputs may be missing but not all. */
 IPEX_WARN_UNUSED enum ipex_status ipex_golden_read(struct ipex_golden_set *set,
                                                    const struct ipex_graph *graph,
                                                    const char *folder,

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/convert/pixels.h"
+#include "tools/convert/import_build.h"
 #include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"
 
@@ -188,14 +190,23 @@ static bool runs(enum ipex_dtype dtype) {
            dtype == IPEX_DTYPE_bool || dtype == IPEX_DTYPE_u8 || dtype == IPEX_DTYPE_i8;
 }
 
+/* One size of the run as data. */
+static struct ipex_value *size_as_data(struct ipex_import *import, struct ipex_value *value) {
+    struct ipex_value *size = ipex_build_size(import, value->dtype, value->ints[0]);
+    return ipex_build_reshape(import, size, value->rank, value->dims);
+}
+
 struct ipex_value *ipex_import_any(struct ipex_import *import, size_t i) {
     struct ipex_value *value = ipex_import_in(import, i);
+    const bool is_size = value && value->ints && !value->constant;
     if (!value)
         ipex_import_refuse(import, "input %zu is missing", i);
     else if (!runs(value->dtype))
         ipex_import_refuse(import, "input %s is %s, which has no operators at run time",
                            value->name, ipex_dtype_name(value->dtype));
-    else if (value->ints && !value->constant)
+    else if (is_size && ipex_value_numel(value) == 1)
+        return size_as_data(import, value);
+    else if (is_size)
         ipex_import_refuse(import, "input %s depends on sizes (%s) and is used as data",
                            value->name, ipex_import_text(import, value->ints[0]));
     else
@@ -294,6 +305,17 @@ enum ipex_dtype ipex_import_dtype(int64_t onnx_type) {
     }
 }
 
+/* As ONNX numbers them, for messages. */
+static const char *onnx_type_name(int64_t onnx_type) {
+    static const char *const names[] = {
+        "undefined",      "float32",    "uint8",          "int8",       "uint16",   "int16",
+        "int32",          "int64",      "string",         "bool",       "float16",  "float64",
+        "uint32",         "uint64",     "complex64",      "complex128", "bfloat16", "float8e4m3fn",
+        "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",      "int4",     "float4e2m1"};
+    return onnx_type >= 0 && onnx_type < (int64_t)(sizeof names / sizeof *names) ? names[onnx_type]
+                                                                                 : "unknown";
+}
+
 static struct ipex_value *constant_from(struct ipex_import *import, const char *name,
                                         const struct ipex_onnx_tensor *tensor) {
     enum ipex_dtype dtype = ipex_import_dtype(tensor->type);
@@ -308,8 +330,11 @@ void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx
         struct ipex_value *value =
             constant_from(import, source->initializer[i].name, &source->initializer[i]);
         if (!value) {
-            add_unsupported(import, source->initializer[i].name, "initializer",
-                            "has a data type or rank that is not supported");
+            const struct ipex_onnx_tensor *t = &source->initializer[i];
+            add_unsupported(import, t->name, "initializer",
+                            ipex_arena_printf(&import->graph->arena,
+                                              "type %s with %d dims is not supported",
+                                              onnx_type_name(t->type), t->rank));
             value = ipex_graph_value(import->graph, source->initializer[i].name, IPEX_DTYPE_f32, 0,
                                      NULL);
             value->unknown = true;
@@ -797,6 +822,10 @@ enum ipex_import_result ipex_import_model(const struct ipex_onnx_model *model,
     import->names = names_create(&graph->arena, count_names(source));
     ipex_import_initializers(import, source);
     if (!import_inputs(import, options, ret_message)) {
+        free(import->unsupported);
+        return IPEX_IMPORT_USAGE;
+    }
+    if ((*ret_message = ipex_import_images(import, options)) != NULL) {
         free(import->unsupported);
         return IPEX_IMPORT_USAGE;
     }

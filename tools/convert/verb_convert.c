@@ -181,8 +181,8 @@ static void finish(struct ipex_convert *c) {
         ipex_onnx_close(&entry->model);
         ipex_cli_list_finish(&entry->golden_from);
     }
-    struct ipex_cli_list *lists[] = {&c->entry_list, &c->dims,        &c->shapes,
-                                     &c->labels,     &c->golden_from, &c->constants};
+    struct ipex_cli_list *lists[] = {&c->entry_list,  &c->dims,      &c->shapes, &c->labels,
+                                     &c->golden_from, &c->constants, &c->images};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         ipex_cli_list_finish(lists[i]);
     for (size_t i = 0; c->constant && i < c->constants.count; i++)
@@ -207,12 +207,19 @@ int ipex_verb_convert(int argc, char **argv) {
         {"const", "[ENTRY:]NAME=VALUE|FILE.npy",
          "makes an input a constant; an If on it becomes the branch that it chooses", IPEX_CLI_LIST,
          false, &c.constants, 0, 0},
+        {"image", "[ENTRY:]INPUT=u8[,mean=M,..][,std=S,..][,order=rgb|bgr]",
+         "the file takes a picture's bytes [N][height][width][channels]: (byte - mean) / std, in "
+         "the "
+         "model's channel order; bgr: the bytes' channels are the model's in reverse",
+         IPEX_CLI_LIST, false, &c.images, 0, 0},
         {"labels", "[ENTRY=]FILE",
          "names of the classes, one per line (default: the model's own metadata)", IPEX_CLI_LIST,
          false, &c.labels, 0, 0},
         {"golden-from", "[ENTRY=]DIR",
-         "known answers to store: input_*.pb with output_*.pb, or NAME.npy", IPEX_CLI_LIST, false,
-         &c.golden_from, 0, 0},
+         "known answers to store: input_*.pb with output_*.pb, or NAME.npy; origin.txt may say "
+         "whose "
+         "they are: upstream, onnxruntime, torch",
+         IPEX_CLI_LIST, false, &c.golden_from, 0, 0},
         {"golden", "N",
          "store N seeded inputs (at N sizes, the lowest first) and their answers by the reference "
          "kernels on the unoptimised graph",
