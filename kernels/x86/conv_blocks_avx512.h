@@ -169,11 +169,11 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #define BLOCKS_OF_2(X) BLOCKS_1_TO_12(X, 2) X(13, 2) X(14, 2)
 #define BLOCKS_OF_4(X) BLOCKS_1_TO_6(X, 4)
 #if CONV_K_PER_ROW == 1
-#define BLOCKS_OF_3(X)    BLOCKS_1_TO_9(X, 3)
-#define POLICY_OF_4_AND_3 {MAX_ROWS_4, 4}, {MAX_ROWS_3, 3},
+#define BLOCKS_OF_3(X)    X(7, 3) X(8, 3) X(9, 3)
+#define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4}, {7, MAX_ROWS_3, 3},
 #else
 #define BLOCKS_OF_3(X)
-#define POLICY_OF_4_AND_3 {MAX_ROWS_4, 4},
+#define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4},
 #endif
 #endif
 
@@ -209,12 +209,12 @@ static const block_fn blocks_half[3][MAX_ROWS + 1] = {
  * at least 8 chains in flight and read x less often; 14 x 2 is the largest block that 32 registers
  * hold with its operands. */
 static const struct {
-    int32_t max_rows, panels;
-} policy[] = {{2, 8}, POLICY_OF_4_AND_3{MAX_ROWS, 2}, {MAX_ROWS, 1}};
+    int32_t min_rows, max_rows, panels;
+} policy[] = {{1, 2, 8}, POLICY_OF_4_AND_3{1, MAX_ROWS, 2}, {1, MAX_ROWS, 1}};
 
 static int64_t panels_for(int64_t rows, int64_t panels) {
     for (size_t i = 0;; i++)
-        if (rows <= policy[i].max_rows && panels >= policy[i].panels)
+        if (policy[i].min_rows <= rows && rows <= policy[i].max_rows && panels >= policy[i].panels)
             return policy[i].panels;
 }
 

@@ -54,7 +54,6 @@
     X(7, 2, x, x, x, x, 0, 1, 2)                                                                   \
     X(7, 3, x, x, x, 0, 1, 2, 3) X(7, 4, x, x, 0, 1, 2, 3, 4) X(7, 5, x, 0, 1, 2, 3, 4, 5)
 #define TO_7_6(X) TO_7_5(X) X(7, 6, 0, 1, 2, 3, 4, 5, 6)
-#define TO_7_7(X) TO_7_6(X) X(7, 7, 1, 2, 3, 4, 5, 6, 7)
 #define COLUMNS_7_6(X)                                                                             \
     TO_7_5(X)                                                                                      \
     X(7, 6, 0, 1, 2, 3, 4, 5, x)                                                                   \
@@ -67,12 +66,6 @@
     X(7, 8, 2, 3, 4, 5, 6, x, x)                                                                   \
     X(7, 9, 3, 4, 5, 6, x, x, x)                                                                   \
     X(7, 10, 4, 5, 6, x, x, x, x) X(7, 11, 5, 6, x, x, x, x, x) X(7, 12, 6, x, x, x, x, x, x)
-#define COLUMNS_7_8(X)                                                                             \
-    TO_7_7(X)                                                                                      \
-    X(7, 8, 2, 3, 4, 5, 6, 7, x)                                                                   \
-    X(7, 9, 3, 4, 5, 6, 7, x, x)                                                                   \
-    X(7, 10, 4, 5, 6, 7, x, x, x)                                                                  \
-    X(7, 11, 5, 6, 7, x, x, x, x) X(7, 12, 6, 7, x, x, x, x, x) X(7, 13, 7, x, x, x, x, x, x)
 
 #define TO_3S2_0(X)      X(3, 0, x, x, 0) X(3, 1, x, 0, x)
 #define TO_3S2_1(X)      TO_3S2_0(X) X(3, 2, 0, x, 1) X(3, 3, x, 1, x)
@@ -82,10 +75,6 @@
 #define TO_3S2_5(X)      TO_3S2_4(X) X(3, 10, 4, x, 5) X(3, 11, x, 5, x)
 #define TO_3S2_6(X)      TO_3S2_5(X) X(3, 12, 5, x, 6) X(3, 13, x, 6, x)
 #define TO_3S2_7(X)      TO_3S2_6(X) X(3, 14, 6, x, 7) X(3, 15, x, 7, x)
-#define COLUMNS_3S2_2(X) TO_3S2_1(X) X(3, 4, 1, x, x)
-#define COLUMNS_3S2_3(X) TO_3S2_2(X) X(3, 6, 2, x, x)
-#define COLUMNS_3S2_4(X) TO_3S2_3(X) X(3, 8, 3, x, x)
-#define COLUMNS_3S2_5(X) TO_3S2_4(X) X(3, 10, 4, x, x)
 #define COLUMNS_3S2_6(X) TO_3S2_5(X) X(3, 12, 5, x, x)
 #define COLUMNS_3S2_7(X) TO_3S2_6(X) X(3, 14, 6, x, x)
 #define COLUMNS_3S2_8(X) TO_3S2_7(X) X(3, 16, 7, x, x)
@@ -182,11 +171,10 @@
 #define P_4_TO_8(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) P_6_TO_8(X, KIND, K)
 #define P_6_TO_7(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7)
 #define P_6_TO_8(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7) X(KIND, K, 8)
-#define P_2_TO_8(X, KIND, K) P_2_TO_4(X, KIND, K) X(KIND, K, 5) P_6_TO_8(X, KIND, K)
 
-P_2_TO_8(SLIDE, 3, 3)
-P_2_TO_8(SLIDE, 3S2, 3)
-P_4_TO_8(SLIDE, 5, 5)
+P_6_TO_8(SLIDE, 3, 3)
+P_6_TO_8(SLIDE, 3S2, 3)
+P_6_TO_8(SLIDE, 5, 5)
 P_6_TO_7(SLIDE, 7, 7)
 
 #define SLIDE_NAME(KIND, K, P)     [P] = slide_##KIND##_##P,
@@ -196,19 +184,19 @@ enum depthwise_kind { KIND_ANY, KIND_3, KIND_3S2, KIND_5, KIND_7, KINDS };
 
 typedef void (*depthwise_fn)(const struct depthwise_block *, int64_t c, vec_mask mask);
 static const depthwise_fn depthwise_slide[KINDS][DEPTHWISE_ROWS + 1] = {
-    [KIND_3] = {P_2_TO_8(SLIDE_NAME, 3, 3)},
-    [KIND_3S2] = {P_2_TO_8(SLIDE_NAME, 3S2, 3)},
-    [KIND_5] = {P_4_TO_8(SLIDE_NAME, 5, 5)},
+    [KIND_3] = {P_6_TO_8(SLIDE_NAME, 3, 3)},
+    [KIND_3S2] = {P_6_TO_8(SLIDE_NAME, 3S2, 3)},
+    [KIND_5] = {P_6_TO_8(SLIDE_NAME, 5, 5)},
     [KIND_7] = {P_6_TO_7(SLIDE_NAME, 7, 7)},
 };
 
 /* Two lines where all chains, two kernel rows of weights and x fit the registers: not 7 x 7. */
 #if VEC_REGISTERS == 32
 enum { DEPTHWISE_TWO_ROWS = 8 };
-P_2_TO_8(SLIDE_TWO, 3, 3)
+P_4_TO_8(SLIDE_TWO, 3, 3)
 P_4_TO_6(SLIDE_TWO, 5, 5)
 static const depthwise_fn depthwise_slide_two[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
-    [KIND_3] = {P_2_TO_8(SLIDE_TWO_NAME, 3, 3)},
+    [KIND_3] = {P_4_TO_8(SLIDE_TWO_NAME, 3, 3)},
     [KIND_5] = {P_4_TO_6(SLIDE_TWO_NAME, 5, 5)},
 };
 #else
