@@ -1,26 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that count or look up with sizes that change between the runs of one session, against ONNX Runtime; and what
-of them is refused."""
-import os
+"""Operators that count or look up with sizes that every run chooses, against ONNX Runtime; and what of them is refused."""
 import pathlib
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import BUILD, ROOT, Tap
-
-os.environ["IPEX_LIBRARY"] = str(BUILD / "runtime" / "libipex.so")
-sys.path.insert(0, str(ROOT / "tools" / "python"))
+from ipextest import Tap
 
 import numpy as np
 from onnx import TensorProto
 
-import ipex
-from small_graphs import Bench, Graph, difference, expected_outputs
+from small_graphs import Bench, Graph, expected_outputs
 
 BOUNDS = ["--dim", "n=1..5", "--dim", "m=2..7"]
-SIZES = [(1, 2), (3, 7), (5, 4), (1, 2)]
+SIZES = [(1, 2), (3, 7), (5, 4)]
 CASES = {}
 
 
@@ -89,12 +83,11 @@ def check(tap, bench, name, make):
     if not tap.ok(f"{name}: converted", done.returncode == 0, done.stderr):
         return
     wrong = []
-    with ipex.Model(bench.ipex) as session:
-        for seed, sizes in enumerate(SIZES):
-            random = np.random.default_rng(seed)
-            feeds = {port: random.standard_normal(dims).astype(np.float32) for port, dims in make(Graph(20), *sizes).items()}
-            for (port, wanted), ours in zip(expected_outputs(model, feeds).items(), session.run(feeds)):
-                wrong += [f"sizes {sizes}: {text}"] if (text := difference(port, ours, wanted)) else []
+    for seed, sizes in enumerate(SIZES):
+        random = np.random.default_rng(seed)
+        feeds = {port: random.standard_normal(dims).astype(np.float32) for port, dims in make(Graph(20), *sizes).items()}
+        why = bench.compare(feeds, expected_outputs(model, feeds))
+        wrong += [f"sizes {sizes}: {why}"] if why else []
     tap.ok(f"{name}: right at {len(SIZES)} sizes", not wrong, *wrong)
 
 

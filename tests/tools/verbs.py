@@ -110,6 +110,7 @@ def check_usage():
                           "inspect": "--why --json --dot",
                           "run": "--input --output --dim --entry --threads --isa --arithmetic --no-bands --json",
                           "bench": "--dim --entry --threads --isa --arithmetic --no-bands --seconds --profile --json",
+                          "compare": "--inputs --tolerance --entry --threads --isa --arithmetic --no-bands --json",
                           "verify": "--entry --threads --isa --arithmetic --no-bands --json"}.items():
         done = command(CLI, verb, "--help")
         missing = [o for o in options.split() if o + " " not in done.stdout]
