@@ -236,7 +236,7 @@ int ipex_verb_convert(int argc, char **argv) {
         "Turns an ONNX model, or several, into one file: folds, fuses and packs every weight for "
         "the\ninstruction that will use it. An option without ENTRY is for every entry that it "
         "fits.",
-        options};
+        options, NULL};
     int code;
     c.start_us = ipex_now_us();
     if (ipex_cli_parse(&verb, argc, argv, &c.model_path, &code))
