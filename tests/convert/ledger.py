@@ -188,6 +188,37 @@ def activation_of_a_value_read_twice(g):
     g.output(g.op("Relu", y, name="relu"), g.op("MaxPool", y, kernel_shape=[2, 2]))
 
 
+# ---- merge: linear layers of one value ----
+
+def linears(g, x, *names):
+    return [g.op("MatMul", x, g.weight(6, 5), name=name) for name in names]
+
+
+@case(("merge", "a", APPLIED), ("merge", "b", APPLIED), ("merge", "c+relu", "epilogue_differs"))
+def linears_of_one_value(g):
+    a, b, c = linears(g, g.input(4, 6), "a", "b", "c")
+    g.output(g.op("Add", g.op("Mul", a, b), g.op("Neg", g.op("Relu", c, name="relu"))))
+
+
+@case(("merge", "a", "far_apart"), ("merge", "b", "far_apart"))
+def linears_around_a_softmax(g):
+    x = g.input(4, 6)
+    y = g.op("Softmax", g.op("Neg", *linears(g, x, "a")))
+    g.output(g.op("Mul", y, *linears(g, x, "b")))
+
+
+@case(("merge", "a", "gaps_slower"), ("merge", "b", "gaps_slower"))
+def linears_read_element_by_element(g):
+    x = g.input(4, 6)
+    g.output(g.op("Mul", g.op("MatMul", x, g.weight(6, 16), name="a"), g.op("MatMul", x, g.weight(6, 16), name="b")))
+
+
+@case(("merge", "a", "port"), ("merge", "b", "no_partner"))
+def linears_of_which_one_is_an_output(g):
+    a, b = linears(g, g.input(4, 6), "a", "b")
+    g.output(a, g.op("Neg", b))
+
+
 # ---- pad ----
 
 @case(("pad", "pad", APPLIED))

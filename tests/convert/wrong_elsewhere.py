@@ -99,6 +99,57 @@ def constant_batch_size_is_folded_into_the_weights(g):
     g.output(g.batch_norm(g.op("Gemm", g.input(5, 6), g.weight(6, 5)), 5, name="bn"))
 
 
+# ---- linear layers of one value ----
+
+def linear(g, x, k, n, name, bias=False):
+    return g.op("Gemm", x, g.weight(k, n), *([g.weight(n)] if bias else []), name=name)
+
+
+def only_linears_read(g, *parts):
+    """Something behind each part that reads it in place."""
+    g.output(*(g.op("MatMul", part, g.weight(n, 3)) for part, n in parts))
+
+
+def merge_case(*sites):
+    return case(*(("merge", site, APPLIED) for site in sites))
+
+
+@merge_case("a", "b")
+def first_with_a_bias_and_second_without_loses_all_merges(g):
+    x = g.input(5, 19)
+    only_linears_read(g, (linear(g, x, 19, 12, "a", True), 12), (linear(g, x, 19, 16, "b"), 16))
+
+
+@merge_case("a", "b", "c")
+def merged_bias_is_shorter_than_the_outputs(g):
+    x = g.input(5, 19)
+    only_linears_read(g, (linear(g, x, 19, 12, "a"), 12), (linear(g, x, 19, 16, "b", True), 16), (linear(g, x, 19, 4, "c"), 4))
+
+
+@case(("merge", "a", "port"), ("merge", "b+bn", "no_partner"), ("affine", "bn", APPLIED))
+def fewer_than_two_that_fit_lose_all_merges(g):
+    x = g.input(5, 19)
+    b = g.batch_norm(linear(g, x, 19, 16, "b"), 16, name="bn")
+    g.output(linear(g, x, 19, 12, "a"), g.op("MatMul", b, g.weight(16, 3)))
+
+
+@case(("merge", "a", APPLIED), ("merge", "c", APPLIED), ("merge", "b+relu1", APPLIED), ("merge", "d+relu2", APPLIED),
+      ("merge", "e", APPLIED), ("merge", "f", APPLIED))
+def only_the_first_group_is_merged(g):
+    x, y = g.input(5, 19), g.input(4, 7)
+    a, b, c, d = (linear(g, x, 19, 12, name) for name in "abcd")
+    b, d = g.op("Relu", b, name="relu1"), g.op("Relu", d, name="relu2")
+    only_linears_read(g, *((part, 12) for part in (a, b, c, d, linear(g, y, 7, 12, "e"), linear(g, y, 7, 12, "f"))))
+
+
+@merge_case("a", "b")
+def kinds_of_linear_layers_are_not_mixed(g):
+    """A MatMul and a Gemm whose weight lies the other way."""
+    x = g.input(5, 19)
+    a = g.op("MatMul", x, g.weight(19, 12), name="a")
+    only_linears_read(g, (a, 12), (g.op("Gemm", x, g.weight(16, 19), transB=1, name="b"), 16))
+
+
 # ---- padding ----
 
 def same(g, shape, kernel, how="SAME_UPPER", strides=None, dilations=None):
@@ -178,12 +229,12 @@ def largest_zero_point_is_carried_into_the_next_weight(g):
                for dtype, zero in ((np.uint8, 255), (np.uint8, 0), (np.int8, 127), (np.int8, -128))))
 
 
-@case()
+@merge_case("a", "b", "c")
 def scales_of_quantised_linears_are_rounded_again(g):
-    """Each column keeps the scale it came with, also beside linear layers with others."""
+    """Each column keeps the scale it came with, also where the layers become one."""
     x = g.input(3, 20)
     weights = [dequantized(g, 20, 6, np.int8, 0), dequantized(g, 20, 4, np.int8, 3), dequantized(g, 20, 6, np.uint8, 128, False)]
-    g.output(*(g.op("MatMul", x, w) for w in weights))
+    only_linears_read(g, *((g.op("MatMul", x, w, name=name), n) for name, w, n in zip("abc", weights, (6, 4, 6))))
 
 
 # ---- what one graph does not show ----
