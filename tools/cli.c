@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tools/arena.h"
+#include "tools/progress.h"
 
 #define LINE_WIDTH 100
 
@@ -27,6 +28,7 @@ struct parser {
 
 int ipex_cli_failed(const char *format, ...) {
     va_list args;
+    ipex_progress_end();
     va_start(args, format);
     fputs("ipexpack: ", stderr);
     vfprintf(stderr, format, args);
@@ -81,6 +83,7 @@ static void print_help(const struct ipex_cli_verb *verb) {
 int ipex_cli_wrong(const struct ipex_cli_verb *verb, const char *format, ...) {
     va_list args;
     va_start(args, format);
+    ipex_progress_end();
     fprintf(stderr, "ipexpack: %s: ", verb->name);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);

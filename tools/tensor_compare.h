@@ -10,6 +10,7 @@ struct ipex_tensor_difference {
         difference;  /* the largest |got - expected|; equal infinities and two NaNs do not differ */
     double largest;  /* magnitude of a finite expected element */
     double relative; /* difference / largest; 0 where nothing differs */
+    double norm;     /* of all differences / of all that is expected, alike */
 };
 
 /* Both have the same type and number of elements. */

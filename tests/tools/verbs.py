@@ -232,6 +232,25 @@ def check_verify(model, plain):
     convert(FOLDER / "wrong.ipex", "--golden-from", wrong)
     done = command(CLI, "verify", FOLDER / "wrong.ipex")
     tap.ok("verify: origin torch", done.returncode == 1 and "torch" in done.stdout, done.stdout, done.stderr)
+    check_verify_bf16(wrong)
+
+
+def check_verify_bf16(wrong):
+    """An answer 1 % off is what rounding may do, one 10 % off is not."""
+    for flag, arithmetic in (("--dtype", "bf16-dp"), ("--weights", "f32")):
+        for factor, passes in ((1.01, True), (1.1, False)):
+            (wrong / "output_0.pb").write_bytes(tensor("y", [2, 4], [v * factor for v in Y]))
+            file = convert(FOLDER / "rounded.ipex", flag, "bf16", "--golden-from", wrong)
+            done = command(CLI, "verify", file, "--json")
+            report = json.loads(done.stdout)
+            tap.ok(f"verify, {flag} bf16: an answer times {factor}", (done.returncode == 0) == passes
+                   and report["passed"] == passes and report["tolerance"] == 0.0625 and report["arithmetic"] == arithmetic,
+                   done.stdout, done.stderr)
+        done = command(CLI, "verify", file)
+        tap.ok(f"verify, {flag} bf16: says how it compares", "FAILED" in done.stdout and "0.0625 of the norm" in done.stdout,
+               done.stdout, done.stderr)
+    check("run: a profile that the file does not compute in", ["verify", FOLDER / "rounded.ipex", "--arithmetic", "bf16-dp"], 1,
+          "computes in f32")
 
 
 def convert(target, *options):

@@ -44,7 +44,7 @@ struct ipex_convert {
     const char *options_text; /* what decided the result, for the file */
     struct ipex_written written;
     struct ipex_atomic_file file;
-    double start_us, shown_us;
+    double start_us;
     char text[512];
     struct ipex_report report;
 };

@@ -10,6 +10,7 @@
 
 #include "tools/convert/evaluate.h"
 #include "tools/convert/passes.h"
+#include "tools/progress.h"
 
 void ipex_golden_finish(struct ipex_golden_set *set) {
     for (size_t i = 0; i < set->answers; i++) {
@@ -157,6 +158,7 @@ enum ipex_status ipex_golden_compute(struct ipex_golden_set *set, struct ipex_gr
     IPEX_TRY(ipex_evaluator_open(&evaluator, graph, report));
     int64_t *symbols = alloc_zeroed(graph->dims.symbols, sizeof *symbols);
     for (int64_t n = 0; n < count && status == IPEX_OK; n++) {
+        ipex_progress_say("known answer %lld of %lld", (long long)n + 1, (long long)count);
         choose_sizes(&graph->dims, (uint64_t)n, symbols);
         status =
             compute_one(add_answer(set, graph, "self"), &evaluator, graph, symbols, &seed, report);

@@ -278,6 +278,22 @@ struct ipex_value *ipex_import_transpose(struct ipex_import *import, struct ipex
     return node->output;
 }
 
+/* ---- the version of the operators ---- */
+
+/* Up to this version the default domain's operators are known to mean what the import functions
+ * make of them. */
+#define NEWEST_OPSET 26
+
+static void check_opset(struct ipex_import *import) {
+    const long long opset = (long long)import->model->opset;
+    if (opset < 1 || opset > NEWEST_OPSET)
+        add_unsupported(import, "the model", "opset",
+                        ipex_arena_printf(&import->graph->arena,
+                                          "version %lld of the operators is not known, only 1 to "
+                                          "%d (onnx.version_converter brings a model to another)",
+                                          opset, NEWEST_OPSET));
+}
+
 /* ---- constants ---- */
 
 enum ipex_dtype ipex_import_dtype(int64_t onnx_type) {
@@ -548,7 +564,7 @@ static struct ipex_value *make_input(struct dims_state *state,
     if (!runs(value->dtype) || rank > IPEX_MAX_RANK) {
         add_unsupported(import, input->name, "graph input",
                         rank > IPEX_MAX_RANK ? "has more than 8 dims"
-                        : input->type == 0   ? "is not a tensor"
+                        : input->type == 0   ? "is not a tensor, or has no type"
                                              : "has a data type without operators at run time");
         value->dtype = IPEX_DTYPE_f32;
     }
@@ -668,13 +684,32 @@ static ipex_import_fn find_op(const char *op_type) {
     return NULL;
 }
 
+#define SEARCHES 16 /* a hostile model has many names to look for */
+
+static const struct ipex_onnx_node *find_producer(const struct ipex_import *import,
+                                                  const char *name) {
+    const struct ipex_onnx_graph *source = &import->model->graph;
+    if (import->unsupported_count >= SEARCHES)
+        return NULL;
+    for (size_t i = 0; i < source->nodes; i++)
+        for (size_t k = 0; k < source->node[i].outputs; k++)
+            if (!strcmp(source->node[i].output[k], name))
+                return &source->node[i];
+    return NULL;
+}
+
 static bool known_inputs(struct ipex_import *import) {
     bool known = true;
     for (size_t i = 0; i < import->node->inputs; i++) {
         const char *name = import->node->input[i];
         struct ipex_value *value = *name ? ipex_import_lookup(import, name) : NULL;
         if (*name && !value) {
-            ipex_import_refuse(import, "reads %s, which nothing before it computes", name);
+            const struct ipex_onnx_node *later = find_producer(import, name);
+            ipex_import_refuse(import,
+                               later ? "reads %s, which %s computes, but not before it: the nodes "
+                                       "are out of order or in a cycle"
+                                     : "reads %s, which nothing before it computes",
+                               name, later && *later->name ? later->name : "a node");
             return false;
         }
         known &= !value || !value->unknown;
@@ -710,6 +745,17 @@ static void import_known(struct ipex_import *import, ipex_import_fn fn) {
         ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
 }
 
+/* Up to opset 6 operands were joined only on request, and at an axis of choice. */
+static bool joined_as_today(struct ipex_import *import) {
+    if (import->model->opset >= 7 || !ipex_import_int(import, "broadcast", 0))
+        return true;
+    ipex_import_refuse(import,
+                       "broadcast as in opset %lld: bring the model to opset 7 or newer "
+                       "(onnx.version_converter)",
+                       (long long)import->model->opset);
+    return false;
+}
+
 void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *node) {
     import->node = node;
     import->label = *node->name ? node->name : node->outputs ? node->output[0] : "?";
@@ -728,7 +774,7 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
     size_t before = import->unsupported_count;
     ipex_import_fn fn = *node->domain ? NULL : find_op(node->op_type);
     bool known = known_inputs(import);
-    if (import->unsupported_count != before)
+    if (import->unsupported_count != before || !joined_as_today(import))
         return;
     if (known && !*node->domain && ipex_import_symbolic(import)) {
         import->shape_folds++;
@@ -829,6 +875,7 @@ enum ipex_import_result ipex_import_model(const struct ipex_onnx_model *model,
         free(import->unsupported);
         return IPEX_IMPORT_USAGE;
     }
+    check_opset(import);
     for (size_t i = 0; i < source->nodes; i++)
         ipex_import_one(import, &source->node[i]);
     import_outputs(import);
