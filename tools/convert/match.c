@@ -78,6 +78,37 @@ struct ipex_node *ipex_match_vector_reader(const struct ipex_graph *graph,
     return node;
 }
 
+static bool same_steps(const struct ipex_program *a, const struct ipex_program *b) {
+    return a->steps == b->steps && a->constants == b->constants &&
+           !memcmp(a->step, b->step, (size_t)a->steps * sizeof *a->step) &&
+           !memcmp(a->constant, b->constant, (size_t)a->constants * sizeof *a->constant);
+}
+
+/* Both nodes do the same with their operands. */
+static bool same_work(const struct ipex_node *a, const struct ipex_node *b) {
+    if (!a || !b || a->kind != b->kind || a->inputs != b->inputs)
+        return false;
+    if (a->kind == IPEX_KIND_pointwise)
+        return same_steps(a->u.program, b->u.program);
+    return a->kind == IPEX_KIND_reduce && a->u.reduce.kind == b->u.reduce.kind &&
+           a->u.reduce.axes == b->u.reduce.axes;
+}
+
+static bool same_to_depth(const struct ipex_value *a, const struct ipex_value *b, int depth) {
+    if (a == b)
+        return true;
+    if (!depth || !same_work(a->producer, b->producer))
+        return false;
+    for (int32_t i = 0; i < a->producer->inputs; i++)
+        if (!same_to_depth(a->producer->input[i], b->producer->input[i], depth - 1))
+            return false;
+    return true;
+}
+
+bool ipex_match_same(const struct ipex_value *a, const struct ipex_value *b) {
+    return same_to_depth(a, b, 3);
+}
+
 bool ipex_same_shape(const struct ipex_value *a, const struct ipex_value *b) {
     return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }

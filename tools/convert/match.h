@@ -31,6 +31,10 @@ struct ipex_node *ipex_match_vector_reader(const struct ipex_graph *graph,
                                            const struct ipex_value *value, enum ipex_step op,
                                            int32_t axis, struct ipex_value **ret_vector);
 
+/* The same value, or computed twice in the same way: from one value by one step each, a mean
+ * included. */
+bool ipex_match_same(const struct ipex_value *a, const struct ipex_value *b);
+
 bool ipex_same_shape(const struct ipex_value *a, const struct ipex_value *b);
 
 #endif

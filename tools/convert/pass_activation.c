@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds activations that exporters spell in several nodes: hard-swish as x * clip(x + 3, 0, 6) / 6
- * in any order, SiLU as x * sigmoid(x), GELU with erf or tanh, Mish, hard-sigmoid, softplus. The
- * subgraph that ends in a Mul, Div, Min, Max or Log is joined, on a copy, as long as one value
- * feeds it; when the joined program is a known activation, it takes the subgraph's place. */
+ * in any order, SiLU as x * sigmoid(x), GELU with erf or tanh, Mish, hard-sigmoid, softplus,
+ * sigmoid, leaky ReLU as a Max. The subgraph that ends in a Mul, Div, Min, Max, Log or Reciprocal
+ * is joined, on a copy, as long as one value feeds it; when the joined program is a known
+ * activation, it takes the subgraph's place. */
 #include "tools/convert/passes.h"
 
 #include <string.h>
@@ -73,7 +74,8 @@ static bool is_candidate(const struct ipex_node *node) {
                        ? node->u.program->step[node->u.program->steps - 1].op
                        : -1;
     return last == IPEX_STEP_mul || last == IPEX_STEP_div || last == IPEX_STEP_log ||
-           last == IPEX_STEP_min || last == IPEX_STEP_max || last == IPEX_STEP_log1p;
+           last == IPEX_STEP_min || last == IPEX_STEP_max || last == IPEX_STEP_log1p ||
+           last == IPEX_STEP_reciprocal;
 }
 
 static bool same_shape(const struct ipex_value *a, const struct ipex_value *b) {
@@ -96,6 +98,12 @@ static const char *recognised(enum ipex_act act) {
         return "softplus";
     case IPEX_ACT_hard_sigmoid:
         return "hard-sigmoid";
+    case IPEX_ACT_sigmoid:
+        return "sigmoid";
+    case IPEX_ACT_clip:
+        return "clip";
+    case IPEX_ACT_leaky_relu:
+        return "leaky ReLU";
     default:
         return NULL;
     }

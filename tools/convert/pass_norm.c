@@ -70,13 +70,13 @@ static struct ipex_value *divided_by_deviation(const struct ipex_node *node, str
     switch ((enum ipex_step)node->u.program->step[0].op) {
     case IPEX_STEP_div:
         d = deviation_of(b, n);
-        return d == a ? d : NULL;
+        return d && ipex_match_same(d, a) ? a : NULL;
     case IPEX_STEP_mul:
         d = inverse_deviation_of(b, n);
-        if (d && d == a)
-            return d;
+        if (d && ipex_match_same(d, a))
+            return a;
         d = inverse_deviation_of(a, n);
-        return d == b ? d : NULL;
+        return d && ipex_match_same(d, b) ? b : NULL;
     default:
         return NULL;
     }

@@ -185,6 +185,9 @@ static double hard_swish_at(double x) {
 static double hard_sigmoid_at(double x) {
     return fmin(fmax(x / 6 + 0.5, 0), 1);
 }
+static double sigmoid_at(double x) {
+    return 1 / (1 + exp(-x));
+}
 static double silu_at(double x) {
     return x / (1 + exp(-x));
 }
@@ -209,7 +212,8 @@ static enum ipex_act match_function(const struct ipex_program *p) {
                  {IPEX_ACT_gelu_tanh, gelu_tanh_at},
                  {IPEX_ACT_mish, mish_at},
                  {IPEX_ACT_softplus, softplus_at},
-                 {IPEX_ACT_hard_sigmoid, hard_sigmoid_at}};
+                 {IPEX_ACT_hard_sigmoid, hard_sigmoid_at},
+                 {IPEX_ACT_sigmoid, sigmoid_at}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (agrees(p, known[i].f))
             return known[i].act;
@@ -271,11 +275,23 @@ static enum ipex_act match_hard_sigmoid(const struct ipex_program *p, float *a, 
                : IPEX_ACT_none;
 }
 
+/* max(x, c x) with c from 0 to 1. */
+static enum ipex_act match_leaky_max(const struct ipex_program *p, float *a) {
+    const int16_t r = IPEX_POINTWISE_RESULT;
+    if (p->steps != 2 || !is_step(p, 0, IPEX_STEP_mul, 0) || !is_step(p, 1, IPEX_STEP_max, 0) ||
+        (p->step[1].a != r && p->step[1].b != r))
+        return IPEX_ACT_none;
+    *a = constant_of(p, 0);
+    return *a >= 0 && *a <= 1 ? IPEX_ACT_leaky_relu : IPEX_ACT_none;
+}
+
 enum ipex_act ipex_program_act(const struct ipex_program *p, float *ret_a, float *ret_b) {
     float a = 0, b = 0;
     enum ipex_act act = match_clip(p, &a, &b);
     if (act == IPEX_ACT_none)
         act = match_hard_sigmoid(p, &a, &b);
+    if (act == IPEX_ACT_none)
+        act = match_leaky_max(p, &a);
     if (act == IPEX_ACT_none && p->steps == 1 && is_step(p, 0, IPEX_STEP_leaky, 0) &&
         p->step[0].b < 0) {
         a = constant_of(p, 0);
