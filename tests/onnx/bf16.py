@@ -151,7 +151,7 @@ def bits(tap, rows, network):
 # ---- all ----
 
 def converted(network, kind):
-    return MODELS / f"{network.name}.{kind}.bf16.ipex"
+    return MODELS / f"{network.name}.{kind}.{os.getpid()}.ipex"  # of its own: other tests run beside
 
 
 def convert(tap, network, kind):
