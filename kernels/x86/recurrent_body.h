@@ -34,7 +34,7 @@ static inline void recurrent_multiply(const struct recurrent *s,
     const int64_t n = p->columns - p->column;
     const struct ipex_conv_args conv = {
         .x = p->x,
-        .w = p->w + p->column * ipex_round_up_16(p->k),
+        .w = p->w + ipex_recurrent_weight(s->args, p->column, p->k),
         .bias = p->bias + p->column,
         .y = p->y,
         .x_line = p->x_line,
@@ -56,7 +56,10 @@ static inline void recurrent_multiply(const struct recurrent *s,
         .cache_l2 = s->args->cache_l2,
         .resume = p->resume,
     };
-    IPEX_LEVEL(conv_f32)(&conv, 0, 1, NULL);
+    if (s->args->bf16_weights)
+        IPEX_LEVEL(conv_bf16w)(&conv, 0, 1, NULL);
+    else
+        IPEX_LEVEL(conv_f32)(&conv, 0, 1, NULL);
 }
 
 /* bias: wb + rb, for the last gate of linear_before_reset wb alone; bias_r: rb. */
