@@ -54,7 +54,8 @@ static enum ipex_status check_expr(const struct ipex_fb_expr *e, uint32_t index,
 enum ipex_status ipex_dims_check(struct ipex_fb_entry entry, const struct ipex_report *report) {
     uint32_t symbols = ipex_fb_entry_symbols_len(entry), exprs = ipex_fb_entry_exprs_len(entry);
     IPEX_CHECK(symbols <= IPEX_SYMBOLS_MAX && exprs <= IPEX_EXPRS_MAX, report,
-               IPEX_ERROR_FILE_LIMIT, "%u symbols and %u expressions", symbols, exprs);
+               IPEX_ERROR_FILE_LIMIT, "%u symbols and %u expressions; at most %d and %d", symbols,
+               exprs, IPEX_SYMBOLS_MAX, IPEX_EXPRS_MAX);
     IPEX_CHECK(symbols > 0 || exprs == 0, report, IPEX_ERROR_MODEL_ENTRY,
                "%u expressions without symbols", exprs);
     for (uint32_t i = 0; i < symbols; i++)

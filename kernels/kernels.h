@@ -328,8 +328,8 @@ struct ipex_gather_args {
 };
 
 /* y = x, and around it along every axis `before` elements and as many behind as y's dim wants: of
- * zero bytes, or of x as mode (format/ops.h) says. `size`-byte elements. Job = an index of dims[0].
- */
+ * zero bytes, or of x as mode (format/ops.h) says. `size`-byte elements, rank at least 2. Job = an
+ * index of dims[0]. */
 struct ipex_pad_args {
     const void *x;
     void *y;

@@ -32,8 +32,8 @@ static void take_avx2(struct ipex_kernels *kernels, struct ipex_kernel_names *na
 #include "kernels/ops.inc"
 }
 
-/* move and fill are bound by memory: AVX2's do. Products of activations in bf16 are for CPUs with its
- * instruction. */
+/* move and fill are bound by memory: AVX2's do. Of what is rare on bf16, transposed convolutions
+ * and products of activations, only CPUs with its instruction have more than AVX2's. */
 static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_f32, avx512);
     TAKE(conv_bf16w, avx512);
@@ -52,8 +52,6 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(lstm_f32, avx512);
     TAKE(gru_f32, avx512);
     TAKE(conv_transpose_f32, avx512);
-    TAKE(conv_transpose_bf16w, avx512);
-    TAKE(conv_transpose_bf16, avx512);
     TAKE(resize_f32, avx512);
 }
 

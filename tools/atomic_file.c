@@ -153,8 +153,17 @@ static bool give_name(struct ipex_atomic_file *file) {
     return false;
 }
 
+/* A signal may end the wait for the disk early. */
+static bool synced(int fd) {
+    int result;
+    do
+        result = fsync(fd);
+    while (result && errno == EINTR);
+    return !result;
+}
+
 static enum ipex_status commit(struct ipex_atomic_file *file, const struct ipex_report *report) {
-    if (fsync(file->fd))
+    if (!synced(file->fd))
         return io_error(report, file->path, "cannot write", errno);
     if (!give_name(file))
         return io_error(report, file->path, "cannot create", errno);
@@ -164,7 +173,7 @@ static enum ipex_status commit(struct ipex_atomic_file *file, const struct ipex_
         forget_temporary_name(file);
     }
     /* some file systems cannot sync folders; the file itself is safe */
-    if (fsync(file->folder_fd) && errno != EINVAL && errno != EROFS)
+    if (!synced(file->folder_fd) && errno != EINVAL && errno != EROFS)
         return io_error(report, file->path, "cannot sync the folder", errno);
     return IPEX_OK;
 }

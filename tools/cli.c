@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tools/arena.h"
+#include "tools/progress.h"
 
 #define LINE_WIDTH 100
 
@@ -19,7 +20,7 @@ struct parser {
     const struct ipex_cli_verb *verb;
     int argc, next; /* next: index of the next word */
     char **argv;
-    const char *argument;
+    const char *argument, *argument2;
     const char *
         *borrowed; /* value of an IPEX_CLI_OPTIONAL option that may yet prove to be the argument */
     bool help, options_ended;
@@ -27,6 +28,7 @@ struct parser {
 
 int ipex_cli_failed(const char *format, ...) {
     va_list args;
+    ipex_progress_end();
     va_start(args, format);
     fputs("ipexpack: ", stderr);
     vfprintf(stderr, format, args);
@@ -51,7 +53,8 @@ static int format_option(char *text, size_t size, const struct ipex_cli_option *
 }
 
 static void print_usage(const struct ipex_cli_verb *verb, FILE *file) {
-    int column = fprintf(file, "usage: ipexpack %s %s", verb->name, verb->argument);
+    int column = fprintf(file, "usage: ipexpack %s %s%s%s", verb->name, verb->argument,
+                         verb->argument2 ? " " : "", verb->argument2 ? verb->argument2 : "");
     int indent = (int)(strlen("usage: ipexpack ") + strlen(verb->name));
     char text[128];
     for (const struct ipex_cli_option *option = verb->options; option->name; option++) {
@@ -80,6 +83,7 @@ static void print_help(const struct ipex_cli_verb *verb) {
 int ipex_cli_wrong(const struct ipex_cli_verb *verb, const char *format, ...) {
     va_list args;
     va_start(args, format);
+    ipex_progress_end();
     fprintf(stderr, "ipexpack: %s: ", verb->name);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
@@ -218,10 +222,14 @@ static int parse_word(struct parser *parser) {
     }
     if (!parser->options_ended && is_option(word))
         return parse_option(parser, word);
-    if (parser->argument)
-        return ipex_cli_wrong(parser->verb, "one %s only: what is '%s'?", parser->verb->argument,
-                              word);
-    parser->argument = word;
+    const char **into = !parser->argument                               ? &parser->argument
+                        : parser->verb->argument2 && !parser->argument2 ? &parser->argument2
+                                                                        : NULL;
+    if (!into)
+        return ipex_cli_wrong(
+            parser->verb, "one %s only: what is '%s'?",
+            parser->verb->argument2 ? parser->verb->argument2 : parser->verb->argument, word);
+    *into = word;
     return 0;
 }
 
@@ -232,6 +240,8 @@ static int check_required(struct parser *parser) {
     }
     if (!parser->argument && *parser->verb->argument != '[')
         return ipex_cli_wrong(parser->verb, "%s is missing", parser->verb->argument);
+    if (!parser->argument2 && parser->verb->argument2)
+        return ipex_cli_wrong(parser->verb, "%s is missing", parser->verb->argument2);
     for (const struct ipex_cli_option *option = parser->verb->options; option->name; option++)
         if (option->required && !*(const char **)option->into)
             return ipex_cli_wrong(parser->verb, "%s%s %s is missing", dashes(option), option->name,
@@ -255,6 +265,8 @@ bool ipex_cli_parse(const struct ipex_cli_verb *verb, int argc, char **argv,
     *ret_exit = check_required(&parser);
     if (*ret_exit)
         return false;
-    *ret_argument = parser.argument;
+    ret_argument[0] = parser.argument;
+    if (verb->argument2)
+        ret_argument[1] = parser.argument2;
     return true;
 }

@@ -45,10 +45,11 @@ struct ipex_cli_verb {
     const char *name, *argument; /* "run", "FILE"; in brackets: it may be missing (NULL) */
     const char *summary;         /* what it does: a sentence or a few lines */
     const struct ipex_cli_option *options; /* ends with a row whose name is NULL */
+    const char *argument2;                 /* of verbs with two, else NULL */
 };
 
-/* argv[0] is the verb. True: go on, *ret_argument is set. False: the verb returns *ret_exit (help
- * was asked for, or the use was wrong and has been explained). */
+/* argv[0] is the verb. True: go on, ret_argument[0] is set, and [1] of verbs with two. False: the
+ * verb returns *ret_exit (help was asked for, or the use was wrong and has been explained). */
 bool ipex_cli_parse(const struct ipex_cli_verb *verb, int argc, char **argv,
                     const char **ret_argument, int *ret_exit);
 void ipex_cli_list_add(struct ipex_cli_list *list, const char *item);

@@ -18,6 +18,7 @@ static const struct {
     {"run", ipex_verb_run, "run a file on tensors (.npy or ONNX .pb)"},
     {"bench", ipex_verb_bench, "measure opening and running a file; with --profile every step"},
     {"verify", ipex_verb_verify, "replay the known answers that a file carries"},
+    {"compare", ipex_verb_compare, "find the first tensor where a file departs from its model"},
 };
 
 #define VERBS (sizeof verbs / sizeof *verbs)

@@ -400,7 +400,7 @@ int ipex_verb_bench(int argc, char **argv) {
     const struct ipex_cli_verb verb = {"bench", "FILE",
                                        "Measures a file on seeded random inputs: opening, "
                                        "preparing, running, memory, page faults.",
-                                       options};
+                                       options, NULL};
     int code;
     if (ipex_cli_parse(&verb, argc, argv, &bench.file, &code))
         code = work(&bench, &verb);

@@ -687,7 +687,7 @@ int ipex_verb_inspect(int argc, char **argv) {
     const struct ipex_cli_verb verb = {
         "inspect", "FILE",
         "Shows what a file holds: entries, steps, weights, memory, and what the optimiser did.",
-        options};
+        options, NULL};
     int code;
     if (ipex_cli_parse(&verb, argc, argv, &inspect.file, &code))
         code = inspect.json && inspect.dot

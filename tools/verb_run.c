@@ -432,7 +432,7 @@ int ipex_verb_run(int argc, char **argv) {
     };
     const struct ipex_cli_verb verb = {
         "run", "FILE", "Runs a file once and shows its outputs: shape, range, mean, best classes.",
-        options};
+        options, NULL};
     int code;
     if (ipex_cli_parse(&verb, argc, argv, &run.file, &code))
         code = work(&run, &verb);

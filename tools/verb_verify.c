@@ -5,7 +5,6 @@
  * best class is the same. Integers and booleans must be equal. Where an entry computes with bf16,
  * of 8 significant bits, single elements may be off by more: there it is the norm of all
  * differences that counts, which is at most 1/16 of the answer's. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@
 #include "tools/model.h"
 #include "tools/run_sizes.h"
 #include "tools/text_table.h"
-#include "tools/tensor_file.h"
+#include "tools/tensor_compare.h"
 #include "tools/verbs.h"
 
 #define TOLERANCE      1e-4   /* of the largest magnitude */
@@ -45,14 +44,6 @@ struct verify {
 
 /* ---- comparing ---- */
 
-/* |a - b|; equal infinities and two NaNs do not differ, a NaN and a number differ infinitely. */
-static double distance(double a, double b) {
-    if (a == b || (isnan(a) && isnan(b)))
-        return 0;
-    double difference = fabs(a - b);
-    return isnan(difference) ? INFINITY : difference;
-}
-
 static uint64_t best_in_row(const struct ipex_tensor_data *tensor, uint64_t first,
                             uint64_t length) {
     uint64_t best = first;
@@ -82,22 +73,10 @@ static bool is_float(enum ipex_dtype dtype) {
 
 static void compare(const struct ipex_tensor_data *got, const struct ipex_tensor_data *expected,
                     struct comparison *ret) {
-    uint64_t count = expected->size / ipex_dtype_size(expected->dtype);
-    double squares = 0, difference_squares = 0;
-    ret->difference = ret->largest = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        double value = ipex_tensor_element(expected, i);
-        double difference = distance(ipex_tensor_element(got, i), value);
-        if (isfinite(value) && fabs(value) > ret->largest)
-            ret->largest = fabs(value);
-        if (difference > ret->difference)
-            ret->difference = difference;
-        squares += isfinite(value) ? value * value : 0;
-        difference_squares += difference * difference;
-    }
-    ret->relative = !(ret->difference > 0) ? 0
-                    : ret->rounded         ? sqrt(difference_squares / squares)
-                                           : ret->difference / ret->largest;
+    struct ipex_tensor_difference d = ipex_tensor_compare(got, expected);
+    ret->difference = d.difference;
+    ret->largest = d.largest;
+    ret->relative = ret->rounded ? d.norm : d.relative;
     const double tolerance = ret->rounded ? TOLERANCE_BF16 : TOLERANCE;
     ret->passed = ret->relative <= (is_float(expected->dtype) ? tolerance : 0);
     if (!is_float(expected->dtype) || expected->rank != 2 || expected->dims[1] < 2)
@@ -312,13 +291,13 @@ static int replay_all(struct verify *verify) {
     }
     if (verify->comparisons)
         return 0;
-    if (verify->entry)
-        return ipex_cli_failed("%s: entry %s carries no known answers (its bytes are as written)",
-                               verify->file, verify->entry);
+    const char *what = verify->entry ? ipex_arena_printf(&verify->arena, "%s: entry %s",
+                                                         verify->file, verify->entry)
+                                     : verify->file;
     return ipex_cli_failed("%s carries no known answers (its bytes are as written). Convert with "
                            "--golden N (N seeded inputs, answered by the reference kernels on the "
                            "unoptimised graph) or --golden-from DIR (input_*.pb and output_*.pb)",
-                           verify->file);
+                           what);
 }
 
 /* ---- report ---- */
@@ -436,7 +415,7 @@ int ipex_verb_verify(int argc, char **argv) {
     const struct ipex_cli_verb verb = {
         "verify", "FILE",
         "Checks a file's bytes against its digests and replays the known answers that it carries.",
-        options};
+        options, NULL};
     int code;
     verify.verb = &verb;
     if (ipex_cli_parse(&verb, argc, argv, &verify.file, &code))

@@ -9,5 +9,6 @@ int ipex_verb_inspect(int argc, char **argv);
 int ipex_verb_run(int argc, char **argv);
 int ipex_verb_bench(int argc, char **argv);
 int ipex_verb_verify(int argc, char **argv);
+int ipex_verb_compare(int argc, char **argv);
 
 #endif

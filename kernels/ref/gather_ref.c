@@ -60,6 +60,19 @@ static int64_t pad_row(const struct ipex_pad_args *args, int64_t row) {
     return inside ? ret : -1;
 }
 
+/* Single elements: a call for each would be most of the work. */
+static inline void pad_element(char *to, const char *from, size_t size) {
+    static const char zeros[8];
+    if (!from)
+        from = zeros;
+    if (size == 4)
+        memcpy(to, from, 4);
+    else if (size == 8)
+        memcpy(to, from, 8);
+    else
+        memcpy(to, from, size);
+}
+
 static void pad_elements(const struct ipex_pad_args *args, const char *x, char *y, int64_t begin,
                          int64_t end) {
     const int32_t last = args->rank - 1;
@@ -68,10 +81,7 @@ static void pad_elements(const struct ipex_pad_args *args, const char *x, char *
         const int64_t at =
             x ? pad_source(args->mode, i - args->before[last], args->x_dims[last]) : -1;
         char *to = y + i * args->y_stride[last] * args->size;
-        if (at < 0)
-            memset(to, 0, size);
-        else
-            memcpy(to, x + at * args->x_stride[last] * args->size, size);
+        pad_element(to, at < 0 ? NULL : x + at * args->x_stride[last] * args->size, size);
     }
 }
 

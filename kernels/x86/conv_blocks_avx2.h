@@ -24,7 +24,9 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
 #define COLS_2(X, r) COLS_1(X, r) X(r, 2) X(r, 3)
 #define COLS_4(X, r) COLS_2(X, r) X(r, 4) X(r, 5) X(r, 6) X(r, 7)
 
-#define INIT(r, c) __m256 acc##r##_##c = _mm256_loadu_ps(AT(i0, i1, i_row, r) + LANES * c);
+/* All rows start from the same bias; only a chain that was parked has rows of its own. */
+#define INIT(r, c)   __m256 acc##r##_##c = _mm256_loadu_ps(i0 + LANES * c);
+#define RESUME(r, c) acc##r##_##c = _mm256_loadu_ps(AT(i0, i1, i_row, r) + LANES * c);
 #define RESIDUAL(r, c)                                                                             \
     acc##r##_##c = _mm256_add_ps(acc##r##_##c, _mm256_loadu_ps(AT(r0, r1, r_row, r) + LANES * c));
 #define STORE(r, c)                                                                                \
@@ -33,8 +35,11 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
 #define WEIGHT(c) W_AT(w + (c / 2) * w_panel + (c % 2) * LANES)
 
 #define INIT_ROW_1(r)     COLS_1(INIT, r)
+#define RESUME_ROW_1(r)   COLS_1(RESUME, r)
 #define INIT_ROW_2(r)     COLS_2(INIT, r)
+#define RESUME_ROW_2(r)   COLS_2(RESUME, r)
 #define INIT_ROW_4(r)     COLS_4(INIT, r)
+#define RESUME_ROW_4(r)   COLS_4(RESUME, r)
 #define RESIDUAL_ROW_1(r) COLS_1(RESIDUAL, r)
 #define RESIDUAL_ROW_2(r) COLS_2(RESIDUAL, r)
 #define RESIDUAL_ROW_4(r) COLS_4(RESIDUAL, r)
@@ -74,7 +79,10 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
         const int64_t i_row = b->init_row, w_panel = b->w_panel, w_ahead = b->w_ahead;             \
         int64_t x_row = b->x_row;                                                                  \
         (void)w_panel, (void)w_ahead;                                                              \
-        ROWS_##MR(INIT_ROW_##NP) const CONV_X *xs = b->x;                                          \
+        ROWS_##MR(INIT_ROW_##NP) if (i_row) {                                                      \
+            ROWS_##MR(RESUME_ROW_##NP)                                                             \
+        }                                                                                          \
+        const CONV_X *xs = b->x;                                                                   \
         const float *ws = b->w;                                                                    \
         int32_t tap_w = b->tap_w;                                                                  \
         for (int32_t s = b->segments; s > 0; s--) {                                                \

@@ -7,55 +7,96 @@
  *   OPERAND          type of a row's and a panel's operand of a product
  *   X_AT(p), W_AT(p) the operand at p, of a row and of a panel
  *   PRODUCT(a, b, c) c with the product of a and b added
- *   CHAINS(MR, NR)   all steps of one segment, from a0, a1 and w on: STEP(MR, NR) is one of them */
+ *   CHAINS(MR, NR)   all steps of one segment, from a0, a1 and w on: STEP(MR, NR) is one of them
+ * and, where it has them, the same for vectors of 256 bits: OPERAND_HALF, X_AT_HALF, W_AT_HALF and
+ * PRODUCT_HALF. A last panel of at most 8 columns (24 channels are 1 panel and a half) takes those,
+ * which cost half where 512 bits are two passes (AMD Zen 4) and no more elsewhere: NR is then 1H or
+ * 2H. */
 #ifndef IPEX_KERNELS_X86_CONV_BLOCKS_AVX512_H
 #define IPEX_KERNELS_X86_CONV_BLOCKS_AVX512_H
 
 #include "kernels/x86/conv_walk.h"
 
-/* Widening takes registers. And blocks are code: kernels on bf16 do without those of three panels,
- * and, where a level only stands in for another's instruction, of four. */
+/* Blocks are code: kernels on bf16 do without the largest and those of three panels and, where a
+ * level only stands in for another's instruction, without those of four. */
 #ifdef CONV_SMALLER_BLOCKS
-enum { MAX_ROWS = 12 };
+enum { MAX_ROWS = 8 };
+#elif CONV_K_PER_ROW == 2
+enum { MAX_ROWS = 12, MAX_ROWS_4 = 6 };
 #else
 enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #endif
 
 /* COLS_n(X, r) does X(r, panel) for whole panels and X##_LAST for the one that may be cut. */
-#define COLS_1(X, r) X##_LAST(r, 0)
-#define COLS_2(X, r) X(r, 0) X##_LAST(r, 1)
-#define COLS_3(X, r) X(r, 0) X(r, 1) X##_LAST(r, 2)
-#define COLS_4(X, r) X(r, 0) X(r, 1) X(r, 2) X##_LAST(r, 3)
-#define COLS_8(X, r) X(r, 0) X(r, 1) X(r, 2) X(r, 3) X(r, 4) X(r, 5) X(r, 6) X##_LAST(r, 7)
+#define COLS_1(X, r)  X##_LAST(r, 0)
+#define COLS_2(X, r)  X(r, 0) X##_LAST(r, 1)
+#define COLS_3(X, r)  X(r, 0) X(r, 1) X##_LAST(r, 2)
+#define COLS_4(X, r)  X(r, 0) X(r, 1) X(r, 2) X##_LAST(r, 3)
+#define COLS_8(X, r)  X(r, 0) X(r, 1) X(r, 2) X(r, 3) X(r, 4) X(r, 5) X(r, 6) X##_LAST(r, 7)
+#define COLS_1H(X, r) X##_HALF(r, 0)
+#define COLS_2H(X, r) X(r, 0) X##_HALF(r, 1)
 
-#define INIT(r, c) __m512 acc##r##_##c = _mm512_loadu_ps(AT(i0, i1, i_row, r) + LANES * c);
-#define INIT_LAST(r, c)                                                                            \
-    __m512 acc##r##_##c = _mm512_maskz_loadu_ps(mask, AT(i0, i1, i_row, r) + LANES * c);
+/* All rows start from the same bias; only a chain that was parked has rows of its own. */
+#define INIT(r, c)      __m512 acc##r##_##c = _mm512_loadu_ps(i0 + LANES * c);
+#define INIT_LAST(r, c) __m512 acc##r##_##c = _mm512_maskz_loadu_ps(mask, i0 + LANES * c);
+#define INIT_HALF(r, c) __m256 acc##r##_##c = _mm256_maskz_loadu_ps((__mmask8)mask, i0 + LANES * c);
+#define RESUME(r, c)    acc##r##_##c = _mm512_loadu_ps(AT(i0, i1, i_row, r) + LANES * c);
+#define RESUME_LAST(r, c)                                                                          \
+    acc##r##_##c = _mm512_maskz_loadu_ps(mask, AT(i0, i1, i_row, r) + LANES * c);
+#define RESUME_HALF(r, c)                                                                          \
+    acc##r##_##c = _mm256_maskz_loadu_ps((__mmask8)mask, AT(i0, i1, i_row, r) + LANES * c);
 #define MULTIPLY(r, c)      acc##r##_##c = PRODUCT(a, b##c, acc##r##_##c);
 #define MULTIPLY_LAST(r, c) MULTIPLY(r, c)
+#define MULTIPLY_HALF(r, c)                                                                        \
+    acc##r##_##c = PRODUCT_HALF(_mm512_castps512_ps256(a), b##c, acc##r##_##c);
 #define RESIDUAL(r, c)                                                                             \
     acc##r##_##c = _mm512_add_ps(acc##r##_##c, _mm512_loadu_ps(AT(r0, r1, r_row, r) + LANES * c));
 #define RESIDUAL_LAST(r, c)                                                                        \
     acc##r##_##c = _mm512_add_ps(acc##r##_##c,                                                     \
                                  _mm512_maskz_loadu_ps(mask, AT(r0, r1, r_row, r) + LANES * c));
+#define RESIDUAL_HALF(r, c)                                                                        \
+    acc##r##_##c = _mm256_add_ps(                                                                  \
+        acc##r##_##c, _mm256_maskz_loadu_ps((__mmask8)mask, AT(r0, r1, r_row, r) + LANES * c));
 #define CLAMP(r, c)      _mm512_min_ps(hi, _mm512_max_ps(lo, acc##r##_##c))
 #define STORE(r, c)      _mm512_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, CLAMP(r, c));
 #define STORE_LAST(r, c) _mm512_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, mask, CLAMP(r, c));
+#define STORE_HALF(r, c)                                                                           \
+    _mm256_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, (__mmask8)mask,                        \
+                          _mm256_min_ps(_mm512_castps512_ps256(hi),                                \
+                                        _mm256_max_ps(_mm512_castps512_ps256(lo), acc##r##_##c)));
 
 #define WEIGHT(c) const OPERAND b##c = W_AT(w + c * w_panel);
 #define WEIGHT_STREAM(c)                                                                           \
     WEIGHT(c) _mm_prefetch((const char *)(w + c * w_panel + w_ahead), _MM_HINT_T0);
-#define WEIGHTS_1 WEIGHT_STREAM(0)
-#define WEIGHTS_2 WEIGHTS_1 WEIGHT_STREAM(1)
-#define WEIGHTS_3 WEIGHTS_2 WEIGHT_STREAM(2)
-#define WEIGHTS_4 WEIGHTS_3 WEIGHT_STREAM(3)
-#define WEIGHTS_8 WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
+#define WEIGHT_HALF(c)                                                                             \
+    const OPERAND_HALF b##c = W_AT_HALF(w + c * w_panel);                                          \
+    _mm_prefetch((const char *)(w + c * w_panel + w_ahead), _MM_HINT_T0);
+#define WEIGHTS_1  WEIGHT_STREAM(0)
+#define WEIGHTS_2  WEIGHTS_1 WEIGHT_STREAM(1)
+#define WEIGHTS_3  WEIGHTS_2 WEIGHT_STREAM(2)
+#define WEIGHTS_4  WEIGHTS_3 WEIGHT_STREAM(3)
+#define WEIGHTS_8  WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
+#define WEIGHTS_1H WEIGHT_HALF(0)
+#define WEIGHTS_2H WEIGHTS_1 WEIGHT_HALF(1)
 
-#define INIT_ROW_1(r) COLS_1(INIT, r)
-#define INIT_ROW_2(r) COLS_2(INIT, r)
-#define INIT_ROW_3(r) COLS_3(INIT, r)
-#define INIT_ROW_4(r) COLS_4(INIT, r)
-#define INIT_ROW_8(r) COLS_8(INIT, r)
+#define INIT_ROW_1(r)      COLS_1(INIT, r)
+#define RESUME_ROW_1(r)    COLS_1(RESUME, r)
+#define INIT_ROW_2(r)      COLS_2(INIT, r)
+#define RESUME_ROW_2(r)    COLS_2(RESUME, r)
+#define INIT_ROW_3(r)      COLS_3(INIT, r)
+#define RESUME_ROW_3(r)    COLS_3(RESUME, r)
+#define INIT_ROW_4(r)      COLS_4(INIT, r)
+#define RESUME_ROW_4(r)    COLS_4(RESUME, r)
+#define INIT_ROW_8(r)      COLS_8(INIT, r)
+#define RESUME_ROW_8(r)    COLS_8(RESUME, r)
+#define INIT_ROW_1H(r)     COLS_1H(INIT, r)
+#define RESUME_ROW_1H(r)   COLS_1H(RESUME, r)
+#define RESIDUAL_ROW_1H(r) COLS_1H(RESIDUAL, r)
+#define STORE_ROW_1H(r)    COLS_1H(STORE, r)
+#define INIT_ROW_2H(r)     COLS_2H(INIT, r)
+#define RESUME_ROW_2H(r)   COLS_2H(RESUME, r)
+#define RESIDUAL_ROW_2H(r) COLS_2H(RESIDUAL, r)
+#define STORE_ROW_2H(r)    COLS_2H(STORE, r)
 #define MULTIPLY_ROW(cols, r)                                                                      \
     {                                                                                              \
         const OPERAND a = X_AT(AT(a0, a1, x_row, r));                                              \
@@ -66,16 +107,19 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #define MULTIPLY_ROW_3(r) MULTIPLY_ROW(3, r)
 #define MULTIPLY_ROW_4(r) MULTIPLY_ROW(4, r)
 #define MULTIPLY_ROW_8(r) MULTIPLY_ROW(8, r)
-#define RESIDUAL_ROW_1(r) COLS_1(RESIDUAL, r)
-#define RESIDUAL_ROW_2(r) COLS_2(RESIDUAL, r)
-#define RESIDUAL_ROW_3(r) COLS_3(RESIDUAL, r)
-#define RESIDUAL_ROW_4(r) COLS_4(RESIDUAL, r)
-#define RESIDUAL_ROW_8(r) COLS_8(RESIDUAL, r)
-#define STORE_ROW_1(r)    COLS_1(STORE, r)
-#define STORE_ROW_2(r)    COLS_2(STORE, r)
-#define STORE_ROW_3(r)    COLS_3(STORE, r)
-#define STORE_ROW_4(r)    COLS_4(STORE, r)
-#define STORE_ROW_8(r)    COLS_8(STORE, r)
+#define MULTIPLY_ROW_1H(r)                                                                         \
+    acc##r##_0 = PRODUCT_HALF(X_AT_HALF(AT(a0, a1, x_row, r)), b0, acc##r##_0);
+#define MULTIPLY_ROW_2H(r) MULTIPLY_ROW(2H, r)
+#define RESIDUAL_ROW_1(r)  COLS_1(RESIDUAL, r)
+#define RESIDUAL_ROW_2(r)  COLS_2(RESIDUAL, r)
+#define RESIDUAL_ROW_3(r)  COLS_3(RESIDUAL, r)
+#define RESIDUAL_ROW_4(r)  COLS_4(RESIDUAL, r)
+#define RESIDUAL_ROW_8(r)  COLS_8(RESIDUAL, r)
+#define STORE_ROW_1(r)     COLS_1(STORE, r)
+#define STORE_ROW_2(r)     COLS_2(STORE, r)
+#define STORE_ROW_3(r)     COLS_3(STORE, r)
+#define STORE_ROW_4(r)     COLS_4(STORE, r)
+#define STORE_ROW_8(r)     COLS_8(STORE, r)
 
 #define STEP(MR, NR) WEIGHTS_##NR ROWS_##MR(MULTIPLY_ROW_##NR)
 
@@ -87,7 +131,10 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
         const int64_t i_row = b->init_row, w_panel = b->w_panel, w_ahead = b->w_ahead;             \
         int64_t x_row = b->x_row;                                                                  \
         (void)w_panel, (void)w_ahead;                                                              \
-        ROWS_##MR(INIT_ROW_##NR) const CONV_X *xs = b->x;                                          \
+        ROWS_##MR(INIT_ROW_##NR) if (i_row) {                                                      \
+            ROWS_##MR(RESUME_ROW_##NR)                                                             \
+        }                                                                                          \
+        const CONV_X *xs = b->x;                                                                   \
         const float *ws = b->w;                                                                    \
         int32_t tap_w = b->tap_w;                                                                  \
         for (int32_t s = b->segments; s > 0; s--) {                                                \
@@ -111,25 +158,26 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
     }
 
 #define BLOCKS_1_TO_6(X, NR)  X(1, NR) X(2, NR) X(3, NR) X(4, NR) X(5, NR) X(6, NR)
-#define BLOCKS_1_TO_9(X, NR)  BLOCKS_1_TO_6(X, NR) X(7, NR) X(8, NR) X(9, NR)
-#define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_9(X, NR) X(10, NR) X(11, NR) X(12, NR)
+#define BLOCKS_1_TO_8(X, NR)  BLOCKS_1_TO_6(X, NR) X(7, NR) X(8, NR)
+#define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR) X(10, NR) X(11, NR) X(12, NR)
 #ifdef CONV_SMALLER_BLOCKS
-#define BLOCKS_OF_1(X) BLOCKS_1_TO_12(X, 1)
-#define BLOCKS_OF_2(X) BLOCKS_1_TO_12(X, 2)
+#define BLOCKS_OF_1(X) BLOCKS_1_TO_8(X, 1)
+#define BLOCKS_OF_2(X) BLOCKS_1_TO_8(X, 2)
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X)
 #define POLICY_OF_4_AND_3 /* none */
-#else
-#define BLOCKS_OF_1(X) BLOCKS_1_TO_12(X, 1) X(13, 1) X(14, 1)
-#define BLOCKS_OF_2(X) BLOCKS_1_TO_12(X, 2) X(13, 2) X(14, 2)
-#define BLOCKS_OF_4(X) BLOCKS_1_TO_6(X, 4)
-#if CONV_K_PER_ROW == 1
-#define BLOCKS_OF_3(X)    BLOCKS_1_TO_9(X, 3)
-#define POLICY_OF_4_AND_3 {MAX_ROWS_4, 4}, {MAX_ROWS_3, 3},
-#else
+#elif CONV_K_PER_ROW == 2
+#define BLOCKS_OF_1(X) BLOCKS_1_TO_12(X, 1)
+#define BLOCKS_OF_2(X) BLOCKS_1_TO_12(X, 2)
 #define BLOCKS_OF_3(X)
-#define POLICY_OF_4_AND_3 {MAX_ROWS_4, 4},
-#endif
+#define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
+#define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4},
+#else
+#define BLOCKS_OF_1(X)    BLOCKS_1_TO_12(X, 1) X(13, 1) X(14, 1)
+#define BLOCKS_OF_2(X)    BLOCKS_1_TO_12(X, 2) X(13, 2) X(14, 2)
+#define BLOCKS_OF_3(X)    X(7, 3) X(8, 3) X(9, 3)
+#define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
+#define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4}, {7, MAX_ROWS_3, 3},
 #endif
 
 BLOCKS_OF_1(BLOCK)
@@ -139,6 +187,13 @@ BLOCKS_OF_4(BLOCK)
 BLOCK(1, 8)
 BLOCK(2, 8)
 
+#ifdef OPERAND_HALF
+#define BLOCKS_OF_1H(X) BLOCKS_1_TO_12(X, 1H) X(13, 1H) X(14, 1H)
+#define BLOCKS_OF_2H(X) BLOCKS_1_TO_12(X, 2H) X(13, 2H) X(14, 2H)
+BLOCKS_OF_1H(BLOCK)
+BLOCKS_OF_2H(BLOCK)
+#endif
+
 #define NAME(MR, NR) [MR] = block_##MR##x##NR,
 typedef void (*block_fn)(const struct conv_block *);
 static const block_fn blocks[9][MAX_ROWS + 1] = {
@@ -146,20 +201,33 @@ static const block_fn blocks[9][MAX_ROWS + 1] = {
     [4] = {NULL, BLOCKS_OF_4(NAME)}, [8] = {NAME(1, 8) NAME(2, 8)},
 };
 
+#ifdef OPERAND_HALF
+static const block_fn blocks_half[3][MAX_ROWS + 1] = {
+    [1] = {BLOCKS_OF_1H(NAME)},
+    [2] = {BLOCKS_OF_2H(NAME)},
+};
+#endif
+
 /* Policy: how many panels a block of so many rows takes, widest first. Wide blocks of few rows keep
  * at least 8 chains in flight and read x less often; 14 x 2 is the largest block that 32 registers
  * hold with its operands. */
 static const struct {
-    int32_t max_rows, panels;
-} policy[] = {{2, 8}, POLICY_OF_4_AND_3{MAX_ROWS, 2}, {MAX_ROWS, 1}};
+    int32_t min_rows, max_rows, panels;
+} policy[] = {{1, 2, 8}, POLICY_OF_4_AND_3{1, MAX_ROWS, 2}, {1, MAX_ROWS, 1}};
 
 static int64_t panels_for(int64_t rows, int64_t panels) {
     for (size_t i = 0;; i++)
-        if (rows <= policy[i].max_rows && panels >= policy[i].panels)
+        if (policy[i].min_rows <= rows && rows <= policy[i].max_rows && panels >= policy[i].panels)
             return policy[i].panels;
 }
 
 static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
+#ifdef OPERAND_HALF
+    if (b->columns <= LANES / 2 && panels <= 2) {
+        blocks_half[panels][rows](b);
+        return;
+    }
+#endif
     blocks[panels][rows](b);
 }
 

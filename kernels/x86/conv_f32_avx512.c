@@ -3,10 +3,14 @@
 #include "kernels/x86/vec_avx512.h"
 #include "kernels/x86/conv_transpose_walk.h"
 
-#define OPERAND          __m512
-#define X_AT(p)          _mm512_set1_ps(*(p))
-#define W_AT(p)          _mm512_load_ps(p)
-#define PRODUCT(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define OPERAND               __m512
+#define X_AT(p)               _mm512_set1_ps(*(p))
+#define W_AT(p)               _mm512_load_ps(p)
+#define PRODUCT(a, b, c)      _mm512_fmadd_ps(a, b, c)
+#define OPERAND_HALF          __m256
+#define X_AT_HALF(p)          _mm256_set1_ps(*(p))
+#define W_AT_HALF(p)          _mm256_load_ps(p)
+#define PRODUCT_HALF(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define CHAINS(MR, NR)                                                                             \
     for (int32_t k = b->k; k > 0; k--, a0++, a1++, w += LANES) {                                   \
         STEP(MR, NR)                                                                               \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depthwise convolution for either vector width: register blocks of up to 8 pixels x one vector of
- * channels. Each tap is one load of weights and one fma with x from memory per pixel; 3 x 3 windows
- * at stride 1 load every x of a kernel row once. The chain of an output is that of
- * kernels/ref/depthwise_ref.c. Include a vec_*.h first. */
+ * channels. Each tap is one load of weights and one fma with x from memory per pixel; the windows
+ * that networks use slide (kernels/x86/depthwise_slide.h). The chain of an
+ * output is that of kernels/ref/depthwise_ref.c. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_DEPTHWISE_BODY_H
 #define IPEX_KERNELS_X86_DEPTHWISE_BODY_H
 
@@ -11,11 +11,11 @@
 
 enum { DEPTHWISE_ROWS = 8 };
 
-/* Pixels of one line, all channels. Strides in floats. */
+/* Pixels of one line, or of two, all channels. Strides in floats. */
 struct depthwise_block {
     const float *x, *w, *bias, *residual;
     float *y;
-    int64_t x_row, x_kh, x_kw, w_tap, y_row, r_row;
+    int64_t x_row, x_kh, x_kw, w_tap, y_row, y_line, r_row, r_line;
     int64_t kernel_h, kernel_w, channels;
     float lo, hi;
 };
@@ -66,61 +66,8 @@ DEPTHWISE(6)
 DEPTHWISE(7)
 DEPTHWISE(8)
 
-/* 3 x 3 windows at pixel stride 1, 7 or 8 pixels: every x of a kernel row is loaded once and goes
- * to up to three chains. Loads run from the left, so each chain still takes its taps in order. accx
- * takes what falls outside the block, for nothing. */
-#define DW3_X(a, b, c, q)                                                                          \
-    {                                                                                              \
-        const vec v = vec_load(t + (q)*x_kw);                                                      \
-        acc##a = vec_fma(v, w2, acc##a);                                                           \
-        acc##b = vec_fma(v, w1, acc##b);                                                           \
-        acc##c = vec_fma(v, w0, acc##c);                                                           \
-    }
-#define DW3_7                                                                                      \
-    DW3_X(x, x, 0, 0)                                                                              \
-    DW3_X(x, 0, 1, 1)                                                                              \
-    DW3_X(0, 1, 2, 2)                                                                              \
-    DW3_X(1, 2, 3, 3)                                                                              \
-    DW3_X(2, 3, 4, 4)                                                                              \
-    DW3_X(3, 4, 5, 5)                                                                              \
-    DW3_X(4, 5, 6, 6)                                                                              \
-    DW3_X(5, 6, x, 7)                                                                              \
-    DW3_X(6, x, x, 8)
-#define DW3_8                                                                                      \
-    DW3_X(x, x, 0, 0)                                                                              \
-    DW3_X(x, 0, 1, 1)                                                                              \
-    DW3_X(0, 1, 2, 2)                                                                              \
-    DW3_X(1, 2, 3, 3)                                                                              \
-    DW3_X(2, 3, 4, 4)                                                                              \
-    DW3_X(3, 4, 5, 5)                                                                              \
-    DW3_X(4, 5, 6, 6)                                                                              \
-    DW3_X(5, 6, 7, 7)                                                                              \
-    DW3_X(6, 7, x, 8)                                                                              \
-    DW3_X(7, x, x, 9)
+#include "kernels/x86/depthwise_slide.h"
 
-#define DEPTHWISE_3X3(MR)                                                                          \
-    static void depthwise_##MR##_3x3(const struct depthwise_block *b, int64_t c, vec_mask mask) {  \
-        const vec init = vec_load(b->bias + c);                                                    \
-        const int64_t x_kw = b->x_kw;                                                              \
-        const float *wp = b->w + c, *t = b->x + c;                                                 \
-        ROWS_##MR(DW_INIT) vec accx = init;                                                        \
-        for (int64_t i = 0; i < 3; i++, t += b->x_kh, wp += 3 * b->w_tap) {                        \
-            const vec w0 = vec_load(wp), w1 = vec_load(wp + b->w_tap);                             \
-            const vec w2 = vec_load(wp + 2 * b->w_tap);                                            \
-            DW3_##MR                                                                               \
-        }                                                                                          \
-        (void)accx;                                                                                \
-        if (b->residual) {                                                                         \
-            ROWS_##MR(DW_RESIDUAL)                                                                 \
-        }                                                                                          \
-        const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                        \
-        ROWS_##MR(DW_STORE)                                                                        \
-    }
-
-DEPTHWISE_3X3(7)
-DEPTHWISE_3X3(8)
-
-typedef void (*depthwise_fn)(const struct depthwise_block *, int64_t c, vec_mask mask);
 static const depthwise_fn depthwise_whole[DEPTHWISE_ROWS + 1] = {
     NULL,
     depthwise_1_whole,
@@ -144,27 +91,33 @@ static const depthwise_fn depthwise_cut[DEPTHWISE_ROWS + 1] = {
     depthwise_8_cut,
 };
 
+/* All channels of a block of `rows` pixels in each of `lines` lines. */
 static inline void depthwise_rows(const struct ipex_depthwise_args *args,
-                                  const struct depthwise_block *b, int64_t rows) {
-    const bool is_3x3 = b->kernel_h == 3 && b->kernel_w == 3 && b->x_row == b->x_kw;
-    const depthwise_fn whole = !is_3x3     ? depthwise_whole[rows]
-                               : rows == 8 ? depthwise_8_3x3
-                               : rows == 7 ? depthwise_7_3x3
-                                           : depthwise_whole[rows];
+                                  const struct depthwise_block *b, enum depthwise_kind kind,
+                                  int64_t rows, int64_t lines) {
+    const depthwise_fn slide =
+        lines == 2 ? depthwise_slide_two[kind][rows] : depthwise_slide[kind][rows];
+    const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
     int64_t c = 0;
     for (; c + LANES <= b->channels; c += LANES)
         whole(b, c, vec_first(LANES));
-    if (c < b->channels)
-        depthwise_cut[rows](b, c, vec_first(b->channels - c));
-    if (act_is_clamp(args->act))
-        return;
-    for (int64_t r = 0; r < rows; r++)
-        vec_act_row(b->y + r * b->y_row, b->channels, args->act, args->act_a, args->act_b);
+    struct depthwise_block line = *b;
+    for (int64_t l = 0; l < lines; l++) {
+        if (c < b->channels)
+            depthwise_cut[rows](&line, c, vec_first(b->channels - c));
+        for (int64_t r = 0; r < rows && !act_is_clamp(args->act); r++)
+            vec_act_row(line.y + r * b->y_row, b->channels, args->act, args->act_a, args->act_b);
+        line.x += b->x_kh; /* pairs have the stride of a line between kernel rows */
+        line.y += b->y_line;
+        if (line.residual)
+            line.residual += b->r_line;
+    }
 }
 
-static inline void depthwise_line(const struct ipex_depthwise_args *args, int64_t image,
-                                  int64_t line) {
-    const int64_t count = ipex_div_up(args->pixels, DEPTHWISE_ROWS);
+/* One line, or two of them together. */
+static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64_t image,
+                                   enum depthwise_kind kind, int64_t line, int64_t lines) {
+    const int64_t count = ipex_div_up(args->pixels, depthwise_most(kind, lines));
     for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
         rows = args->pixels / count + (i < args->pixels % count);
         struct depthwise_block b = {
@@ -177,7 +130,9 @@ static inline void depthwise_line(const struct ipex_depthwise_args *args, int64_
             .x_kw = args->x_kw,
             .w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL,
             .y_row = args->y_pixel,
+            .y_line = args->y_line,
             .r_row = args->r_pixel,
+            .r_line = args->r_line,
             .kernel_h = args->kernel_h,
             .kernel_w = args->kernel_w,
             .channels = args->channels,
@@ -187,17 +142,21 @@ static inline void depthwise_line(const struct ipex_depthwise_args *args, int64_
         if (args->residual)
             b.residual = args->residual + image * args->r_image + line * args->r_line +
                          pixel * args->r_pixel;
-        depthwise_rows(args, &b, rows);
+        depthwise_rows(args, &b, kind, rows, lines);
     }
 }
 
 void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
     (void)scratch;
+    const enum depthwise_kind kind = depthwise_kind(args);
+    const bool two = depthwise_takes_two(args, kind);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
-        for (int64_t line = job.line; line < job.line_end; line++)
-            depthwise_line(args, job.image, line);
+        for (int64_t line = job.line, lines; line < job.line_end; line += lines) {
+            lines = two && line + 1 < job.line_end ? 2 : 1;
+            depthwise_lines(args, job.image, kind, line, lines);
+        }
     }
 }
 

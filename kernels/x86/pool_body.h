@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling for either vector width: one output pixel at a time, one vector of channels at a time,
+/* Pooling for either vector width: one output pixel and up to four vectors of channels at a time,
  * the taps of the window in the order of kernels/ref/pool_ref.c. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_POOL_BODY_H
 #define IPEX_KERNELS_X86_POOL_BODY_H
@@ -12,32 +12,50 @@ struct pool_taps {
     int64_t rows, columns, row, column;
 };
 
-/* n: channels from c on. */
-static inline vec pool_max_taps(const struct pool_taps *taps, int64_t c, int64_t n) {
-    vec ret = vec_load_part(taps->x + c, n);
-    for (int64_t i = 0; i < taps->rows; i++)
-        for (int64_t j = i == 0; j < taps->columns; j++)
-            ret =
-                vec_max_nan(ret, vec_load_part(taps->x + i * taps->row + j * taps->column + c, n));
-    return vec_flush(ret);
-}
+/* `n` channels in up to NV vectors: the window is walked once, with as many chains as vectors in
+ * flight. A chain takes its taps in order whatever NV is. */
+#define POOL_1(X)     X(0)
+#define POOL_2(X)     POOL_1(X) X(1)
+#define POOL_4(X)     POOL_2(X) X(2) X(3)
+#define POOL_LOAD(v)  vec_load_part(x + (v)*LANES, n - (v)*LANES)
+#define POOL_FIRST(v) vec chain##v = POOL_LOAD(v);
+#define POOL_SUM(v)   chain##v = vec_add(chain##v, POOL_LOAD(v));
+#define POOL_MAX(v)   chain##v = vec_max_nan(chain##v, POOL_LOAD(v));
+#define POOL_STORE_MEAN(v)                                                                         \
+    vec_store_part(y + (v)*LANES, n - (v)*LANES, vec_div(chain##v, vec_set(divisor)));
+#define POOL_STORE_MAX(v) vec_store_part(y + (v)*LANES, n - (v)*LANES, vec_flush(chain##v));
 
-static inline vec pool_sum_taps(const struct pool_taps *taps, int64_t c, int64_t n) {
-    vec ret = vec_load_part(taps->x + c, n);
-    for (int64_t i = 0; i < taps->rows; i++)
-        for (int64_t j = i == 0; j < taps->columns; j++)
-            ret = vec_add(ret, vec_load_part(taps->x + i * taps->row + j * taps->column + c, n));
-    return ret;
-}
+#define POOL(NAME, NV, STEP, STORE)                                                                \
+    static void pool_##NAME##_##NV(const struct pool_taps *taps, int64_t c, int64_t n, float *y,   \
+                                   float divisor) {                                                \
+        const float *x = taps->x + c;                                                              \
+        POOL_##NV(POOL_FIRST) for (int64_t i = 0; i < taps->rows; i++) {                           \
+            x = taps->x + i * taps->row + c + (i == 0 ? taps->column : 0);                         \
+            for (int64_t j = i == 0; j < taps->columns; j++, x += taps->column) {                  \
+                POOL_##NV(STEP)                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+        (void)divisor;                                                                             \
+        POOL_##NV(STORE)                                                                           \
+    }
+
+POOL(mean, 1, POOL_SUM, POOL_STORE_MEAN)
+POOL(mean, 2, POOL_SUM, POOL_STORE_MEAN)
+POOL(mean, 4, POOL_SUM, POOL_STORE_MEAN)
+POOL(max, 1, POOL_MAX, POOL_STORE_MAX)
+POOL(max, 2, POOL_MAX, POOL_STORE_MAX)
+POOL(max, 4, POOL_MAX, POOL_STORE_MAX)
+
+typedef void (*pool_fn)(const struct pool_taps *, int64_t c, int64_t n, float *y, float divisor);
 
 static inline void pool_pixel(const struct pool_taps *taps, float *y, int64_t channels,
                               bool average, float divisor) {
-    const vec div = vec_set(divisor);
-    for (int64_t c = 0; c < channels; c += LANES) {
-        const int64_t n = channels - c;
-        vec_store_part(y + c, n,
-                       average ? vec_div(pool_sum_taps(taps, c, n), div)
-                               : pool_max_taps(taps, c, n));
+    static const pool_fn mean[] = {pool_mean_1, pool_mean_2, pool_mean_4};
+    static const pool_fn max[] = {pool_max_1, pool_max_2, pool_max_4};
+    for (int64_t c = 0, size; c < channels; c += LANES << size) {
+        const int64_t left = channels - c;
+        size = left > 2 * LANES ? 2 : left > LANES ? 1 : 0;
+        (average ? mean : max)[size](taps, c, left, y + c, divisor);
     }
 }
 

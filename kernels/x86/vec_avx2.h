@@ -9,6 +9,7 @@
 
 #include "kernels/x86/x86.h"
 
+#define VEC_REGISTERS    16
 #define IPEX_LEVEL(slot) ipex_k_##slot##__avx2
 
 enum { LANES = 8 };

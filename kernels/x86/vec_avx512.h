@@ -9,6 +9,7 @@
 
 #include "kernels/x86/x86.h"
 
+#define VEC_REGISTERS    32
 #define IPEX_LEVEL(slot) ipex_k_##slot##__avx512
 
 enum { LANES = 16 };

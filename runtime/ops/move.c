@@ -88,10 +88,17 @@ static void add_border(struct ipex_bind *bind, int32_t axis, int64_t begin, int6
     }
 }
 
-/* The kernel for all modes and dtypes; dims of 1 are left out. */
+/* The kernel for all modes and dtypes; dims of 1 are left out, but for one in front where the
+ * kernel needs it. */
 static enum ipex_bound bind_pad_kernel(struct ipex_bind *bind, int32_t mode) {
     const struct ipex_tensor_info *x = bind->input[0], *y = bind->output;
     struct ipex_pad_args *args = &bind->args.pad;
+    int32_t dims = 0;
+    for (int32_t d = 0; d < y->rank; d++)
+        dims += y->dims[d] != 1;
+    for (; args->rank + dims < 2; args->rank++)
+        args->dims[args->rank] = args->x_dims[args->rank] = args->x_stride[args->rank] =
+            args->y_stride[args->rank] = 1;
     for (int32_t d = 0; d < y->rank; d++) {
         if (y->dims[d] == 1)
             continue;
@@ -101,10 +108,6 @@ static enum ipex_bound bind_pad_kernel(struct ipex_bind *bind, int32_t mode) {
         args->before[at] = bind->ints[d];
         args->x_stride[at] = x->strides[d];
         args->y_stride[at] = y->strides[d];
-    }
-    if (args->rank == 0) {
-        args->rank = 1;
-        args->dims[0] = args->x_dims[0] = args->x_stride[0] = args->y_stride[0] = 1;
     }
     args->size = (int32_t)ipex_dtype_size((enum ipex_dtype)y->dtype);
     args->mode = mode;

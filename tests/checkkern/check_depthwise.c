@@ -34,6 +34,11 @@ static struct shape random_shape(struct rng *rng) {
         .residual = rng_one_in(rng, 2),
         .special = rng_one_in(rng, 5),
     };
+    if (rng_one_in(rng, 2)) { /* the windows that have register blocks of their own */
+        s.kernel_h = s.kernel_w = (int32_t)(3 + 2 * rng_range(rng, 0, 2));
+        s.stride_h = s.stride_w = rng_one_in(rng, 3) ? 2 : 1;
+        s.dilation_h = s.dilation_w = 1;
+    }
     s.lines_per_job = (int32_t)rng_range(rng, 1, s.lines);
     return s;
 }

@@ -387,7 +387,7 @@ static int64_t padded_from(int32_t mode, int64_t at, int64_t n) {
 
 static int pad_case(const struct context *context, struct rng *rng, int i) {
     static const int32_t sizes[] = {1, 4, 8};
-    struct ipex_pad_args a = {.rank = (int32_t)rng_range(rng, 1, 4),
+    struct ipex_pad_args a = {.rank = (int32_t)rng_range(rng, 2, 4),
                               .size = sizes[i % 3],
                               .mode = i / 3 % IPEX_PAD_COUNT};
     int64_t x_step = rng_one_in(rng, 4) ? 2 : 1, y_step = rng_one_in(rng, 4) ? 2 : 1;

@@ -157,6 +157,7 @@ def check_wrong_use(paths):
     first, second = paths[1], paths[3]
     good = [*paths, "--dim", "size=8"]
     target = FOLDER / "wrong.ipex"
+    (FOLDER / "none.onnx").write_bytes(b"none")
     rows = [
         ("no model at all", 2, "MODEL.onnx is missing", []),
         ("no '=' in --entry", 2, "NAME=MODEL.onnx is expected", ["--entry", "first.onnx"]),
@@ -167,6 +168,8 @@ def check_wrong_use(paths):
         ("an entry twice", 2, "there is an entry first already", [*good, "--entry", first]),
         ("an entry main beside the model", 2, "main already", [first.split("=")[1], "--entry", "main=" + second.split("=")[1]]),
         ("a missing model", 1, "nowhere.onnx", [*good, "--entry", "third=nowhere.onnx"]),
+        ("a model that is a folder", 1, "not a regular file", [*good, "--entry", f"third={FOLDER}"]),
+        ("a model that is none", 1, "none.onnx", [*good, "--entry", f"third={FOLDER / 'none.onnx'}"]),
         ("more than 256 entries", 2, "at most 256", [w for i in range(257) for w in ("--entry", f"e{i}=x.onnx")]),
         ("a size that no entry has", 2, "--dim other: no entry", [*good, "--dim", "other=3"]),
         ("a size that the entry has not", 2, "--dim other: no input", [*good, "--dim", "first:other=3"]),

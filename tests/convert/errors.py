@@ -210,6 +210,12 @@ def function():
 
 # ---- sizes ----
 
+def relu(size, name="x"):
+    g = Graph()
+    g.output(g.op("Relu", g.input(size, 3, name=name)))
+    return g.model()
+
+
 def sizes(errors):
     model = symbolic()
     errors.fails("missing dims", 2, ["--dim 'height=LO..HI'", "--dim 'width=LO..HI'", "--dim 'more[2]=LO..HI'",
@@ -224,8 +230,14 @@ def sizes(errors):
     errors.fails("an input of another rank", 2, ["image", "3 dims"], "--input", "image=3x8x9", *rest)
     errors.fails("an input of another size", 2, ["image", "dim 1", "3", "4"], "--input", "image=1x4x8x9", *rest)
     errors.fails("a dim given twice", 2, ["height", "8", "9"], "--dim", "height=9", "--input", "image=1x3x8x9", *rest)
-    for value in ("height=0", "height=-1", "height=x", "height=", "=4", "height", "height=99999999999", "height=8x"):
+    for value in ("height=0", "height=-1", "height=x", "height=", "=4", "height", "height=99999999999", "height=8x",
+                  "height=4..2", "height=1..", "height=..4", "height=1..4:3", "height=2..4:0", "height=2..4:", "height=1...4",
+                  "height=1..9999999999", "main:height=", "main:height=0", "main:=3"):
         errors.fails(f"--dim {value}", 2, ["--dim", value, "usage:"], "--dim", value)
+    errors.fails("a dim with two values", 2, ["--dim height=9", "other sizes"], *fixed, *rest, "--dim", "height=9")
+    errors.fails("a dim of an entry that is not there", 2, ["--dim other:height"], *fixed, *rest, "--dim", "other:height=8")
+    errors.fails("an input with two shapes", 2, ["--input image=1x3x9x9", "another shape"],
+                 "--input", "image=1x3x8x9", "--input", "image=1x3x9x9", *rest)
     errors.fails("an unknown dtype", 2, ["--dtype f16", "f32 or bf16"], "--dtype", "f16", *fixed, *rest)
     errors.fails("unknown weights", 2, ["--weights i8", "f32 or bf16"], "--weights", "i8", *fixed, *rest)
     errors.fails("dtype and weights", 2, ["--dtype bf16", "--weights f32"], "--dtype", "bf16", "--weights", "f32", *fixed, *rest)
@@ -236,6 +248,12 @@ def sizes(errors):
     errors.fails("more elements than can be", 2, ["image", "too many elements"], *huge)
     errors.fails("no such option", 2, ["--speed"], "--speed", "9")
     errors.fails("--golden out of range", 2, ["golden"], "--golden", "-1")
+    many = Graph()
+    for index in range(65):
+        many.output(many.op("Relu", many.input(f"d{index}", 2)))
+    errors.fails("more sizes than a file can have", 1, ["65 symbols", "at most 64"], model=many.model())
+    errors.fails("a size with a name that is too long", 1, ["300 bytes", "at most 256"], model=relu("s" * 300))
+    errors.fails("an input with a name that is too long", 1, ["300 bytes", "at most 256"], model=relu("n", "x" * 300))
     done = errors.convert(model, *fixed, *rest)
     errors.tap.ok("the flags as pasted convert it", done.returncode == 0, done.stderr)
 
@@ -249,6 +267,16 @@ def labels(errors):
     errors.fails("labels of another count", 1, [str(path), "2 lines", "144 classes"], "--labels", path, model=model)
     path.write_bytes(b"cat\0dog\n" * 144)
     errors.fails("labels that are not text", 1, [str(path), "not text"], "--labels", path)
+    path.write_bytes(b"cat\n" * 100 + b"d\xf6g\n" + b"cat\n" * 43)
+    errors.fails("labels that are not UTF-8", 1, [str(path), "line 101 is not UTF-8"], "--labels", path)
+    path.write_text("cat\n" * 143 + "x" * 4097)
+    errors.fails("a label that is too long", 1, [str(path), "line 144 has 4097 bytes", "4096"], "--labels", path)
+    path.write_text("")
+    errors.fails("no labels", 1, [str(path), "0 lines", "144 classes"], "--labels", path)
+    errors.fails("labels that never end", 1, ["/dev/zero", "not text"], "--labels", "/dev/zero")
+    errors.fails("labels that are a folder", 1, [str(errors.folder), "directory"], "--labels", errors.folder)
+    errors.fails("labels without a path", 2, ["--labels main=", "nothing behind"], "--labels", "main=")
+    errors.fails("labels twice", 2, ["--labels", "labels from"], "--labels", path, "--labels", path)
     path.unlink()
     errors.fails("labels that are not there", 1, [str(path), "No such file"], "--labels", path)
 
@@ -269,6 +297,8 @@ def known_answers(errors):
     errors.fails("an answer that is cut off", 1, ["classes.npy"], "--golden-from", answers)
     (answers / "input_0.pb").write_bytes(b"\xff\xff\xff")
     errors.fails("a broken input_0.pb", 1, ["input_0.pb"], "--golden-from", answers)
+    (answers / "origin.txt").write_text("self\n")
+    errors.fails("answers of an unknown origin", 1, ["origin.txt", "'self'", "torch"], "--golden-from", answers)
     for path in answers.iterdir():
         path.unlink()
     answers.rmdir()

@@ -12,21 +12,13 @@ import tempfile
 import numpy as np
 import onnx
 
-from small_graphs import Bench, Graph
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import CLI, ROOT, Tap, cli_json, command, networks
+from ledger_cases import APPLIED, Cases, check_case, fits
+from small_graphs import Bench, Graph
 
-APPLIED = ""
-CASES = []
-
-
-def case(*expected):
-    """Marks a function that fills a Graph, with ledger rows it must lead to: (pass, site, reason code or APPLIED)."""
-    def mark(function):
-        CASES.append((function.__name__.replace("_", " "), expected, function))
-        return function
-    return mark
+CASES = Cases()
+case = CASES.case
 
 
 # ---- affine: BatchNorm and constants per channel into the weights before them ----
@@ -194,6 +186,37 @@ def activation_of_a_pool(g):
 def activation_of_a_value_read_twice(g):
     y = g.conv(g.input(1, 3, 6, 6), 3, 5)
     g.output(g.op("Relu", y, name="relu"), g.op("MaxPool", y, kernel_shape=[2, 2]))
+
+
+# ---- merge: linear layers of one value ----
+
+def linears(g, x, *names):
+    return [g.op("MatMul", x, g.weight(6, 5), name=name) for name in names]
+
+
+@case(("merge", "a", APPLIED), ("merge", "b", APPLIED), ("merge", "c+relu", "epilogue_differs"))
+def linears_of_one_value(g):
+    a, b, c = linears(g, g.input(4, 6), "a", "b", "c")
+    g.output(g.op("Add", g.op("Mul", a, b), g.op("Neg", g.op("Relu", c, name="relu"))))
+
+
+@case(("merge", "a", "far_apart"), ("merge", "b", "far_apart"))
+def linears_around_a_softmax(g):
+    x = g.input(4, 6)
+    y = g.op("Softmax", g.op("Neg", *linears(g, x, "a")))
+    g.output(g.op("Mul", y, *linears(g, x, "b")))
+
+
+@case(("merge", "a", "gaps_slower"), ("merge", "b", "gaps_slower"))
+def linears_read_element_by_element(g):
+    x = g.input(4, 6)
+    g.output(g.op("Mul", g.op("MatMul", x, g.weight(6, 16), name="a"), g.op("MatMul", x, g.weight(6, 16), name="b")))
+
+
+@case(("merge", "a", "port"), ("merge", "b", "no_partner"))
+def linears_of_which_one_is_an_output(g):
+    a, b = linears(g, g.input(4, 6), "a", "b")
+    g.output(a, g.op("Neg", b))
 
 
 # ---- pad ----
@@ -588,22 +611,6 @@ def transposed_weight(g):
 
 # ---- the test ----
 
-def check_case(tap, bench, name, expected, fill):
-    graph = Graph(opset=13)
-    fill(graph)
-    why = bench.right(graph, "--golden", "2")
-    if not tap.ok(f"{name}: agrees with ONNX Runtime and its known answers", why is None, why):
-        return []
-    rows = bench.ledger()
-    listing = [f"{row['pass']} {row['site']}: {row['reason'] or row['verdict']}" for row in rows]
-    for wanted in expected:
-        title = f"{name}: {wanted[0]} of {wanted[1]} is {wanted[2] or 'applied'}"
-        tap.ok(title, any(fits(row, wanted) for row in rows), *listing)
-    broken = [row for row in rows if (row["verdict"] == "applied") != (row["reason"] == "") or not row["text"]]
-    tap.ok(f"{name}: every row has a verdict and a text", rows and not broken, *broken)
-    return rows
-
-
 def check_growth(tap, bench):
     """--size lets no weight grow, --speed every one that makes its layer faster, the default up to half of all."""
     graph = Graph(opset=13)
@@ -619,6 +626,20 @@ def check_growth(tap, bench):
     default = cli_json("inspect", bench.ipex)["file_bytes"]
     grown = sizes["--size"] < default < min(sizes["--speed"], 1.5 * sizes["--size"])
     tap.ok("the default grows the file, to at most 1.5 times", grown, default, sizes)
+
+
+def check_pictures(tap, bench):
+    """What --image puts before a convolution and cannot fold into it; image.py looks at the numbers."""
+    seen = set()
+    for reason, attributes in (("grouped", {"groups": 3}), ("padding_is_not_mean", {"pads": [1, 1, 1, 1]})):
+        graph = Graph()
+        graph.output(graph.conv(graph.input(1, 3, 6, 6, name="x"), 3, 6, **attributes))
+        done = bench.convert(graph.model(), "--image", "x=u8,mean=100,std=50", "--golden", "1")
+        why = done.stderr if done.returncode else bench.verify()
+        rows = [row["reason"] for row in bench.ledger() if row["pass"] == "image"]
+        tap.ok(f"{reason} picture: right, and in the ledger", not why and rows == [reason], why, rows)
+        seen |= set(rows)
+    return seen
 
 
 def exact_in_bf16(g, *dims):
@@ -707,14 +728,6 @@ def check_why(tap, bench):
     tap.ok("--why TEXT: what was done at a site", "applied  " in text and "folded" in text and names[0] not in text, text)
 
 
-def fits(row, wanted):
-    """The site may have been joined with others by then, in any order: its names count."""
-    step, site, reason = wanted
-    names = row["site"].split("+")
-    same_site = sorted(names) == sorted(site.split("+")) or names[-1] == site
-    return row["pass"] == step and same_site and row["reason"] == reason
-
-
 def reason_codes():
     text = (ROOT / "tools" / "convert" / "ledger.h").read_text()
     return set(re.findall(r"^ *X\((\w+),", text, re.MULTILINE))
@@ -739,9 +752,10 @@ def main():
     seen = set()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
-        for name, expected, fill in CASES:
-            seen |= {row["reason"] for row in check_case(tap, bench, name, expected, fill)}
+        for each in CASES:
+            seen |= {row["reason"] for row in check_case(tap, bench, each)}
         check_growth(tap, bench)
+        seen |= check_pictures(tap, bench)
         seen |= check_bf16(tap, bench)
         check_why(tap, bench)
     codes = reason_codes()

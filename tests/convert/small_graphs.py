@@ -76,10 +76,15 @@ class Graph:
         opsets = [onnx.helper.make_opsetid("", self.opset)]
         return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
-    def feeds(self):
-        shapes = [[d.dim_value for d in i.type.tensor_type.shape.dim] for i in self.inputs]
-        return {i.name: self.random.standard_normal(shape).astype(np.float32)
-                for i, shape in zip(self.inputs, shapes)}
+    def feeds(self, sizes=None):
+        """Random inputs; `sizes` gives the values of symbols."""
+        return {i.name: self.random_array(i.type.tensor_type, sizes or {}) for i in self.inputs}
+
+    def random_array(self, tensor, sizes):
+        shape = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in tensor.shape.dim]
+        if tensor.elem_type == onnx.TensorProto.BOOL:
+            return self.random.random(shape) < 0.6
+        return self.random.standard_normal(shape).astype(np.float32)
 
 
 def expected_outputs(model, feeds):
@@ -155,18 +160,23 @@ class Bench:
         done = command(CLI, "verify", self.ipex)
         return None if done.returncode == 0 else f"verify: exit {done.returncode}\n{done.stderr}{done.stdout}"
 
-    def right(self, graph, *flags, bits=False):
-        """Converts a Graph, compares with ONNX Runtime, and replays known answers where `flags` ask for some."""
-        model, feeds = graph.model(), graph.feeds()
-        try:
-            expected = expected_outputs(model, feeds)
-        except Exception as error:  # its classes are not public
-            return f"the test's graph is wrong, ONNX Runtime refuses it: {error}"
+    def right(self, graph, *flags, bits=False, sizes=()):
+        """Converts a Graph, compares with ONNX Runtime, and replays known answers where `flags` ask for some. `sizes`:
+        values of the symbols, one dict per run."""
+        model = graph.model()
         done = self.convert(model, *flags)
         if done.returncode != 0:
             return f"convert: exit {done.returncode}\n{done.stderr}"
-        return (self.compare(feeds, expected) or (self.compare_bits(feeds) if bits else None)
-                or (self.verify() if flags else None))
+        for values in sizes or [{}]:
+            feeds = graph.feeds(values)
+            try:
+                expected = expected_outputs(model, feeds)
+            except Exception as error:  # its classes are not public
+                return f"the test's graph is wrong, ONNX Runtime refuses it: {error}"
+            why = self.compare(feeds, expected) or (self.compare_bits(feeds) if bits else None)
+            if why:
+                return f"{values or 'fixed sizes'}: {why}"
+        return self.verify() if flags else None
 
     def ledger(self):
         return cli_json("inspect", self.ipex)["ledger"]

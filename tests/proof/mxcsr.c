@@ -35,12 +35,13 @@ static const struct {
 
 /* A run of wrong rank, which must fail, and must also restore. */
 static bool failing_run(const struct proof_model *model) {
-    struct ipex_tensor input = model->input, output = {0};
-    input.rank = 1;
-    return ipex_run(model->session, NULL, &input, 1, &output, 1) != IPEX_OK;
+    struct ipex_tensor input[PROOF_PORTS], output[PROOF_PORTS] = {0};
+    memcpy(input, model->input, sizeof input);
+    input[0].rank++;
+    return ipex_run(model->session, NULL, input, model->inputs, output, model->outputs) != IPEX_OK;
 }
 
-static void prove_state(struct proof_model *model, struct proof_block expected, const char *path,
+static void prove_state(struct proof_model *model, struct proof_answer expected, const char *path,
                         int threads, size_t state) {
     char what[128];
     const unsigned before = states[state].csr, normal = _mm_getcsr();
@@ -51,9 +52,7 @@ static void prove_state(struct proof_model *model, struct proof_block expected, 
     unsigned after_failure = _mm_getcsr();
     _mm_setcsr(normal);
     snprintf(what, sizeof what, "%d thread(s), %s: same bytes", threads, states[state].name);
-    proof_ok(ran && model->output_bytes == expected.size &&
-                 memcmp(model->output.data, expected.data, expected.size) == 0,
-             proof_name(path, what),
+    proof_ok(ran && proof_is(model, expected), proof_name(path, what),
              ran ? "other bytes than in the default state" : "the run failed");
     snprintf(what, sizeof what, "%d thread(s), %s: restored", threads, states[state].name);
     proof_ok(after_run == before && failed && after_failure == before, proof_name(path, what),
@@ -62,8 +61,8 @@ static void prove_state(struct proof_model *model, struct proof_block expected, 
 
 static void prove(const char *path, int threads) {
     struct proof_model model;
-    struct proof_block expected = proof_expected(path);
-    if (expected.data && proof_open(&model, path, threads)) {
+    struct proof_answer expected;
+    if (proof_expected(path, &expected) && proof_open(&model, path, threads)) {
         for (size_t i = 0; i < sizeof states / sizeof *states; i++)
             prove_state(&model, expected, path, threads, i);
         proof_close(&model);

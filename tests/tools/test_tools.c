@@ -420,7 +420,7 @@ static struct parsed parse(const char *line) {
         {"seconds", "S", "a real", IPEX_CLI_REAL, false, &result.real, 0.1, 60},
         {0},
     };
-    const struct ipex_cli_verb verb = {"test", "INPUT", "A test.", options};
+    const struct ipex_cli_verb verb = {"test", "INPUT", "A test.", options, NULL};
     char *argv[32];
     int argc = 0;
     snprintf(words, sizeof words, "test %s", line);

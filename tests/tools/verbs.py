@@ -110,6 +110,7 @@ def check_usage():
                           "inspect": "--why --json --dot",
                           "run": "--input --output --dim --entry --threads --isa --arithmetic --no-bands --json",
                           "bench": "--dim --entry --threads --isa --arithmetic --no-bands --seconds --profile --json",
+                          "compare": "--inputs --tolerance --entry --threads --isa --arithmetic --no-bands --json",
                           "verify": "--entry --threads --isa --arithmetic --no-bands --json"}.items():
         done = command(CLI, verb, "--help")
         missing = [o for o in options.split() if o + " " not in done.stdout]
@@ -227,6 +228,10 @@ def check_verify(model, plain):
     done = command(CLI, "verify", FOLDER / "wrong.ipex")
     tap.ok("verify: another answer: exit 1, FAILED, origin given", done.returncode == 1 and "FAILED" in done.stdout
            and "given" in done.stdout and "differ" in done.stderr, done.stdout, done.stderr)
+    (wrong / "origin.txt").write_text("torch\n")
+    convert(FOLDER / "wrong.ipex", "--golden-from", wrong)
+    done = command(CLI, "verify", FOLDER / "wrong.ipex")
+    tap.ok("verify: origin torch", done.returncode == 1 and "torch" in done.stdout, done.stdout, done.stderr)
     check_verify_bf16(wrong)
 
 

@@ -53,9 +53,7 @@ static int64_t weight_bytes(const struct ipex_node *node) {
     if (node->kind == IPEX_KIND_conv)
         return conv_bytes(node) / w->uses;
     if (node->kind == IPEX_KIND_linear)
-        return tile_bytes(1, 1, w->dims[node->weight_kn ? 1 : 0],
-                          w->dims[node->weight_kn ? 0 : 1]) /
-               w->uses;
+        return tile_bytes(1, 1, node->fold.n, w->dims[node->weight_kn ? 0 : 1]) / w->uses;
     return 0;
 }
 

@@ -31,7 +31,7 @@ struct ipex_convert_entry {
 struct ipex_convert {
     /* as given */
     const char *model_path, *output;
-    struct ipex_cli_list entry_list, dims, shapes, constants, labels, golden_from;
+    struct ipex_cli_list images, entry_list, dims, shapes, constants, labels, golden_from;
     int64_t golden;
     bool speed, size, quiet, json;
     const char *dtype, *weights;
@@ -44,7 +44,7 @@ struct ipex_convert {
     const char *options_text; /* what decided the result, for the file */
     struct ipex_written written;
     struct ipex_atomic_file file;
-    double start_us, shown_us;
+    double start_us;
     char text[512];
     struct ipex_report report;
 };

@@ -7,6 +7,7 @@
 
 #include "format/check.h"
 #include "tools/convert/convert.h"
+#include "tools/convert/pixels.h"
 #include "tools/convert/import_scope.h"
 
 /* ---- entries ---- */
@@ -273,6 +274,53 @@ static int take_constants(struct ipex_convert *c, const struct ipex_cli_verb *ve
     return code;
 }
 
+/* ---- pictures ---- */
+
+/* As add_constant. */
+static bool add_image(struct ipex_convert_entry *entry, const struct ipex_image_option *image) {
+    struct ipex_import_options *import = &entry->import;
+    for (size_t i = 0; i < import->images; i++) {
+        struct ipex_image_option *known = &import->image[i];
+        if (strcmp(known->name, image->name))
+            continue;
+        if (known->shared == image->shared)
+            return false;
+        if (known->shared)
+            *known = *image;
+        return true;
+    }
+    import->image[import->images++] = *image;
+    return true;
+}
+
+static bool take_image(struct ipex_convert *c, const struct ipex_cli_verb *verb, const char *item) {
+    struct ipex_image_option image;
+    const char *text, *wrong;
+    struct ipex_convert_entry *only = split_entry(c, item, ':', &text);
+    if (!ipex_image_parse(text, &c->arena, &image, &wrong)) {
+        ipex_cli_wrong(verb, "--image %s: %s", item, wrong);
+        return false;
+    }
+    image.shared = !only && c->entries > 1;
+    for (size_t e = 0; e < c->entries; e++)
+        if ((!only || only == &c->entry[e]) && !add_image(&c->entry[e], &image)) {
+            ipex_cli_wrong(verb, "--image %s is given twice", image.name);
+            return false;
+        }
+    return true;
+}
+
+static bool take_images(struct ipex_convert *c, const struct ipex_cli_verb *verb) {
+    for (size_t e = 0; e < c->entries; e++) {
+        struct ipex_import_options *import = &c->entry[e].import;
+        import->image = ipex_arena_array(&c->arena, c->images.count + 1, sizeof *import->image);
+    }
+    for (size_t i = 0; i < c->images.count; i++)
+        if (!take_image(c, verb, c->images.item[i]))
+            return false;
+    return true;
+}
+
 /* ---- files ---- */
 
 /* The entry that an option "[ENTRY=]PATH" is for: with one entry it need not be named. NULL after a
@@ -344,7 +392,8 @@ static const char *describe(struct ipex_convert *c) {
     const struct {
         const char *option;
         const struct ipex_cli_list *list;
-    } lists[] = {{"dim", &c->dims}, {"input", &c->shapes}, {"const", &c->constants}};
+    } lists[] = {
+        {"dim", &c->dims}, {"input", &c->shapes}, {"const", &c->constants}, {"image", &c->images}};
     const char *text = "";
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
         for (size_t i = 0; i < lists[k].list->count; i++)
@@ -363,8 +412,8 @@ static const char *describe(struct ipex_convert *c) {
 int ipex_convert_take_options(struct ipex_convert *c, const struct ipex_cli_verb *verb) {
     if (c->speed && c->size)
         return ipex_cli_wrong(verb, "--speed and --size contradict each other");
-    if (!take_entries(c, verb) || !take_sizes(c, verb) || !take_files(c, verb) ||
-        !take_precision(c, verb))
+    if (!take_entries(c, verb) || !take_sizes(c, verb) || !take_images(c, verb) ||
+        !take_files(c, verb) || !take_precision(c, verb))
         return IPEX_EXIT_USAGE;
     c->options_text = describe(c);
     return take_constants(c, verb);
@@ -399,6 +448,16 @@ static bool constant_used(const struct ipex_convert *c, const char *name) {
     return false;
 }
 
+static bool image_used(const struct ipex_convert *c, const char *name) {
+    for (size_t e = 0; e < c->entries; e++) {
+        const struct ipex_import_options *import = &c->entry[e].import;
+        for (size_t i = 0; i < import->images; i++)
+            if (import->image[i].used && !strcmp(import->image[i].name, name))
+                return true;
+    }
+    return false;
+}
+
 /* Of the options that one entry was given with all others. */
 static bool check_shared(const struct ipex_convert *c, const struct ipex_cli_verb *verb,
                          const struct ipex_import_options *import) {
@@ -412,6 +471,12 @@ static bool check_shared(const struct ipex_convert *c, const struct ipex_cli_ver
         if (import->shape[i].shared && !shape_used(c, import->shape[i].name)) {
             ipex_cli_wrong(verb, "--input %s: no entry has an input of that name",
                            import->shape[i].name);
+            return false;
+        }
+    for (size_t i = 0; i < import->images; i++)
+        if (import->image[i].shared && !image_used(c, import->image[i].name)) {
+            ipex_cli_wrong(verb, "--image %s: no entry has an input of that name",
+                           import->image[i].name);
             return false;
         }
     for (size_t i = 0; i < import->constants; i++)

@@ -2,6 +2,7 @@
 /* Known answers: computed on the graph as imported, or read from files. */
 #include "tools/convert/golden.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "tools/convert/evaluate.h"
 #include "tools/convert/passes.h"
+#include "tools/progress.h"
 
 void ipex_golden_finish(struct ipex_golden_set *set) {
     for (size_t i = 0; i < set->answers; i++) {
@@ -156,6 +158,7 @@ enum ipex_status ipex_golden_compute(struct ipex_golden_set *set, struct ipex_gr
     IPEX_TRY(ipex_evaluator_open(&evaluator, graph, report));
     int64_t *symbols = alloc_zeroed(graph->dims.symbols, sizeof *symbols);
     for (int64_t n = 0; n < count && status == IPEX_OK; n++) {
+        ipex_progress_say("known answer %lld of %lld", (long long)n + 1, (long long)count);
         choose_sizes(&graph->dims, (uint64_t)n, symbols);
         status =
             compute_one(add_answer(set, graph, "self"), &evaluator, graph, symbols, &seed, report);
@@ -228,15 +231,13 @@ static enum ipex_status check_tensor(struct reader *r, const char *path,
     return IPEX_OK;
 }
 
-/* The file of a port: KIND_INDEX.pb, else NAME.npy with the characters that `run` replaces. False
- * when neither exists. */
-static bool find_file(const char *folder, const char *kind, size_t index,
-                      const struct ipex_value *value, char *path, size_t size) {
+bool ipex_golden_find_file(const char *folder, const char *kind, size_t index, const char *name,
+                           char *path, size_t size) {
     snprintf(path, size, "%s/%s_%zu.pb", folder, kind, index);
     if (!access(path, F_OK))
         return true;
     size_t at = (size_t)snprintf(path, size, "%s/", folder);
-    for (const char *c = value->name; *c && at + 5 < size; c++)
+    for (const char *c = name; *c && at + 5 < size; c++)
         path[at++] = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
                              (*c >= 'a' && *c <= 'z') || strchr("._-", *c)
                          ? *c
@@ -245,13 +246,35 @@ static bool find_file(const char *folder, const char *kind, size_t index,
     return !access(path, F_OK);
 }
 
+/* Who computed the answers of a folder: the word in its origin.txt. Untouched without that file. */
+static enum ipex_status read_origin(const char *folder, const char **ret_origin,
+                                    const struct ipex_report *report) {
+    static const char *const known[] = {"given", "upstream", "onnxruntime", "torch"};
+    char path[4096], word[32] = "";
+    snprintf(path, sizeof path, "%s/origin.txt", folder);
+    FILE *file = fopen(path, "r");
+    if (!file && errno == ENOENT)
+        return IPEX_OK;
+    IPEX_CHECK(file, report, IPEX_ERROR_FILE_IO, "%s: %s", path, strerror(errno));
+    const bool read = fscanf(file, "%31s", word) == 1;
+    fclose(file);
+    for (size_t i = 0; read && i < sizeof known / sizeof *known; i++)
+        if (!strcmp(word, known[i])) {
+            *ret_origin = known[i];
+            return IPEX_OK;
+        }
+    IPEX_CHECK(false, report, IPEX_ERROR_FILE_IO,
+               "%s says '%s'; given, upstream, onnxruntime or torch is expected", path, word);
+}
+
 static enum ipex_status read_inputs(struct reader *r, struct ipex_golden *answer) {
     char path[4096];
     for (size_t i = 0; i < r->graph->inputs; i++) {
         const struct ipex_value *value = r->graph->input[i];
-        IPEX_CHECK(find_file(r->folder, "input", i, value, path, sizeof path), r->report,
-                   IPEX_ERROR_FILE_IO, "%s has neither input_%u.pb nor %s.npy for input %s",
-                   r->folder, (unsigned)i, value->name, value->name);
+        IPEX_CHECK(ipex_golden_find_file(r->folder, "input", i, value->name, path, sizeof path),
+                   r->report, IPEX_ERROR_FILE_IO,
+                   "%s has neither input_%u.pb nor %s.npy for input %s", r->folder, (unsigned)i,
+                   value->name, value->name);
         IPEX_TRY(ipex_tensor_read(path, &answer->input[i], r->report));
         IPEX_TRY(check_tensor(r, path, &answer->input[i], value, true));
     }
@@ -263,7 +286,7 @@ static enum ipex_status read_outputs(struct reader *r, struct ipex_golden *answe
     size_t found = 0;
     for (size_t i = 0; i < r->graph->outputs; i++) {
         const struct ipex_value *value = r->graph->output[i];
-        if (!find_file(r->folder, "output", i, value, path, sizeof path))
+        if (!ipex_golden_find_file(r->folder, "output", i, value->name, path, sizeof path))
             continue;
         IPEX_TRY(ipex_tensor_read(path, &answer->output[i], r->report));
         IPEX_TRY(check_tensor(r, path, &answer->output[i], value, false));
@@ -276,7 +299,9 @@ static enum ipex_status read_outputs(struct reader *r, struct ipex_golden *answe
 
 enum ipex_status ipex_golden_read(struct ipex_golden_set *set, const struct ipex_graph *graph,
                                   const char *folder, const struct ipex_report *report) {
-    struct ipex_golden *answer = add_answer(set, graph, "given");
+    const char *origin = "given";
+    IPEX_TRY(read_origin(folder, &origin, report));
+    struct ipex_golden *answer = add_answer(set, graph, origin);
     struct reader reader = {graph, folder, report,
                             alloc_zeroed(graph->dims.symbols, sizeof(int64_t))};
     enum ipex_status status = read_inputs(&reader, answer);

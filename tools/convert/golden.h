@@ -28,12 +28,18 @@ IPEX_WARN_UNUSED enum ipex_status ipex_golden_compute(struct ipex_golden_set *se
                                                       const struct ipex_report *report);
 
 /* Reads DIR: input_*.pb with output_*.pb (an ONNX test data set; positions count), or NAME.npy for
- * inputs and outputs. One answer, origin "given". Shapes and types must be the graph's, for
- * the sizes that the inputs have; every input must be there, outputs may be missing but not all. */
+ * inputs and outputs. One answer; its origin is the word in DIR/origin.txt, else "given". Shapes
+ * and types must be the graph's, for the sizes that the inputs have; every input must be there,
+ * outputs may be missing but not all. */
 IPEX_WARN_UNUSED enum ipex_status ipex_golden_read(struct ipex_golden_set *set,
                                                    const struct ipex_graph *graph,
                                                    const char *folder,
                                                    const struct ipex_report *report);
+
+/* The file of a port: KIND_INDEX.pb, else NAME.npy with the characters that `run` replaces. False
+ * when neither exists. */
+bool ipex_golden_find_file(const char *folder, const char *kind, size_t index, const char *name,
+                           char *path, size_t size);
 
 /* Turns the set into weights and answers of the plan; the set must outlive the writing. */
 void ipex_golden_store(const struct ipex_golden_set *set, const struct ipex_graph *graph,

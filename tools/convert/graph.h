@@ -60,6 +60,13 @@ enum ipex_kind {
     IPEX_KIND_plan, /* a plan operator as it stands in format/ops.inc */
 };
 
+/* Rows of a merged linear layer's weight. */
+struct ipex_fold_part {
+    const struct ipex_value *weight;
+    bool kn; /* [K][n], else [n][K] */
+    int64_t n;
+};
+
 /* The weight of a conv or linear after folding: out[n] = scale[n] * w[n] . x + bias[n], rounded to
  * f32 once when packed. */
 struct ipex_fold {
@@ -68,6 +75,9 @@ struct ipex_fold {
     int64_t n;
     int64_t *k_order; /* linear: position k of the packed weight is column k_order[k] of the source;
                          NULL: as it is */
+    struct ipex_fold_part *part; /* linear: the weight's rows come from these, one below the other;
+                                    NULL: from the node's own weight alone */
+    int32_t parts;
 };
 
 struct ipex_epilogue {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/convert/pixels.h"
+#include "tools/convert/import_build.h"
 #include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"
 
@@ -188,14 +190,23 @@ static bool runs(enum ipex_dtype dtype) {
            dtype == IPEX_DTYPE_bool || dtype == IPEX_DTYPE_u8 || dtype == IPEX_DTYPE_i8;
 }
 
+/* One size of the run as data. */
+static struct ipex_value *size_as_data(struct ipex_import *import, struct ipex_value *value) {
+    struct ipex_value *size = ipex_build_size(import, value->dtype, value->ints[0]);
+    return ipex_build_reshape(import, size, value->rank, value->dims);
+}
+
 struct ipex_value *ipex_import_any(struct ipex_import *import, size_t i) {
     struct ipex_value *value = ipex_import_in(import, i);
+    const bool is_size = value && value->ints && !value->constant;
     if (!value)
         ipex_import_refuse(import, "input %zu is missing", i);
     else if (!runs(value->dtype))
         ipex_import_refuse(import, "input %s is %s, which has no operators at run time",
                            value->name, ipex_dtype_name(value->dtype));
-    else if (value->ints && !value->constant)
+    else if (is_size && ipex_value_numel(value) == 1)
+        return size_as_data(import, value);
+    else if (is_size)
         ipex_import_refuse(import, "input %s depends on sizes (%s) and is used as data",
                            value->name, ipex_import_text(import, value->ints[0]));
     else
@@ -267,6 +278,22 @@ struct ipex_value *ipex_import_transpose(struct ipex_import *import, struct ipex
     return node->output;
 }
 
+/* ---- the version of the operators ---- */
+
+/* Up to this version the default domain's operators are known to mean what the import functions
+ * make of them. */
+#define NEWEST_OPSET 26
+
+static void check_opset(struct ipex_import *import) {
+    const long long opset = (long long)import->model->opset;
+    if (opset < 1 || opset > NEWEST_OPSET)
+        add_unsupported(import, "the model", "opset",
+                        ipex_arena_printf(&import->graph->arena,
+                                          "version %lld of the operators is not known, only 1 to "
+                                          "%d (onnx.version_converter brings a model to another)",
+                                          opset, NEWEST_OPSET));
+}
+
 /* ---- constants ---- */
 
 enum ipex_dtype ipex_import_dtype(int64_t onnx_type) {
@@ -294,6 +321,17 @@ enum ipex_dtype ipex_import_dtype(int64_t onnx_type) {
     }
 }
 
+/* As ONNX numbers them, for messages. */
+static const char *onnx_type_name(int64_t onnx_type) {
+    static const char *const names[] = {
+        "undefined",      "float32",    "uint8",          "int8",       "uint16",   "int16",
+        "int32",          "int64",      "string",         "bool",       "float16",  "float64",
+        "uint32",         "uint64",     "complex64",      "complex128", "bfloat16", "float8e4m3fn",
+        "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",      "int4",     "float4e2m1"};
+    return onnx_type >= 0 && onnx_type < (int64_t)(sizeof names / sizeof *names) ? names[onnx_type]
+                                                                                 : "unknown";
+}
+
 static struct ipex_value *constant_from(struct ipex_import *import, const char *name,
                                         const struct ipex_onnx_tensor *tensor) {
     enum ipex_dtype dtype = ipex_import_dtype(tensor->type);
@@ -308,8 +346,11 @@ void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx
         struct ipex_value *value =
             constant_from(import, source->initializer[i].name, &source->initializer[i]);
         if (!value) {
-            add_unsupported(import, source->initializer[i].name, "initializer",
-                            "has a data type or rank that is not supported");
+            const struct ipex_onnx_tensor *t = &source->initializer[i];
+            add_unsupported(import, t->name, "initializer",
+                            ipex_arena_printf(&import->graph->arena,
+                                              "type %s with %d dims is not supported",
+                                              onnx_type_name(t->type), t->rank));
             value = ipex_graph_value(import->graph, source->initializer[i].name, IPEX_DTYPE_f32, 0,
                                      NULL);
             value->unknown = true;
@@ -523,7 +564,7 @@ static struct ipex_value *make_input(struct dims_state *state,
     if (!runs(value->dtype) || rank > IPEX_MAX_RANK) {
         add_unsupported(import, input->name, "graph input",
                         rank > IPEX_MAX_RANK ? "has more than 8 dims"
-                        : input->type == 0   ? "is not a tensor"
+                        : input->type == 0   ? "is not a tensor, or has no type"
                                              : "has a data type without operators at run time");
         value->dtype = IPEX_DTYPE_f32;
     }
@@ -643,13 +684,32 @@ static ipex_import_fn find_op(const char *op_type) {
     return NULL;
 }
 
+#define SEARCHES 16 /* a hostile model has many names to look for */
+
+static const struct ipex_onnx_node *find_producer(const struct ipex_import *import,
+                                                  const char *name) {
+    const struct ipex_onnx_graph *source = &import->model->graph;
+    if (import->unsupported_count >= SEARCHES)
+        return NULL;
+    for (size_t i = 0; i < source->nodes; i++)
+        for (size_t k = 0; k < source->node[i].outputs; k++)
+            if (!strcmp(source->node[i].output[k], name))
+                return &source->node[i];
+    return NULL;
+}
+
 static bool known_inputs(struct ipex_import *import) {
     bool known = true;
     for (size_t i = 0; i < import->node->inputs; i++) {
         const char *name = import->node->input[i];
         struct ipex_value *value = *name ? ipex_import_lookup(import, name) : NULL;
         if (*name && !value) {
-            ipex_import_refuse(import, "reads %s, which nothing before it computes", name);
+            const struct ipex_onnx_node *later = find_producer(import, name);
+            ipex_import_refuse(import,
+                               later ? "reads %s, which %s computes, but not before it: the nodes "
+                                       "are out of order or in a cycle"
+                                     : "reads %s, which nothing before it computes",
+                               name, later && *later->name ? later->name : "a node");
             return false;
         }
         known &= !value || !value->unknown;
@@ -685,6 +745,17 @@ static void import_known(struct ipex_import *import, ipex_import_fn fn) {
         ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
 }
 
+/* Up to opset 6 operands were joined only on request, and at an axis of choice. */
+static bool joined_as_today(struct ipex_import *import) {
+    if (import->model->opset >= 7 || !ipex_import_int(import, "broadcast", 0))
+        return true;
+    ipex_import_refuse(import,
+                       "broadcast as in opset %lld: bring the model to opset 7 or newer "
+                       "(onnx.version_converter)",
+                       (long long)import->model->opset);
+    return false;
+}
+
 void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *node) {
     import->node = node;
     import->label = *node->name ? node->name : node->outputs ? node->output[0] : "?";
@@ -703,7 +774,7 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
     size_t before = import->unsupported_count;
     ipex_import_fn fn = *node->domain ? NULL : find_op(node->op_type);
     bool known = known_inputs(import);
-    if (import->unsupported_count != before)
+    if (import->unsupported_count != before || !joined_as_today(import))
         return;
     if (known && !*node->domain && ipex_import_symbolic(import)) {
         import->shape_folds++;
@@ -800,6 +871,11 @@ enum ipex_import_result ipex_import_model(const struct ipex_onnx_model *model,
         free(import->unsupported);
         return IPEX_IMPORT_USAGE;
     }
+    if ((*ret_message = ipex_import_images(import, options)) != NULL) {
+        free(import->unsupported);
+        return IPEX_IMPORT_USAGE;
+    }
+    check_opset(import);
     for (size_t i = 0; i < source->nodes; i++)
         ipex_import_one(import, &source->node[i]);
     import_outputs(import);

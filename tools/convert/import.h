@@ -28,7 +28,18 @@ struct ipex_const_option {
     bool is_file, used, shared;     /* as above */
     struct ipex_tensor_data tensor; /* of the file */
 };
+/* --image NAME=u8,mean=M,...,std=S,...,order=bgr */
+#define IPEX_IMAGE_CHANNELS 4
+struct ipex_image_option {
+    const char *name;
+    int32_t means, stds; /* 0: not given, 1: for all channels */
+    double mean[IPEX_IMAGE_CHANNELS], std[IPEX_IMAGE_CHANNELS]; /* in the model's channel order */
+    bool has_order, reversed; /* the pixels' channels are the model's from last to first */
+    bool shared, used;
+};
 struct ipex_import_options {
+    struct ipex_image_option *image;
+    size_t images;
     struct ipex_const_option *constant;
     size_t constants;
     const char *prefix; /* of names in flags to paste: "detect:"; NULL: none */

@@ -216,21 +216,39 @@ struct ipex_value *ipex_build_number(struct ipex_import *import, enum ipex_dtype
 
 struct ipex_value *ipex_build_count(struct ipex_import *import, enum ipex_dtype dtype, int64_t n,
                                     int64_t step, int32_t rank, int32_t axis) {
-    int64_t dims[IPEX_MAX_RANK];
+    int64_t dims[IPEX_MAX_RANK], least, most;
     const unsigned size = ipex_dtype_size(dtype);
-    if (n > IPEX_BUILD_MAX) {
+    ipex_dim_range(&import->graph->dims, n, &least, &most);
+    if (most > IPEX_BUILD_MAX) {
         ipex_import_refuse(import, "%lld elements along one axis; at most %d are supported",
-                           (long long)n, IPEX_BUILD_MAX);
+                           (long long)most, IPEX_BUILD_MAX);
         return NULL;
     }
-    uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)n, size);
+    uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)most, size);
     for (int32_t i = 0; i < rank; i++)
-        dims[i] = i == axis ? n : 1;
-    for (int64_t i = 0; i < n; i++) {
+        dims[i] = i == axis ? most : 1;
+    for (int64_t i = 0; i < most; i++) {
         const int64_t value = i * step;
         memcpy(data + (size_t)i * size, &value, size);
     }
-    return ipex_graph_constant(import->graph, result_name(import), dtype, rank, dims, data);
+    struct ipex_value *all =
+        ipex_graph_constant(import->graph, result_name(import), dtype, rank, dims, data);
+    return n == most ? all : ipex_build_slice(import, all, axis, 0, n);
+}
+
+/* The element at `dim` of 0, 1, 2 ... */
+struct ipex_value *ipex_build_size(struct ipex_import *import, enum ipex_dtype dtype, int64_t dim) {
+    int64_t number, least, most;
+    if (ipex_dim_number(&import->graph->dims, dim, &number))
+        return ipex_build_number(import, dtype, (double)number);
+    ipex_dim_range(&import->graph->dims, dim, &least, &most);
+    if (least < 0) {
+        ipex_import_refuse(import, "%s may be negative", ipex_import_text(import, dim));
+        return NULL;
+    }
+    struct ipex_value *count =
+        ipex_build_count(import, dtype, most < IPEX_BUILD_MAX ? most + 1 : most, 1, 1, 0);
+    return ipex_build_reshape(import, ipex_build_slice(import, count, 0, dim, 1), 0, NULL);
 }
 
 /* ---- short chains ---- */
@@ -249,7 +267,7 @@ struct ipex_value *ipex_build_wrapped(struct ipex_import *import, struct ipex_va
                                       int64_t n) {
     struct ipex_value *i = ipex_build_cast(import, index, IPEX_DTYPE_i64);
     struct ipex_value *zero = ipex_build_number(import, IPEX_DTYPE_i64, 0),
-                      *size = ipex_build_number(import, IPEX_DTYPE_i64, (double)n);
+                      *size = ipex_build_size(import, IPEX_DTYPE_i64, n);
     return ipex_build_where(import, ipex_build_compare(import, IPEX_COMPARE_less, i, zero),
                             ipex_build_integer(import, IPEX_INTEGER_add, i, size), i);
 }

@@ -46,14 +46,16 @@ struct ipex_value *ipex_build_matmul(struct ipex_import *import, struct ipex_val
 /* One number of this type. */
 struct ipex_value *ipex_build_number(struct ipex_import *import, enum ipex_dtype dtype,
                                      double value);
-/* 0, step, 2 step, ... (n of them, i32 or i64) along `axis` of `rank` dims, the others 1. NULL
- * after refusing too many. */
+/* A dim as one number (i32 or i64) that this run has. NULL after refusing. */
+struct ipex_value *ipex_build_size(struct ipex_import *import, enum ipex_dtype dtype, int64_t dim);
+/* 0, step, 2 step, ... (n of them, a dim; i32 or i64) along `axis` of `rank` dims, the others 1.
+ * NULL after refusing too many. */
 struct ipex_value *ipex_build_count(struct ipex_import *import, enum ipex_dtype dtype, int64_t n,
                                     int64_t step, int32_t rank, int32_t axis);
 /* x - max - log(sum(exp(x - max))) along an axis. */
 struct ipex_value *ipex_build_log_softmax(struct ipex_import *import, struct ipex_value *x,
                                           int32_t axis);
-/* An index counted from the end of n where it is negative, as i64. */
+/* An index counted from the end of n (a dim) where it is negative, as i64. */
 struct ipex_value *ipex_build_wrapped(struct ipex_import *import, struct ipex_value *index,
                                       int64_t n);
 /* All dims are numbers; false after refusing. */

@@ -13,52 +13,67 @@ static struct ipex_value *integer_input(struct ipex_import *import, size_t i) {
     return NULL;
 }
 
-static int64_t stride_of(const struct ipex_value *x, int32_t axis) {
-    int64_t stride = 1;
-    for (int32_t i = axis + 1; i < x->rank; i++)
-        stride *= x->dims[i];
-    return stride;
+/* The product of x's dims from `first` up to but not `last`, a dim. */
+static int64_t elements(struct ipex_import *import, const struct ipex_value *x, int32_t first,
+                        int32_t last) {
+    int64_t count = 1;
+    for (int32_t i = first; i < last; i++)
+        count = ipex_dim_mul(&import->graph->dims, count, x->dims[i]);
+    return count;
 }
 
-static struct ipex_value *times(struct ipex_import *import, struct ipex_value *x, int64_t by) {
-    return by == 1 ? x
-                   : ipex_build_integer(import, IPEX_INTEGER_mul, x,
-                                        ipex_build_number(import, IPEX_DTYPE_i64, (double)by));
+/* `at` times the dims of x from `first` up to but not `last`. */
+static struct ipex_value *times(struct ipex_import *import, struct ipex_value *at,
+                                const struct ipex_value *x, int32_t first, int32_t last) {
+    int64_t fixed = 1;
+    for (int32_t i = first; i < last; i++)
+        if (x->dims[i] >= 0)
+            fixed *= x->dims[i];
+        else
+            at = ipex_build_integer(import, IPEX_INTEGER_mul, at,
+                                    ipex_build_size(import, IPEX_DTYPE_i64, x->dims[i]));
+    return fixed == 1
+               ? at
+               : ipex_build_integer(import, IPEX_INTEGER_mul, at,
+                                    ipex_build_number(import, IPEX_DTYPE_i64, (double)fixed));
 }
 
-/* at + (number along `axis`) * stride */
-static struct ipex_value *plus_count(struct ipex_import *import, struct ipex_value *at, int64_t n,
-                                     int64_t stride, int32_t axis) {
+/* at + (number along `axis`, n of them) * (dims of x from `first` up to but not `last`) */
+static struct ipex_value *plus_count(struct ipex_import *import, struct ipex_value *at,
+                                     int32_t axis, int64_t n, const struct ipex_value *x,
+                                     int32_t first, int32_t last) {
     if (!at || n == 1)
         return at;
-    return ipex_build_integer(import, IPEX_INTEGER_add, at,
-                              ipex_build_count(import, IPEX_DTYPE_i64, n, stride, at->rank, axis));
+    struct ipex_value *count = ipex_build_count(import, IPEX_DTYPE_i64, n, 1, at->rank, axis);
+    return ipex_build_integer(import, IPEX_INTEGER_add, at, times(import, count, x, first, last));
 }
 
-static struct ipex_value *flattened(struct ipex_import *import, struct ipex_value *x) {
-    const int64_t count = ipex_value_numel(x);
-    return ipex_build_reshape(import, x, 1, &count);
+/* dims a and b with a <= b for all sizes of a run */
+static bool at_most(struct ipex_import *import, int64_t a, int64_t b) {
+    int64_t least, most;
+    ipex_dim_range(&import->graph->dims, ipex_dim_sub(&import->graph->dims, b, a), &least, &most);
+    return least >= 0;
 }
 
 static void import_gather_elements(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0), *index = x ? integer_input(import, 1) : NULL;
     int64_t axis = ipex_import_int(import, "axis", 0);
-    if (!index || !ipex_import_axis(import, &axis, x->rank) || !ipex_build_fixed(import, x) ||
-        !ipex_build_fixed(import, index))
+    if (!index || !ipex_import_axis(import, &axis, x->rank))
         return;
     bool fits = index->rank == x->rank;
     for (int32_t i = 0; fits && i < x->rank; i++)
-        fits = i == axis || index->dims[i] <= x->dims[i];
+        fits = i == axis || at_most(import, index->dims[i], x->dims[i]);
     if (!fits) {
         ipex_import_refuse(import, "the indices do not fit the data");
         return;
     }
     struct ipex_value *at = ipex_build_wrapped(import, index, x->dims[axis]);
-    at = times(import, at, stride_of(x, (int32_t)axis));
+    at = times(import, at, x, (int32_t)axis + 1, x->rank);
     for (int32_t i = 0; i < x->rank; i++)
         if (i != axis)
-            at = plus_count(import, at, index->dims[i], stride_of(x, i), i);
-    struct ipex_value *y = ipex_build_gather(import, flattened(import, x), at, 0);
+            at = plus_count(import, at, i, index->dims[i], x, i + 1, x->rank);
+    const int64_t all = elements(import, x, 0, x->rank);
+    struct ipex_value *y = ipex_build_gather(import, ipex_build_reshape(import, x, 1, &all), at, 0);
     if (y)
         ipex_import_out(import, 0, y);
 }
@@ -68,7 +83,7 @@ static void import_gather_nd(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0), *index = x ? integer_input(import, 1) : NULL,
                       *at = NULL;
     int64_t batch = ipex_import_int(import, "batch_dims", 0), dims[2 * IPEX_MAX_RANK];
-    if (!index || !ipex_build_fixed(import, x) || !ipex_build_fixed(import, index))
+    if (!index)
         return;
     int32_t last = index->rank - 1, rank = 0;
     int64_t taken = last < 0 ? 0 : index->dims[last];
@@ -76,26 +91,24 @@ static void import_gather_nd(struct ipex_import *import) {
         ipex_import_refuse(import, "the indices do not fit the data");
         return;
     }
-    for (int32_t k = 0; k < taken; k++) {
-        const int32_t axis = (int32_t)batch + k;
-        struct ipex_value *one = ipex_build_slice(import, index, last, k, 1);
-        one = times(import, ipex_build_wrapped(import, one, x->dims[axis]),
-                    stride_of(x, axis) / stride_of(x, (int32_t)(batch + taken) - 1));
+    const int32_t row = (int32_t)(batch + taken); /* the axes from here on are taken as a whole */
+    for (int32_t axis = (int32_t)batch; axis < row; axis++) {
+        struct ipex_value *one = ipex_build_slice(import, index, last, axis - (int32_t)batch, 1);
+        one = times(import, ipex_build_wrapped(import, one, x->dims[axis]), x, axis + 1, row);
         at = at ? ipex_build_integer(import, IPEX_INTEGER_add, at, one) : one;
     }
-    const int64_t row = stride_of(x, (int32_t)(batch + taken) - 1);
     for (int32_t i = 0; i < batch; i++)
-        at = plus_count(import, at, index->dims[i], stride_of(x, i) / row, i);
+        at = plus_count(import, at, i, index->dims[i], x, i + 1, row);
     for (int32_t i = 0; i < last; i++)
         dims[rank++] = index->dims[i];
     at = ipex_build_reshape(import, at, rank, dims);
-    for (int32_t i = (int32_t)(batch + taken); i < x->rank; i++)
+    for (int32_t i = row; i < x->rank; i++)
         dims[rank++] = x->dims[i];
     if (rank > IPEX_MAX_RANK) {
         ipex_import_refuse(import, "the result has rank %d, at most 8 is supported", rank);
         return;
     }
-    const int64_t table[2] = {ipex_value_numel(x) / row, row};
+    const int64_t table[2] = {elements(import, x, 0, row), elements(import, x, row, x->rank)};
     struct ipex_value *y =
         ipex_build_gather(import, ipex_build_reshape(import, x, 2, table), at, 0);
     if (y)

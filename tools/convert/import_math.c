@@ -233,10 +233,45 @@ static void import_hann(struct ipex_import *import) {
     window(import, 0.5, 0.5, 0);
 }
 
-/* Of numbers that are no sizes: symbolic.c has done the others. */
+/* Integers of which the sizes of a run decide how many; symbolic.c has done short fixed ones. False
+ * where they are no known integers. */
+static bool range_of_sizes(struct ipex_import *import) {
+    struct ipex_dims *dims = &import->graph->dims;
+    const struct ipex_value *x = ipex_import_in(import, 0);
+    int64_t v[3], step, least, most;
+    for (size_t i = 0; i < 3; i++) {
+        struct ipex_value *value = ipex_import_in(import, i);
+        const int64_t *known = value && !value->rank ? ipex_import_known(import, value) : NULL;
+        if (!known)
+            return false;
+        v[i] = *known;
+    }
+    if (!ipex_dim_number(dims, v[2], &step) || step < 1) {
+        ipex_import_refuse(import, "delta is %s", ipex_import_text(import, v[2]));
+        return true;
+    }
+    int64_t span = ipex_dim_add(dims, ipex_dim_sub(dims, v[1], v[0]), ipex_dim_of(dims, step - 1));
+    const int64_t n = ipex_dim_floor_div(dims, span, step);
+    ipex_dim_range(dims, n, &least, &most);
+    if (n == IPEX_DIM_NONE || least < 1) {
+        ipex_import_refuse(import, "from %s to %s may be no element",
+                           ipex_import_text(import, v[0]), ipex_import_text(import, v[1]));
+        return true;
+    }
+    struct ipex_value *y = ipex_build_count(import, x->dtype, n, step, 1, 0);
+    struct ipex_value *start = ipex_build_size(import, x->dtype, v[0]);
+    y = ipex_build_integer(import, IPEX_INTEGER_add, y, start);
+    if (y)
+        ipex_import_out(import, 0, y);
+    return true;
+}
+
+/* Of numbers that are no sizes. */
 static void import_range(struct ipex_import *import) {
     const struct ipex_value *x[3];
     double v[3];
+    if (range_of_sizes(import))
+        return;
     for (size_t i = 0; i < 3; i++) {
         x[i] = ipex_import_in(import, i);
         if (!x[i] || !x[i]->constant || x[i]->dtype != IPEX_DTYPE_f32 ||

@@ -6,24 +6,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/check_parts.h"
 #include "tools/convert/convert.h"
 
-static char *read_text(struct ipex_convert *c, const char *path) {
-    errno = 0;
+#define FILE_MAX ((size_t)64 << 20) /* bytes */
+
+/* NULL with *ret_why when the file cannot be read, or holds no text. */
+static char *read_text(struct ipex_convert *c, const char *path, const char **ret_why) {
     FILE *file = fopen(path, "rb");
+    *ret_why = file ? NULL : strerror(errno);
     if (!file)
         return NULL;
-    size_t size = 0, capacity = 0;
+    size_t size = 0, capacity = 0, more;
     char *text = NULL;
     do {
         text = ipex_grow(text, &capacity, size + 65536, 1);
-        size += fread(text + size, 1, 65535, file);
-    } while (!feof(file) && !ferror(file));
-    bool failed = ferror(file) || memchr(text, 0, size);
+        more = fread(text + size, 1, 65535, file);
+        if (memchr(text + size, 0, more))
+            *ret_why = "it is not text";
+        size += more;
+        if (size > FILE_MAX)
+            *ret_why = "it is larger than 64 MiB";
+    } while (more && !*ret_why);
+    if (ferror(file))
+        *ret_why = strerror(errno);
     fclose(file);
-    char *copy = failed ? NULL : ipex_arena_strndup(&c->arena, text, size);
+    char *copy = *ret_why ? NULL : ipex_arena_strndup(&c->arena, text, size);
     free(text);
     return copy;
+}
+
+/* What a file can hold. */
+static int check_labels(const struct ipex_convert_entry *entry) {
+    char why[128] = "";
+    const struct ipex_report report = {why, sizeof why};
+    for (size_t i = 0; i < entry->labels; i++) {
+        const size_t length = strlen(entry->label[i]);
+        const uint32_t bytes = length > IPEX_TEXT_MAX ? IPEX_TEXT_MAX + 1 : (uint32_t)length;
+        if (ipex_check_text(entry->label[i], bytes, IPEX_TEXT_MAX, "a label", &report) == IPEX_OK)
+            continue;
+        if (length > IPEX_TEXT_MAX)
+            return ipex_cli_failed("%s: line %zu has %zu bytes, at most %d are possible",
+                                   entry->labels_path, i + 1, length, IPEX_TEXT_MAX);
+        return ipex_cli_failed("%s: line %zu is not UTF-8", entry->labels_path, i + 1);
+    }
+    return IPEX_EXIT_DONE;
 }
 
 /* Splits at `separator`; a trailing empty piece does not count. */
@@ -97,15 +124,15 @@ int ipex_convert_read_labels(struct ipex_convert *c, struct ipex_convert_entry *
         labels_from_metadata(c, entry);
         return IPEX_EXIT_DONE;
     }
-    char *text = read_text(c, entry->labels_path);
+    const char *why;
+    char *text = read_text(c, entry->labels_path, &why);
     if (!text)
-        return ipex_cli_failed("cannot read the labels in %s: %s", entry->labels_path,
-                               errno ? strerror(errno) : "it is not text");
+        return ipex_cli_failed("cannot read the labels in %s: %s", entry->labels_path, why);
     entry->labels = split_labels(c, text, '\n', &entry->label);
     if ((int64_t)entry->labels != class_count(entry))
         return ipex_cli_failed("%s has %zu lines, but the first output of entry %s has %lld "
                                "classes along its last axis",
                                entry->labels_path, entry->labels, entry->name,
                                (long long)class_count(entry));
-    return IPEX_EXIT_DONE;
+    return check_labels(entry);
 }

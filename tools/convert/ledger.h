@@ -25,6 +25,12 @@
     X(act_between, "an activation lies between the producer and this node")                        \
     X(residual_between, "an addition lies between the producer and this node")                     \
     X(epilogue_full, "the producer's epilogue already holds a residual or an activation")          \
+    X(epilogue_differs, "its residual or activation is not that of the layers beside it")          \
+    X(far_apart, "other layers lie between it and those beside it: its result would take memory "  \
+                 "all the while")                                                                  \
+    X(gaps_slower, "readers that work element by element lose more by gaps between its rows than " \
+                   "one layer less saves")                                                         \
+    X(no_partner, "the other linear layers that read the value cannot be merged")                  \
     X(broadcast, "the operands have different shapes")                                             \
     X(not_an_epilogue, "no epilogue computes this operation")                                      \
     X(nonzero_padding, "the padding value is not zero")                                            \
@@ -46,6 +52,9 @@
     X(not_attention, "the softmax is not between a product and its use as weights of another")     \
     X(shape_mismatch, "the operands' shapes do not fit the fused operator")                        \
     X(mixed_inputs, "the nodes do not all work on the same value")                                 \
+    X(grouped, "the convolution has groups")                                                       \
+    X(padding_is_not_mean, "the convolution pads with zeros, which are the mean and no pixel of "  \
+                           "zeros: without padding, or with mean 0, it would be exact")            \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")
 
 enum ipex_reason {

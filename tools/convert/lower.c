@@ -84,12 +84,15 @@ void ipex_plan_finish(struct ipex_plan *plan) {
     *plan = (struct ipex_plan){0};
 }
 
+static bool is_plain_fold(const struct ipex_fold *fold) {
+    return !fold || (!fold->scale && !fold->k_order && !fold->parts);
+}
+
 /* A weight that an earlier site packed in the same way, or a new one. */
 static int32_t intern_weight(struct ipex_plan *plan, const struct ipex_plan_weight *w) {
     for (size_t i = 0; i < plan->weights; i++) {
         const struct ipex_plan_weight *o = &plan->weight[i];
-        bool plain_fold = !w->fold || (!w->fold->scale && !w->fold->k_order);
-        bool other_plain = !o->fold || (!o->fold->scale && !o->fold->k_order);
+        bool plain_fold = is_plain_fold(w->fold), other_plain = is_plain_fold(o->fold);
         if (w->source && o->source == w->source && o->recipe == w->recipe && o->dtype == w->dtype &&
             o->rank == w->rank && plain_fold && other_plain && o->weight_kn == w->weight_kn &&
             !memcmp(o->dims, w->dims, sizeof w->dims) && !memcmp(o->perm, w->perm, sizeof w->perm))
@@ -350,9 +353,17 @@ static int32_t bias_tensor(struct lower *lower, const struct ipex_node *node) {
     return weight_tensor(lower, &w);
 }
 
+/* Of a merged layer's weight: of all its parts. */
+static const char *weight_name(struct lower *lower, const struct ipex_node *node) {
+    const char *name = node->input[1]->name;
+    for (int32_t i = 1; i < node->fold.parts; i++)
+        name = ipex_graph_join(lower->graph, name, node->fold.part[i].weight->name);
+    return name;
+}
+
 static int32_t weight_of(struct lower *lower, const struct ipex_node *node, enum ipex_recipe recipe,
                          enum ipex_layout layout, int32_t rank, const int64_t *dims) {
-    struct ipex_plan_weight w = {.name = node->input[1]->name,
+    struct ipex_plan_weight w = {.name = weight_name(lower, node),
                                  .dtype = ipex_weight_is_bf16(lower->graph, node) ? IPEX_DTYPE_bf16
                                                                                   : IPEX_DTYPE_f32,
                                  .layout = layout,

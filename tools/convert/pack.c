@@ -119,6 +119,18 @@ static void pack_winograd(const struct ipex_plan_weight *w, float *out) {
         }
 }
 
+/* Element k of the source's row n. */
+static double linear_f64(const struct ipex_plan_weight *w, int64_t n, int64_t k) {
+    struct ipex_fold_part from = {w->source, w->weight_kn, w->dims[0]};
+    int64_t row = n;
+    for (int32_t i = 0; i < w->fold->parts; i++, row -= from.n) {
+        from = w->fold->part[i];
+        if (row < from.n)
+            break;
+    }
+    return scaled_f64(from.weight, from.kn ? k * from.n + row : row * w->dims[1] + k, w->fold, n);
+}
+
 static void pack_linear(const struct ipex_plan_weight *w, float *out) {
     int64_t n_count = w->dims[0], k_count = w->dims[1];
     struct ipex_tiles tiles;
@@ -129,8 +141,7 @@ static void pack_linear(const struct ipex_plan_weight *w, float *out) {
             int64_t from = w->fold->k_order ? w->fold->k_order[k] : k;
             for (int64_t j = 0; j < IPEX_PANEL && p * IPEX_PANEL + j < n_count; j++) {
                 int64_t n = p * IPEX_PANEL + j;
-                const int64_t at = w->weight_kn ? from * n_count + n : n * k_count + from;
-                put(w, out, k, j, scaled_f64(w->source, at, w->fold, n));
+                put(w, out, k, j, linear_f64(w, n, from));
             }
         }
 }

@@ -26,14 +26,24 @@ static int32_t varying_axis(const struct ipex_value *constant, int32_t rank) {
     return axis;
 }
 
+/* NULL where an inverse does not exist. */
 static double *doubles(struct ipex_graph *graph, const struct ipex_value *constant, bool negate,
                        bool invert) {
     int64_t n = ipex_value_numel(constant);
     double *v = ipex_arena_array(&graph->arena, (size_t)n, sizeof *v);
     for (int64_t i = 0; i < n; i++) {
         v[i] = ipex_constant_f64(constant, i);
+        if (invert && v[i] == 0)
+            return NULL;
         v[i] = invert ? 1 / v[i] : negate ? -v[i] : v[i];
     }
+    return v;
+}
+
+static const double *minus_ones(struct ipex_graph *graph, int64_t n) {
+    double *v = ipex_arena_array(&graph->arena, (size_t)n, sizeof *v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = -1;
     return v;
 }
 
@@ -68,17 +78,25 @@ static bool as_affine(struct ipex_graph *graph, const struct ipex_node *node, st
     bool constant_first = node->u.program->step[0].a == constant;
     if ((op != IPEX_STEP_add && op != IPEX_STEP_mul && op != IPEX_STEP_sub &&
          op != IPEX_STEP_div) ||
-        (constant_first && (op == IPEX_STEP_sub || op == IPEX_STEP_div)))
+        (constant_first && op == IPEX_STEP_div))
         return false;
     const int64_t one = 1;
     const struct ipex_value *value =
         constant >= 0 ? node->input[constant]
                       : ipex_graph_constant(graph, "", IPEX_DTYPE_f32, 1, &one,
                                             &node->u.program->constant[-1 - constant]);
-    const double *v = doubles(graph, value, op == IPEX_STEP_sub, op == IPEX_STEP_div);
+    const bool from_constant = constant_first && op == IPEX_STEP_sub; /* c - x = -x + c */
+    const int64_t n = ipex_value_numel(value);
+    const double *v =
+        doubles(graph, value, op == IPEX_STEP_sub && !from_constant, op == IPEX_STEP_div);
+    if (!v)
+        return false;
     bool scales = op == IPEX_STEP_mul || op == IPEX_STEP_div;
-    *ret = (struct affine){varying_axis(value, node->output->rank), ipex_value_numel(value),
-                           scales ? v : NULL, scales ? NULL : v};
+    *ret = (struct affine){varying_axis(value, node->output->rank), n,
+                           scales          ? v
+                           : from_constant ? minus_ones(graph, n)
+                                           : NULL,
+                           scales ? NULL : v};
     *ret_x = node->input[data];
     return true;
 }

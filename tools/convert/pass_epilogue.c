@@ -43,6 +43,17 @@ static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_
                                                    : IPEX_REASON_epilogue_full;
 }
 
+/* A transposed convolution has no place for a residual. */
+static enum ipex_reason check_residual(const struct ipex_graph *graph, const struct ipex_value *x) {
+    const struct ipex_node *producer = x->producer;
+    enum ipex_reason reason = check(graph, x);
+    if (reason != IPEX_REASON_applied)
+        return reason;
+    if (producer->kind == IPEX_KIND_conv && producer->u.conv.transposed)
+        return IPEX_REASON_not_an_epilogue;
+    return producer->epilogue.residual ? IPEX_REASON_epilogue_full : IPEX_REASON_applied;
+}
+
 static const char *act_name(enum ipex_act act) {
     static const char *const names[] = {
 #define NAME(id, name) [id] = #name,
@@ -111,11 +122,8 @@ static void try_residual(struct ipex_graph *graph, struct ipex_node *node) {
         return;
     }
     enum ipex_reason reason[2];
-    for (int i = 0; i < 2; i++) {
-        reason[i] = check(graph, x[i]);
-        if (reason[i] == IPEX_REASON_applied && x[i]->producer->epilogue.residual)
-            reason[i] = IPEX_REASON_epilogue_full;
-    }
+    for (int i = 0; i < 2; i++)
+        reason[i] = check_residual(graph, x[i]);
     /* of two possible ones the later, so that the other is already there */
     int pick = reason[0] == IPEX_REASON_applied ? 0 : 1;
     if (reason[0] == IPEX_REASON_applied && reason[1] == IPEX_REASON_applied &&

@@ -3,11 +3,11 @@
  * what was not. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tools/convert/convert.h"
 #include "tools/convert/passes.h"
 #include "tools/model.h"
+#include "tools/progress.h"
 #include "tools/verbs.h"
 
 static int import(struct ipex_convert_entry *entry, struct ipex_convert *c,
@@ -50,6 +50,7 @@ static int import_all(struct ipex_convert *c) {
     int result = IPEX_EXIT_DONE;
     for (size_t e = 0; e < c->entries; e++) {
         struct ipex_convert_entry *entry = &c->entry[e];
+        ipex_progress_say("reading %.50s", entry->name);
         int code = ipex_onnx_open(entry->model_path, &entry->model, &c->report) == IPEX_OK
                        ? import(entry, c, &entry->graph, &entry->ledger)
                        : ipex_cli_failed("%s", c->text);
@@ -67,6 +68,7 @@ static int plan_entry(struct ipex_convert_entry *entry, struct ipex_convert *c) 
         code = compute_answers(entry, c);
     if (code != IPEX_EXIT_DONE)
         return code;
+    ipex_progress_say("optimising %.45s", entry->name);
     entry->graph.precision = c->precision;
     ipex_passes_run(&entry->graph);
     ipex_choose_algorithms(&entry->graph, c->speed  ? IPEX_GROWTH_any
@@ -82,19 +84,10 @@ static int plan_entry(struct ipex_convert_entry *entry, struct ipex_convert *c) 
 
 /* ---- writing ---- */
 
-/* Work over a second shows a line on a terminal. */
-static void progress(struct ipex_convert *c, uint64_t done) {
-    double now = ipex_now_us();
-    if (c->quiet || now - c->start_us < 1e6 || now - c->shown_us < 2e5 || !isatty(STDERR_FILENO))
-        return;
-    c->shown_us = now;
-    fprintf(stderr, "\rpacking: %.0f MB written ", (double)done / 1e6);
-}
-
 static enum ipex_status write_part(void *user, const void *bytes, size_t size, uint64_t offset,
                                    const struct ipex_report *report) {
     struct ipex_convert *c = user;
-    progress(c, offset);
+    ipex_progress_say("packing: %.0f MB", (double)offset / 1e6);
     return ipex_atomic_write(&c->file, bytes, size, offset, report);
 }
 
@@ -144,8 +137,7 @@ static int write_file(struct ipex_convert *c) {
     if (ipex_atomic_open(c->output, &c->file, &c->report) != IPEX_OK)
         return ipex_cli_failed("%s", c->text);
     enum ipex_status status = ipex_write(&write, write_part, c, &c->written, &c->report);
-    if (c->shown_us > 0)
-        fprintf(stderr, "\r%*s\r", 40, "");
+    ipex_progress_say("waiting for the disk to have %.0f MB", (double)c->written.file_size / 1e6);
     if (status == IPEX_OK)
         status = ipex_atomic_commit(&c->file, &c->report);
     ipex_atomic_discard(&c->file);
@@ -156,6 +148,8 @@ static int write_file(struct ipex_convert *c) {
 
 static int work(struct ipex_convert *c, const struct ipex_cli_verb *verb) {
     int code = ipex_convert_take_options(c, verb);
+    if (!c->quiet)
+        ipex_progress_begin();
     if (code == IPEX_EXIT_DONE)
         code = import_all(c);
     if (code == IPEX_EXIT_DONE && !ipex_convert_check_options(c, verb))
@@ -164,6 +158,7 @@ static int work(struct ipex_convert *c, const struct ipex_cli_verb *verb) {
         code = plan_entry(&c->entry[e], c);
     if (code == IPEX_EXIT_DONE)
         code = write_file(c);
+    ipex_progress_end();
     if (code == IPEX_EXIT_DONE && c->json)
         ipex_convert_print_json(c);
     else if (code == IPEX_EXIT_DONE && !c->quiet)
@@ -181,8 +176,8 @@ static void finish(struct ipex_convert *c) {
         ipex_onnx_close(&entry->model);
         ipex_cli_list_finish(&entry->golden_from);
     }
-    struct ipex_cli_list *lists[] = {&c->entry_list, &c->dims,        &c->shapes,
-                                     &c->labels,     &c->golden_from, &c->constants};
+    struct ipex_cli_list *lists[] = {&c->entry_list,  &c->dims,      &c->shapes, &c->labels,
+                                     &c->golden_from, &c->constants, &c->images};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         ipex_cli_list_finish(lists[i]);
     for (size_t i = 0; c->constant && i < c->constants.count; i++)
@@ -207,12 +202,19 @@ int ipex_verb_convert(int argc, char **argv) {
         {"const", "[ENTRY:]NAME=VALUE|FILE.npy",
          "makes an input a constant; an If on it becomes the branch that it chooses", IPEX_CLI_LIST,
          false, &c.constants, 0, 0},
+        {"image", "[ENTRY:]INPUT=u8[,mean=M,..][,std=S,..][,order=rgb|bgr]",
+         "the file takes a picture's bytes [N][height][width][channels]: (byte - mean) / std, in "
+         "the "
+         "model's channel order; bgr: the bytes' channels are the model's in reverse",
+         IPEX_CLI_LIST, false, &c.images, 0, 0},
         {"labels", "[ENTRY=]FILE",
          "names of the classes, one per line (default: the model's own metadata)", IPEX_CLI_LIST,
          false, &c.labels, 0, 0},
         {"golden-from", "[ENTRY=]DIR",
-         "known answers to store: input_*.pb with output_*.pb, or NAME.npy", IPEX_CLI_LIST, false,
-         &c.golden_from, 0, 0},
+         "known answers to store: input_*.pb with output_*.pb, or NAME.npy; origin.txt may say "
+         "whose "
+         "they are: upstream, onnxruntime, torch",
+         IPEX_CLI_LIST, false, &c.golden_from, 0, 0},
         {"golden", "N",
          "store N seeded inputs (at N sizes, the lowest first) and their answers by the reference "
          "kernels on the unoptimised graph",
@@ -234,7 +236,7 @@ int ipex_verb_convert(int argc, char **argv) {
         "Turns an ONNX model, or several, into one file: folds, fuses and packs every weight for "
         "the\ninstruction that will use it. An option without ENTRY is for every entry that it "
         "fits.",
-        options};
+        options, NULL};
     int code;
     c.start_us = ipex_now_us();
     if (ipex_cli_parse(&verb, argc, argv, &c.model_path, &code))

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 static void *aligned(size_t size) {
     size_t whole = (size + IPEX_MEMORY_ALIGN - 1) / IPEX_MEMORY_ALIGN * IPEX_MEMORY_ALIGN;
@@ -22,42 +21,42 @@ static bool failed(const char *what, enum ipex_status status, const char *why) {
     return false;
 }
 
-static bool add_threads(struct network *n, int threads) {
+static bool add_threads(struct model *m, int threads) {
     char why[256] = "";
     struct ipex_pool_options options = {sizeof options, .threads = threads, .message = why,
                                         .message_size = sizeof why};
     size_t size;
     enum ipex_status status = ipex_pool_measure(&options, &size);
     if (!status) {
-        n->pool_memory = aligned(size);
-        status = ipex_pool_init(&n->pool, &options, n->pool_memory, size);
+        m->pool_memory = aligned(size);
+        status = ipex_pool_init(&m->pool, &options, m->pool_memory, size);
     }
     return !status || failed("threads", status, why);
 }
 
-bool network_open(const char *path, const char *entry, int threads, struct network *ret) {
-    char why[256] = "", file[4096];
+bool model_open(const char *path, int threads, struct model *ret) {
+    char why[256] = "";
     struct ipex_image_options options = {sizeof options, .message = why,
                                          .message_size = sizeof why};
-    struct network n = {.entry = entry};
-    struct stat about;
     size_t size;
-    bool folder = !stat(path, &about) && S_ISDIR(about.st_mode);
-    snprintf(file, sizeof file, folder ? "%s/%s.ipex" : "%s", path, entry);
-    if (folder)
-        n.entry = NULL; /* the only one */
-    enum ipex_status status = ipex_image_measure(file, &options, &size);
+    enum ipex_status status = ipex_image_measure(path, &options, &size);
     if (!status) {
-        n.image_memory = aligned(size);
-        status = ipex_image_open(&n.image, file, n.image_memory, size, &options);
+        ret->image_memory = aligned(size);
+        status = ipex_image_open(&ret->image, path, ret->image_memory, size, &options);
     }
-    bool done = !status || failed(file, status, why);
-    if (done && ipex_image_input_count(n.image, n.entry) != 1)
-        done = failed(file, IPEX_ERROR_NOT_FOUND, entry);
-    if (done && threads > 1)
-        done = add_threads(&n, threads);
-    *ret = n;
-    return done;
+    return (!status || failed(path, status, why)) && (threads < 2 || add_threads(ret, threads));
+}
+
+void model_close(struct model *m) {
+    ipex_pool_finish(m->pool);
+    ipex_image_close(m->image);
+    free(m->pool_memory), free(m->image_memory);
+}
+
+bool network_open(const struct model *model, const char *entry, struct network *ret) {
+    *ret = (struct network){.model = model, .entry = entry};
+    return ipex_image_input_count(model->image, entry) == 1 ||
+           failed(entry, IPEX_ERROR_NOT_FOUND, "the file has no such entry of one input");
 }
 
 bool network_prepare(struct network *n, int batch, int height, int lo, int width) {
@@ -65,11 +64,11 @@ bool network_prepare(struct network *n, int batch, int height, int lo, int width
     struct ipex_port port;
     struct ipex_requirements need;
     struct ipex_dim_range range[IPEX_RANK_MAX];
-    struct ipex_session_options options = {sizeof options,  .entry = n->entry,
-                                           .pool = n->pool, .dims = range,
-                                           .message = why,  .message_size = sizeof why};
+    struct ipex_session_options options = {sizeof options,         .entry = n->entry,
+                                           .pool = n->model->pool, .dims = range,
+                                           .message = why,         .message_size = sizeof why};
     const int from[4] = {1, 3, height, lo}, to[4] = {batch, 3, height, width};
-    enum ipex_status status = ipex_image_input(n->image, n->entry, 0, &port);
+    enum ipex_status status = ipex_image_input(n->model->image, n->entry, 0, &port);
     if (status || port.rank != 4)
         return failed("input", IPEX_ERROR_SHAPE, "a network over pictures is wanted");
     for (int i = 0; i < port.rank; i++)
@@ -78,11 +77,12 @@ bool network_prepare(struct network *n, int batch, int height, int lo, int width
                 (struct ipex_dim_range){n->entry, port.symbol[i], from[i], to[i]};
     ipex_session_finish(n->session), n->session = NULL;
     free(n->session_memory), n->session_memory = NULL;
-    if (!(status = ipex_session_measure(n->image, &options, &need))) {
+    if (!(status = ipex_session_measure(n->model->image, &options, &need))) {
         n->session_memory = aligned(need.memory);
-        status = ipex_session_init(&n->session, n->image, &options, n->session_memory, need.memory);
+        status = ipex_session_init(&n->session, n->model->image, &options, n->session_memory,
+                                   need.memory);
     }
-    return !status || failed(n->entry ? n->entry : "session", status, why);
+    return !status || failed(n->entry, status, why);
 }
 
 bool network_run(struct network *n, float *input, int batch, int height, int width,
@@ -98,14 +98,12 @@ bool network_run(struct network *n, float *input, int batch, int height, int wid
 
 int network_limit(const struct network *n, int axis) {
     struct ipex_port port;
-    if (ipex_image_input(n->image, n->entry, 0, &port) || axis >= port.rank)
+    if (ipex_image_input(n->model->image, n->entry, 0, &port) || axis >= port.rank)
         return 0;
     return (int)port.max_dims[axis];
 }
 
 void network_close(struct network *n) {
     ipex_session_finish(n->session);
-    ipex_pool_finish(n->pool);
-    ipex_image_close(n->image);
-    free(n->session_memory), free(n->pool_memory), free(n->image_memory);
+    free(n->session_memory);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network.h: an entry of an .ipex file and a session for the sizes that one picture needs. This is
- * all that a program has to do with libipex. */
+/* network.h: an .ipex file, and a session of one of its entries for the sizes that one picture
+ * needs. This is all that a program has to do with libipex. Functions that return false have said
+ * why on stderr. */
 #ifndef NETWORK_H
 #define NETWORK_H
 
@@ -8,17 +9,24 @@
 
 #include "tools/examples/ocr/picture.h"
 
-struct network {
+struct model {
     struct ipex_image *image;
-    const char *entry;
-    struct ipex_pool *pool;
-    struct ipex_session *session;
-    void *image_memory, *session_memory, *pool_memory;
+    struct ipex_pool *pool; /* NULL: one thread */
+    void *image_memory, *pool_memory;
 };
 
-/* Opens entry `entry` of a file; of a folder, the file FOLDER/ENTRY.ipex. Functions that return
- * false have said why on stderr. */
-bool network_open(const char *path, const char *entry, int threads, struct network *ret);
+struct network {
+    const struct model *model;
+    const char *entry;
+    struct ipex_session *session;
+    void *session_memory;
+};
+
+bool model_open(const char *path, int threads, struct model *ret);
+void model_close(struct model *model);
+
+/* Entry `entry` of an open file. */
+bool network_open(const struct model *model, const char *entry, struct network *ret);
 /* A session for inputs [1..batch][3][height][lo..width]. */
 bool network_prepare(struct network *n, int batch, int height, int lo, int width);
 /* input: [batch][3][height][width]. *ret_output is a view into the session until the next run. */

@@ -16,6 +16,7 @@
 
 #include "tools/examples/ocr/boxes.h"
 #include "tools/examples/ocr/network.h"
+#include "tools/examples/ocr/page.h"
 
 enum {
     BATCH = 6,        /* lines */
@@ -26,21 +27,6 @@ enum {
     SIDE_MIN = 30,
     FLAT = 8,         /* pictures this many times wider than high get black rows */
     DETECT_MIN = 736, /* the shorter side that the detector sees, at least */
-};
-
-struct line {
-    struct box box;
-    struct picture picture;
-    char *text;
-    double score;
-};
-
-struct page {
-    struct picture picture;
-    struct line *line;
-    size_t lines;
-    double scale_x, scale_y; /* from the working picture's pixels to the file's */
-    int letterbox;           /* black rows above the working picture */
 };
 
 static double now(void) {
@@ -97,6 +83,7 @@ static void prepare_page(struct page *page, bool letterbox) {
     if (scale != 1)
         replace(p, picture_resize(p, to_multiple_of_32(width * scale),
                                   to_multiple_of_32(height * scale)));
+    page->width = width, page->height = height;
     page->scale_x = (double)width / p->width, page->scale_y = (double)height / p->height;
     if (letterbox && (p->height <= SIDE_MIN || p->width > FLAT * p->height)) {
         int rows = p->width / FLAT > SIDE_MIN ? p->width / FLAT : SIDE_MIN;
@@ -169,7 +156,7 @@ static void read_text(const struct network *n, const struct ipex_tensor *y, size
         for (int64_t c = 1; c < y->dims[2]; c++)
             if (p[c * y->strides[2]] > p[best * y->strides[2]])
                 best = c;
-        const char *label = ipex_image_label(n->image, n->entry, (size_t)best);
+        const char *label = ipex_image_label(n->model->image, n->entry, (size_t)best);
         if (best && best != before && label && size + strlen(label) < capacity) {
             memcpy(line->text + size, label, strlen(label));
             size += strlen(label);
@@ -219,8 +206,7 @@ static bool each_batch(struct network *n, struct page *page, struct line **line,
     return true;
 }
 
-static bool read_lines(struct network *classifier, struct network *recogniser, struct page *page,
-                       double spent[2]) {
+static bool read_lines(struct network *classifier, struct network *recogniser, struct page *page) {
     struct line **line = allocate(page->lines, sizeof(struct line *));
     for (size_t i = 0; i < page->lines; i++)
         line[i] = &page->line[i];
@@ -228,15 +214,13 @@ static bool read_lines(struct network *classifier, struct network *recogniser, s
     double start = now();
     bool done = network_prepare(classifier, BATCH, LINE_HEIGHT, TURN_WIDTH, TURN_WIDTH) &&
                 each_batch(classifier, page, line, classify);
-    spent[0] = now() - start, start = now();
+    page->spent[1] = now() - start, start = now();
     done = done && network_prepare(recogniser, BATCH, LINE_HEIGHT, LINE_WIDTH, width) &&
            each_batch(recogniser, page, line, recognize);
-    spent[1] = now() - start;
+    page->spent[2] = now() - start;
     free(line);
     return done;
 }
-
-/* ---- output ---- */
 
 /* Boxes in pixels of the picture file; lines that were hardly read are dropped. */
 static void finish_page(struct page *page, bool whole_page) {
@@ -256,102 +240,32 @@ static void finish_page(struct page *page, bool whole_page) {
     page->lines = kept;
 }
 
-static void write_escaped(FILE *file, const char *text, const char *special) {
-    for (; *text; text++)
-        if (strchr(special, *text) || (unsigned char)*text < ' ')
-            fprintf(file, *special == '"' ? "\\u%04x" : "&#%d;", *text);
-        else
-            fputc(*text, file);
-}
-
-/* One JSON object a line: box, score, text. */
-static void write_json(const struct page *page) {
-    for (size_t i = 0; i < page->lines; i++) {
-        const struct point *p = page->line[i].box.corner;
-        printf(
-            "{\"box\": [[%.0f, %.0f], [%.0f, %.0f], [%.0f, %.0f], [%.0f, %.0f]], \"score\": %.4f, "
-            "\"text\": \"",
-            p[0].x, p[0].y, p[1].x, p[1].y, p[2].x, p[2].y, p[3].x, p[3].y, page->line[i].score);
-        write_escaped(stdout, page->line[i].text, "\"\\");
-        printf("\"}\n");
-    }
-}
-
-static void write_base64(FILE *to, FILE *from) {
-    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    unsigned char b[3] = {0};
-    for (size_t n; (n = fread(b, 1, 3, from)) > 0; memset(b, 0, 3)) {
-        fputc(digit[b[0] >> 2], to);
-        fputc(digit[(b[0] & 3) << 4 | b[1] >> 4], to);
-        fputc(n > 1 ? digit[(b[1] & 15) << 2 | b[2] >> 6] : '=', to);
-        fputc(n > 2 ? digit[b[2] & 63] : '=', to);
-    }
-}
-
-/* The picture with its boxes; the text of each appears under the pointer and in a list below. */
-static bool write_html(const struct page *page, const char *picture, const char *path, int width,
-                       int height) {
-    FILE *from = fopen(picture, "rb"), *to = from ? fopen(path, "wb") : NULL;
-    if (to) {
-        fprintf(to,
-                "<!doctype html><meta charset=utf-8><title>ocr</title>\n"
-                "<svg viewBox='0 0 %d %d' style='max-width:100%%' width='%d'>\n"
-                "<image width='%d' height='%d' href='data:image;base64,",
-                width, height, width, width, height);
-        write_base64(to, from);
-        fprintf(to, "'/>\n");
-        for (size_t i = 0; i < page->lines; i++) {
-            fprintf(to, "<polygon fill='#08f2' stroke='#08f' points='");
-            for (int k = 0; k < 4; k++)
-                fprintf(to, "%.0f,%.0f ", page->line[i].box.corner[k].x,
-                        page->line[i].box.corner[k].y);
-            fprintf(to, "'><title>");
-            write_escaped(to, page->line[i].text, "&<>'");
-            fprintf(to, "</title></polygon>\n");
-        }
-        fprintf(to, "</svg>\n<ol>\n");
-        for (size_t i = 0; i < page->lines; i++) {
-            fprintf(to, "<li>");
-            write_escaped(to, page->line[i].text, "&<>'");
-            fprintf(to, "\n");
-        }
-        fprintf(to, "</ol>\n");
-    }
-    bool done = to && !ferror(to) && !ferror(from);
-    done = (!to || !fclose(to)) && done;
-    if (from)
-        fclose(from);
-    if (!done)
-        perror(path);
-    return done;
-}
-
 /* ---- the program ---- */
 
 struct options {
-    const char *models, *picture, *html;
+    const char *model, *picture, *html, *png;
     int threads;
     bool line, json;
 };
 
 static int usage(void) {
-    fprintf(stderr,
-            "usage: ocr [--line] [--json] [--html FILE] [--threads N] OCR.ipex PICTURE\n"
-            "  --line     the picture is one line of text: do not look for lines\n"
-            "  --json     one object a line, with box and score\n"
-            "  --html     writes the picture with the boxes over it\n"
-            "  OCR.ipex   with entries detect, classify, recognize; or a folder with detect.ipex,\n"
-            "             classify.ipex, recognize.ipex\n"
-            "  PICTURE    JPEG or PNG\n");
+    fprintf(
+        stderr,
+        "usage: ocr [--line] [--json] [--html FILE] [--png FILE] [--threads N] OCR.ipex PICTURE\n"
+        "  --line     the picture is one line of text: do not look for lines\n"
+        "  --json     one object a line, with box and score\n"
+        "  --html     writes a page: the picture with boxes over it, and the text\n"
+        "  --png      writes the picture with boxes\n"
+        "  OCR.ipex   with entries detect, classify, recognize\n"
+        "  PICTURE    JPEG or PNG\n");
     return 2;
 }
 
 static bool read_options(int argc, char **argv, struct options *ret) {
-    static const struct option known[] = {{"line", no_argument, NULL, 'l'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"html", required_argument, NULL, 'h'},
-                                          {"threads", required_argument, NULL, 't'},
-                                          {0}};
+    static const struct option known[] = {
+        {"line", no_argument, NULL, 'l'},          {"json", no_argument, NULL, 'j'},
+        {"html", required_argument, NULL, 'h'},    {"png", required_argument, NULL, 'p'},
+        {"threads", required_argument, NULL, 't'}, {0}};
     *ret = (struct options){.threads = 1};
     for (int key; (key = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         if (key == '?')
@@ -360,53 +274,65 @@ static bool read_options(int argc, char **argv, struct options *ret) {
         ret->json |= key == 'j';
         if (key == 'h')
             ret->html = optarg;
+        if (key == 'p')
+            ret->png = optarg;
         if (key == 't')
             ret->threads = atoi(optarg);
     }
     if (argc - optind != 2 || ret->threads < 1)
         return false;
-    ret->models = argv[optind], ret->picture = argv[optind + 1];
+    ret->model = argv[optind], ret->picture = argv[optind + 1];
     return true;
 }
 
 static bool read_page(struct network net[3], const struct options *options, struct page *page) {
-    double spent[3] = {0}, start = now();
-    int width = page->picture.width, height = page->picture.height;
+    double start = now();
     prepare_page(page, !options->line);
     if (options->line) {
         page->line = allocate(1, sizeof *page->line);
-        page->line[page->lines++].picture = picture_copy(&page->picture);
+        const double right = page->width - 1, low = page->height - 1;
+        page->line[page->lines++] =
+            (struct line){.box = {{{0, 0}, {right, 0}, {right, low}, {0, low}}},
+                          .picture = picture_copy(&page->picture)};
     } else if (!detect(&net[0], page)) {
         return false;
     }
-    spent[0] = now() - start;
-    if (page->lines && !read_lines(&net[1], &net[2], page, spent + 1))
+    page->spent[0] = now() - start;
+    if (page->lines && !read_lines(&net[1], &net[2], page))
         return false;
     finish_page(page, !options->line);
+    return true;
+}
+
+static bool show_page(const struct page *page, const struct options *options) {
     if (options->json)
-        write_json(page);
+        page_write_json(page);
     for (size_t i = 0; !options->json && i < page->lines; i++)
         puts(page->line[i].text);
-    fprintf(stderr, "detect %.1f ms, classify %.1f ms, recognize %.1f ms, %zu lines\n", spent[0],
-            spent[1], spent[2], page->lines);
-    return !options->html || write_html(page, options->picture, options->html, width, height);
+    fprintf(stderr, "detect %.1f ms, classify %.1f ms, recognize %.1f ms, %zu lines\n",
+            page->spent[0], page->spent[1], page->spent[2], page->lines);
+    return (!options->html || page_write_html(page, options->picture, options->html)) &&
+           (!options->png || page_write_png(page, options->picture, options->png));
 }
 
 int main(int argc, char **argv) {
     static const char *const entry[3] = {"detect", "classify", "recognize"};
+    struct model model = {0};
     struct network net[3] = {0};
     struct page page = {0};
     struct options options;
     if (!read_options(argc, argv, &options))
         return usage();
-    bool done = picture_read(options.picture, &page.picture);
+    bool done = picture_read(options.picture, &page.picture) &&
+                model_open(options.model, options.threads, &model);
     for (int i = 0; i < 3; i++)
-        done = done && network_open(options.models, entry[i], options.threads, &net[i]);
-    done = done && read_page(net, &options, &page);
+        done = done && network_open(&model, entry[i], &net[i]);
+    done = done && read_page(net, &options, &page) && show_page(&page, &options);
     for (size_t i = 0; i < page.lines; i++)
         free(page.line[i].text), free(page.line[i].picture.rgb);
     for (int i = 0; i < 3; i++)
         network_close(&net[i]);
+    model_close(&model);
     free(page.line), free(page.picture.rgb);
     return done ? 0 : 1;
 }

@@ -128,6 +128,17 @@ bool picture_read(const char *path, struct picture *ret) {
     return done;
 }
 
+bool picture_write_png(const struct picture *picture, const char *path) {
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = (png_uint_32)picture->width,
+                       .height = (png_uint_32)picture->height,
+                       .format = PNG_FORMAT_RGB};
+    bool done = png_image_write_to_file(&image, path, 0, picture->rgb, 0, NULL);
+    if (!done)
+        fprintf(stderr, "ocr: %s: %s\n", path, image.message);
+    return done;
+}
+
 /* ---- geometry ---- */
 
 struct picture picture_copy(const struct picture *from) {
@@ -225,4 +236,22 @@ struct picture picture_turn(const struct picture *from, int quarters) {
             memcpy(pixel(&to, at_x, at_y), pixel(from, x, y), 3);
         }
     return to;
+}
+
+static void paint(struct picture *p, int x, int y, int radius) {
+    static const uint8_t colour[3] = {11, 107, 203};
+    for (int v = clamp(y - radius, 0, p->height); v < clamp(y + radius + 1, 0, p->height); v++)
+        for (int u = clamp(x - radius, 0, p->width); u < clamp(x + radius + 1, 0, p->width); u++)
+            memcpy(pixel(p, u, v), colour, sizeof colour);
+}
+
+void picture_outline(struct picture *picture, const struct point corner[4]) {
+    int radius = (picture->width + picture->height) / 1000;
+    for (int i = 0; i < 4; i++) {
+        struct point a = corner[i], b = corner[(i + 1) % 4];
+        int steps = 1 + (int)fmax(fabs(b.x - a.x), fabs(b.y - a.y));
+        for (int k = 0; k <= steps; k++)
+            paint(picture, (int)lrint(a.x + (b.x - a.x) * k / steps),
+                  (int)lrint(a.y + (b.y - a.y) * k / steps), radius);
+    }
 }

@@ -21,8 +21,10 @@ struct point {
 /* malloc that ends the program with a message when there is no memory. */
 void *allocate(size_t count, size_t size);
 
-/* False, with a message on stderr, when the file is no picture. */
+/* False, with a message on stderr, when the file is no picture, or cannot be written. */
 bool picture_read(const char *path, struct picture *ret);
+
+bool picture_write_png(const struct picture *picture, const char *path);
 
 struct picture picture_copy(const struct picture *from);
 /* Bilinear, between pixel centres. */
@@ -32,6 +34,8 @@ struct picture picture_letterbox(const struct picture *from, int rows);
 /* The quadrilateral `corner` (from the top left one clockwise) as an upright picture; bicubic. */
 struct picture picture_cut(const struct picture *from, const struct point corner[4], int width,
                            int height);
+/* Paints the sides of the quadrilateral, thicker in a larger picture. */
+void picture_outline(struct picture *picture, const struct point corner[4]);
 /* Turned against the clock by `quarters` quarters. */
 struct picture picture_turn(const struct picture *from, int quarters);
 

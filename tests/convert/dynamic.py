@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that count or look up with sizes that every run chooses, against ONNX Runtime; and what of them is refused."""
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ipextest import Tap
+
+import numpy as np
+from onnx import TensorProto
+
+from small_graphs import Bench, Graph, expected_outputs
+
+BOUNDS = ["--dim", "n=1..5", "--dim", "m=2..7"]
+SIZES = [(1, 2), (3, 7), (5, 4)]
+CASES = {}
+
+
+def case(name):
+    def mark(function):
+        CASES[name] = function
+        return function
+    return mark
+
+
+def size(g, x, axis):
+    return g.op("Squeeze", g.op("Shape", x, start=axis, end=axis + 1))
+
+
+def count(g, x, axis, start=0, step=1):
+    """start, start + step, ... as many as axis of x has, as floats."""
+    limit = g.op("Add", g.op("Mul", size(g, x, axis), g.constant(np.int64(step))), g.constant(np.int64(start)))
+    return g.op("Range", g.constant(np.int64(start)), limit, g.constant(np.int64(step)))
+
+
+@case("Range of a size")
+def range_of_size(g, n, m):
+    x = g.input("n", "m")
+    for start, step in ((0, 1), (3, 1), (-2, 3)):
+        g.output(g.op("Add", x, g.op("Cast", count(g, x, 1, start, step), to=TensorProto.FLOAT)))
+    return {x: (n, m)}
+
+
+@case("GatherElements along an axis that varies")
+def gather_elements(g, n, m):
+    x, index = g.input("n", 3, "m"), g.input("n", 2, "m")
+    places = g.op("Cast", g.op("Mul", g.op("Tanh", index), g.scalar(1.99)), to=TensorProto.INT64)  # -1, 0, 1
+    for axis in (1, 2):
+        g.output(g.op("GatherElements", x, places, axis=axis))
+    return {x: (n, 3, m), index: (n, 2, m)}
+
+
+@case("GatherND at counted places")
+def gather_nd(g, n, m):
+    """The mask of a Hugging Face encoder as PyTorch exports it."""
+    x = g.input("n", "m")
+    row = g.op("Unsqueeze", count(g, x, 0), g.ints(1))
+    column = g.op("Unsqueeze", count(g, x, 1), g.ints(0))
+    shape = g.op("Shape", g.op("Max", row, column))
+    places = [g.op("Unsqueeze", g.op("Expand", part, shape), g.ints(-1)) for part in (row, column)]
+    g.output(g.op("GatherND", x, g.op("Concat", *places, axis=-1)))
+    return {x: (n, m)}
+
+
+@case("GatherND of a batch of rows")
+def gather_nd_batch(g, n, m):
+    x = g.input("n", "m", 3)
+    last = g.op("Sub", size(g, x, 1), g.constant(np.int64(1)))
+    index = g.op("Expand", g.op("Reshape", last, g.ints(1, 1)), g.op("Concat", g.op("Shape", x, start=0, end=1), g.ints(1), axis=0))
+    g.output(g.op("GatherND", x, index, batch_dims=1))
+    g.output(g.op("Div", x, g.op("Cast", size(g, x, 1), to=TensorProto.FLOAT)))
+    return {x: (n, m, 3)}
+
+
+def check(tap, bench, name, make):
+    g = Graph(20)
+    make(g, *SIZES[0])
+    model = g.model()
+    done = bench.convert(model, *[word for pair in zip(BOUNDS[::2], BOUNDS[1::2]) for word in pair
+                                  if f'"{pair[1][0]}"' in str(model)])
+    if not tap.ok(f"{name}: converted", done.returncode == 0, done.stderr):
+        return
+    wrong = []
+    for seed, sizes in enumerate(SIZES):
+        random = np.random.default_rng(seed)
+        feeds = {port: random.standard_normal(dims).astype(np.float32) for port, dims in make(Graph(20), *sizes).items()}
+        why = bench.compare(feeds, expected_outputs(model, feeds))
+        wrong += [f"sizes {sizes}: {why}"] if why else []
+    tap.ok(f"{name}: right at {len(SIZES)} sizes", not wrong, *wrong)
+
+
+def check_refused(tap, bench, name, graph, *parts):
+    done = bench.convert(graph.model(), *BOUNDS[:2])
+    tap.ok(f"{name} is refused", done.returncode == 1 and all(part in done.stderr for part in parts), done.stderr)
+
+
+def refused_range(start, limit, step):
+    g = Graph(20)
+    x = g.input("n", 3)
+    values = [g.op("Sub", size(g, x, 0), g.constant(np.int64(2))) if v == "n - 2" else size(g, x, 0) if v == "n"
+              else g.constant(np.int64(v)) for v in (start, limit, step)]
+    numbers = g.op("Cast", g.op("Range", *values), to=TensorProto.FLOAT)
+    g.output(numbers, g.op("Relu", x))
+    return g
+
+
+def main():
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        for name, make in CASES.items():
+            check(tap, bench, name, make)
+        check_refused(tap, bench, "Range that may be empty", refused_range(0, "n - 2", 1), "Range", "may be no element")
+        check_refused(tap, bench, "Range backwards", refused_range("n", 0, -1), "Range", "delta is -1")
+        check_refused(tap, bench, "Range by a size", refused_range(0, 9, "n"), "Range", "delta is n")
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
