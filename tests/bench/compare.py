@@ -4,6 +4,8 @@
 
 compare.py [--models A,B] [--threads 1,2] [--rounds 5] [--seconds 1] [--isa LEVEL] [--json FILE]
 
+Networks are those of tests/sized_networks.py at the sizes of WORK, converted by the default flags, but for the sizes.
+
 Rounds alternate between the runtimes; each measurement is a process of its own, bound to as many CPUs as it has
 threads. Minima are compared, medians stand beside them."""
 import argparse
@@ -19,9 +21,37 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import BUILD, CLI, command, cli_json, networks
+from ipextest import BUILD, CLI, MODELS, cli_json, command
+from sized_networks import P2O, SIZED, make_models
 
 FOLDER = BUILD / "bench"
+P0, P1, P2 = (P2O + axis for axis in "012")
+# name: (network, sizes); a batch of one where nothing else is said
+WORK = {
+    "resnet34": ("resnet34", {}),
+    "resnet50": ("resnet50", {}),
+    "convnext_tiny": ("convnext_tiny", {}),
+    "minilm": ("minilm", {"seq": 128}),
+    "mobilenetv2": ("mobilenetv2", {}),
+    "squeezenet": ("squeezenet", {}),
+    "yolox_nano": ("yolox_nano", {}),
+    "ppocr_det": ("ppocr_det", {P1: 736, P2: 736}),
+    "ppocr_rec": ("ppocr_rec", {P1: 320}),
+    "ppocr_cls": ("ppocr_cls", {P1: 48, P2: 192}),
+    "oidn_unet": ("oidn_unet", {"H": 256, "W": 256}),
+    "silero_vad": ("silero_vad_op18", {"sequence": 576}),
+    "magika": ("magika", {}),
+    "basic_pitch": ("basic_pitch", {}),
+    "cond_unet": ("cond_unet", {}),
+    "resnet34 x8": ("resnet34", {"N": 8}),
+    "resnet50 x8": ("resnet50", {"batch": 8}),
+    "minilm x8": ("minilm", {"batch": 8, "seq": 128}),
+    "resnet20": ("resnet20", {}),
+    "super_resolution": ("super_resolution", {}),
+    "mnist": ("mnist", {}),
+}
+FIRST_WORK = 15  # of these the geometric mean is taken
+TYPES = {1: ("f32", "float32"), 6: ("i32", "int32"), 7: ("i64", "int64")}  # by TensorProto.DataType
 LIBRARIES = {
     "onnxruntime": ("onnxruntime", "capi/libonnxruntime.so.*"),
     "openvino": ("openvino", "libs/libopenvino_c.so*"),
@@ -83,39 +113,69 @@ def bound(threads, *arguments):
     return json.loads(done.stdout)
 
 
-def prepare(network):
-    """What the opponents read: the model with batch 1 written into it, and the input."""
-    import onnx
-    FOLDER.mkdir(exist_ok=True)
-    model, tensor = FOLDER / f"{network.name}.onnx", FOLDER / f"{network.name}.f32"
-    if not model.exists():
-        graph = onnx.load(str(network.onnx))
-        port = next(p for p in graph.graph.input if p.name == network.port)
-        for dim, value in zip(port.type.tensor_type.shape.dim, network.dims(1)):
-            dim.dim_value = value
-        onnx.save(graph, str(model))
-        network.random_input(1).tofile(tensor)
-    return model, tensor
+class Work:
+    """A network at fixed sizes: the file that ipexpack made, and what the opponents read: the model with the sizes
+    written into it, and inputs."""
+
+    def __init__(self, name):
+        self.name = name
+        network, sizes = WORK[name]
+        self.network = next(n for n in SIZED if n.name == network)
+        self.sizes = {symbol: 1 for symbol in self.network.sizes[0]} | sizes
+        stem = FOLDER / name.replace(" ", "_")
+        self.ipex, self.model, self.stem = stem.with_suffix(".ipex"), stem.with_suffix(".onnx"), stem
+
+    def prepare(self):
+        """Whether the network is here."""
+        if not self.network.path.exists():
+            return False
+        FOLDER.mkdir(exist_ok=True)
+        dims = [word for symbol, value in self.sizes.items() for word in ("--dim", f"{symbol}={value}")]
+        given = [word for name, value in self.network.bound.items() for word in ("--const", f"{name}={value}")]
+        done = command(CLI, "convert", self.network.path, "-o", self.ipex, "--quiet", *dims, *given)
+        if done.returncode != 0:
+            raise RuntimeError(f"{self.name}: {done.stderr}")
+        self.inputs = self.write_model()
+        return True
+
+    def write_model(self):
+        """The opponents' model and inputs; returns the words that name these."""
+        import numpy as np
+        import onnx
+        graph, words = onnx.load(str(self.network.path)), []
+        weights = {w.name for w in graph.graph.initializer}
+        for index, port in enumerate(p for p in graph.graph.input if p.name not in weights):
+            kind, dtype = TYPES[port.type.tensor_type.elem_type]
+            for axis, dim in enumerate(port.type.tensor_type.shape.dim):
+                if not dim.HasField("dim_value"):
+                    dim.dim_value = self.sizes.get(dim.dim_param) or self.sizes[f"{port.name}[{axis}]"]
+            shape = [dim.dim_value for dim in port.type.tensor_type.shape.dim]
+            values = self.network.bound.get(port.name)
+            if values is None:
+                random = np.random.default_rng(1234).standard_normal(shape)
+                values = random if kind == "f32" else np.ones(shape)
+            file = self.stem.with_suffix(f".{index}.bin")
+            np.ascontiguousarray(values, dtype).tofile(file)
+            words += [port.name, kind, "x".join(map(str, shape)) or "scalar", file]
+        onnx.save(graph, str(self.model))
+        return words
 
 
-def measure_ours(network, threads, options):
+def measure_ours(work, threads, options):
     isa = ["--isa", options.isa] if options.isa else []
-    got = bound(threads, CLI, "bench", network.ipex(), "--threads", threads, "--seconds", options.seconds, "--json",
-                *isa)
+    got = bound(threads, CLI, "bench", work.ipex, "--threads", threads, "--seconds", options.seconds, "--json", *isa)
     got["create_us"] = got["open_us"] + got["init_us"]
     return got
 
 
-def measure_peer(peer, library, network, threads, options):
-    model, tensor = prepare(network)
-    dims = "x".join(map(str, network.dims(1)))
+def measure_peer(peer, library, work, threads, options):
     program = BUILD / "tests" / "bench" / "peer"
-    return bound(threads, program, peer, library, model, threads, dims, tensor, options.seconds)
+    return bound(threads, program, peer, library, work.model, threads, options.seconds, *work.inputs)
 
 
-def flops(network):
+def flops(work):
     """Of the direct algorithm: 2 per multiply-add."""
-    profile = cli_json("bench", network.ipex(), "--seconds", "0.1", "--profile")
+    profile = cli_json("bench", work.ipex, "--seconds", "0.1", "--profile")
     return sum(step["flops"] for step in profile["steps"])
 
 
@@ -128,15 +188,15 @@ def summary(rounds):
     }
 
 
-def measure(network, threads, peers, options, load):
+def measure(work, threads, peers, options, load):
     rounds = {"ipexpack": []} | {peer: [] for peer in peers}
     for _ in range(options.rounds):
         with load:
-            rounds["ipexpack"].append(measure_ours(network, threads, options))
+            rounds["ipexpack"].append(measure_ours(work, threads, options))
             for peer, (library, _version) in peers.items():
-                rounds[peer].append(measure_peer(peer, library, network, threads, options))
+                rounds[peer].append(measure_peer(peer, library, work, threads, options))
     used = rounds["ipexpack"][0]
-    return {"network": network.name, "threads": threads, "isa": used["isa"], "flops": flops(network),
+    return {"network": work.name, "threads": threads, "isa": used["isa"], "flops": flops(work),
             "times": {who: summary(got) for who, got in rounds.items()}}
 
 
@@ -177,6 +237,17 @@ def peak_of(row, peaks):
     return peaks[row["threads"]]["fma512_gflops" if wide else "fma256_gflops"]
 
 
+def print_means(rows, peers):
+    """Of ipexpack's minimum over the best opponent's, over the first networks of WORK: real ones, a batch of one."""
+    for t in sorted({row["threads"] for row in rows}):
+        ratios = {row["network"]: max(ratio(row, peer) for peer in peers) for row in rows if row["threads"] == t}
+        ratios = {name: value for name, value in ratios.items() if name in list(WORK)[:FIRST_WORK] and value == value}
+        if ratios:
+            worst = max(ratios, key=ratios.get)
+            print(f"{t} thread(s): geometric mean of ipexpack over the better opponent, {len(ratios)} networks:"
+                  f" {statistics.geometric_mean(ratios.values()):.3f}; highest {ratios[worst]:.2f} ({worst})")
+
+
 def print_starts(rows, peers):
     print("\ntime to a session that can run, in ms (minimum): ipexpack open + init, theirs session creation;"
           " ratio = theirs over ipexpack's")
@@ -201,7 +272,7 @@ def print_scaling(rows):
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--models", help="names, comma-separated (default: all that tests/models.py could make)")
+    parser.add_argument("--models", help="names, comma-separated (default: all that are here)")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="of one measurement")
@@ -212,20 +283,29 @@ def arguments():
 
 def main():
     options = arguments()
-    here, _absent = networks()
-    wanted = options.models.split(",") if options.models else [n.name for n in here]
-    chosen = [n for n in here if n.name in wanted]
+    wanted = options.models.split(",") if options.models else list(WORK)
+    if unknown := [name for name in wanted if name not in WORK]:
+        sys.exit(f"compare: no network {', '.join(unknown)}; there are {', '.join(WORK)}")
+    MODELS.mkdir(parents=True, exist_ok=True)
+    make_models([WORK[name][0] for name in wanted])
     counts = [int(t) for t in options.threads.split(",")]
-    if not chosen or max(counts) > len(os.sched_getaffinity(0)):
-        sys.exit(f"compare: no such network, or more threads than CPUs; networks: {' '.join(n.name for n in here)}")
+    if max(counts) > len(os.sched_getaffinity(0)):
+        sys.exit("compare: more threads than CPUs")
+    chosen = []
+    for work in map(Work, wanted):
+        if work.prepare():
+            chosen.append(work)
+        else:
+            print(f"  {work.name} is skipped: {work.network.path} is not here", file=sys.stderr)
     peers, load, rows = peer_libraries(), Load(), []
     peaks = {t: bound(t, BUILD / "tests" / "bench" / "ceilings", t) for t in counts}
     print_machine(peers, peaks, options.rounds)
     for t in counts:
-        for network in chosen:
-            print(f"  measuring {network.name}, {t} thread(s)", file=sys.stderr)
-            rows.append(measure(network, t, peers, options, load))
+        for work in chosen:
+            print(f"  measuring {work.name}, {t} thread(s)", file=sys.stderr)
+            rows.append(measure(work, t, peers, options, load))
     print_times(rows, peers, peaks)
+    print_means(rows, peers)
     print_starts(rows, peers)
     print_scaling(rows)
     print(f"\nother processes used {100 * load.others():.1f} % of the machine while this ran")

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times an opponent on one network: one process, one measurement.
  *
- * peer onnxruntime|openvino LIBRARY MODEL.onnx THREADS DIMS INPUT.f32 SECONDS
+ * peer onnxruntime|openvino LIBRARY MODEL.onnx THREADS SECONDS [NAME TYPE DIMS FILE]...
  *
- * DIMS is 1x3x224x224. Prints one JSON object: create_us (from a loaded library to a session ready
- * to run), first_run_us, min_us, median_us, runs, and output_0 (to see that the right thing ran).
+ * Four words per input: TYPE is f32, i32 or i64, DIMS 1x3x224x224 or scalar, FILE its bytes. Prints
+ * one JSON object: create_us (from a loaded library to a session ready to run), first_run_us,
+ * min_us, median_us, runs, and output_0 (to see that the right thing ran).
  */
 #include "tests/bench/peer.h"
 
@@ -46,23 +47,37 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void read_dims(struct peer_job *job, const char *text) {
-    job->elements = 1;
+static void read_type(struct peer_input *input, const char *text) {
+    static const char *const names[] = {[PEER_F32] = "f32", [PEER_I32] = "i32", [PEER_I64] = "i64"};
+    while (strcmp(names[input->type], text) != 0)
+        if (++input->type > PEER_I64)
+            peer_fail("type", text);
+    input->bytes = input->type == PEER_I64 ? 8 : 4;
+}
+
+static void read_dims(struct peer_input *input, const char *text) {
+    if (strcmp(text, "scalar") == 0)
+        return;
     for (char *end; *text; text = *end == 'x' ? end + 1 : end) {
         long dim = strtol(text, &end, 10);
-        if (end == text || dim <= 0 || job->rank == 8)
+        if (end == text || dim <= 0 || input->rank == 8)
             peer_fail("dims", text);
-        job->dims[job->rank++] = dim;
-        job->elements *= (size_t)dim;
+        input->dims[input->rank++] = dim;
+        input->bytes *= (size_t)dim;
     }
 }
 
-static void read_input(struct peer_job *job, const char *path) {
-    FILE *file = fopen(path, "rb");
-    job->input = malloc(job->elements * sizeof(float));
-    if (!file || !job->input ||
-        fread(job->input, sizeof(float), job->elements, file) != job->elements)
-        peer_fail(path, "cannot read the input");
+static void read_input(struct peer_job *job, char **words) {
+    struct peer_input *input = &job->input[job->inputs++];
+    if (job->inputs > PEER_INPUTS)
+        peer_fail(words[0], "too many inputs");
+    input->name = words[0];
+    read_type(input, words[1]);
+    read_dims(input, words[2]);
+    FILE *file = fopen(words[3], "rb");
+    input->data = malloc(input->bytes);
+    if (!file || !input->data || fread(input->data, 1, input->bytes, file) != input->bytes)
+        peer_fail(words[3], "cannot read the input");
     fclose(file);
 }
 
@@ -83,22 +98,22 @@ static size_t time_runs(const struct peer *peer, double seconds, double *times_u
 
 int main(int argc, char **argv) {
     static double times_us[RUNS_MAX];
-    if (argc != 8) {
-        fprintf(stderr,
-                "usage: peer onnxruntime|openvino LIBRARY MODEL THREADS DIMS INPUT SECONDS\n");
+    if (argc < 6 || (argc - 6) % 4 != 0) {
+        fprintf(stderr, "usage: peer onnxruntime|openvino LIBRARY MODEL THREADS SECONDS [NAME TYPE "
+                        "DIMS FILE]...\n");
         return 2;
     }
     const struct peer *peer = strcmp(argv[1], "openvino") == 0 ? &peer_openvino : &peer_onnxruntime;
     struct peer_job job = {.library = argv[2], .model = argv[3], .threads = atoi(argv[4])};
-    read_dims(&job, argv[5]);
-    read_input(&job, argv[6]);
+    for (int i = 6; i < argc; i += 4)
+        read_input(&job, argv + i);
     peer->load(peer_library(job.library));
     double begin = now_us();
     peer->create(&job);
     double created = now_us();
     const float *output = peer->run();
     double ran = now_us(), output_0 = (double)output[0];
-    size_t runs = time_runs(peer, atof(argv[7]), times_us);
+    size_t runs = time_runs(peer, atof(argv[5]), times_us);
     printf("{\"create_us\": %.1f, \"first_run_us\": %.1f, \"min_us\": %.2f, \"median_us\": %.2f, "
            "\"runs\": %zu, \"output_0\": %.6g}\n",
            created - begin, ran - created, times_us[0], times_us[runs / 2], runs, output_0);

@@ -8,14 +8,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A network with one f32 input of fixed shape. */
+enum peer_type { PEER_F32, PEER_I32, PEER_I64 };
+
+struct peer_input {
+    const char *name;
+    enum peer_type type;
+    int64_t dims[8];
+    size_t rank, bytes;
+    void *data; /* what to feed, dense */
+};
+
+enum { PEER_INPUTS = 8, PEER_OUTPUTS = 16 };
+
+/* A network with inputs of fixed shapes. */
 struct peer_job {
     const char *library, *model; /* paths */
     int threads;
-    int64_t dims[8];
-    size_t rank;
-    float *input; /* what to feed, dense */
-    size_t elements;
+    struct peer_input input[PEER_INPUTS];
+    size_t inputs;
 };
 
 struct peer {

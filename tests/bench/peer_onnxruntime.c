@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { API_VERSION = 17, LOG_ERROR = 3, ALL_OPTIMISATIONS = 99, ELEMENT_FLOAT = 1 };
+enum { API_VERSION = 17, LOG_ERROR = 3, ALL_OPTIMISATIONS = 99 };
 
 /* Index of a function in struct OrtApi. */
 enum entry {
@@ -18,7 +18,7 @@ enum entry {
     SET_OPTIMISATION_LEVEL = 23,
     SET_INTRA_OP_THREADS = 24,
     SET_INTER_OP_THREADS = 25,
-    SESSION_GET_INPUT_NAME = 36,
+    SESSION_GET_OUTPUT_COUNT = 31,
     SESSION_GET_OUTPUT_NAME = 37,
     CREATE_TENSOR_WITH_DATA = 49,
     GET_TENSOR_DATA = 51,
@@ -36,8 +36,10 @@ typedef void *status;
 
 static void *const *api;
 static struct {
-    void *session, *input, *output;
-    char *input_name, *output_name;
+    void *session, *input[PEER_INPUTS], *output[PEER_OUTPUTS];
+    const char *input_name[PEER_INPUTS];
+    char *output_name[PEER_OUTPUTS];
+    size_t inputs, outputs;
 } state;
 
 static void check(status failure, const char *what) {
@@ -65,32 +67,49 @@ static void *make_options(int threads) {
     return options;
 }
 
+/* ONNXTensorElementDataType */
+static int element(enum peer_type type) {
+    return type == PEER_F32 ? 1 : type == PEER_I32 ? 6 : 7;
+}
+
+static void name_outputs(void) {
+    void *allocator;
+    CALL(GET_DEFAULT_ALLOCATOR, (void **), &allocator);
+    CALL(SESSION_GET_OUTPUT_COUNT, (void *, size_t *), state.session, &state.outputs);
+    if (state.outputs > PEER_OUTPUTS)
+        peer_fail("onnxruntime", "too many outputs");
+    for (size_t i = 0; i < state.outputs; i++)
+        CALL(SESSION_GET_OUTPUT_NAME, (void *, size_t, void *, char **), state.session, i,
+             allocator, &state.output_name[i]);
+}
+
 static void create(const struct peer_job *job) {
-    void *env, *allocator, *memory;
+    void *env, *memory;
     CALL(CREATE_ENV, (int, const char *, void **), LOG_ERROR, "peer", &env);
     CALL(CREATE_SESSION, (void *, const char *, void *, void **), env, job->model,
          make_options(job->threads), &state.session);
-    CALL(GET_DEFAULT_ALLOCATOR, (void **), &allocator);
-    CALL(SESSION_GET_INPUT_NAME, (void *, size_t, void *, char **), state.session, 0, allocator,
-         &state.input_name);
-    CALL(SESSION_GET_OUTPUT_NAME, (void *, size_t, void *, char **), state.session, 0, allocator,
-         &state.output_name);
+    name_outputs();
     CALL(CREATE_CPU_MEMORY_INFO, (int, int, void **), 1 /* arena */, 0 /* default */, &memory);
-    CALL(CREATE_TENSOR_WITH_DATA, (void *, void *, size_t, const int64_t *, size_t, int, void **),
-         memory, job->input, job->elements * sizeof(float), job->dims, job->rank, ELEMENT_FLOAT,
-         &state.input);
+    state.inputs = job->inputs;
+    for (size_t i = 0; i < job->inputs; i++) {
+        const struct peer_input *input = &job->input[i];
+        state.input_name[i] = input->name;
+        CALL(CREATE_TENSOR_WITH_DATA,
+             (void *, void *, size_t, const int64_t *, size_t, int, void **), memory, input->data,
+             input->bytes, input->dims, input->rank, element(input->type), &state.input[i]);
+    }
 }
 
-/* The output of the first run is the buffer of all later ones: no allocation is timed that a
+/* The outputs of the first run are the buffers of all later ones: no allocation is timed that a
  * careful user would avoid. */
 static const float *run(void) {
-    const char *const inputs[] = {state.input_name}, *const outputs[] = {state.output_name};
     const float *data;
     CALL(RUN,
-         (void *, const void *, const char *const *, void *const *, size_t, const char *const *,
-          size_t, void **),
-         state.session, NULL, inputs, &state.input, 1, outputs, 1, &state.output);
-    CALL(GET_TENSOR_DATA, (void *, const float **), state.output, &data);
+         (void *, const void *, const char *const *, void *const *, size_t, char *const *, size_t,
+          void **),
+         state.session, NULL, state.input_name, state.input, state.inputs, state.output_name,
+         state.outputs, state.output);
+    CALL(GET_TENSOR_DATA, (void *, const float **), state.output[0], &data);
     return data;
 }
 

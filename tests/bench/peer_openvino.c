@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-enum { ELEMENT_F32 = 4 };
-
 struct ov_shape {
     int64_t rank;
     int64_t *dims;
@@ -19,7 +17,7 @@ static struct {
                          void **compiled, ...);
     int (*create_request)(void *compiled, void **request);
     int (*tensor_from_pointer)(int element, struct ov_shape shape, void *data, void **tensor);
-    int (*set_input)(void *request, size_t index, void *tensor);
+    int (*set_input)(void *request, const char *name, void *tensor);
     int (*infer)(void *request);
     int (*get_output)(void *request, size_t index, void **tensor);
     int (*tensor_data)(void *tensor, void **data);
@@ -40,16 +38,20 @@ static void load(void *library) {
     *(void **)&ov.compile_model = peer_symbol(library, "ov_core_compile_model");
     *(void **)&ov.create_request = peer_symbol(library, "ov_compiled_model_create_infer_request");
     *(void **)&ov.tensor_from_pointer = peer_symbol(library, "ov_tensor_create_from_host_ptr");
-    *(void **)&ov.set_input = peer_symbol(library, "ov_infer_request_set_input_tensor_by_index");
+    *(void **)&ov.set_input = peer_symbol(library, "ov_infer_request_set_tensor");
     *(void **)&ov.infer = peer_symbol(library, "ov_infer_request_infer");
     *(void **)&ov.get_output = peer_symbol(library, "ov_infer_request_get_output_tensor_by_index");
     *(void **)&ov.tensor_data = peer_symbol(library, "ov_tensor_data");
 }
 
+/* ov_element_type_e */
+static int element(enum peer_type type) {
+    return type == PEER_F32 ? 4 : type == PEER_I32 ? 9 : 10;
+}
+
 static void create(const struct peer_job *job) {
     void *core, *model, *compiled, *tensor;
     char threads[16];
-    struct ov_shape shape = {(int64_t)job->rank, (int64_t *)job->dims};
     snprintf(threads, sizeof threads, "%d", job->threads);
     check(ov.core_create(&core), "core");
     check(ov.read_model(core, job->model, NULL, &model), "read model");
@@ -57,8 +59,12 @@ static void create(const struct peer_job *job) {
                            "INFERENCE_PRECISION_HINT", "f32", "INFERENCE_NUM_THREADS", threads),
           "compile model");
     check(ov.create_request(compiled, &request), "create request");
-    check(ov.tensor_from_pointer(ELEMENT_F32, shape, job->input, &tensor), "tensor");
-    check(ov.set_input(request, 0, tensor), "set input");
+    for (size_t i = 0; i < job->inputs; i++) {
+        const struct peer_input *input = &job->input[i];
+        const struct ov_shape shape = {(int64_t)input->rank, (int64_t *)input->dims};
+        check(ov.tensor_from_pointer(element(input->type), shape, input->data, &tensor), "tensor");
+        check(ov.set_input(request, input->name, tensor), "set input");
+    }
 }
 
 static const float *run(void) {

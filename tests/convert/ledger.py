@@ -519,6 +519,13 @@ def attention_over_queries(g):
     g.output(g.op("MatMul", g.op("Softmax", g.op("MatMul", q, k), axis=1, name="probabilities"), v))
 
 
+@case(("attention", "probabilities", "finite_mask"))
+def attention_with_a_chosen_number_and_a_mask(g):
+    q, k, v, m = g.input(3, 7, 6), g.input(3, 6, 9), g.input(3, 9, 5), g.input(7, 9)
+    scores = g.op("Where", g.op("Greater", m, g.scalar(-1)), g.op("Add", g.op("MatMul", q, k), m), g.scalar(-3e38))
+    g.output(g.op("MatMul", g.op("Softmax", scores, axis=-1, name="probabilities"), v))
+
+
 @case(("attention", "probabilities", "not_attention"))
 def softmax_of_a_product(g):
     g.output(g.op("Neg", g.op("Softmax", g.op("MatMul", g.input(3, 7, 6), g.input(3, 6, 9)), name="probabilities")))

@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The long run of the fuzz target: tests/fuzz/fuzz.sh [SECONDS]   (default 600; not part of tests/run.sh)
+# The long runs of the fuzz targets, not part of tests/run.sh: tests/fuzz/fuzz.sh [SECONDS [open|onnx]]   (default 600 open)
 #
+# onnx: mutants of ONNX models, the smaller real networks among them (IPEX_TEST_DATA), go through `convert` under both
+# sanitizers. A mutant that breaks a promise ends the run with status 1; its number and its model are printed.
+#
+# open:
 # Builds in build-fuzz/ with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer (clang-14) and starts from the good
 # files of the corpus; what it learns stays in build-fuzz/corpus. An input that breaks a promise ends the run with status 1
 # and lies in build-fuzz/found.
@@ -9,6 +13,16 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1-600}
 build=${IPEX_FUZZ_BUILD-build-fuzz}
+
+if [ "${2-open}" = onnx ]; then
+  build=$build-onnx # without libFuzzer, which wants every object for itself
+  [ -f "$build/build.ninja" ] || CC=clang-14 meson setup "$build" -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
+    -Db_lundef=false -Db_ndebug=false -Dc_args=-fno-sanitize-recover=all
+  ninja -C "$build" tests/fuzz/fuzz_onnx
+  IPEX_BUILD=$build ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 .venv/bin/python tests/fuzz/onnx_mutants.py \
+    "$PWD/$build/tests/fuzz/fuzz_onnx" 2000 --seconds "$seconds" --networks
+  exit
+fi
 flags='-fno-sanitize-recover=all -fsanitize=fuzzer-no-link'
 
 [ -f "$build/build.ninja" ] || CC=clang-14 meson setup "$build" -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \

@@ -20,7 +20,7 @@
 #include "tools/verbs.h"
 
 #define MODELS      16
-#define MODEL_MOST  ((size_t)1 << 20)
+#define MODEL_MOST  ((size_t)4 << 20)
 #define MEMORY_MOST ((rlim_t)4 << 30) /* where no sanitizer needs the address space */
 #define SECONDS     "20"
 

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes small ONNX models that together use most of what the converter knows, and hands them to fuzz_onnx:
-onnx_mutants.py FUZZ_ONNX MUTANTS [--from I]. TAP of fuzz_onnx."""
+onnx_mutants.py FUZZ_ONNX MUTANTS [--from I] [--seconds S] [--networks]. TAP of fuzz_onnx.
+
+--seconds S: MUTANTS at a time, until S seconds have passed; --networks: the smaller real networks are mutated too."""
+import argparse
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import onnx
@@ -12,6 +16,7 @@ import onnx
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "convert")]
 from ipextest import BUILD
+from sized_networks import SIZED
 from small_graphs import Graph
 
 
@@ -80,20 +85,54 @@ def sizes():
     return g
 
 
-def main(fuzz_onnx, *arguments):
+NETWORKS = ["mnist", "basic_pitch", "super_resolution", "ppocr_cls", "resnet20", "silero_vad", "silero_vad_op18", "magika"]
+
+
+def real_networks():
+    """(name, model, a size), with the inputs that --const binds as constants."""
+    for network in SIZED:
+        if network.name in NETWORKS and network.path.exists():
+            model = onnx.load(network.path)
+            for value in [v for v in model.graph.input if v.name in network.bound]:
+                model.graph.initializer.append(onnx.numpy_helper.from_array(network.bound[value.name], value.name))
+                model.graph.input.remove(value)
+            yield network.name, model, network.sizes[0]
+
+
+def fix_sizes(model, size):
+    """A mutant may lose them again."""
+    for value in model.graph.input:
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if not dim.dim_value:
+                dim.dim_value = size.get(dim.dim_param, size.get(f"{value.name}[{axis}]", 2))
+
+
+def write_seeds(networks):
     folder = BUILD / "onnx-mutants"
     folder.mkdir(exist_ok=True)
-    paths = []
-    for make in (classifier, branches, shape_arithmetic, elementwise, movement, sizes):
-        paths.append(folder / f"{make.__name__}.onnx")
-        model = make().model()
-        for value in model.graph.input:
-            for dim in value.type.tensor_type.shape.dim:
-                if dim.dim_param:
-                    dim.dim_value = 2  # a mutant may lose it again
-        onnx.save(model, paths[-1])
-    return subprocess.run([fuzz_onnx, arguments[0], *paths, *arguments[1:]], stdin=subprocess.DEVNULL).returncode
+    small = (classifier, branches, shape_arithmetic, elementwise, movement, sizes)
+    models = [(make.__name__, make().model(), {}) for make in small] + (list(real_networks()) if networks else [])
+    for name, model, size in models:
+        fix_sizes(model, size)
+        onnx.save(model, folder / f"{name}.onnx")
+        yield folder / f"{name}.onnx"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("fuzz_onnx")
+    parser.add_argument("mutants", type=int)
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--networks", action="store_true")
+    options = parser.parse_args()
+    paths, end, result = list(write_seeds(options.networks)), time.monotonic() + options.seconds, None
+    while result is None or (result == 0 and time.monotonic() < end):
+        words = [options.fuzz_onnx, str(options.mutants), *paths, "--from", str(options.first)]
+        result = subprocess.run(words, stdin=subprocess.DEVNULL).returncode
+        options.first += options.mutants
+    return result
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -176,12 +176,12 @@ static void finish(struct ipex_convert *c) {
         ipex_onnx_close(&entry->model);
         ipex_cli_list_finish(&entry->golden_from);
     }
+    for (size_t i = 0; c->constant && i < c->constants.count; i++)
+        ipex_tensor_data_finish(&c->constant[i].tensor);
     struct ipex_cli_list *lists[] = {&c->entry_list,  &c->dims,      &c->shapes, &c->labels,
                                      &c->golden_from, &c->constants, &c->images};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         ipex_cli_list_finish(lists[i]);
-    for (size_t i = 0; c->constant && i < c->constants.count; i++)
-        ipex_tensor_data_finish(&c->constant[i].tensor);
     ipex_arena_finish(&c->arena);
 }
 
