@@ -124,7 +124,8 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .job = &lines,
         .x = (const CONV_X *)args->x + job->image * args->x_image + job->group * args->k +
              (any ? run[0].input * args->x_row + run[1].input * args->x_pixel : 0),
-        .w = (const float *)args->w + (job->group * taps + (any ? tap_h * args->kernel_w + tap_w : 0)) * tap,
+        .w = (const float *)args->w +
+             (job->group * taps + (any ? tap_h * args->kernel_w + tap_w : 0)) * tap,
         .bias = args->bias + job->group * args->n,
         .y = args->y + job->image * args->y_image + run[0].begin * args->y_line +
              run[1].begin * args->y_pixel + job->group * args->n,
