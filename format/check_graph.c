@@ -328,7 +328,8 @@ static enum ipex_status check_profile(const struct ipex_checked_entry *e,
                                       struct ipex_fb_node node) {
     const uint16_t op = ipex_fb_node_op(node);
     const uint8_t arithmetic = ipex_fb_entry_arithmetic(e->fb);
-    const bool product = op == IPEX_OP_linear || op == IPEX_OP_conv;
+    const bool product = op == IPEX_OP_linear || op == IPEX_OP_conv || op == IPEX_OP_matmul ||
+                         op == IPEX_OP_conv_transpose || op == IPEX_OP_attention;
     if (!product || e->tensor[ipex_fb_node_inputs(node)[0]].dtype != IPEX_DTYPE_bf16)
         return IPEX_OK;
     IPEX_CHECK(arithmetic != IPEX_ARITHMETIC_AUTO && arithmetic != IPEX_ARITHMETIC_f32, e->report,

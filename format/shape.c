@@ -45,14 +45,10 @@ static enum ipex_status check_residual(const struct rule *r, const struct ipex_s
 
 /* R61: x is f32 or, where the weight is bf16 too, bf16. */
 static enum ipex_status check_product_x(const struct rule *r, int rank) {
-    const struct ipex_shape_operand *x = operand(r, 0), *w = operand(r, 1);
-    if (!takes_bf16(r) || x->dtype != IPEX_DTYPE_bf16 || w->dtype != IPEX_DTYPE_bf16)
+    const struct ipex_shape_operand *w = operand(r, 1);
+    if (!takes_bf16(r) || w->dtype != IPEX_DTYPE_bf16)
         return check_f32(r, 0, rank);
-    if (x->layout != IPEX_LAYOUT_plain)
-        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "x is packed");
-    if (rank >= 0 && x->rank != rank)
-        return bad(r, IPEX_ERROR_MODEL_SHAPE, "x has the wrong rank");
-    return IPEX_OK;
+    return check_f32_or_bf16(r, 0, rank);
 }
 
 /* R65: x [..., K], w [N][K] -> y [..., N] */

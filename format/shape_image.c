@@ -25,8 +25,10 @@ static enum ipex_status check_weights(const struct rule *r) {
     const struct ipex_shape_operand *x = operand(r, 0), *w = operand(r, 1), *bias = operand(r, 2);
     const int32_t *ints = r->node->int_;
     const int64_t groups = ints[IPEX_CONV_GROUPS];
-    if (!w->constant || w->dtype != IPEX_DTYPE_f32 || w->layout != IPEX_LAYOUT_tiles)
-        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the weight is no f32 constant of the layout");
+    if (!w->constant || (w->dtype != IPEX_DTYPE_f32 && w->dtype != IPEX_DTYPE_bf16) ||
+        w->layout != IPEX_LAYOUT_tiles)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR,
+                   "the weight is no f32 or bf16 constant of the layout");
     if (w->rank != 5 || x->dims[3] % groups != 0 || w->dims[0] != groups ||
         w->dims[1] != (int64_t)ints[IPEX_CONV_KERNEL_H] * ints[IPEX_CONV_KERNEL_W] ||
         w->dims[3] != 1 || w->dims[4] != x->dims[3] / groups)
@@ -44,7 +46,10 @@ static enum ipex_status check_weights(const struct rule *r) {
 enum ipex_status ipex_rule_conv_transpose(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0);
     const int32_t *ints = r->node->int_;
-    IPEX_TRY(check_f32(r, 0, 4));
+    if (operand(r, 1)->dtype == IPEX_DTYPE_bf16)
+        IPEX_TRY(check_f32_or_bf16(r, 0, 4));
+    else
+        IPEX_TRY(check_f32(r, 0, 4));
     IPEX_TRY(check_attributes(r));
     IPEX_TRY(check_weights(r));
     *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32, .rank = 4};

@@ -9,9 +9,11 @@ static struct ipex_shape_operand batch_of(const struct ipex_shape_operand *x) {
     return ret;
 }
 
-/* R100: f32 of at least two dims. */
+/* R100: f32 or bf16, as the first operand, of at least two dims. */
 static enum ipex_status check_matrices(const struct rule *r, uint32_t i) {
-    IPEX_TRY(check_f32(r, i, -1));
+    IPEX_TRY(check_f32_or_bf16(r, i, -1));
+    if (operand(r, i)->dtype != operand(r, 0)->dtype)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the operands differ in dtype");
     if (operand(r, i)->rank < 2)
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "an operand has fewer than two dims");
     return IPEX_OK;
@@ -163,8 +165,10 @@ struct recurrent {
 static enum ipex_status check_gate_weight(const struct rule *r, uint32_t i, int64_t rows,
                                           int64_t k) {
     const struct ipex_shape_operand *w = operand(r, i);
-    if (!w->constant || w->dtype != IPEX_DTYPE_f32 || w->layout != IPEX_LAYOUT_tiles)
-        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "a weight is no f32 constant of tiles");
+    if (!w->constant || (w->dtype != IPEX_DTYPE_f32 && w->dtype != IPEX_DTYPE_bf16) ||
+        w->dtype != operand(r, 1)->dtype || w->layout != IPEX_LAYOUT_tiles)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR,
+                   "a weight is no constant of tiles, or w and r differ in dtype");
     if (w->rank != 5 || w->dims[0] != r->node->int_[0] || w->dims[1] != 1 || w->dims[2] != rows ||
         w->dims[3] != 1 || w->dims[4] != k)
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "a weight's dims do not fit");

@@ -46,6 +46,18 @@ static inline enum ipex_status check_f32(const struct rule *r, uint32_t i, int r
     return IPEX_OK;
 }
 
+/* R61: as check_f32, or bf16 (where the operator has kernels for it). */
+static inline enum ipex_status check_f32_or_bf16(const struct rule *r, uint32_t i, int rank) {
+    const struct ipex_shape_operand *x = operand(r, i);
+    if (x->dtype != IPEX_DTYPE_bf16)
+        return check_f32(r, i, rank);
+    if (x->layout != IPEX_LAYOUT_plain)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand is packed");
+    if (rank >= 0 && x->rank != rank)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "an operand has the wrong rank");
+    return IPEX_OK;
+}
+
 static inline enum ipex_status check_act(const struct rule *r, int32_t act) {
     if (!in_range(act, 0, IPEX_ACT_COUNT - 1))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown activation");

@@ -204,11 +204,12 @@ struct ipex_reduce_args {
 };
 
 /* y[..][m][n] = scale * chain, chain from +0, for k ascending: fma(a[m][k], b[k][n], chain); with
- * transposed b is [n][k]. Dense along the last axis of a, b and y. Work inside a job goes by blocks
- * of k_block of K, whose part of b is packed into panels. Job = ((batch * row blocks + row block) *
- * column blocks + column block). */
+ * transposed b is [n][k]. matmul_bf16: a and b are bf16, and K counts in pairs as in conv_bf16.
+ * Dense along the last axis of a, b and y. Work inside a job goes by blocks of k_block of K, whose
+ * part of b is packed into panels. Job = ((batch * row blocks + row block) * column blocks + column
+ * block). */
 struct ipex_matmul_args {
-    const float *a, *b;
+    const void *a, *b;
     const float *zeros; /* [columns_per_job] */
     float *y;
     int64_t batch[8], a_batch[8], b_batch[8], y_batch[8]; /* dims, and strides (0: broadcast) */
@@ -225,11 +226,12 @@ struct ipex_matmul_args {
  * no addition where there is no mask, and -inf for j > i + n - m where causal; t = max of s; e =
  * exp(s
  * - t); z = sum of e in 16 lanes (as softmax); y[i][c] = (chain from +0, for j ascending: fma(e[j],
- * v[j][c], chain)) / z. Dense along the last axis; mask_column is 0 or 1. rows_at_once rows of s
- * and the packed k and v of keys_at_once keys (a multiple of 16) are in scratch at a time. Job =
- * batch * row blocks + row block. */
+ * v[j][c], chain)) / z. attention_bf16: q, k and v are bf16, e is rounded to it once z is summed,
+ * and both chains count in pairs as in conv_bf16. Dense along the last axis; mask_column is 0 or 1.
+ * rows_at_once rows of s and the packed k and v of keys_at_once keys (a multiple of 16) are in
+ * scratch at a time. Job = batch * row blocks + row block. */
 struct ipex_attention_args {
-    const float *q, *k, *v;
+    const void *q, *k, *v;
     const float *mask;  /* or NULL */
     const float *zeros; /* [max(keys_at_once, e rounded up to 16)] */
     float *y;
@@ -274,10 +276,11 @@ struct ipex_group_norm_args {
  * y[i][l][p][g*n + c] = act(chain), chain = bias[...], then for kh, kw ascending, where
  * h = (l + pad_top - kh * dilation_h) / stride_h is a whole number in [0, height), w likewise,
  * for j ascending over k: chain = fma(x[i][h][w][g*k + j], w, chain). Jobs as those of a
- * convolution (ipex_conv_transpose_job). */
+ * convolution (ipex_conv_transpose_job). conv_transpose_bf16w and conv_transpose_bf16 differ as
+ * those of a convolution do, pairs beginning anew with every tap. */
 struct ipex_conv_transpose_args {
-    const float *x;    /* element (0, 0) of image 0, inside any halo */
-    const float *w;    /* [groups][kernel_h * kernel_w][panels][k_tiles][16][16] */
+    const void *x;     /* element (0, 0) of image 0, inside any halo */
+    const void *w;     /* [groups][kernel_h * kernel_w][panels][k_tiles] tiles */
     const float *bias; /* as that of a convolution */
     float *y;
     int64_t x_image, x_row, x_pixel;
@@ -394,9 +397,10 @@ struct ipex_cumsum_args {
  * gru: z = sigmoid(p_z), and r alike; p_h takes r * h in place of h, or, linear_before_reset, p_h
  * is wb and the chain over x alone, q_h is rb and the chain over h, and p_h = fma(r, q_h, p_h); h =
  * fma(z, h, (1 - z) * tanh(p_h)). Weights are tiles of `directions` groups with one segment. Job =
- * direction * batch blocks + batch block. */
+ * direction * batch blocks + batch block. With bf16_weights w and r are bf16, which is widened. */
 struct ipex_recurrent_args {
-    const float *x, *w, *r;
+    const float *x;
+    const void *w, *r;
     const float *bias;    /* [directions][wb of all gates, rb of all gates], or NULL */
     const float *h0, *c0; /* or NULL: zeros */
     const float *zeros;   /* [hidden] */
@@ -407,7 +411,7 @@ struct ipex_recurrent_args {
     int32_t times, batches, directions, inputs, hidden;
     int32_t batches_per_job, times_at_once; /* steps whose product with w is computed ahead */
     int32_t cache_l2;
-    bool reverse, linear_before_reset;
+    bool reverse, linear_before_reset, bf16_weights;
 };
 
 typedef void (*ipex_kernel_fn)(const void *args, int64_t job_begin, int64_t job_end, void *scratch);

@@ -21,13 +21,14 @@ static inline int64_t ipex_packed_floats(int64_t k, int64_t n) {
 
 /* Rows [row, row_end) and columns [column, column_end) of one product, and its operands. */
 struct ipex_matmul_job {
-    const float *a, *b;
+    const void *a, *b;
     float *y;
     int64_t row, row_end, column, column_end;
 };
 
+/* Of operands with elements of `size` bytes. */
 static inline struct ipex_matmul_job ipex_matmul_job(const struct ipex_matmul_args *args,
-                                                     int64_t job) {
+                                                     int64_t job, int64_t size) {
     const int64_t column_blocks = ipex_div_up(args->n, args->columns_per_job);
     const int64_t row_blocks = ipex_div_up(args->m, args->rows_per_job);
     struct ipex_matmul_job ret;
@@ -37,28 +38,35 @@ static inline struct ipex_matmul_job ipex_matmul_job(const struct ipex_matmul_ar
     job /= row_blocks;
     ret.column_end = ipex_smaller(ret.column + args->columns_per_job, args->n);
     ret.row_end = ipex_smaller(ret.row + args->rows_per_job, args->m);
-    ret.a = args->a + ipex_row_offset(args->batch, args->a_batch, args->batch_rank, job);
-    ret.b = args->b + ipex_row_offset(args->batch, args->b_batch, args->batch_rank, job);
+    ret.a = (const char *)args->a +
+            ipex_row_offset(args->batch, args->a_batch, args->batch_rank, job) * size;
+    ret.b = (const char *)args->b +
+            ipex_row_offset(args->batch, args->b_batch, args->batch_rank, job) * size;
     ret.y = args->y + ipex_row_offset(args->batch, args->y_batch, args->batch_rank, job);
     return ret;
 }
 
 /* Queries [row, row_end) of one head, and its operands. */
 struct ipex_attention_job {
-    const float *q, *k, *v, *mask;
+    const void *q, *k, *v;
+    const float *mask;
     float *y;
     int64_t row, row_end;
 };
 
+/* As ipex_matmul_job; the mask is f32. */
 static inline struct ipex_attention_job ipex_attention_job(const struct ipex_attention_args *args,
-                                                           int64_t job) {
+                                                           int64_t job, int64_t size) {
     const int64_t row_blocks = ipex_div_up(args->m, args->rows_per_job);
     const int64_t batch = job / row_blocks;
     struct ipex_attention_job ret = {.row = job % row_blocks * args->rows_per_job};
     ret.row_end = ipex_smaller(ret.row + args->rows_per_job, args->m);
-    ret.q = args->q + ipex_row_offset(args->batch, args->q_batch, args->batch_rank, batch);
-    ret.k = args->k + ipex_row_offset(args->batch, args->k_batch, args->batch_rank, batch);
-    ret.v = args->v + ipex_row_offset(args->batch, args->v_batch, args->batch_rank, batch);
+    ret.q = (const char *)args->q +
+            ipex_row_offset(args->batch, args->q_batch, args->batch_rank, batch) * size;
+    ret.k = (const char *)args->k +
+            ipex_row_offset(args->batch, args->k_batch, args->batch_rank, batch) * size;
+    ret.v = (const char *)args->v +
+            ipex_row_offset(args->batch, args->v_batch, args->batch_rank, batch) * size;
     ret.y = args->y + ipex_row_offset(args->batch, args->y_batch, args->batch_rank, batch);
     if (args->mask)
         ret.mask =

@@ -10,16 +10,17 @@ enum { IPEX_LSTM_GATES = 4, IPEX_GRU_GATES = 3 };
 /* Batches [batch, batch_end) of one direction; all pointers are at its first batch, x and y at the
  * step that comes first, from where steps are x_step and y_step apart. */
 struct ipex_recurrent_job {
-    const float *x, *w, *r;
-    const float *wb, *rb; /* NULL: none */
-    const float *h0, *c0; /* NULL: zeros */
+    const float *x, *w, *r; /* words of 4 bytes of w and r */
+    const float *wb, *rb;   /* NULL: none */
+    const float *h0, *c0;   /* NULL: zeros */
     float *y, *h, *c;
     int64_t x_step, y_step, batches;
 };
 
-/* Floats of one direction's weights with k columns per gate row. */
-static inline int64_t ipex_recurrent_weight(int64_t rows, int64_t k) {
-    return ipex_packed_floats(k, rows);
+/* Words of 4 bytes of `rows` gate rows with k columns each, of one direction's weights. */
+static inline int64_t ipex_recurrent_weight(const struct ipex_recurrent_args *args, int64_t rows,
+                                            int64_t k) {
+    return ipex_packed_floats(args->bf16_weights ? ipex_div_up(k, 2) : k, rows);
 }
 
 static inline struct ipex_recurrent_job ipex_recurrent_job(const struct ipex_recurrent_args *args,
@@ -31,8 +32,8 @@ static inline struct ipex_recurrent_job ipex_recurrent_job(const struct ipex_rec
     const int64_t first = backwards ? args->times - 1 : 0;
     struct ipex_recurrent_job ret = {
         .x = args->x + first * args->x_time + batch * args->x_batch,
-        .w = args->w + d * ipex_recurrent_weight(rows, args->inputs),
-        .r = args->r + d * ipex_recurrent_weight(rows, args->hidden),
+        .w = (const float *)args->w + d * ipex_recurrent_weight(args, rows, args->inputs),
+        .r = (const float *)args->r + d * ipex_recurrent_weight(args, rows, args->hidden),
         .y = args->y + first * args->y_time + d * args->y_direction + batch * args->y_batch,
         .h = args->h + d * args->h_direction + batch * args->h_batch,
         .x_step = backwards ? -args->x_time : args->x_time,

@@ -32,7 +32,8 @@ static void take_avx2(struct ipex_kernels *kernels, struct ipex_kernel_names *na
 #include "kernels/ops.inc"
 }
 
-/* move and fill are bound by memory: AVX2's do. */
+/* move and fill are bound by memory: AVX2's do. Of what is rare on bf16, transposed convolutions
+ * and products of activations, only CPUs with its instruction have more than AVX2's. */
 static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_f32, avx512);
     TAKE(conv_bf16w, avx512);
@@ -56,6 +57,9 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
 
 static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_bf16, avx512_bf16);
+    TAKE(conv_transpose_bf16, avx512_bf16);
+    TAKE(matmul_bf16, avx512_bf16);
+    TAKE(attention_bf16, avx512_bf16);
 }
 
 /* avx_vnni, avx512_vnni and amx have nothing of their own for f32 and bf16-dp. */

@@ -28,7 +28,7 @@ class Sized:
 
     @property
     def ipex(self):
-        return MODELS / f"{self.name}.sized.ipex"
+        return MODELS / f"{self.name}.{os.getpid()}.ipex"  # of its own: other tests run beside
 
     @property
     def fixed(self):

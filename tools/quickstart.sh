@@ -18,12 +18,12 @@ usage() {
 
 step() { printf '\n== %s\n' "$*"; }
 
-picture= html= line= options=()
+picture= html= png= line= options=()
 while [ $# -gt 0 ]; do
     case "$1" in
     --line) line=yes; options+=(--line) ;;
     --html) [ $# -ge 2 ] || usage; html=$(realpath -m -- "$2"); shift ;;
-    --png) [ $# -ge 2 ] || usage; options+=(--png "$(realpath -m -- "$2")"); shift ;;
+    --png) [ $# -ge 2 ] || usage; png=$(realpath -m -- "$2"); options+=(--png "$png"); shift ;;
     -*) usage ;;
     *) [ -z "$picture" ] || usage; picture=$(realpath -m -- "$1") ;;
     esac
@@ -88,7 +88,7 @@ if [ -n "$drawn" ] && [ -z "$line" ]; then # this recogniser often leaves spaces
 fi
 
 step "Done. Look further:"
-echo "  $html                    boxes over the picture"
+echo "  boxes over the picture: $html${png:+, $png}"
 echo "  $program inspect $model --why"
 echo "  $program bench $model --entry recognize --profile"
 echo "  tools/quickstart.sh PICTURE"

@@ -1,50 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear with weights in bf16: kernels/ref/conv_ref.c with widened operands; where
  * x is bf16 too, K is walked in pairs as vdpbf16ps does. */
-#include "kernels/ref/math_ref.h"
+#include "kernels/ref/bf16_ref.h"
 
-/* What the two slots differ in. */
-struct product {
-    bool pairs; /* x is bf16, odd elements first */
-    int64_t x_size;
-};
-
-static float widen(const void *p) {
-    uint16_t bits;
-    memcpy(&bits, p, sizeof bits);
-    return ref_float((uint32_t)bits << 16);
-}
-
-/* Element k of a panel's column c: two k per row of a tile. */
-static float weight(const char *w, int64_t k, int64_t c) {
-    return widen(w + ((k / 2 * IPEX_PANEL + c) * 2 + k % 2) * 2);
-}
-
-/* All of K of one segment, for one pixel and one panel. */
-static void chains_of(const struct product *product, const char *x, const char *w, int64_t k_count,
-                      float chain[IPEX_PANEL]) {
-    for (int64_t k = 0; k < k_count; k += 2) {
-        const bool whole = k + 1 < k_count;
-        float even, odd = 0;
-        if (product->pairs) {
-            even = widen(x + k * 2);
-            odd = whole ? widen(x + k * 2 + 2) : 0.0f;
-        } else {
-            memcpy(&even, x + k * 4, sizeof even);
-            if (whole)
-                memcpy(&odd, x + k * 4 + 4, sizeof odd);
-        }
-        for (int64_t c = 0; c < IPEX_PANEL; c++) {
-            if (product->pairs)
-                chain[c] = fmaf(odd, weight(w, k + 1, c), chain[c]);
-            chain[c] = fmaf(even, weight(w, k, c), chain[c]);
-            if (!product->pairs && whole)
-                chain[c] = fmaf(odd, weight(w, k + 1, c), chain[c]);
-        }
-    }
-}
-
-static void conv_panel(const struct ipex_conv_args *args, const struct product *product,
+static void conv_panel(const struct ipex_conv_args *args, const struct ref_bf16_product *product,
                        const struct ipex_conv_job *job, int64_t line, int64_t pixel,
                        int64_t panel) {
     const int64_t column = panel * IPEX_PANEL; /* inside the group */
@@ -63,7 +22,7 @@ static void conv_panel(const struct ipex_conv_args *args, const struct product *
     for (int64_t s = 0; s < segments; s++, w += segment_bytes) {
         const int64_t x =
             x_first + s / args->segments_w * args->x_kh + s % args->segments_w * args->x_kw;
-        chains_of(product, (const char *)args->x + x * product->x_size, w, args->k, chain);
+        ref_bf16_chains(product, (const char *)args->x + x * product->x_size, w, args->k, chain);
     }
     const float *residual = args->residual;
     if (residual)
@@ -75,7 +34,7 @@ static void conv_panel(const struct ipex_conv_args *args, const struct product *
     }
 }
 
-static void conv_run(const struct ipex_conv_args *args, const struct product *product,
+static void conv_run(const struct ipex_conv_args *args, const struct ref_bf16_product *product,
                      int64_t job_begin, int64_t job_end) {
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);
@@ -88,14 +47,14 @@ static void conv_run(const struct ipex_conv_args *args, const struct product *pr
 
 void IPEX_REF(conv_bf16w)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                           void *scratch) {
-    static const struct product product = {false, 4};
+    static const struct ref_bf16_product product = {false, 4};
     (void)scratch;
     conv_run(args, &product, job_begin, job_end);
 }
 
 void IPEX_REF(conv_bf16)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                          void *scratch) {
-    static const struct product product = {true, 2};
+    static const struct ref_bf16_product product = {true, 2};
     (void)scratch;
     conv_run(args, &product, job_begin, job_end);
 }

@@ -2,6 +2,7 @@
 /* cast, compare, logical, where, integer: one result per element of y. A row is worked on in
  * blocks; operands that are broadcast or have gaps are first laid out densely, so that every
  * operation on every type is one plain loop, which compilers vectorise. */
+#include "kernels/bf16.h"
 #include "kernels/ref/ref.h"
 
 enum { BLOCK = 256, OPERANDS = 3, MAX_SIZE = 8 };
@@ -138,17 +139,7 @@ INTEGERS(CAST_OF_U8)
 INTEGERS(CAST_OF_I8)
 UNARY(cast_f32_f32, float, float, p)
 
-/* Round to nearest, ties to even; a denormal is a zero of its sign; a NaN keeps its upper bits and
- * is quiet. */
-static inline uint16_t f32_to_bf16(uint32_t bits) {
-    const uint32_t magnitude = bits & UINT32_C(0x7fffffff);
-    const uint32_t rounded = bits + UINT32_C(0x7fff) + (bits >> 16 & 1);
-    const uint32_t finite =
-        magnitude < UINT32_C(0x00800000) ? bits & UINT32_C(0x80000000) : rounded;
-    return (uint16_t)((magnitude > UINT32_C(0x7f800000) ? bits | UINT32_C(0x400000) : finite) >>
-                      16);
-}
-UNARY(cast_f32_bf16, uint32_t, uint16_t, f32_to_bf16(p))
+UNARY(cast_f32_bf16, uint32_t, uint16_t, ipex_bf16_of(p))
 UNARY(cast_bf16_f32, uint16_t, uint32_t, (uint32_t)p << 16)
 
 static map_fn cast_fn(int32_t from, int32_t to) {

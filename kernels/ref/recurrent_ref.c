@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LSTM and GRU, one batch element at a time. */
 #include "kernels/recurrent_jobs.h"
-#include "kernels/ref/math_ref.h"
+#include "kernels/ref/bf16_ref.h"
 
 /* Takes up a chain with row `gate` of tiles with n elements per row. */
-static float gate_chain(float chain, const float *x, const float *w, int64_t gate, int64_t n) {
-    const float *panel = w + gate / IPEX_PANEL * ipex_round_up_16(n) * IPEX_PANEL;
-    for (int64_t k = 0; k < n; k++)
-        chain = fmaf(x[k], panel[k * IPEX_PANEL + gate % IPEX_PANEL], chain);
+static float gate_chain(const struct ipex_recurrent_args *args, float chain, const float *x,
+                        const float *w, int64_t gate, int64_t n) {
+    const int64_t column = gate % IPEX_PANEL;
+    const float *panel = w + ipex_recurrent_weight(args, gate - column, n);
+    for (int64_t k = 0; k < n; k++) {
+        const float weight = args->bf16_weights ? ref_bf16_weight((const char *)panel, k, column)
+                                                : panel[k * IPEX_PANEL + column];
+        chain = fmaf(x[k], weight, chain);
+    }
     return chain;
 }
 
@@ -24,11 +29,11 @@ static float input_gate(const struct step *s, int64_t gate, bool with_rb) {
     float bias = s->job->wb ? s->job->wb[gate] : 0.0f;
     if (s->job->wb && with_rb)
         bias = bias + s->job->rb[gate];
-    return gate_chain(bias, s->x, s->job->w, gate, s->args->inputs);
+    return gate_chain(s->args, bias, s->x, s->job->w, gate, s->args->inputs);
 }
 
 static float whole_gate(const struct step *s, int64_t gate) {
-    return gate_chain(input_gate(s, gate, true), s->h, s->job->r, gate, s->args->hidden);
+    return gate_chain(s->args, input_gate(s, gate, true), s->h, s->job->r, gate, s->args->hidden);
 }
 
 static void lstm_step(const struct step *s, float *c, float *scratch) {
@@ -55,11 +60,11 @@ static void gru_step(const struct step *s, float *c, float *scratch) {
         float p = input_gate(s, 2 * n + j, !before);
         if (before)
             p = fmaf(scratch[j],
-                     gate_chain(s->job->rb ? s->job->rb[2 * n + j] : 0.0f, s->h, s->job->r,
+                     gate_chain(s->args, s->job->rb ? s->job->rb[2 * n + j] : 0.0f, s->h, s->job->r,
                                 2 * n + j, n),
                      p);
         else
-            p = gate_chain(p, scratch, s->job->r, 2 * n + j, n);
+            p = gate_chain(s->args, p, scratch, s->job->r, 2 * n + j, n);
         s->y[j] = fmaf(z, s->h[j], (1.0f - z) * ref_tanh(p));
     }
 }

@@ -6,7 +6,7 @@
 #define CONV_SMALLER_BLOCKS
 #include "kernels/x86/vec_avx2.h"
 #include "kernels/x86/conv_pairs.h"
-#include "kernels/x86/conv_walk.h"
+#include "kernels/x86/conv_transpose_walk.h"
 
 /* One half of the pairs of a row of a tile, widened. */
 static inline __m256 weights_of(const float *w, bool odd) {
@@ -17,7 +17,7 @@ static inline __m256 weights_of(const float *w, bool odd) {
 
 /* One half of the pair at x, widened. */
 static inline __m256 element_of(const uint16_t *x, bool odd) {
-    const __m256i pairs = _mm256_set1_epi32(pair_at(x));
+    const __m256i pairs = _mm256_set1_epi32((int32_t)ipex_bf16_pair(x));
     return _mm256_castsi256_ps(odd ? _mm256_and_si256(pairs, _mm256_set1_epi32((int32_t)0xffff0000))
                                    : _mm256_slli_epi32(pairs, 16));
 }
@@ -44,4 +44,10 @@ void ipex_k_conv_bf16__avx2(const struct ipex_conv_args *args, int64_t job_begin
                             void *scratch) {
     (void)scratch;
     conv_jobs(&level, args, job_begin, job_end);
+}
+
+void ipex_k_conv_transpose_bf16__avx2(const struct ipex_conv_transpose_args *args,
+                                      int64_t job_begin, int64_t job_end, void *scratch) {
+    (void)scratch;
+    conv_transpose_jobs(&level, args, job_begin, job_end);
 }

@@ -17,7 +17,7 @@ static inline __m512 weights_of(const float *w, bool odd) {
 
 /* One half of the pair at x, widened. */
 static inline __m512 element_of(const uint16_t *x, bool odd) {
-    const __m512i pairs = _mm512_set1_epi32(pair_at(x));
+    const __m512i pairs = _mm512_set1_epi32((int32_t)ipex_bf16_pair(x));
     return _mm512_castsi512_ps(odd ? _mm512_and_si512(pairs, _mm512_set1_epi32((int32_t)0xffff0000))
                                    : _mm512_slli_epi32(pairs, 16));
 }

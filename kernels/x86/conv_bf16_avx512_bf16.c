@@ -5,10 +5,10 @@
 #define CONV_K_PER_ROW 2
 #include "kernels/x86/vec_avx512.h"
 #include "kernels/x86/conv_pairs.h"
-#include "kernels/x86/conv_walk.h"
+#include "kernels/x86/conv_transpose_walk.h"
 
 #define OPERAND          __m512bh
-#define X_AT(p)          (__m512bh) _mm512_set1_epi32(pair_at(p))
+#define X_AT(p)          (__m512bh) _mm512_set1_epi32((int32_t)ipex_bf16_pair(p))
 #define W_AT(p)          (__m512bh) _mm512_load_si512(p)
 #define PRODUCT(a, b, c) _mm512_dpbf16_ps(c, a, b)
 #define CHAINS(MR, NR)   CHAINS_OF_PAIRS(MR, LANES, STEP(MR, NR))
@@ -18,4 +18,10 @@ void ipex_k_conv_bf16__avx512_bf16(const struct ipex_conv_args *args, int64_t jo
                                    int64_t job_end, void *scratch) {
     (void)scratch;
     conv_jobs(&level, args, job_begin, job_end);
+}
+
+void ipex_k_conv_transpose_bf16__avx512_bf16(const struct ipex_conv_transpose_args *args,
+                                             int64_t job_begin, int64_t job_end, void *scratch) {
+    (void)scratch;
+    conv_transpose_jobs(&level, args, job_begin, job_end);
 }

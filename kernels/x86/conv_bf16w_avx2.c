@@ -5,7 +5,7 @@
 #define CONV_K_PER_ROW 2
 #define CONV_SMALLER_BLOCKS
 #include "kernels/x86/vec_avx2.h"
-#include "kernels/x86/conv_walk.h"
+#include "kernels/x86/conv_transpose_walk.h"
 
 /* One half of the pairs of a row of a tile, widened. */
 static inline __m256 weights_of(const float *w, bool odd) {
@@ -41,4 +41,10 @@ void ipex_k_conv_bf16w__avx2(const struct ipex_conv_args *args, int64_t job_begi
                              void *scratch) {
     (void)scratch;
     conv_jobs(&level, args, job_begin, job_end);
+}
+
+void ipex_k_conv_transpose_bf16w__avx2(const struct ipex_conv_transpose_args *args,
+                                       int64_t job_begin, int64_t job_end, void *scratch) {
+    (void)scratch;
+    conv_transpose_jobs(&level, args, job_begin, job_end);
 }

@@ -17,10 +17,12 @@
 
 #include "kernels/x86/conv_walk.h"
 
-/* Widening takes registers. And blocks are code: kernels on bf16 do without those of three panels,
- * and, where a level only stands in for another's instruction, of four. */
+/* Blocks are code: kernels on bf16 do without the largest and those of three panels and, where a
+ * level only stands in for another's instruction, without those of four. */
 #ifdef CONV_SMALLER_BLOCKS
-enum { MAX_ROWS = 12 };
+enum { MAX_ROWS = 8 };
+#elif CONV_K_PER_ROW == 2
+enum { MAX_ROWS = 12, MAX_ROWS_4 = 6 };
 #else
 enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #endif
@@ -156,25 +158,26 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
     }
 
 #define BLOCKS_1_TO_6(X, NR)  X(1, NR) X(2, NR) X(3, NR) X(4, NR) X(5, NR) X(6, NR)
-#define BLOCKS_1_TO_9(X, NR)  BLOCKS_1_TO_6(X, NR) X(7, NR) X(8, NR) X(9, NR)
-#define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_9(X, NR) X(10, NR) X(11, NR) X(12, NR)
+#define BLOCKS_1_TO_8(X, NR)  BLOCKS_1_TO_6(X, NR) X(7, NR) X(8, NR)
+#define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR) X(10, NR) X(11, NR) X(12, NR)
 #ifdef CONV_SMALLER_BLOCKS
-#define BLOCKS_OF_1(X) BLOCKS_1_TO_12(X, 1)
-#define BLOCKS_OF_2(X) BLOCKS_1_TO_12(X, 2)
+#define BLOCKS_OF_1(X) BLOCKS_1_TO_8(X, 1)
+#define BLOCKS_OF_2(X) BLOCKS_1_TO_8(X, 2)
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X)
 #define POLICY_OF_4_AND_3 /* none */
-#else
-#define BLOCKS_OF_1(X) BLOCKS_1_TO_12(X, 1) X(13, 1) X(14, 1)
-#define BLOCKS_OF_2(X) BLOCKS_1_TO_12(X, 2) X(13, 2) X(14, 2)
-#define BLOCKS_OF_4(X) BLOCKS_1_TO_6(X, 4)
-#if CONV_K_PER_ROW == 1
-#define BLOCKS_OF_3(X)    X(7, 3) X(8, 3) X(9, 3)
-#define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4}, {7, MAX_ROWS_3, 3},
-#else
+#elif CONV_K_PER_ROW == 2
+#define BLOCKS_OF_1(X) BLOCKS_1_TO_12(X, 1)
+#define BLOCKS_OF_2(X) BLOCKS_1_TO_12(X, 2)
 #define BLOCKS_OF_3(X)
+#define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
 #define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4},
-#endif
+#else
+#define BLOCKS_OF_1(X)    BLOCKS_1_TO_12(X, 1) X(13, 1) X(14, 1)
+#define BLOCKS_OF_2(X)    BLOCKS_1_TO_12(X, 2) X(13, 2) X(14, 2)
+#define BLOCKS_OF_3(X)    X(7, 3) X(8, 3) X(9, 3)
+#define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
+#define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4}, {7, MAX_ROWS_3, 3},
 #endif
 
 BLOCKS_OF_1(BLOCK)

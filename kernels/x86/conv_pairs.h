@@ -5,15 +5,7 @@
 #ifndef IPEX_KERNELS_X86_CONV_PAIRS_H
 #define IPEX_KERNELS_X86_CONV_PAIRS_H
 
-#include <stdint.h>
-#include <string.h>
-
-/* The pair of elements at x, the even one in the lower half. */
-static inline int32_t pair_at(const uint16_t *x) {
-    int32_t pair;
-    memcpy(&pair, x, sizeof pair);
-    return pair;
-}
+#include "kernels/bf16.h"
 
 #define LAST_OF_ROW(r) last[r] = *AT(a0, a1, x_row, r);
 

@@ -114,7 +114,7 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .cache_l2 = args->cache_l2,
     };
     const struct ipex_conv_job lines = {.line_end = run[0].count};
-    const int64_t tap = ipex_conv_segment_floats(&conv);
+    const int64_t tap = ipex_conv_segment_words(&conv, CONV_K_PER_ROW);
     const int64_t tap_h = phase[0].tap + run[0].first * phase[0].tap_step;
     const int64_t tap_w = phase[1].tap + run[1].first * phase[1].tap_step;
     const int64_t taps = (int64_t)args->kernel_h * args->kernel_w;
@@ -122,9 +122,10 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .level = level,
         .args = &conv,
         .job = &lines,
-        .x = args->x + job->image * args->x_image + job->group * args->k +
+        .x = (const CONV_X *)args->x + job->image * args->x_image + job->group * args->k +
              (any ? run[0].input * args->x_row + run[1].input * args->x_pixel : 0),
-        .w = args->w + (job->group * taps + (any ? tap_h * args->kernel_w + tap_w : 0)) * tap,
+        .w = (const float *)args->w +
+             (job->group * taps + (any ? tap_h * args->kernel_w + tap_w : 0)) * tap,
         .bias = args->bias + job->group * args->n,
         .y = args->y + job->image * args->y_image + run[0].begin * args->y_line +
              run[1].begin * args->y_pixel + job->group * args->n,

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of two activations, and attention, for either vector width: the right operand is packed
- * (kernels/x86/pack.h), and then it is a linear layer. Include a vec_*.h first. */
+/* Products of two activations, and attention, for either vector width, of f32 or, where the
+ * includer defines PRODUCT_BF16, of bf16: the right operand is packed (kernels/x86/pack.h), and
+ * then it is a linear layer. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_MATMUL_BODY_H
 #define IPEX_KERNELS_X86_MATMUL_BODY_H
 
 #include "kernels/x86/lanes.h"
+
+#ifdef PRODUCT_BF16
+#define PRODUCT_SLOT(name) IPEX_LEVEL(name##_bf16)
+typedef uint16_t element;
+#include "kernels/x86/pack_bf16.h"
+#else
+#define PRODUCT_SLOT(name) IPEX_LEVEL(name##_f32)
+typedef float element;
 #include "kernels/x86/pack.h"
+#endif
+#include "kernels/x86/product.h"
 
 static inline void scale_rows(const struct ipex_matmul_args *args, float *y, int64_t rows,
                               int64_t n) {
@@ -15,6 +26,7 @@ static inline void scale_rows(const struct ipex_matmul_args *args, float *y, int
             vec_store_part(y + c, n - c, vec_mul(scale, vec_load_part(y + c, n - c)));
 }
 
+#ifndef PRODUCT_BF16
 /* So few rows of a do not pay for packing b: its rows are read as they lie, four at a time, while
  * the chains wait in y. */
 enum { FEW_ROWS = 4, FEW_STEP = 4 };
@@ -33,7 +45,8 @@ static inline void matmul_steps(const float *x, const float *b, int64_t b_row, f
 static inline void matmul_few(const struct ipex_matmul_args *args,
                               const struct ipex_matmul_job *job) {
     const int64_t n = job->column_end - job->column, rows = job->row_end - job->row;
-    const float *a = job->a + job->row * args->a_row, *b = job->b + job->column;
+    const float *a = (const float *)job->a + job->row * args->a_row;
+    const float *b = (const float *)job->b + job->column;
     float *y = job->y + job->row * args->y_row + job->column;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < n; c += LANES)
@@ -45,6 +58,8 @@ static inline void matmul_few(const struct ipex_matmul_args *args,
     for (int64_t r = 0; k < args->k && r < rows; r++)
         matmul_steps(a + r * args->a_row + k, b, args->b_row, y + r * args->y_row, n, args->k - k);
 }
+
+#endif
 
 /* A product with b packed. */
 static inline void matmul_packed(const struct ipex_matmul_args *args,
@@ -60,25 +75,35 @@ static inline void matmul_packed(const struct ipex_matmul_args *args,
         .cache_l2 = args->cache_l2,
     };
     for (int64_t k = 0; k < args->k; k += args->k_block) {
-        p.x = job->a + job->row * args->a_row + k;
+        p.x = (const element *)job->a + job->row * args->a_row + k;
         p.k = ipex_smaller(args->k - k, args->k_block);
         p.resume = k > 0;
         if (args->transposed)
-            pack_columns(job->b + job->column * args->b_row + k, args->b_row, p.k, p.n, packed);
+            pack_columns((const element *)job->b + job->column * args->b_row + k, args->b_row, p.k,
+                         p.n, packed);
         else
-            pack_rows(job->b + k * args->b_row + job->column, args->b_row, p.k, p.n, packed);
+            pack_rows((const element *)job->b + k * args->b_row + job->column, args->b_row, p.k,
+                      p.n, packed);
         multiply_packed(&p);
     }
 }
 
-void IPEX_LEVEL(matmul_f32)(const struct ipex_matmul_args *args, int64_t job_begin, int64_t job_end,
-                            void *scratch) {
+static inline void matmul_product(const struct ipex_matmul_args *args,
+                                  const struct ipex_matmul_job *job, float *packed) {
+#ifndef PRODUCT_BF16
+    if (!args->transposed && job->row_end - job->row <= FEW_ROWS) {
+        matmul_few(args, job);
+        return;
+    }
+#endif
+    matmul_packed(args, job, packed);
+}
+
+void PRODUCT_SLOT(matmul)(const struct ipex_matmul_args *args, int64_t job_begin, int64_t job_end,
+                          void *scratch) {
     for (int64_t j = job_begin; j < job_end; j++) {
-        const struct ipex_matmul_job job = ipex_matmul_job(args, j);
-        if (!args->transposed && job.row_end - job.row <= FEW_ROWS)
-            matmul_few(args, &job);
-        else
-            matmul_packed(args, &job, scratch);
+        const struct ipex_matmul_job job = ipex_matmul_job(args, j, sizeof(element));
+        matmul_product(args, &job, scratch);
         if (args->scale != 1.0f)
             scale_rows(args, job.y + job.row * args->y_row + job.column, job.row_end - job.row,
                        job.column_end - job.column);
@@ -101,7 +126,7 @@ static inline void attention_dots(struct attention_work *w, int64_t row, int64_t
     const struct ipex_attention_args *args = w->args;
     const int64_t visible = ipex_attention_visible(args, row + rows - 1);
     struct product p = {
-        .x = w->job.q + row * args->q_row,
+        .x = (const element *)w->job.q + row * args->q_row,
         .packed = w->packed_k,
         .zeros = args->zeros,
         .x_row = args->q_row,
@@ -113,7 +138,8 @@ static inline void attention_dots(struct attention_work *w, int64_t row, int64_t
     for (int64_t key = 0; key < visible; key += args->keys_at_once) {
         p.n = ipex_smaller(args->n - key, args->keys_at_once);
         if (w->k_key != key)
-            pack_columns(w->job.k + key * args->k_row, args->k_row, p.k, p.n, w->packed_k);
+            pack_columns((const element *)w->job.k + key * args->k_row, args->k_row, p.k, p.n,
+                         w->packed_k);
         w->k_key = key;
         p.y = w->scores + key;
         multiply_packed(&p);
@@ -150,18 +176,19 @@ static inline void attention_values(struct attention_work *w, int64_t row, int64
         .packed = w->packed_v,
         .zeros = args->zeros,
         .y = w->job.y + row * args->y_row,
-        .x_row = w->score_row,
+        .x_row = w->score_row * (int64_t)(sizeof(float) / sizeof(element)),
         .y_row = args->y_row,
         .rows = rows,
         .n = args->e,
         .cache_l2 = args->cache_l2,
     };
     for (int64_t key = 0; key < args->n; key += args->keys_at_once) {
-        p.x = w->scores + key;
+        p.x = (const element *)(const void *)w->scores + key;
         p.k = ipex_smaller(args->n - key, args->keys_at_once);
         p.resume = key > 0;
         if (w->v_key != key)
-            pack_rows(w->job.v + key * args->v_row, args->v_row, p.k, p.n, w->packed_v);
+            pack_rows((const element *)w->job.v + key * args->v_row, args->v_row, p.k, p.n,
+                      w->packed_v);
         w->v_key = key;
         multiply_packed(&p);
     }
@@ -175,6 +202,9 @@ static inline void attention_rows(struct attention_work *w, int64_t row, int64_t
         float *s = w->scores + r * w->score_row;
         attention_scores(w, row + r, s);
         sums[r] = attention_exps(s, args->n);
+#ifdef PRODUCT_BF16
+        ipex_bf16_in_place(s, args->n);
+#endif
     }
     attention_values(w, row, rows);
     for (int64_t r = 0; r < rows; r++) {
@@ -185,8 +215,8 @@ static inline void attention_rows(struct attention_work *w, int64_t row, int64_t
     }
 }
 
-void IPEX_LEVEL(attention_f32)(const struct ipex_attention_args *args, int64_t job_begin,
-                               int64_t job_end, void *scratch) {
+void PRODUCT_SLOT(attention)(const struct ipex_attention_args *args, int64_t job_begin,
+                             int64_t job_end, void *scratch) {
     const struct ipex_attention_layout layout = ipex_attention_layout(args);
     struct attention_work work = {
         .args = args,
@@ -196,7 +226,7 @@ void IPEX_LEVEL(attention_f32)(const struct ipex_attention_args *args, int64_t j
         .score_row = ipex_attention_score_row(args),
     };
     for (int64_t j = job_begin; j < job_end; j++) {
-        work.job = ipex_attention_job(args, j);
+        work.job = ipex_attention_job(args, j, sizeof(element));
         work.k_key = work.v_key = -1;
         for (int64_t row = work.job.row; row < work.job.row_end; row += args->rows_at_once)
             attention_rows(&work, row, ipex_smaller(work.job.row_end - row, args->rows_at_once));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A right operand that is known only at run time, packed into panels of 16 columns as a weight's
- * tiles have them, and a product with it through the convolution's register blocks. Include a
- * vec_*.h first. */
+ * tiles have them. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_PACK_H
 #define IPEX_KERNELS_X86_PACK_H
 
@@ -46,42 +45,6 @@ static inline void pack_columns(const float *b, int64_t b_row, int64_t k, int64_
         }
         pack_elements(columns, b_row, whole, k, n - c, packed);
     }
-}
-
-/* y = or, with resume, y += x [rows][k] times packed [k][n]. */
-struct product {
-    const float *x, *packed, *zeros;
-    float *y;
-    int64_t x_row, y_row, rows, k, n;
-    int32_t cache_l2;
-    bool resume;
-};
-
-static inline void multiply_packed(const struct product *p) {
-    const int64_t panels = ipex_div_up(p->n, IPEX_PANEL);
-    const struct ipex_conv_args conv = {
-        .x = p->x,
-        .w = p->packed,
-        .bias = p->zeros,
-        .y = p->y,
-        .x_pixel = p->x_row,
-        .y_pixel = p->y_row,
-        .images = 1,
-        .lines = 1,
-        .pixels = (int32_t)p->rows,
-        .last_pixels = (int32_t)p->rows,
-        .groups = 1,
-        .segments_h = 1,
-        .segments_w = 1,
-        .k = (int32_t)p->k,
-        .n = (int32_t)p->n,
-        .lines_per_job = 1,
-        .panels_per_job = (int32_t)panels,
-        .panels_outside = ipex_packed_floats(p->k, p->n) * 8 > p->cache_l2,
-        .cache_l2 = p->cache_l2,
-        .resume = p->resume,
-    };
-    IPEX_LEVEL(conv_f32)(&conv, 0, 1, NULL);
 }
 
 #endif

@@ -27,14 +27,15 @@ struct recurrent_product {
     bool resume;
 };
 
-static inline void recurrent_multiply(const struct recurrent *s,
-                                      const struct recurrent_product *p) {
+/* Not inlined: its arguments would be made anew within the loops over batches. */
+__attribute__((noinline)) static void recurrent_multiply(const struct recurrent *s,
+                                                         const struct recurrent_product *p) {
     const bool flat = s->job.batches == 1; /* then steps are the rows */
     const int64_t rows = flat ? p->lines : s->job.batches;
     const int64_t n = p->columns - p->column;
     const struct ipex_conv_args conv = {
         .x = p->x,
-        .w = p->w + p->column * ipex_round_up_16(p->k),
+        .w = p->w + ipex_recurrent_weight(s->args, p->column, p->k),
         .bias = p->bias + p->column,
         .y = p->y,
         .x_line = p->x_line,
@@ -56,7 +57,10 @@ static inline void recurrent_multiply(const struct recurrent *s,
         .cache_l2 = s->args->cache_l2,
         .resume = p->resume,
     };
-    IPEX_LEVEL(conv_f32)(&conv, 0, 1, NULL);
+    if (s->args->bf16_weights)
+        IPEX_LEVEL(conv_bf16w)(&conv, 0, 1, NULL);
+    else
+        IPEX_LEVEL(conv_f32)(&conv, 0, 1, NULL);
 }
 
 /* bias: wb + rb, for the last gate of linear_before_reset wb alone; bias_r: rb. */
@@ -118,16 +122,21 @@ __attribute__((noinline)) static void recurrent_tanh(float *y, const float *x, i
         vec_store_part(y + j, n - j, vec_tanh(vec_load_part(x + j, n - j)));
 }
 
-/* Gates i, o, f and c of one batch element. */
-static inline void lstm_row(float *gates, float *c, float *y, int64_t n) {
-    recurrent_sigmoid(gates, 3 * n);
-    recurrent_tanh(gates + 3 * n, gates + 3 * n, n);
+/* c from the gates of one batch element, which are functions' values by now. */
+__attribute__((noinline)) static void lstm_cells(const float *gates, float *c, int64_t n) {
     for (int64_t j = 0; j < n; j += LANES) {
         const int64_t left = n - j;
         const vec i = vec_load_part(gates + j, left), f = vec_load_part(gates + 2 * n + j, left);
         const vec in = vec_mul(i, vec_load_part(gates + 3 * n + j, left));
         vec_store_part(c + j, left, vec_fma(f, vec_load_part(c + j, left), in));
     }
+}
+
+/* Gates i, o, f and c of one batch element. */
+static inline void lstm_row(float *gates, float *c, float *y, int64_t n) {
+    recurrent_sigmoid(gates, 3 * n);
+    recurrent_tanh(gates + 3 * n, gates + 3 * n, n);
+    lstm_cells(gates, c, n);
     recurrent_tanh(y, c, n);
     for (int64_t j = 0; j < n; j += LANES) {
         const vec o = vec_load_part(gates + n + j, n - j);

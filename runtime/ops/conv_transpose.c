@@ -64,6 +64,15 @@ static void choose_blocks(const struct ipex_setup *setup, struct ipex_conv_trans
         args->panels_per_job = (args->panels_per_job / 2 + 3) / 4 * 4;
 }
 
+static void choose_kernel(struct ipex_bind *bind) {
+    if (bind->input[1]->dtype != IPEX_DTYPE_bf16)
+        IPEX_BIND_KERNEL(bind, conv_transpose_f32, conv_transpose);
+    else if (bind->input[0]->dtype != IPEX_DTYPE_bf16)
+        IPEX_BIND_KERNEL(bind, conv_transpose_bf16w, conv_transpose);
+    else
+        IPEX_BIND_KERNEL(bind, conv_transpose_bf16, conv_transpose);
+}
+
 enum ipex_bound ipex_bind_conv_transpose(struct ipex_bind *bind) {
     struct ipex_conv_transpose_args *args = &bind->args.conv_transpose;
     if (!set_geometry(bind))
@@ -84,6 +93,6 @@ enum ipex_bound ipex_bind_conv_transpose(struct ipex_bind *bind) {
     choose_blocks(bind->setup, args);
     bind->jobs = ipex_conv_transpose_jobs(args);
     bind->flops = ipex_mul_sat(2 * chain_length(args), ipex_info_numel(bind->output));
-    IPEX_BIND_KERNEL(bind, conv_transpose_f32, conv_transpose);
+    choose_kernel(bind);
     return IPEX_BOUND;
 }

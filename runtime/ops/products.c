@@ -149,7 +149,10 @@ enum ipex_bound ipex_bind_matmul(struct ipex_bind *bind) {
     bound_matmul_memory(bind);
     bind->jobs = ipex_matmul_jobs(args);
     bind->flops = ipex_mul_sat(ipex_info_numel(y), 2 * (int64_t)args->k);
-    IPEX_BIND_KERNEL(bind, matmul_f32, matmul);
+    if (a->dtype == IPEX_DTYPE_bf16)
+        IPEX_BIND_KERNEL(bind, matmul_bf16, matmul);
+    else
+        IPEX_BIND_KERNEL(bind, matmul_f32, matmul);
     return IPEX_BOUND;
 }
 
@@ -279,6 +282,9 @@ enum ipex_bound ipex_bind_attention(struct ipex_bind *bind) {
     bind->jobs = ipex_attention_jobs(args);
     bind->flops = ipex_mul_sat(ipex_info_numel(y) / args->e,
                                ipex_mul_sat(2 * (int64_t)args->n, (int64_t)args->d + args->e));
-    IPEX_BIND_KERNEL(bind, attention_f32, attention);
+    if (k->dtype == IPEX_DTYPE_bf16)
+        IPEX_BIND_KERNEL(bind, attention_bf16, attention);
+    else
+        IPEX_BIND_KERNEL(bind, attention_f32, attention);
     return IPEX_BOUND;
 }

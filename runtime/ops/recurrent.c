@@ -87,6 +87,7 @@ static enum ipex_bound bind_recurrent(struct ipex_bind *bind) {
     args->inputs = (int32_t)x->dims[2];
     args->directions = bind->ints[0];
     args->reverse = bind->ints[1] != 0;
+    args->bf16_weights = bind->input[1]->dtype == IPEX_DTYPE_bf16;
     args->hidden = (int32_t)y->dims[3];
     const int64_t rows = bind->input[1]->dims[2];
     const int64_t flops = ipex_mul_sat(2 * rows, (int64_t)args->inputs + args->hidden);

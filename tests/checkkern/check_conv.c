@@ -139,37 +139,6 @@ static struct buffer make_weights(const struct ipex_conv_args *a, struct rng *rn
     return ret;
 }
 
-/* bf16 from the upper halves of `count` floats, which are cut to the same values. */
-static struct buffer cut_to_bf16(struct buffer *floats) {
-    const size_t count = floats->bytes / 4;
-    struct buffer ret = buffer_make(count * 2);
-    uint32_t *bits = floats->data;
-    uint16_t *to = ret.data;
-    for (size_t i = 0; i < count; i++) {
-        to[i] = (uint16_t)(bits[i] >> 16);
-        bits[i] &= UINT32_C(0xffff0000);
-    }
-    return ret;
-}
-
-/* The same weights in bf16 tiles, with two elements of K in a row. */
-static struct buffer make_bf16_weights(const struct ipex_conv_args *a, struct buffer *weights) {
-    const int64_t panels = (a->n + 15) / 16, tiles = (a->k + 15) / 16, pairs = (a->k + 31) / 32;
-    const int64_t count = (int64_t)a->groups * a->segments_h * a->segments_w * panels;
-    struct buffer plain = cut_to_bf16(weights);
-    struct buffer ret = buffer_make((size_t)(count * pairs * 1024));
-    const uint16_t *from = plain.data;
-    uint16_t *to = ret.data;
-    memset(to, 0, ret.bytes);
-    for (int64_t p = 0; p < count; p++)
-        for (int64_t k = 0; k < a->k; k++)
-            for (int64_t n = 0; n < 16; n++)
-                to[p * pairs * 512 + (k / 2 * 16 + n) * 2 + k % 2] =
-                    from[(p * tiles * 16 + k) * 16 + n];
-    buffer_free(&plain);
-    return ret;
-}
-
 static struct operands make_operands(const struct shape *s, struct ipex_conv_args *a,
                                      struct rng *rng) {
     struct operands ret = {0};
@@ -190,7 +159,8 @@ static struct operands make_operands(const struct shape *s, struct ipex_conv_arg
     a->w = ret.w.data;
     a->bias = ret.bias.data;
     if (s->slot != CONV_F32)
-        ret.w_bf16 = make_bf16_weights(a, &ret.w);
+        ret.w_bf16 = cut_tiles_to_bf16(
+            &ret.w, (int64_t)a->groups * a->segments_h * a->segments_w * ((a->n + 15) / 16), a->k);
     if (s->slot == CONV_BF16)
         ret.x_bf16 = cut_to_bf16(&ret.x);
     if (s->residual) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_transpose_f32 and resize_f32: random geometries with gaps and poison around x, all levels
- * against the reference; the transposed convolution against its other definition, which spreads
- * every x over the outputs, in f64; resizing against values of the ONNX project's evaluator. */
+/* conv_transpose of f32, bf16 and with weights in bf16, and resize_f32: random geometries with gaps
+ * and poison around x, all levels against the reference; the transposed convolution against its
+ * other definition, which spreads every x over the outputs, in f64; resizing against values of the
+ * ONNX project's evaluator. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
@@ -12,8 +13,15 @@
 
 /* ---- conv_transpose_f32 ---- */
 
+/* For slots on bf16 values are cut to it, and kept in f32 too. */
+enum slot { TRANSPOSE_F32, TRANSPOSE_BF16W, TRANSPOSE_BF16, SLOTS };
+static const char *const slot_names[SLOTS] = {"conv_transpose_f32", "conv_transpose_bf16w",
+                                              "conv_transpose_bf16"};
+
 struct operands {
+    enum slot slot;
     struct buffer x, w, bias;
+    struct buffer x_bf16, w_bf16;
     int64_t y_floats;
 };
 
@@ -68,9 +76,9 @@ static int64_t weight_at(const struct ipex_conv_transpose_args *a, int64_t g, in
     return (g * a->kernel_h * a->kernel_w + tap) * tap_floats(a) + panel + k * 16 + n % 16;
 }
 
-static struct operands make_operands(struct ipex_conv_transpose_args *a, struct rng *rng,
-                                     bool special) {
-    struct operands ret;
+static struct operands make_operands(struct ipex_conv_transpose_args *a, enum slot slot,
+                                     struct rng *rng, bool special) {
+    struct operands ret = {.slot = slot};
     const int64_t channels = (int64_t)a->groups * a->k, outputs = (int64_t)a->groups * a->n;
     const int64_t taps = (int64_t)a->kernel_h * a->kernel_w;
     const int64_t last_x =
@@ -94,6 +102,10 @@ static struct operands make_operands(struct ipex_conv_transpose_args *a, struct 
     fill_poison(&ret.bias);
     for (int64_t n = 0; n < outputs; n++)
         ((float *)ret.bias.data)[n] = rng_value(rng, special);
+    if (slot != TRANSPOSE_F32)
+        ret.w_bf16 = cut_tiles_to_bf16(&ret.w, a->groups * taps * ((a->n + 15) / 16), a->k);
+    if (slot == TRANSPOSE_BF16)
+        ret.x_bf16 = cut_to_bf16(&ret.x);
     ret.y_floats = (a->images - 1) * a->y_image + (a->lines - 1) * a->y_line +
                    (a->pixels - 1) * a->y_pixel + outputs;
     a->x = ret.x.data;
@@ -103,15 +115,21 @@ static struct operands make_operands(struct ipex_conv_transpose_args *a, struct 
 }
 
 static struct buffer run_transpose(const struct level *level,
-                                   const struct ipex_conv_transpose_args *args, int64_t y_floats,
-                                   struct rng *rng) {
+                                   const struct ipex_conv_transpose_args *args,
+                                   const struct operands *operands, struct rng *rng) {
+    const ipex_kernel_fn kernels[SLOTS] = {(ipex_kernel_fn)level->kernels.conv_transpose_f32,
+                                           (ipex_kernel_fn)level->kernels.conv_transpose_bf16w,
+                                           (ipex_kernel_fn)level->kernels.conv_transpose_bf16};
     struct ipex_conv_transpose_args a = *args;
-    struct buffer y = buffer_make((size_t)y_floats * 4);
+    struct buffer y = buffer_make((size_t)operands->y_floats * 4);
     fill_canary(&y);
     a.y = y.data;
-    running("conv_transpose_f32", level->name);
-    run_jobs(rng, (ipex_kernel_fn)level->kernels.conv_transpose_f32, &a,
-             ipex_conv_transpose_jobs(&a), 0);
+    if (operands->slot != TRANSPOSE_F32)
+        a.w = operands->w_bf16.data;
+    if (operands->slot == TRANSPOSE_BF16)
+        a.x = operands->x_bf16.data;
+    running(slot_names[operands->slot], level->name);
+    run_jobs(rng, kernels[operands->slot], &a, ipex_conv_transpose_jobs(&a), 0);
     return y;
 }
 
@@ -127,11 +145,12 @@ static void spread(const struct ipex_conv_transpose_args *a, int64_t image, int6
                 const int64_t p = w * a->stride_w + t % a->kernel_w * a->dilation_w - a->pad_left;
                 if (l < 0 || p < 0 || l >= a->lines || p >= a->pixels)
                     continue;
-                const float *x =
-                    a->x + image * a->x_image + h * a->x_row + w * a->x_pixel + g * a->k;
+                const float *x = (const float *)a->x + image * a->x_image + h * a->x_row +
+                                 w * a->x_pixel + g * a->k;
+                const float *weights = a->w;
                 for (int64_t k = 0; k < a->k; k++) {
                     const double term =
-                        (double)x[k] * (double)a->w[weight_at(a, g, t, c % a->n, k)];
+                        (double)x[k] * (double)weights[weight_at(a, g, t, c % a->n, k)];
                     sum[l * a->pixels + p] += term;
                     magnitude[l * a->pixels + p] += fabs(term);
                 }
@@ -166,26 +185,26 @@ static double transpose_error(const struct ipex_conv_transpose_args *a, const fl
     return worst;
 }
 
-static int check_transpose(const struct context *context, struct rng *rng,
+static int check_transpose(const struct context *context, struct rng *rng, enum slot slot,
                            struct ipex_conv_transpose_args args) {
     const bool special = rng_one_in(rng, 5);
-    struct operands operands = make_operands(&args, rng, special);
-    struct buffer want = run_transpose(&context->levels[0], &args, operands.y_floats, rng);
+    struct operands operands = make_operands(&args, slot, rng, special);
+    struct buffer want = run_transpose(&context->levels[0], &args, &operands, rng);
     char text[300];
     int failed = 0;
     snprintf(text, sizeof text,
-             "conv_transpose_f32: %dx%dx%d to %dx%d kernel %dx%d stride %dx%d dilation %dx%d pad "
+             "%s: %dx%dx%d to %dx%d kernel %dx%d stride %dx%d dilation %dx%d pad "
              "%d,%d groups %d %d->%d",
-             args.images, args.height, args.width, args.lines, args.pixels, args.kernel_h,
-             args.kernel_w, args.stride_h, args.stride_w, args.dilation_h, args.dilation_w,
-             args.pad_top, args.pad_left, args.groups, args.k, args.n);
+             slot_names[slot], args.images, args.height, args.width, args.lines, args.pixels,
+             args.kernel_h, args.kernel_w, args.stride_h, args.stride_w, args.dilation_h,
+             args.dilation_w, args.pad_top, args.pad_left, args.groups, args.k, args.n);
     if (!special) {
         const double error = transpose_error(&args, want.data);
         if (!(error <= 1))
             failed += !report(false, text, "reference: error is %g of the bound", error);
     }
     for (size_t i = 1; i < context->n_levels; i++) {
-        struct buffer got = run_transpose(&context->levels[i], &args, operands.y_floats, rng);
+        struct buffer got = run_transpose(&context->levels[i], &args, &operands, rng);
         const int64_t at = first_difference(&want, &got);
         if (at >= 0)
             failed += !report(false, text, "%s: element %lld of %lld: %a, want %a",
@@ -196,6 +215,10 @@ static int check_transpose(const struct context *context, struct rng *rng,
     buffer_free(&want);
     buffer_free(&operands.x);
     buffer_free(&operands.w);
+    if (slot != TRANSPOSE_F32)
+        buffer_free(&operands.w_bf16);
+    if (slot == TRANSPOSE_BF16)
+        buffer_free(&operands.x_bf16);
     buffer_free(&operands.bias);
     return failed;
 }
@@ -342,10 +365,15 @@ static bool resize_as_onnx(const struct level *level, const struct resize_value 
 void check_image(const struct context *context) {
     struct rng rng = {context->seed + 6};
     int failed = 0;
-    for (int i = 0; wanted(context, "conv_transpose_f32") && i < context->cases; i++)
-        failed += check_transpose(context, &rng, random_transpose(&rng));
-    if (wanted(context, "conv_transpose_f32"))
-        report(failed == 0, "conv_transpose_f32: random shapes", "%d failed", failed);
+    for (int slot = 0; slot < SLOTS; slot++) {
+        char text[80];
+        snprintf(text, sizeof text, "%s: random shapes", slot_names[slot]);
+        failed = 0;
+        for (int i = 0; wanted(context, slot_names[slot]) && i < context->cases; i++)
+            failed += check_transpose(context, &rng, (enum slot)slot, random_transpose(&rng));
+        if (wanted(context, slot_names[slot]))
+            report(failed == 0, text, "%d failed", failed);
+    }
     if (!wanted(context, "resize_f32"))
         return;
     failed = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matmul_f32 and attention_f32: random sizes, gaps, broadcasts and blocks, special values; the
- * reference against f64. */
+/* matmul and attention of f32 and of bf16: random sizes, gaps, broadcasts and blocks, special
+ * values; the reference against f64. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,10 @@
 
 enum { OPERANDS = 5, MOST_BATCH = 3 };
 
-/* A batch of matrices [rows][columns], dense along columns; the batch may be broadcast. */
+/* A batch of matrices [rows][columns], dense along columns; the batch may be broadcast. For slots
+ * on bf16 values are cut to it, and `bf16` holds the same elements. */
 struct matrices {
-    struct buffer buffer;
+    struct buffer buffer, bf16;
     int64_t row, batch[8];
 };
 
@@ -30,6 +31,12 @@ static struct matrices make_matrices(struct rng *rng, const int64_t *batch, int3
     for (int64_t i = 0; i < last; i++)
         ((float *)ret.buffer.data)[i] = rng_value(rng, special);
     return ret;
+}
+
+static void free_matrices(struct matrices *x) {
+    buffer_free(&x->buffer);
+    if (x->bf16.map)
+        buffer_free(&x->bf16);
 }
 
 static int64_t offset_of(const int64_t *dims, const int64_t *strides, int32_t rank, int64_t index) {
@@ -54,14 +61,20 @@ static int64_t random_size(struct rng *rng) {
 /* ---- matmul ---- */
 
 static struct buffer run_matmul(const struct level *level, const struct ipex_matmul_args *args,
-                                const struct matrices *y, struct rng *rng) {
+                                const struct matrices *x, const struct matrices *y,
+                                struct rng *rng) {
+    const bool bf16 = x[0].bf16.map != NULL;
     struct ipex_matmul_args a = *args;
+    if (bf16) {
+        a.a = x[0].bf16.data;
+        a.b = x[1].bf16.data;
+    }
     struct buffer ret = buffer_copy(&y->buffer);
     fill_canary(&ret);
     a.y = ret.data;
-    running("matmul_f32", level->name);
-    run_jobs(rng, (ipex_kernel_fn)level->kernels.matmul_f32, &a, ipex_matmul_jobs(&a),
-             ipex_matmul_scratch(&a));
+    running(bf16 ? "matmul_bf16" : "matmul_f32", level->name);
+    run_jobs(rng, (ipex_kernel_fn)(bf16 ? level->kernels.matmul_bf16 : level->kernels.matmul_f32),
+             &a, ipex_matmul_jobs(&a), ipex_matmul_scratch(&a));
     return ret;
 }
 
@@ -69,8 +82,9 @@ static double matmul_error(const struct ipex_matmul_args *a, const float *y, int
     double worst = 0;
     for (int64_t i = 0; i < batches * a->m * a->n; i++) {
         const int64_t b = i / a->n / a->m, row = i / a->n % a->m, column = i % a->n;
-        const float *pa = a->a + offset_of(a->batch, a->a_batch, a->batch_rank, b) + row * a->a_row;
-        const float *pb = a->b + offset_of(a->batch, a->b_batch, a->batch_rank, b);
+        const float *pa = (const float *)a->a + offset_of(a->batch, a->a_batch, a->batch_rank, b) +
+                          row * a->a_row;
+        const float *pb = (const float *)a->b + offset_of(a->batch, a->b_batch, a->batch_rank, b);
         double sum = 0, magnitude = 0;
         for (int64_t k = 0; k < a->k; k++) {
             const double term = (double)pa[k] * (double)(a->transposed ? pb[column * a->b_row + k]
@@ -87,7 +101,7 @@ static double matmul_error(const struct ipex_matmul_args *a, const float *y, int
     return worst;
 }
 
-static int check_matmul(const struct context *context, struct rng *rng, bool big) {
+static int check_matmul(const struct context *context, struct rng *rng, bool bf16, bool big) {
     struct ipex_matmul_args args = {
         .m = (int32_t)random_size(rng),
         .n = (int32_t)random_size(rng),
@@ -101,34 +115,36 @@ static int check_matmul(const struct context *context, struct rng *rng, bool big
     args.columns_per_job = 16 * (int32_t)rng_range(rng, 1, (args.n + 15) / 16);
     args.k_block = 16 * (int32_t)rng_range(rng, 1, (args.k + 15) / 16);
     const bool special = rng_one_in(rng, 5);
-    struct matrices a =
-        make_matrices(rng, args.batch, args.batch_rank, args.m, args.k, true, special);
-    struct matrices b =
+    struct matrices x[2] = {
+        make_matrices(rng, args.batch, args.batch_rank, args.m, args.k, true, special),
         make_matrices(rng, args.batch, args.batch_rank, args.transposed ? args.n : args.k,
-                      args.transposed ? args.k : args.n, true, special);
+                      args.transposed ? args.k : args.n, true, special),
+    };
+    for (int i = 0; bf16 && i < 2; i++)
+        x[i].bf16 = cut_to_bf16(&x[i].buffer);
     struct matrices y = make_matrices(rng, args.batch, args.batch_rank, args.m, args.n, false, 0);
     struct buffer zeros = buffer_make((size_t)args.columns_per_job * 4);
     memset(zeros.data, 0, zeros.bytes);
     args.zeros = zeros.data;
-    args.a = a.buffer.data;
-    args.b = b.buffer.data;
-    args.a_row = a.row;
-    args.b_row = b.row;
+    args.a = x[0].buffer.data;
+    args.b = x[1].buffer.data;
+    args.a_row = x[0].row;
+    args.b_row = x[1].row;
     args.y_row = y.row;
-    memcpy(args.a_batch, a.batch, sizeof args.a_batch);
-    memcpy(args.b_batch, b.batch, sizeof args.b_batch);
+    memcpy(args.a_batch, x[0].batch, sizeof args.a_batch);
+    memcpy(args.b_batch, x[1].batch, sizeof args.b_batch);
     memcpy(args.y_batch, y.batch, sizeof args.y_batch);
-    struct buffer want = run_matmul(&context->levels[0], &args, &y, rng);
+    struct buffer want = run_matmul(&context->levels[0], &args, x, &y, rng);
     int failed = 0;
     if (!special && !(matmul_error(&args, want.data, batches) <= 1))
-        failed += !report(false, "matmul_f32 reference against f64", "%d x %d x %d", args.m, args.k,
-                          args.n);
+        failed +=
+            !report(false, "matmul reference against f64", "%d x %d x %d", args.m, args.k, args.n);
     for (size_t i = 1; i < context->n_levels; i++) {
-        struct buffer got = run_matmul(&context->levels[i], &args, &y, rng);
+        struct buffer got = run_matmul(&context->levels[i], &args, x, &y, rng);
         const int64_t at = first_difference(&want, &got);
         if (at >= 0)
             failed += !report(
-                false, "matmul_f32 shape",
+                false, bf16 ? "matmul_bf16 shape" : "matmul_f32 shape",
                 "%s: %d x %d x %d%s, jobs %d x %d, k block %d, l2 %d: element %lld: %a, want %a",
                 context->levels[i].name, args.m, args.k, args.n,
                 args.transposed ? " transposed" : "", args.rows_per_job, args.columns_per_job,
@@ -138,35 +154,44 @@ static int check_matmul(const struct context *context, struct rng *rng, bool big
     }
     buffer_free(&want);
     buffer_free(&zeros);
-    buffer_free(&a.buffer);
-    buffer_free(&b.buffer);
-    buffer_free(&y.buffer);
+    free_matrices(&x[0]);
+    free_matrices(&x[1]);
+    free_matrices(&y);
     return failed;
 }
 
 /* ---- attention ---- */
 
 static struct buffer run_attention(const struct level *level,
-                                   const struct ipex_attention_args *args, const struct matrices *y,
+                                   const struct ipex_attention_args *args, const struct matrices *x,
                                    struct rng *rng) {
+    const bool bf16 = x[0].bf16.map != NULL;
     struct ipex_attention_args a = *args;
-    struct buffer ret = buffer_copy(&y->buffer);
+    struct buffer ret = buffer_copy(&x[4].buffer);
+    if (bf16) {
+        a.q = x[0].bf16.data;
+        a.k = x[1].bf16.data;
+        a.v = x[2].bf16.data;
+    }
     fill_canary(&ret);
     a.y = ret.data;
-    running("attention_f32", level->name);
-    run_jobs(rng, (ipex_kernel_fn)level->kernels.attention_f32, &a, ipex_attention_jobs(&a),
-             ipex_attention_scratch(&a));
+    running(bf16 ? "attention_bf16" : "attention_f32", level->name);
+    run_jobs(rng,
+             (ipex_kernel_fn)(bf16 ? level->kernels.attention_bf16 : level->kernels.attention_f32),
+             &a, ipex_attention_jobs(&a), ipex_attention_scratch(&a));
     return ret;
 }
 
 /* One query in f64: s, then its outputs; the error in units of the bound. Scores of up to `size`
- * round to (d + 2) 2^-24 size, which e^s turns into a relative error. */
+ * round to (d + 2) 2^-24 size, which e^s turns into a relative error; rounding it to bf16 adds
+ * 2^-8. */
 static double query_error(const struct ipex_attention_args *a, const float *y, int64_t batch,
-                          int64_t row) {
+                          int64_t row, bool bf16) {
     double s[200], max = -INFINITY, sum = 0, size = 0, worst = 0;
-    const float *q = a->q + offset_of(a->batch, a->q_batch, a->batch_rank, batch) + row * a->q_row;
-    const float *k = a->k + offset_of(a->batch, a->k_batch, a->batch_rank, batch);
-    const float *v = a->v + offset_of(a->batch, a->v_batch, a->batch_rank, batch);
+    const float *q = (const float *)a->q + offset_of(a->batch, a->q_batch, a->batch_rank, batch) +
+                     row * a->q_row;
+    const float *k = (const float *)a->k + offset_of(a->batch, a->k_batch, a->batch_rank, batch);
+    const float *v = (const float *)a->v + offset_of(a->batch, a->v_batch, a->batch_rank, batch);
     y += offset_of(a->batch, a->y_batch, a->batch_rank, batch) + row * a->y_row;
     for (int64_t j = 0; j < a->n; j++) {
         double magnitude = 0;
@@ -197,20 +222,21 @@ static double query_error(const struct ipex_attention_args *a, const float *y, i
             want += s[j] / sum * (double)v[j * a->v_row + c];
             magnitude += s[j] / sum * fabs((double)v[j * a->v_row + c]);
         }
-        const double relative = ((double)a->d + 4) * size * 4 + 2 * (double)a->n + 12;
+        const double relative =
+            ((double)a->d + 4) * size * 4 + 2 * (double)a->n + 12 + (bf16 ? 0x1p16 : 0);
         worst =
             fmax(worst, fabs((double)y[c] - want) / (relative * 0x1p-24 * magnitude + 0x1p-120));
     }
     return worst;
 }
 
-static double attention_error(const struct ipex_attention_args *a, const float *y,
-                              int64_t batches) {
+static double attention_error(const struct ipex_attention_args *a, const float *y, int64_t batches,
+                              bool bf16) {
     double worst = 0;
     for (int64_t batch = 0; batch < batches; batch++)
         for (int64_t row = 0; row < a->m; row++)
             if (!a->causal || row + a->n - a->m >= 0) /* else it sees nothing: NaN */
-                worst = fmax(worst, query_error(a, y, batch, row));
+                worst = fmax(worst, query_error(a, y, batch, row, bf16));
     return worst;
 }
 
@@ -230,7 +256,7 @@ static struct ipex_attention_args random_attention(struct rng *rng) {
     return ret;
 }
 
-static int check_attention(const struct context *context, struct rng *rng) {
+static int check_attention(const struct context *context, struct rng *rng, bool bf16) {
     struct ipex_attention_args args = random_attention(rng);
     const int64_t batches = random_batch(rng, args.batch, &args.batch_rank);
     const int32_t rank = args.batch_rank;
@@ -244,6 +270,8 @@ static int check_attention(const struct context *context, struct rng *rng) {
         make_matrices(rng, args.batch, rank, mask_rows, mask_columns, true, special),
         make_matrices(rng, args.batch, rank, args.m, args.e, false, false),
     };
+    for (int i = 0; bf16 && i < 3; i++)
+        x[i].bf16 = cut_to_bf16(&x[i].buffer);
     const int64_t zeros_needed = args.e + 15 > args.keys_at_once ? args.e + 15 : args.keys_at_once;
     struct buffer zeros = buffer_make((size_t)(zeros_needed / 16 * 16) * 4);
     memset(zeros.data, 0, zeros.bytes);
@@ -263,17 +291,17 @@ static int check_attention(const struct context *context, struct rng *rng) {
     memcpy(args.v_batch, x[2].batch, sizeof args.v_batch);
     memcpy(args.mask_batch, x[3].batch, sizeof args.mask_batch);
     memcpy(args.y_batch, x[4].batch, sizeof args.y_batch);
-    struct buffer want = run_attention(&context->levels[0], &args, &x[4], rng);
+    struct buffer want = run_attention(&context->levels[0], &args, x, rng);
     int failed = 0;
-    const double error = special ? 0 : attention_error(&args, want.data, batches);
+    const double error = special ? 0 : attention_error(&args, want.data, batches, bf16);
     if (!(error <= 1))
-        failed += !report(false, "attention_f32 reference against f64", "%g of the bound", error);
+        failed += !report(false, "attention reference against f64", "%g of the bound", error);
     for (size_t i = 1; i < context->n_levels; i++) {
-        struct buffer got = run_attention(&context->levels[i], &args, &x[4], rng);
+        struct buffer got = run_attention(&context->levels[i], &args, x, rng);
         const int64_t at = first_difference(&want, &got);
         if (at >= 0)
             failed += !report(
-                false, "attention_f32 shape",
+                false, bf16 ? "attention_bf16 shape" : "attention_f32 shape",
                 "%s: %d queries, %d keys, %d -> %d, causal %d, mask %d, at once %d x %d of %d, l2 "
                 "%d: element %lld: %a, want %a",
                 context->levels[i].name, args.m, args.n, args.d, args.e, args.causal,
@@ -285,22 +313,31 @@ static int check_attention(const struct context *context, struct rng *rng) {
     buffer_free(&want);
     buffer_free(&zeros);
     for (int i = 0; i < OPERANDS; i++)
-        buffer_free(&x[i].buffer);
+        free_matrices(&x[i]);
     return failed;
 }
 
-void check_products(const struct context *context) {
+static void check_slots(const struct context *context, bool bf16) {
+    const char *const matmul = bf16 ? "matmul_bf16" : "matmul_f32";
+    const char *const attention = bf16 ? "attention_bf16" : "attention_f32";
     struct rng rng = {context->seed + 9};
     int failed_matmul = 0, failed_attention = 0;
+    char text[80];
     for (int i = 0; i < context->cases; i++) {
-        if (wanted(context, "matmul_f32"))
-            failed_matmul += check_matmul(context, &rng, i % 8 == 0);
-        if (wanted(context, "attention_f32"))
-            failed_attention += check_attention(context, &rng);
+        if (wanted(context, matmul))
+            failed_matmul += check_matmul(context, &rng, bf16, i % 8 == 0);
+        if (wanted(context, attention))
+            failed_attention += check_attention(context, &rng, bf16);
     }
-    if (wanted(context, "matmul_f32"))
-        report(failed_matmul == 0, "matmul_f32: random shapes", "%d failed", failed_matmul);
-    if (wanted(context, "attention_f32"))
-        report(failed_attention == 0, "attention_f32: random shapes", "%d failed",
-               failed_attention);
+    snprintf(text, sizeof text, "%s: random shapes", matmul);
+    if (wanted(context, matmul))
+        report(failed_matmul == 0, text, "%d failed", failed_matmul);
+    snprintf(text, sizeof text, "%s: random shapes", attention);
+    if (wanted(context, attention))
+        report(failed_attention == 0, text, "%d failed", failed_attention);
+}
+
+void check_products(const struct context *context) {
+    check_slots(context, false);
+    check_slots(context, true);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lstm_f32 and gru_f32: random sizes, gaps, directions and absent operands; the reference against
- * f64. */
+/* lstm_f32 and gru_f32: random sizes, gaps, directions and absent operands, weights of f32 and of
+ * bf16; the reference against f64. */
 #include <math.h>
 #include <string.h>
 
@@ -12,6 +12,7 @@ struct recurrent_case {
     struct ipex_recurrent_args args;
     bool gru;
     struct buffer x, w, r, bias, h0, c0, zeros;
+    struct buffer w_bf16, r_bf16; /* of the same values, with args.bf16_weights */
     int64_t y_floats, h_floats, c_floats;
 };
 
@@ -90,6 +91,12 @@ static void random_case(struct rng *rng, struct recurrent_case *c) {
     a->w = c->w.data;
     a->r = c->r.data;
     a->zeros = c->zeros.data;
+    a->bf16_weights = rng_one_in(rng, 2);
+    if (a->bf16_weights) {
+        const int64_t panels = a->directions * ((gates * a->hidden + 15) / 16);
+        c->w_bf16 = cut_tiles_to_bf16(&c->w, panels, a->inputs);
+        c->r_bf16 = cut_tiles_to_bf16(&c->r, panels, a->hidden);
+    }
     a->bias = rng_one_in(rng, 3) ? NULL : c->bias.data;
     a->h0 = rng_one_in(rng, 3) ? NULL : c->h0.data;
     a->c0 = c->gru || rng_one_in(rng, 3) ? NULL : c->c0.data;
@@ -99,6 +106,10 @@ static void free_case(struct recurrent_case *c) {
     struct buffer *const all[] = {&c->x, &c->w, &c->r, &c->bias, &c->h0, &c->c0, &c->zeros};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         buffer_free(all[i]);
+    if (c->args.bf16_weights) {
+        buffer_free(&c->w_bf16);
+        buffer_free(&c->r_bf16);
+    }
 }
 
 static const char *slot_of(const struct recurrent_case *c) {
@@ -109,6 +120,10 @@ static const char *slot_of(const struct recurrent_case *c) {
 static void run_level(const struct level *level, const struct recurrent_case *c, struct rng *rng,
                       struct buffer out[OUTPUTS]) {
     struct ipex_recurrent_args a = c->args;
+    if (a.bf16_weights) {
+        a.w = c->w_bf16.data;
+        a.r = c->r_bf16.data;
+    }
     const int64_t floats[OUTPUTS] = {c->y_floats, c->h_floats, c->c_floats};
     for (int i = 0; i < OUTPUTS; i++) {
         out[i] = buffer_make((size_t)floats[i] * 4);
@@ -243,11 +258,12 @@ static int check_case(const struct context *context, struct rng *rng, bool gru) 
                 failed += !report(
                     false, "recurrent shape",
                     "%s %s: %d steps of %d, batches %d of %d, %d directions, %d -> %d, before %d, "
-                    "output %d, element %lld: %a, want %a",
+                    "bf16 %d, output %d, element %lld: %a, want %a",
                     slot_of(&c), context->levels[level].name, c.args.times, c.args.times_at_once,
                     c.args.batches, c.args.batches_per_job, c.args.directions, c.args.inputs,
-                    c.args.hidden, c.args.linear_before_reset, i, (long long)at,
-                    (double)((float *)got[i].data)[at], (double)((float *)want[i].data)[at]);
+                    c.args.hidden, c.args.linear_before_reset, c.args.bf16_weights, i,
+                    (long long)at, (double)((float *)got[i].data)[at],
+                    (double)((float *)want[i].data)[at]);
             buffer_free(&got[i]);
         }
     }

@@ -39,6 +39,11 @@ float rng_float(struct rng *rng); /* [-1, 1) */
  */
 float rng_value(struct rng *rng, bool special);
 
+/* bf16 from the upper halves of floats, which are cut to the same values. */
+struct buffer cut_to_bf16(struct buffer *floats);
+/* The same of `panels` panels of f32 tiles with k elements each: tiles of two k per row. */
+struct buffer cut_tiles_to_bf16(struct buffer *tiles, int64_t panels, int64_t k);
+
 /* Index of the first f32 that differs (any NaN equals any NaN), or -1. Sizes must be equal. */
 int64_t first_difference(const struct buffer *a, const struct buffer *b);
 int64_t first_byte_difference(const struct buffer *a, const struct buffer *b);

@@ -83,6 +83,34 @@ float rng_value(struct rng *rng, bool special) {
     return rng_float(rng) * (special ? 8.0f : 1.0f);
 }
 
+struct buffer cut_to_bf16(struct buffer *floats) {
+    const size_t count = floats->bytes / 4;
+    struct buffer ret = buffer_make(count * 2);
+    uint32_t *bits = floats->data;
+    uint16_t *to = ret.data;
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (uint16_t)(bits[i] >> 16);
+        bits[i] &= UINT32_C(0xffff0000);
+    }
+    return ret;
+}
+
+struct buffer cut_tiles_to_bf16(struct buffer *tiles, int64_t panels, int64_t k_count) {
+    const int64_t k_tiles = (k_count + 15) / 16, pairs = (k_count + 31) / 32;
+    struct buffer plain = cut_to_bf16(tiles);
+    struct buffer ret = buffer_make((size_t)(panels * pairs * 1024));
+    const uint16_t *from = plain.data;
+    uint16_t *to = ret.data;
+    memset(to, 0, ret.bytes);
+    for (int64_t p = 0; p < panels; p++)
+        for (int64_t k = 0; k < k_count; k++)
+            for (int64_t n = 0; n < 16; n++)
+                to[p * pairs * 512 + (k / 2 * 16 + n) * 2 + k % 2] =
+                    from[(p * k_tiles * 16 + k) * 16 + n];
+    buffer_free(&plain);
+    return ret;
+}
+
 int64_t first_difference(const struct buffer *a, const struct buffer *b) {
     const char *pa = a->data, *pb = b->data;
     for (size_t i = 0; i < a->bytes / 4; i++) {

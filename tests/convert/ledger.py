@@ -657,14 +657,24 @@ def exact_in_bf16(g, *dims):
 def check_bf16(tap, bench):
     """bf16 weights that lose nothing give what f32 gives; --dtype bf16 gives the same bits at all levels."""
     def graph():
-        g = Graph(opset=13)
+        g = Graph(opset=14)
         wide = g.op("Conv", g.input(1, 16, 12, 12), exact_in_bf16(g, 16, 16, 3, 3), pads=[1, 1, 1, 1], name="wide")
         deep = g.op("Conv", g.op("Abs", wide), exact_in_bf16(g, 16, 1, 3, 3), group=16, name="deep")
         odd = g.op("Conv", deep, exact_in_bf16(g, 7, 16, 1, 1), name="odd")
-        g.output(g.op("Conv", odd, exact_in_bf16(g, 21, 7, 3, 3), pads=[2, 1, 0, 1], name="last"))
+        last = g.op("Conv", odd, exact_in_bf16(g, 21, 7, 3, 3), pads=[2, 1, 0, 1], name="last")
+        up = g.op("ConvTranspose", last, exact_in_bf16(g, 21, 5, 2, 3), strides=[2, 2], name="up")
+        rows = g.op("MatMul", up, g.op("Transpose", up, perm=[0, 1, 3, 2]), name="rows")
+        sequence, _, _ = g.op("LSTM", g.input(4, 1, 9), exact_in_bf16(g, 1, 24, 9), exact_in_bf16(g, 1, 24, 6), outputs=3,
+                              hidden_size=6, name="sequence")
+        g.output(up, rows, sequence)
         return g
-    wanted = [("dtype", "wide", APPLIED), ("dtype", "deep", "no_bf16_kernel"), ("dtype", "last", APPLIED),
-              ("winograd", "wide", "bf16_weights")]
+    wanted = {
+        "--weights": [("dtype", "wide", APPLIED), ("dtype", "deep", "no_bf16_kernel"), ("dtype", "last", APPLIED),
+                      ("dtype", "up", APPLIED), ("dtype", "rows", "no_weight"), ("dtype", "sequence", APPLIED),
+                      ("winograd", "wide", "bf16_weights")],
+        "--dtype": [("dtype", "deep", "no_bf16_kernel"), ("dtype", "up", APPLIED), ("dtype", "rows", APPLIED),
+                    ("dtype", "sequence", APPLIED)],
+    }
     seen = set()
     for flags in (["--weights", "bf16"], ["--dtype", "bf16"]):
         name, g = " ".join(flags), graph()
@@ -676,7 +686,7 @@ def check_bf16(tap, bench):
         tap.ok(f"{name}: converts and runs, with the same bits at all levels", not why, why)
         rows = bench.ledger()
         seen |= {row["reason"] for row in rows}
-        for row in wanted:
+        for row in wanted[flags[0]]:
             tap.ok(f"{name}: {row[0]} of {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
     return seen | check_bf16_bands(tap, bench)
 

@@ -10,6 +10,7 @@
 The distance of a network is the root of the mean of |y - f32|^2 / |f32|^2 over all its outputs of floats and inputs.
 
 bf16.py right|bits [NAME...]   (all of tests/sized_networks.py; prints TAP; `right` then a table of what was measured)"""
+import os
 import pathlib
 import sys
 
@@ -151,7 +152,7 @@ def bits(tap, rows, network):
 # ---- all ----
 
 def converted(network, kind):
-    return MODELS / f"{network.name}.{kind}.bf16.ipex"
+    return MODELS / f"{network.name}.{kind}.{os.getpid()}.ipex"  # of its own: other tests run beside
 
 
 def convert(tap, network, kind):

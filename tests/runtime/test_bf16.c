@@ -89,11 +89,100 @@ static void test_bands(bool rounded, const char *name) {
     check_net(&net, name, 0);
 }
 
+/* Broadcast batches, odd K, rows of odd length, one column and few rows. */
+static void test_matmul(void) {
+    struct net net;
+    net_init(&net);
+    const int a = net_round(&net, net_input(&net, NET_DIMS(2, 3, 17, 20)), 0);
+    const int b = net_round(&net, net_input(&net, NET_DIMS(3, 20, 35)), 0);
+    const int c = net_round(&net, net_input(&net, NET_DIMS(2, 1, 35, 20)), 0);
+    const int d = net_round(&net, net_input(&net, NET_DIMS(130, 301)), 0);
+    const int e = net_round(&net, net_constant(&net, NET_DIMS(301, 77)), 0);
+    const int part = net_slice(&net, a, 3, 3, 9), narrow = net_slice(&net, b, 1, 4, 9);
+    const int column = net_slice(&net, e, 1, 7, 1);
+    const struct {
+        int a, b, trans_b, y;
+    } cases[] = {
+        {a, b, 0, net_tensor(&net, NET_DIMS(2, 3, 17, 35))},
+        {a, c, 1, net_tensor(&net, NET_DIMS(2, 3, 17, 35))},
+        {part, narrow, 0, net_tensor(&net, NET_DIMS(2, 3, 17, 35))},
+        {d, e, 0, net_tensor(&net, NET_DIMS(130, 77))},
+        {d, column, 0, net_tensor(&net, NET_DIMS(130, 1))},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        net_node(&net, IPEX_OP_matmul, cases[i].y, NET_IN(cases[i].a, cases[i].b),
+                 NET_INTS_(cases[i].trans_b), NET_FLOATS(i == 1 ? 0.125f : 1.0f));
+        net_output(&net, cases[i].y);
+    }
+    check_net(&net, "matmul on bf16", 0);
+}
+
+/* The oracle does not round e: weights of a mean are off by 2^-8. */
+static void test_attention(void) {
+    struct net net;
+    net_init(&net);
+    const int q = net_round(&net, net_input(&net, NET_DIMS(2, 4, 33, 21)), 0);
+    const int k = net_round(&net, net_input(&net, NET_DIMS(2, 2, 41, 21)), 0);
+    const int v = net_round(&net, net_input(&net, NET_DIMS(2, 2, 41, 23)), 0);
+    const int mask = net_input(&net, NET_DIMS(2, 1, 1, 41));
+    const int y = net_tensor(&net, NET_DIMS(2, 4, 33, 23));
+    const int z = net_tensor(&net, NET_DIMS(2, 4, 33, 23));
+    net_node(&net, IPEX_OP_attention, y, NET_IN(q, k, v), NET_INTS_(1, 0), NET_FLOATS(0.4f));
+    net_node(&net, IPEX_OP_attention, z, NET_IN(q, k, v, mask), NET_INTS_(0, 0), NET_FLOATS(0.4f));
+    net_output(&net, y);
+    net_output(&net, z);
+    check_net(&net, "attention on bf16", 0x1p-8);
+}
+
+static void test_conv_transpose(bool rounded, const char *name) {
+    struct net net;
+    net_init(&net);
+    net.bf16_weights = !rounded;
+    const int x = operand(&net, net_input(&net, NET_DIMS(2, 5, 7, 10)), 1, rounded);
+    const struct net_window up = {.kernel = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1};
+    const struct net_window grouped = {.kernel = 2, .stride = 2, .dilation = 1, .groups = 2};
+    const int y = net_tensor(&net, NET_DIMS(2, 10, 14, 35));
+    const int z = net_tensor(&net, NET_DIMS(2, 10, 14, 6));
+    net_conv_transpose(&net, x, y, up, 1, true, IPEX_ACT_relu);
+    net_conv_transpose(&net, x, z, grouped, 0, false, IPEX_ACT_none);
+    net_output(&net, y);
+    net_output(&net, z);
+    check_net(&net, name, 0);
+}
+
+static void test_recurrent(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(5, 3, 7));
+    const int w = net_tiles(&net, IPEX_DTYPE_bf16, NET_DIMS(2, 1, 36, 1, 7));
+    const int r = net_tiles(&net, IPEX_DTYPE_bf16, NET_DIMS(2, 1, 36, 1, 9));
+    const int gw = net_tiles(&net, IPEX_DTYPE_bf16, NET_DIMS(1, 1, 60, 1, 7));
+    const int gr = net_tiles(&net, IPEX_DTYPE_bf16, NET_DIMS(1, 1, 60, 1, 20));
+    const int y = net_tensor(&net, NET_DIMS(5, 2, 3, 9)),
+              z = net_tensor(&net, NET_DIMS(5, 1, 3, 20));
+    const int h = net_tensor(&net, NET_DIMS(2, 3, 9)), c = net_tensor(&net, NET_DIMS(2, 3, 9));
+    const int g = net_tensor(&net, NET_DIMS(1, 3, 20));
+    net_node(&net, IPEX_OP_lstm, y, NET_IN(x, w, r), NET_INTS_(2, 0), 0, NULL);
+    net_also(&net, h);
+    net_also(&net, c);
+    net_node(&net, IPEX_OP_gru, z, NET_IN(x, gw, gr), NET_INTS_(1, 1, 1), 0, NULL);
+    net_also(&net, g);
+    const int outputs[] = {y, h, c, z, g};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        net_output(&net, outputs[i]);
+    check_net(&net, "lstm and gru with weights in bf16", 1e-5);
+}
+
 int main(void) {
     test_conv(true, "conv on bf16");
     test_conv(false, "conv with weights in bf16");
     test_linear(true, "linear on bf16");
     test_linear(false, "linear with weights in bf16");
+    test_matmul();
+    test_attention();
+    test_conv_transpose(true, "conv_transpose on bf16");
+    test_conv_transpose(false, "conv_transpose with weights in bf16");
+    test_recurrent();
     test_casts();
     test_bands(true, "bands on bf16");
     test_bands(false, "bands with weights in bf16");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dtype policy, the same for every device. Products with a constant take bf16: with --weights
- * bf16 their weight is stored in it, with --dtype bf16 their input is rounded to it too, by a cast
- * before the node. Sums, norms, softmax, functions and everything between nodes stay in f32. */
+/* The dtype policy, the same for every device. Products take bf16: with --weights bf16 those of a
+ * constant store it so, with --dtype bf16 all operands are rounded to it, by casts before the node.
+ * Sums, norms, softmax, functions and everything between nodes stay in f32. So do depthwise
+ * convolutions, whose products are too few to gain, and what a recurrent layer multiplies its
+ * weights with, which are bf16. */
 #include "tools/convert/lower.h"
 
 /* A node that multiplies by a weight, or by an activation: its verdict is in the ledger. */
@@ -12,19 +14,34 @@ static bool is_product(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_conv || node->kind == IPEX_KIND_linear;
 }
 
-/* linear and conv have bf16 kernels; their products are long enough to gain from them. */
-static bool has_kernel(const struct ipex_node *node) {
-    return node->kind == IPEX_KIND_linear ||
-           (node->kind == IPEX_KIND_conv && !node->u.conv.transposed && !node->u.conv.winograd &&
-            !ipex_node_is_depthwise(node));
+static bool is_recurrent(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_plan &&
+           (node->u.plan.op == IPEX_OP_lstm || node->u.plan.op == IPEX_OP_gru);
+}
+
+static bool is_depthwise(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_conv && !node->u.conv.transposed && ipex_node_is_depthwise(node);
+}
+
+/* Multiplies by a constant that can be bf16. */
+static bool has_weight(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_linear || is_recurrent(node) ||
+           (node->kind == IPEX_KIND_conv && !node->u.conv.winograd && !is_depthwise(node));
 }
 
 bool ipex_weight_is_bf16(const struct ipex_graph *graph, const struct ipex_node *node) {
-    return graph->precision != IPEX_PRECISION_f32 && has_kernel(node);
+    return graph->precision != IPEX_PRECISION_f32 && has_weight(node);
 }
 
 bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *node) {
-    return graph->precision == IPEX_PRECISION_bf16 && has_kernel(node);
+    return graph->precision == IPEX_PRECISION_bf16 && is_product(node) && !is_recurrent(node) &&
+           !is_depthwise(node) && !(node->kind == IPEX_KIND_conv && node->u.conv.winograd);
+}
+
+static enum ipex_reason reason_of(const struct ipex_graph *graph, const struct ipex_node *node) {
+    if (ipex_weight_is_bf16(graph, node) || ipex_reads_bf16(graph, node))
+        return IPEX_REASON_applied;
+    return is_depthwise(node) ? IPEX_REASON_no_bf16_kernel : IPEX_REASON_no_weight;
 }
 
 void ipex_dtype_report(struct ipex_graph *graph) {
@@ -32,9 +49,8 @@ void ipex_dtype_report(struct ipex_graph *graph) {
         return;
     for (const struct ipex_node *node = graph->first; node; node = node->next)
         if (is_product(node))
-            ipex_ledger_add(graph->ledger, "dtype", node->name,
-                            has_kernel(node) ? IPEX_REASON_applied : IPEX_REASON_no_bf16_kernel,
-                            !has_kernel(node)              ? NULL
-                            : ipex_reads_bf16(graph, node) ? "bf16 operands, summed in f32"
-                                                           : "bf16 weights, f32 arithmetic");
+            ipex_ledger_add(graph->ledger, "dtype", node->name, reason_of(graph, node),
+                            ipex_reads_bf16(graph, node)       ? "bf16 operands, summed in f32"
+                            : ipex_weight_is_bf16(graph, node) ? "bf16 weights, f32 arithmetic"
+                                                               : NULL);
 }

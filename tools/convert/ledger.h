@@ -43,6 +43,7 @@
     X(not_adjacent, "the elements do not lie next to each other in memory, so they are copied")    \
     X(not_3x3_stride_1, "the kernel is not 3x3 with strides, dilations and groups of 1")           \
     X(winograd_slower, "transforms and larger weights would cost more than the products saved")    \
+    X(no_weight, "it multiplies two activations: there is no weight to store in bf16")             \
     X(rounded_between, "what lies between is rounded to bf16 by a step of its own")                \
     X(weights_too_large, "the weights, read again for every band, would cost what bands save")     \
     X(bf16_weights, "transformed kernels would lose too much in bf16")                             \

@@ -468,7 +468,9 @@ static void set_conv_ints(struct ipex_plan_node *step, const struct ipex_conv *c
 
 static void lower_conv_transpose(struct lower *lower, struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
-    int32_t x = get_tensor(lower, node->input[0], 4, ipex_channels_last, NULL);
+    int32_t x = ipex_reads_bf16(lower->graph, node)
+                    ? get_bf16(lower, node->input[0], 4, ipex_channels_last, NULL)
+                    : get_tensor(lower, node->input[0], 4, ipex_channels_last, NULL);
     int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node);
     struct ipex_plan_node *step =
         add_node(lower->plan, IPEX_OP_conv_transpose, node->name, own_tensor(lower, node->output));
@@ -711,9 +713,11 @@ static void lower_reduce(struct lower *lower, struct ipex_node *node) {
 }
 
 /* Weights of a recurrent node, [directions][n][k]: one segment of tiles per direction. */
-static int32_t recurrent_weight(struct lower *lower, struct ipex_value *value) {
+static int32_t recurrent_weight(struct lower *lower, const struct ipex_node *node,
+                                struct ipex_value *value) {
     struct ipex_plan_weight w = {.name = value->name,
-                                 .dtype = value->dtype,
+                                 .dtype = ipex_weight_is_bf16(lower->graph, node) ? IPEX_DTYPE_bf16
+                                                                                  : value->dtype,
                                  .layout = IPEX_LAYOUT_tiles,
                                  .rank = 5,
                                  .dims = {value->dims[0], 1, value->dims[1], 1, value->dims[2]},
@@ -728,7 +732,7 @@ static int32_t plan_operand(struct lower *lower, struct ipex_node *node, int32_t
     if (!x)
         return -1;
     if ((p->op == IPEX_OP_lstm || p->op == IPEX_OP_gru) && (i == 1 || i == 2))
-        return recurrent_weight(lower, x);
+        return recurrent_weight(lower, node, x);
     if (p->policy == IPEX_ORDER_elementwise || (i == 0 && p->policy != IPEX_ORDER_logical))
         return get_tensor(lower, x, node->output->rank, node->output->layout->order, NULL);
     if (p->op == IPEX_OP_attention && i < 3)
@@ -736,11 +740,23 @@ static int32_t plan_operand(struct lower *lower, struct ipex_node *node, int32_t
     return get_identity(lower, x);
 }
 
+/* The factors of a product, in bf16; a mask stays as it is. */
+static int32_t plan_factor(struct lower *lower, struct ipex_node *node, int32_t i) {
+    const struct ipex_plan_op *p = &node->u.plan;
+    const int32_t factors = p->op == IPEX_OP_attention ? 3 : 2;
+    if (i >= factors || !ipex_reads_bf16(lower->graph, node))
+        return plan_operand(lower, node, i);
+    if (p->op == IPEX_OP_attention || (i == 0 && p->policy != IPEX_ORDER_logical))
+        return get_bf16(lower, node->input[i], node->output->rank, node->output->layout->order,
+                        NULL);
+    return get_bf16(lower, node->input[i], node->input[i]->rank, identity, NULL);
+}
+
 static void lower_plan_op(struct lower *lower, struct ipex_node *node) {
     const struct ipex_plan_op *p = &node->u.plan;
     int32_t x[IPEX_POINTWISE_INPUTS], inputs = 0;
     for (int32_t i = 0; i < node->inputs; i++)
-        if ((x[i] = plan_operand(lower, node, i)) >= 0)
+        if ((x[i] = plan_factor(lower, node, i)) >= 0)
             inputs = i + 1;
     struct ipex_plan_node *step =
         add_node(lower->plan, p->op, node->name, own_tensor(lower, node->output));

@@ -74,9 +74,8 @@ static void pack_conv_transpose(const struct ipex_plan_weight *w, float *out) {
                 for (int64_t c = 0; c < channels; c++)
                     for (int64_t j = 0; j < IPEX_PANEL && p * IPEX_PANEL + j < n_count; j++) {
                         int64_t m = p * IPEX_PANEL + j;
-                        out[c * IPEX_PANEL + j] =
-                            scaled(w->source, ((g * channels + c) * n_count + m) * window + s,
-                                   w->fold, g * n_count + m);
+                        const int64_t at = ((g * channels + c) * n_count + m) * window + s;
+                        put(w, out, c, j, scaled_f64(w->source, at, w->fold, g * n_count + m));
                     }
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/ipex.h"
 #include "tools/convert/dim_write.h"
 #include "tools/convert/share.h"
+#include "tools/convert/shared_strings.h"
 
 enum { SECTION_WEIGHTS, SECTION_ANSWERS, SECTIONS };
 
@@ -25,6 +26,7 @@ struct writer {
     const struct ipex_report *report;
 
     struct ipex_fb_builder b;
+    struct ipex_shared_strings strings;
     struct ipex_dim_writer dims;
     struct ipex_fb_section section[SECTIONS];
     uint32_t sections,
@@ -40,6 +42,10 @@ struct writer {
 
 static uint64_t align_up(uint64_t value, uint64_t alignment) {
     return (value + alignment - 1) / alignment * alignment;
+}
+
+static uint32_t string(struct writer *w, const char *text) {
+    return ipex_shared_string(&w->strings, &w->b, text);
 }
 
 /* ---- placing ---- */
@@ -73,7 +79,7 @@ static enum ipex_status place_weights(struct writer *w) {
 
 static uint32_t build_weight(struct writer *w, const struct ipex_plan_weight *weight) {
     struct ipex_fb_builder *b = &w->b;
-    uint32_t name = ipex_fb_string(b, weight->name),
+    uint32_t name = string(w, weight->name),
              dims = ipex_fb_weight_make_dims(b, weight->dims, (uint32_t)weight->rank);
     ipex_fb_start(b);
     ipex_fb_weight_put_name(b, name);
@@ -106,7 +112,7 @@ static uint32_t build_dynamic(struct writer *w, const struct ipex_plan_node *nod
 
 static uint32_t build_symbol(struct writer *w, const struct ipex_symbol *symbol) {
     struct ipex_fb_builder *b = &w->b;
-    uint32_t name = ipex_fb_string(b, symbol->name);
+    uint32_t name = string(w, symbol->name);
     ipex_fb_start(b);
     ipex_fb_symbol_put_name(b, name);
     ipex_fb_symbol_put_lo(b, symbol->lo);
@@ -123,8 +129,7 @@ static int32_t weight_number(const struct writer *w, int32_t weight) {
 static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *tensor) {
     struct ipex_fb_builder *b = &w->b;
     bool halo = tensor->halo[0] || tensor->halo[1] || tensor->halo[2] || tensor->halo[3];
-    uint32_t name = ipex_fb_string(b, tensor->name),
-             dims = build_dims(w, tensor->dims, tensor->rank);
+    uint32_t name = string(w, tensor->name), dims = build_dims(w, tensor->dims, tensor->rank);
     uint32_t halo_ref = halo ? ipex_fb_tensor_make_halo(b, tensor->halo, 4) : 0;
     int64_t view_start = ipex_dim_write(&w->dims, tensor->view_start);
     ipex_fb_start(b);
@@ -141,7 +146,7 @@ static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *te
 
 static uint32_t build_node(struct writer *w, const struct ipex_plan_node *node) {
     struct ipex_fb_builder *b = &w->b;
-    uint32_t name = ipex_fb_string(b, node->name),
+    uint32_t name = string(w, node->name),
              inputs = ipex_fb_node_make_inputs(b, node->input, (uint32_t)node->inputs);
     uint32_t outputs = ipex_fb_node_make_outputs(b, node->output, (uint32_t)node->outputs),
              ints = ipex_fb_node_make_ints(b, node->int_, (uint32_t)node->ints);
@@ -162,7 +167,7 @@ static uint32_t build_node(struct writer *w, const struct ipex_plan_node *node) 
 static uint32_t build_port(struct writer *w, const struct ipex_plan_port *port) {
     struct ipex_fb_builder *b = &w->b;
     const struct ipex_plan_tensor *tensor = &w->plan->tensor[port->tensor];
-    uint32_t name = ipex_fb_string(b, port->name), dims = build_dims(w, tensor->dims, tensor->rank);
+    uint32_t name = string(w, port->name), dims = build_dims(w, tensor->dims, tensor->rank);
     ipex_fb_start(b);
     ipex_fb_port_put_name(b, name);
     ipex_fb_port_put_tensor(b, (uint32_t)port->tensor);
@@ -179,7 +184,7 @@ static uint32_t build_answer(struct writer *w, const struct ipex_plan_answer *an
         input[i] = w->weight_number[answer->input[i]];
     for (size_t i = 0; i < n_outputs; i++)
         output[i] = weight_number(w, answer->output[i]);
-    uint32_t origin = ipex_fb_string(b, answer->origin),
+    uint32_t origin = string(w, answer->origin),
              inputs = ipex_fb_answer_make_inputs(b, input, (uint32_t)n_inputs),
              outputs = ipex_fb_answer_make_outputs(b, output, (uint32_t)n_outputs);
     free(input);
@@ -193,9 +198,8 @@ static uint32_t build_answer(struct writer *w, const struct ipex_plan_answer *an
 
 static uint32_t build_site(struct writer *w, uint32_t entry, const struct ipex_site *site) {
     struct ipex_fb_builder *b = &w->b;
-    uint32_t name = ipex_fb_string(b, site->site), pass = ipex_fb_string(b, site->pass);
-    uint32_t reason = ipex_fb_string(b, ipex_reason_code(site->reason)),
-             text = ipex_fb_string(b, site->text);
+    uint32_t name = string(w, site->site), pass = string(w, site->pass);
+    uint32_t reason = string(w, ipex_reason_code(site->reason)), text = string(w, site->text);
     ipex_fb_start(b);
     ipex_fb_site_put_entry(b, entry);
     ipex_fb_site_put_site(b, name);
@@ -208,7 +212,7 @@ static uint32_t build_site(struct writer *w, uint32_t entry, const struct ipex_s
 
 static uint32_t build_pair(struct writer *w, const char *key, const char *value) {
     struct ipex_fb_builder *b = &w->b;
-    uint32_t k = ipex_fb_string(b, key), v = ipex_fb_string(b, value);
+    uint32_t k = string(w, key), v = string(w, value);
     ipex_fb_start(b);
     ipex_fb_pair_put_key(b, k);
     ipex_fb_pair_put_value(b, v);
@@ -230,12 +234,12 @@ static uint32_t build_entry(struct writer *w, size_t index) {
     w->weight_number = w->table.number[index];
     w->dims = (struct ipex_dim_writer){.dims = p->dims};
     uint32_t tensors, nodes, inputs, outputs, labels, answers, symbols, exprs,
-        name = ipex_fb_string(&w->b, w->what->entry[index].name);
+        name = string(w, w->what->entry[index].name);
     BUILD_ALL(tensors, p->tensors, build_tensor(w, &p->tensor[i]));
     BUILD_ALL(nodes, p->nodes, build_node(w, &p->node[i]));
     BUILD_ALL(inputs, p->inputs, build_port(w, &p->input[i]));
     BUILD_ALL(outputs, p->outputs, build_port(w, &p->output[i]));
-    BUILD_ALL(labels, p->labels, ipex_fb_string(&w->b, p->label[i]));
+    BUILD_ALL(labels, p->labels, string(w, p->label[i]));
     BUILD_ALL(answers, p->answers, build_answer(w, &p->answer[i]));
     BUILD_ALL(symbols, w->dims.dims->symbols, build_symbol(w, &w->dims.dims->symbol[i]));
     exprs = ipex_fb_entry_make_exprs(&w->b, w->dims.expr, (uint32_t)w->dims.exprs);
@@ -281,9 +285,9 @@ static uint32_t build_model(struct writer *w) {
     ledger = build_ledger(w);
     BUILD_ALL(metadata, what->metadata,
               build_pair(w, what->metadata_keys[i], what->metadata_values[i]));
-    uint32_t producer = ipex_fb_string(b, "ipexpack " IPEX_VERSION_STRING),
-             source = ipex_fb_string(b, what->source);
-    uint32_t options = ipex_fb_string(b, what->options);
+    uint32_t producer = string(w, "ipexpack " IPEX_VERSION_STRING),
+             source = string(w, what->source);
+    uint32_t options = string(w, what->options);
     w->section_ref = ipex_fb_model_make_sections(b, w->section, w->sections);
     w->digest_ref =
         ipex_fb_model_make_chunk_digests(b, w->digests, (uint32_t)(chunks * IPEX_SHA256_BYTES));
@@ -424,6 +428,7 @@ enum ipex_status ipex_write(const struct ipex_write *write, ipex_write_fn fn, vo
     ipex_fb_init(&w.b);
     enum ipex_status status = write_all(&w, ret);
     ipex_fb_free(&w.b);
+    ipex_shared_strings_finish(&w.strings);
     ipex_weight_table_finish(&w.table);
     free(w.digests);
     return status;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A product with a right operand that has been packed, through the convolution's register blocks.
+ * The includer says which of them: PRODUCT_SLOT(conv). Include a vec_*.h first. */
+#ifndef IPEX_KERNELS_X86_PRODUCT_H
+#define IPEX_KERNELS_X86_PRODUCT_H
+
+#include "kernels/product_jobs.h"
+#include "kernels/x86/x86.h"
+
+/* y = or, with resume, y += x [rows][k] times packed [k][n]. */
+struct product {
+    const void *x;
+    const float *packed, *zeros;
+    float *y;
+    int64_t x_row, y_row, rows, k, n;
+    int32_t cache_l2;
+    bool resume;
+};
+
+static inline void multiply_packed(const struct product *p) {
+    const int64_t panels = ipex_div_up(p->n, IPEX_PANEL);
+    const struct ipex_conv_args conv = {
+        .x = p->x,
+        .w = p->packed,
+        .bias = p->zeros,
+        .y = p->y,
+        .x_pixel = p->x_row,
+        .y_pixel = p->y_row,
+        .images = 1,
+        .lines = 1,
+        .pixels = (int32_t)p->rows,
+        .last_pixels = (int32_t)p->rows,
+        .groups = 1,
+        .segments_h = 1,
+        .segments_w = 1,
+        .k = (int32_t)p->k,
+        .n = (int32_t)p->n,
+        .lines_per_job = 1,
+        .panels_per_job = (int32_t)panels,
+        .panels_outside = ipex_packed_floats(p->k, p->n) * 8 > p->cache_l2,
+        .cache_l2 = p->cache_l2,
+        .resume = p->resume,
+    };
+    PRODUCT_SLOT(conv)(&conv, 0, 1, NULL);
+}
+
+#endif
