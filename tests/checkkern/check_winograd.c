@@ -139,47 +139,135 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
     return y;
 }
 
-/* One output of the direct convolution in f64. magnitude: of the terms, with the largest |x| that
- * its tile may hold in place of each x: what is subtracted in a tile need not be near the output.
- */
-static double exact_output(const struct ipex_winograd_args *a, const struct operands *o,
-                           const int64_t *at, double *ret_magnitude) {
-    double sum = (double)a->bias[at[3]], magnitude = fabs(sum);
-    for (int64_t c = 0; c < a->channels; c++)
-        for (int64_t t = 0; t < 9; t++) {
-            const double w = o->kernels[(at[3] * a->channels + c) * 9 + t];
-            sum += w * (double)a->x[at[0] * a->x_image + (at[1] + t / 3) * a->x_row +
-                                    (at[2] + t % 3) * a->x_pixel + c];
-            magnitude += fabs(w);
+/* A value of the computation in f64, and the sum of squares of what roundings may have added to it:
+ * in units of (2^-24)^2, every rounding of a value v taken as an independent error of at most
+ * 2^-24 |v|. */
+struct estimate {
+    double value, square;
+};
+
+static const double B[6][6] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
+                               {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
+static const double A[4][6] = {
+    {1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
+
+/* One pass of a transform: out [6][rows] = the transpose of t [rows][6] times in [6][columns], so
+ * that two passes make t * in * t^T. Of a term there is at most one rounding of its product and one
+ * of the sum, which is no greater than all terms together. shared: how many values of the result,
+ * or of the next pass, one rounding may reach; their errors then add up, and the square of a sum of
+ * n is at most n times the sum of squares. */
+static void estimate_pass(const double t[][6], int rows, int columns, int shared,
+                          const struct estimate *in, struct estimate *out) {
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++) {
+            double value = 0, size = 0, square = 0;
+            int terms = 0;
+            for (int k = 0; k < 6; k++) {
+                const struct estimate *e = &in[k * columns + c];
+                value += t[r][k] * e->value;
+                size += fabs(t[r][k] * e->value);
+                square += t[r][k] * t[r][k] * e->square;
+                terms += t[r][k] != 0;
+            }
+            square += shared * 2 * terms * size * size;
+            out[c * rows + r] = (struct estimate){value, square};
         }
-    if (a->residual) {
-        const float r =
-            a->residual[at[0] * a->r_image + at[1] * a->r_line + at[2] * a->r_pixel + at[3]];
-        sum += (double)r;
-        magnitude += fabs((double)r);
-    }
-    *ret_magnitude = magnitude;
-    return sum;
 }
 
-/* The worst error as a share of the bound. A bound from the transforms' norms would be some 10^4 of
- * the direct convolution's and prove little: this one, for |x| <= 1, is three times what 10^4
- * random shapes were seen to reach, and a hundredth of what a wrong tap or sign does. */
+/* v [channels][36] of the tile whose first output is (image, line, pixel). */
+static void estimate_input(const struct ipex_winograd_args *a, const int64_t *at,
+                           struct estimate *v) {
+    const float *x = a->x + at[0] * a->x_image + at[1] * a->x_row + at[2] * a->x_pixel;
+    for (int64_t c = 0; c < a->channels; c++, v += 36) {
+        struct estimate d[36] = {{0, 0}}, half[36];
+        for (int64_t r = 0; r < 6 && at[1] + r < a->lines + 2; r++)
+            for (int64_t s = 0; s < 6 && at[2] + s < a->pixels + 2; s++)
+                d[r * 6 + s].value = (double)x[r * a->x_row + s * a->x_pixel + c];
+        /* A rounding of (d4 - 4 d2), say, is in two values, and those are in six each. */
+        estimate_pass(B, 6, 6, 12, d, half);
+        estimate_pass(B, 6, 6, 2, half, v);
+    }
+}
+
+/* y [4][4] of one output channel: the chains over channels and the output transform. */
+static void estimate_output(const struct ipex_winograd_args *a, const double *kernels,
+                            const struct estimate *v, struct estimate *y) {
+    struct estimate m[36] = {{0, 0}}, half[24];
+    for (int64_t c = 0; c < a->channels; c++, v += 36) {
+        double u[36];
+        transform_kernel(kernels + c * 9, u);
+        for (int z = 0; z < 36; z++) {
+            const double product = u[z] * v[z].value;
+            m[z].value += product;
+            m[z].square += u[z] * u[z] * v[z].square + product * product; /* u is rounded too */
+            m[z].square += m[z].value * m[z].value;
+        }
+    }
+    estimate_pass(A, 4, 6, 1, m, half);
+    estimate_pass(A, 4, 4, 1, half, y);
+}
+
+/* One output of the direct convolution in f64; size: of the terms of its last two sums. */
+static double exact_output(const struct ipex_winograd_args *a, const struct operands *o,
+                           const int64_t *at, double *ret_size) {
+    double sum = 0;
+    for (int64_t c = 0; c < a->channels; c++)
+        for (int64_t t = 0; t < 9; t++)
+            sum += o->kernels[(at[3] * a->channels + c) * 9 + t] *
+                   (double)a->x[at[0] * a->x_image + (at[1] + t / 3) * a->x_row +
+                                (at[2] + t % 3) * a->x_pixel + c];
+    const double bias = (double)a->bias[at[3]];
+    double residual = 0;
+    if (a->residual)
+        residual =
+            (double)
+                a->residual[at[0] * a->r_image + at[1] * a->r_line + at[2] * a->r_pixel + at[3]];
+    *ret_size = fabs(sum) + fabs(bias) + fabs(residual);
+    return sum + bias + residual;
+}
+
+/* How far y is from the direct convolution, as a share of what roundings may do. For independent
+ * errors of mean 0, each at most c_i, Hoeffding's inequality gives a sum beyond 8 sqrt(sum c_i^2)
+ * a chance of 2 e^-32. square: of the winograd part, bias and residual are added here. */
+static double output_error(const struct ipex_winograd_args *a, const struct operands *o,
+                           const int64_t *at, double square, const float *y) {
+    double size;
+    const double sum = exact_output(a, o, at, &size);
+    const double want = exact_act(sum, a->act, (double)a->act_a, (double)a->act_b);
+    const double got =
+        (double)y[at[0] * a->y_image + at[1] * a->y_line + at[2] * a->y_pixel + at[3]];
+    const double bound =
+        8 * 0x1p-24 * sqrt(square + 2 * size * size) * act_slope(a->act, (double)a->act_a) +
+        0x1p-22 * fabs(want) + 0x1p-24;
+    return fabs(got - want) / bound;
+}
+
+/* The worst output of the tile at tile[3] = image, line, pixel. */
+static double tile_error(const struct ipex_winograd_args *a, const struct operands *o,
+                         const int64_t *tile, struct estimate *v, const float *y) {
+    double worst = 0;
+    estimate_input(a, tile, v);
+    for (int64_t n = 0; n < a->n; n++) {
+        struct estimate sums[16];
+        estimate_output(a, o->kernels + n * a->channels * 9, v, sums);
+        for (int64_t r = 0; r < 4 && tile[1] + r < a->lines; r++)
+            for (int64_t s = 0; s < 4 && tile[2] + s < a->pixels; s++) {
+                const int64_t at[4] = {tile[0], tile[1] + r, tile[2] + s, n};
+                worst = fmax(worst, output_error(a, o, at, sums[r * 4 + s].square, y));
+            }
+    }
+    return worst;
+}
+
 static double worst_error(const struct ipex_winograd_args *a, const struct operands *o,
                           const float *y) {
     double worst = 0;
-    for (int64_t i = 0; i < (int64_t)a->images * a->lines * a->pixels * a->n; i++) {
-        const int64_t at[4] = {i / a->n / a->pixels / a->lines, i / a->n / a->pixels % a->lines,
-                               i / a->n % a->pixels, i % a->n};
-        double magnitude;
-        const double sum = exact_output(a, o, at, &magnitude);
-        const double want = exact_act(sum, a->act, (double)a->act_a, (double)a->act_b);
-        const double got =
-            (double)y[at[0] * a->y_image + at[1] * a->y_line + at[2] * a->y_pixel + at[3]];
-        const double bound = 200 * 0x1p-24 * magnitude * act_slope(a->act, (double)a->act_a) +
-                             0x1p-22 * fabs(want) + 0x1p-24;
-        worst = fmax(worst, fabs(got - want) / bound);
-    }
+    struct estimate *v = calloc((size_t)a->channels * 36, sizeof *v);
+    for (int64_t i = 0; i < a->images; i++)
+        for (int64_t line = 0; line < a->lines; line += 4)
+            for (int64_t pixel = 0; pixel < a->pixels; pixel += 4)
+                worst = fmax(worst, tile_error(a, o, (int64_t[]){i, line, pixel}, v, y));
+    free(v);
     return worst;
 }
 
