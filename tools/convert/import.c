@@ -13,48 +13,15 @@
 #include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"
 
-/* ---- names -> values: open addressing ---- */
-
-struct ipex_name_table {
-    size_t mask;
-    struct {
-        const char *name;
-        struct ipex_value *value;
-    } * slot;
-};
-
-static size_t hash_name(const char *name) {
-    uint64_t h = 1469598103934665603u; /* FNV-1a */
-    for (; *name; name++)
-        h = (h ^ (uint8_t)*name) * 1099511628211u;
-    return (size_t)(h ^ h >> 32);
-}
-
-static struct ipex_name_table *names_create(struct ipex_arena *arena, size_t count) {
-    struct ipex_name_table *table = ipex_arena_alloc(arena, sizeof *table);
-    size_t size = 64;
-    while (size < 2 * count)
-        size *= 2;
-    table->mask = size - 1;
-    table->slot = ipex_arena_array(arena, size, sizeof *table->slot);
-    return table;
-}
-
-static size_t find_slot(const struct ipex_name_table *table, const char *name) {
-    size_t i = hash_name(name) & table->mask;
-    while (table->slot[i].name && strcmp(table->slot[i].name, name))
-        i = (i + 1) & table->mask;
-    return i;
-}
+/* ---- names -> values ---- */
 
 void ipex_import_bind(struct ipex_import *import, const char *name, struct ipex_value *value) {
-    size_t i = find_slot(import->names, name);
-    import->names->slot[i].name = name;
-    import->names->slot[i].value = value;
+    ipex_name_add(&import->names, name)->value.pointer = value;
 }
 
 struct ipex_value *ipex_import_lookup(const struct ipex_import *import, const char *name) {
-    return import->names->slot[find_slot(import->names, name)].value;
+    const struct ipex_name *known = ipex_name_find(&import->names, name);
+    return known ? known->value.pointer : NULL;
 }
 
 /* ---- for the operator functions ---- */
@@ -846,43 +813,33 @@ static const char *list_unsupported(struct ipex_import *import) {
     return text;
 }
 
-/* Of the graph and of those inside its nodes; the reader limits how deep they nest. */
-static size_t count_names(const struct ipex_onnx_graph *source) {
-    size_t n = source->inputs + source->initializers;
-    for (size_t i = 0; i < source->nodes; i++) {
-        n += source->node[i].outputs + source->node[i].inputs;
-        for (size_t k = 0; k < source->node[i].attrs; k++)
-            if (source->node[i].attr[k].graph)
-                n += count_names(source->node[i].attr[k].graph);
-    }
-    return n;
+static enum ipex_import_result import_all(struct ipex_import *import,
+                                          struct ipex_import_options *options,
+                                          const char **ret_message) {
+    const struct ipex_onnx_graph *source = &import->model->graph;
+    ipex_import_initializers(import, source);
+    if (!import_inputs(import, options, ret_message))
+        return IPEX_IMPORT_USAGE;
+    if ((*ret_message = ipex_import_images(import, options)) != NULL)
+        return IPEX_IMPORT_USAGE;
+    check_opset(import);
+    for (size_t i = 0; i < source->nodes; i++)
+        ipex_import_one(import, &source->node[i]);
+    import_outputs(import);
+    if (!import->unsupported_count)
+        return IPEX_IMPORT_OK;
+    *ret_message = list_unsupported(import);
+    return IPEX_IMPORT_FAILED;
 }
 
 enum ipex_import_result ipex_import_model(const struct ipex_onnx_model *model,
                                           struct ipex_import_options *options,
                                           struct ipex_graph *graph, struct ipex_import *ret_import,
                                           const char **ret_message) {
-    const struct ipex_onnx_graph *source = &model->graph;
-    struct ipex_import *import = ret_import;
-    *import = (struct ipex_import){.graph = graph, .model = model};
-    import->names = names_create(&graph->arena, count_names(source));
-    ipex_import_initializers(import, source);
-    if (!import_inputs(import, options, ret_message)) {
-        free(import->unsupported);
-        return IPEX_IMPORT_USAGE;
-    }
-    if ((*ret_message = ipex_import_images(import, options)) != NULL) {
-        free(import->unsupported);
-        return IPEX_IMPORT_USAGE;
-    }
-    check_opset(import);
-    for (size_t i = 0; i < source->nodes; i++)
-        ipex_import_one(import, &source->node[i]);
-    import_outputs(import);
-    bool failed = import->unsupported_count != 0;
-    if (failed)
-        *ret_message = list_unsupported(import);
-    free(import->unsupported);
-    import->unsupported = NULL;
-    return failed ? IPEX_IMPORT_FAILED : IPEX_IMPORT_OK;
+    *ret_import =
+        (struct ipex_import){.graph = graph, .model = model, .names = {.arena = &graph->arena}};
+    enum ipex_import_result result = import_all(ret_import, options, ret_message);
+    free(ret_import->unsupported);
+    ret_import->unsupported = NULL;
+    return result;
 }

@@ -7,6 +7,7 @@
 
 #include "tools/convert/graph.h"
 #include "tools/convert/onnx_read.h"
+#include "tools/name_table.h"
 #include "tools/tensor_file.h"
 
 /* Given on the command line: --dim NAME=N or NAME=LO..HI[:STEP], --input NAME=AxBxC. */
@@ -58,7 +59,7 @@ struct ipex_import {
     const struct ipex_onnx_model *model;
     const struct ipex_onnx_node *node; /* the one being imported */
     const char *label;                 /* its name, or its first output's */
-    struct ipex_name_table *names;
+    struct ipex_name_table names; /* of the values computed so far; pointers to them */
     struct ipex_unsupported *unsupported;
     size_t unsupported_count, unsupported_capacity;
     const char *notes;  /* lines for the person: what was assumed */
