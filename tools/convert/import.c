@@ -357,9 +357,9 @@ static void import_constant(struct ipex_import *import) {
 
 static ipex_import_fn find_op(const char *op_type) {
     static const struct ipex_import_op *const tables[] = {
-        ipex_import_nn,    ipex_import_pointwise, ipex_import_move,     ipex_import_tensor,
-        ipex_import_image, ipex_import_sequence,  ipex_import_math,     ipex_import_reduce,
-        ipex_import_index, ipex_import_loss,      ipex_import_quantized};
+        ipex_import_nn,     ipex_import_window, ipex_import_pointwise, ipex_import_move,
+        ipex_import_tensor, ipex_import_image,  ipex_import_sequence,  ipex_import_math,
+        ipex_import_reduce, ipex_import_index,  ipex_import_loss,      ipex_import_quantized};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct ipex_import_op *op = tables[t]; op->op_type; op++)
             if (!strcmp(op->op_type, op_type))
