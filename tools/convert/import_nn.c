@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "format/check.h"
-
 /* ---- linear ---- */
 
 static struct ipex_node *linear_node(struct ipex_import *import, struct ipex_value *x,
