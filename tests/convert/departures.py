@@ -136,10 +136,11 @@ def check_absent(model, file, plain):
 def check_signals(model, file):
     """Ended while the other side runs, which goes too."""
     folder, runs = inputs("in", 1, 8, 8), FOLDER / "runs"
-    environment = python("slow", f"echo $$ > {runs}.part; mv {runs}.part {runs}; exec sleep 100") | {"PATH": f"{FOLDER / 'slow'}:/bin:/usr/bin"}
+    environment = python("slow", f"echo $$ > {runs}.part; mv {runs}.part {runs}; exec sleep 100")
+    environment["PATH"] += ":/bin:/usr/bin"
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
         runs.unlink(missing_ok=True)
-        # Ctrl-C ends this program's children too, though a shell has it ignored for programs in its background
+        # a shell that runs the tests in its background has SIGINT ignored, which programs inherit
         process = subprocess.Popen([CLI, "compare", model, file, "--inputs", folder], env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
@@ -149,7 +150,8 @@ def check_signals(model, file):
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
         child = pathlib.Path("/proc", runs.read_text().strip(), "cmdline")
-        tap.ok(f"{number.name}: ends the program as it does others", process.returncode == -number and not said, process.returncode, said)
+        tap.ok(f"{number.name}: ends the program as it does others", process.returncode == -number and not said,
+               process.returncode, said)
         tap.ok(f"{number.name}: no temporary file is left", len(before) == 1 and not list(TEMPORARY.glob("ipexpack*")), before)
         tap.ok(f"{number.name}: the other side ends", not child.exists() or b"sleep" not in child.read_bytes(), child)
 
