@@ -50,7 +50,7 @@ static void set_window(struct onednn_layer *l, const int32_t *ints) {
     l->pad_bottom = ints[6], l->pad_right = ints[7];
     l->dilation_h = ints[8], l->dilation_w = ints[9];
     l->groups = ints[10];
-    l->relu = ints[11] == IPEX_ACT_relu;
+    l->act = ints[11];
 }
 
 static void set_conv(struct onednn_layer *l, const struct ipex_tensor_info *x,
@@ -80,7 +80,7 @@ static void set_linear(struct onednn_layer *l, const struct ipex_tensor_info *x,
                        const struct ipex_tensor_info *y, const int32_t *ints) {
     l->kind = ONEDNN_MATMUL;
     l->constant = true;
-    l->relu = ints[0] == IPEX_ACT_relu;
+    l->act = ints[0];
     l->batch = 1;
     l->k = x->dims[x->rank - 1];
     l->m = product(x->dims, 0, x->rank - 1);
@@ -101,13 +101,13 @@ static void set_matmul(struct onednn_layer *l, const struct ipex_tensor_info *a,
 static bool layer_of_node(const struct ipex_image_entry *entry, struct ipex_fb_node node,
                           struct onednn_layer *l) {
     const int32_t *inputs = ipex_fb_node_inputs(node), *ints = ipex_fb_node_ints(node);
-    const uint32_t n_inputs = ipex_fb_node_inputs_len(node);
+    const uint32_t op = ipex_fb_node_op(node), n_inputs = ipex_fb_node_inputs_len(node);
     const struct ipex_tensor_info *x = &entry->tensor[inputs[0]];
     const struct ipex_tensor_info *y = &entry->tensor[ipex_fb_node_outputs(node)[0]];
     memset(l, 0, sizeof *l); /* layers are compared as bytes */
     if (x->dtype != IPEX_DTYPE_f32)
         return false;
-    switch (ipex_fb_node_op(node)) {
+    switch (op) {
     case IPEX_OP_conv:
     case IPEX_OP_depthwise:
     case IPEX_OP_winograd:
@@ -119,7 +119,7 @@ static bool layer_of_node(const struct ipex_image_entry *entry, struct ipex_fb_n
         l->kind = ONEDNN_CONV_TRANSPOSE;
         set_conv(l, x, y, ints);
         fit_padding(l);
-        return true;
+        break;
     case IPEX_OP_linear:
         set_linear(l, x, y, ints);
         break;
@@ -129,6 +129,8 @@ static bool layer_of_node(const struct ipex_image_entry *entry, struct ipex_fb_n
     default:
         return false;
     }
+    l->act_a = ipex_fb_node_floats(node)[0];
+    l->act_b = ipex_fb_node_floats(node)[1];
     l->residual = n_inputs > 3 && inputs[3] >= 0;
     return true;
 }

@@ -71,8 +71,8 @@ static void add_sum(dnnl_post_ops_t ops) {
     dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
 }
 
-static void add_relu(dnnl_post_ops_t ops) {
-    dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0.0f, 0.0f);
+static void add_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha, float beta) {
+    dnnl_post_ops_append_eltwise(ops, kind, alpha, beta);
 }
 
 #else
@@ -122,8 +122,8 @@ static void add_sum(dnnl_post_ops_t ops) {
     dnnl_post_ops_append_sum(ops, 1.0f);
 }
 
-static void add_relu(dnnl_post_ops_t ops) {
-    dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+static void add_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha, float beta) {
+    dnnl_post_ops_append_eltwise(ops, 1.0f, kind, alpha, beta);
 }
 
 #endif
@@ -172,6 +172,32 @@ static bool matmul_operands(const struct onednn_layer *l, bool blocked, struct o
            describe(&ret->w, 3, w, w_tag) && describe(&ret->bias, 3, bias, dnnl_abc);
 }
 
+/* hard_sigmoid and softplus are left out: not every version has them. */
+static void add_activation(dnnl_post_ops_t ops, const struct onednn_layer *l) {
+    static const struct {
+        dnnl_alg_kind_t kind;
+        bool a_is_alpha;
+        float alpha, beta;
+    } kinds[IPEX_ACT_COUNT] = {
+        [IPEX_ACT_relu] = {dnnl_eltwise_relu, false, 0, 0},
+        [IPEX_ACT_leaky_relu] = {dnnl_eltwise_relu, true, 0, 0},
+        [IPEX_ACT_clip] = {dnnl_eltwise_clip, true, 0, 0},
+        [IPEX_ACT_hard_swish] = {dnnl_eltwise_hardswish, false, 1.0f / 6, 0.5f},
+        [IPEX_ACT_sigmoid] = {dnnl_eltwise_logistic, false, 0, 0},
+        [IPEX_ACT_silu] = {dnnl_eltwise_swish, false, 1, 0},
+        [IPEX_ACT_tanh] = {dnnl_eltwise_tanh, false, 0, 0},
+        [IPEX_ACT_gelu] = {dnnl_eltwise_gelu_erf, false, 0, 0},
+        [IPEX_ACT_gelu_tanh] = {dnnl_eltwise_gelu_tanh, false, 0, 0},
+        [IPEX_ACT_mish] = {dnnl_eltwise_mish, false, 0, 0},
+        [IPEX_ACT_elu] = {dnnl_eltwise_elu, true, 0, 0},
+    };
+    if (kinds[l->act].kind == dnnl_alg_kind_undef)
+        return;
+    const bool given = kinds[l->act].a_is_alpha;
+    add_eltwise(ops, kinds[l->act].kind, given ? l->act_a : kinds[l->act].alpha,
+                given ? l->act_b : kinds[l->act].beta);
+}
+
 static dnnl_primitive_attr_t make_attributes(const struct onednn_layer *l) {
     dnnl_primitive_attr_t attr = NULL;
     dnnl_post_ops_t ops = NULL;
@@ -180,8 +206,7 @@ static dnnl_primitive_attr_t make_attributes(const struct onednn_layer *l) {
         exit(1);
     if (l->residual)
         add_sum(ops);
-    if (l->relu)
-        add_relu(ops);
+    add_activation(ops, l);
     dnnl_primitive_attr_set_post_ops(attr, ops);
     dnnl_post_ops_destroy(ops);
     return attr;

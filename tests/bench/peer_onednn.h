@@ -6,11 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/ops.h"
+
 enum onednn_kind { ONEDNN_CONV, ONEDNN_CONV_TRANSPOSE, ONEDNN_MATMUL };
 
 struct onednn_layer {
     enum onednn_kind kind;
-    bool relu, residual;
+    bool residual;
+    int32_t act; /* enum ipex_act, with its two attributes */
+    float act_a, act_b;
     /* convolutions: x [images][height][width][channels], y [images][out_height][out_width][n] */
     int64_t images, channels, height, width, n, out_height, out_width;
     int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, groups;
