@@ -2,7 +2,7 @@
 /* ONNX operators with weights or windows: convolution, linear layers, normalisation, pooling,
  * softmax, reductions. Each function follows the operator's ONNX specification (opset 7 on); what
  * it cannot express it refuses with the reason. */
-#include "tools/convert/import.h"
+#include "tools/convert/import_build.h"
 
 #include <math.h>
 #include <string.h>
@@ -204,7 +204,7 @@ static bool check_conv(struct ipex_import *import, const struct ipex_value *x,
     return false;
 }
 
-static void import_conv(struct ipex_import *import) {
+void ipex_import_conv(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_in(import, 1) : NULL,
                       *bias = ipex_import_in(import, 2);
     if (!x)
@@ -573,14 +573,9 @@ static void import_softmax(struct ipex_import *import) {
         rows = ipex_import_reshape(import, x, name, 2, dims);
         axis = 1;
     }
-    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_softmax);
-    node->u.axis = (int32_t)axis;
-    ipex_node_add_input(node, rows);
-    ipex_node_set_output(
-        node, ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, rows->rank, rows->dims));
+    struct ipex_value *y = ipex_build_softmax(import, rows, (int32_t)axis);
     ipex_import_out(import, 0,
-                    rows == x ? node->output
-                              : ipex_import_reshape(import, node->output, name, x->rank, x->dims));
+                    rows == x ? y : ipex_import_reshape(import, y, name, x->rank, x->dims));
 }
 
 static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
@@ -639,7 +634,7 @@ static void import_reduce_min(struct ipex_import *import) {
 const struct ipex_import_op ipex_import_nn[] = {
     {"AveragePool", import_average_pool},
     {"BatchNormalization", import_batch_norm},
-    {"Conv", import_conv},
+    {"Conv", ipex_import_conv},
     {"Gemm", import_gemm},
     {"GlobalAveragePool", import_global_average_pool},
     {"GlobalMaxPool", import_global_max_pool},
