@@ -34,7 +34,8 @@ struct ipex_value *ipex_attention_unmask(struct ipex_value *value, int32_t side,
     const double masked = ipex_constant_f64(node->input[1 + !side], 0);
     if (!(masked <= FAR_BELOW))
         return NULL;
-    *ret = (struct ipex_attention_mask){node->input[0], true, side == 1, (float)masked};
+    *ret = (struct ipex_attention_mask){
+        .value = node->input[0], .chooses = true, .where = side == 1, .masked = (float)masked};
     return node->input[1 + side];
 }
 

@@ -177,7 +177,7 @@ static bool is_plain(struct ipex_import *import) {
     for (size_t i = 0; i < 3; i++)
         if (ipex_import_in(import, 4 + i)) {
             ipex_import_refuse(import,
-                               "input %s: a cache of keys and values inside the operator is not "
+                               "input %s: a cache of keys and values inside of it is not "
                                "supported; concatenate them before it",
                                past[i]);
             return false;

@@ -209,7 +209,7 @@ static bool uses_cache(struct ipex_import *import, uint32_t inputs) {
     for (size_t i = 1; i < import->node->outputs; i++)
         used |= *import->node->output[i] != 0;
     if (used)
-        ipex_import_refuse(import, "a cache of keys and values inside the operator is not "
+        ipex_import_refuse(import, "a cache of keys and values inside of it is not "
                                    "supported");
     return used;
 }

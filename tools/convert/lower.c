@@ -203,11 +203,11 @@ static int32_t reshape_view(struct lower *lower, int32_t tensor, int32_t rank,
     return add_tensor(lower->plan, &t);
 }
 
-/* A constant, stored in the order asked for. */
-static int32_t constant_tensor(struct lower *lower, struct ipex_value *value, int32_t rank,
-                               const int64_t *dims, const int32_t *order) {
+/* A constant, stored in the order asked for, of its own type or rounded to bf16. */
+static int32_t constant_tensor(struct lower *lower, struct ipex_value *value, enum ipex_dtype dtype,
+                               int32_t rank, const int64_t *dims, const int32_t *order) {
     struct ipex_plan_weight w = {.name = value->name,
-                                 .dtype = value->dtype,
+                                 .dtype = dtype,
                                  .layout = IPEX_LAYOUT_plain,
                                  .rank = rank,
                                  .recipe = IPEX_RECIPE_permute,
@@ -248,17 +248,24 @@ static int32_t materialise(struct lower *lower, struct ipex_value *value, int32_
     return to;
 }
 
+/* The value's dims with leading ones, and how they lie in memory in this order. */
+static void padded_dims(const struct ipex_value *value, int32_t rank, const int32_t *order,
+                        int64_t *padded, int64_t *dims) {
+    const int32_t pad = rank - value->rank;
+    for (int32_t i = 0; i < rank; i++)
+        padded[i] = i < pad ? 1 : value->dims[i - pad];
+    physical_dims(padded, order, rank, dims);
+}
+
 /* The value as `rank` dims (leading ones added) in this order and with at least this halo (NULL:
  * any): a tensor, by view where possible, else by a step. */
 static int32_t get_tensor(struct lower *lower, struct ipex_value *value, int32_t rank,
                           const int32_t *order, const uint16_t *halo) {
     int64_t padded[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
     int32_t pad = rank - value->rank;
-    for (int32_t i = 0; i < rank; i++)
-        padded[i] = i < pad ? 1 : value->dims[i - pad];
-    physical_dims(padded, order, rank, dims);
+    padded_dims(value, rank, order, padded, dims);
     if (value->constant)
-        return constant_tensor(lower, value, rank, dims, order);
+        return constant_tensor(lower, value, value->dtype, rank, dims, order);
     const bool any_halo = halo && (halo[0] || halo[1] || halo[2] || halo[3]);
     struct variant *same = NULL;
     for (struct variant *v = value->layout->variants; v; v = v->next) {
@@ -309,9 +316,13 @@ static int32_t get_identity(struct lower *lower, struct ipex_value *value) {
     return get_tensor(lower, value, value->rank, identity, NULL);
 }
 
-/* As get_tensor, rounded to bf16 by a cast, which also makes the halo. */
+/* As get_tensor, rounded to bf16 by a cast, which also makes the halo; a constant is stored so. */
 static int32_t get_bf16(struct lower *lower, struct ipex_value *value, int32_t rank,
                         const int32_t *order, const uint16_t *halo) {
+    int64_t padded[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
+    padded_dims(value, rank, order, padded, dims);
+    if (value->constant && !halo)
+        return constant_tensor(lower, value, IPEX_DTYPE_bf16, rank, dims, order);
     const int32_t from = get_tensor(lower, value, rank, order, NULL);
     struct ipex_plan *plan = lower->plan;
     struct ipex_plan_tensor t = new_tensor(value->name, rank, plan->tensor[from].dims);
