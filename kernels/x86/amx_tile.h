@@ -9,10 +9,11 @@
 
 #include <stdint.h>
 
+#include "format/tile.h" /* IPEX_TILE_ROWS: a tile of a file is a tile of the CPU */
+
 enum {
     IPEX_TILES = 8,
-    IPEX_TILE_ROWS = 16,
-    IPEX_TILE_ROW_BYTES = 64, /* 16 f32 or i32, 32 bf16, 64 i8 */
+    IPEX_TILE_ROW_BYTES = IPEX_TILE_BYTES / IPEX_TILE_ROWS, /* 16 f32 or i32, 32 bf16, 64 i8 */
     IPEX_TILE_PALETTE = 1,
 };
 
