@@ -38,6 +38,7 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(conv_f32, avx512);
     TAKE(conv_bf16w, avx512);
     TAKE(conv_bf16, avx512);
+    TAKE(conv_bf16t, avx512);
     TAKE(winograd_f32, avx512);
     TAKE(depthwise_f32, avx512);
     TAKE(max_pool_f32, avx512);
@@ -60,6 +61,8 @@ static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_na
     TAKE(conv_transpose_bf16, avx512_bf16);
     TAKE(matmul_bf16, avx512_bf16);
     TAKE(attention_bf16, avx512_bf16);
+    TAKE(matmul_bf16t, avx512_bf16);
+    TAKE(attention_bf16t, avx512_bf16);
 }
 
 /* avx_vnni, avx512_vnni and amx have nothing of their own for f32 and bf16-dp. */

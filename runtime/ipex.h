@@ -146,7 +146,7 @@ const char *ipex_image_metadata(const struct ipex_image *image, const char *key)
 /* The best level of this machine, and whether a level can be used on it. */
 enum ipex_isa ipex_isa_detect(void);
 int ipex_isa_available(enum ipex_isa isa);
-/* Whether a profile can be computed by this library (at every level). */
+/* Whether a profile can be computed by this library (at every level, with the same bits). */
 int ipex_arithmetic_available(enum ipex_arithmetic arithmetic);
 
 /* ---- threads ---- */
@@ -194,6 +194,8 @@ struct ipex_session_options {
     size_t size_of_struct;
     const char *entry; /* NULL: all entries; else only this one (less memory) */
     enum ipex_isa isa;
+    /* Of products on bf16: what the file pins. Where it pins none, any bf16 profile; AUTO takes
+     * bf16_amx at level amx and bf16_dp at all others. Files without them compute in f32. */
     enum ipex_arithmetic arithmetic;
     struct ipex_pool *pool; /* NULL: one thread; must outlive the session */
     /* Or the caller's own threads: calls fn(arg, i) for every i in [0, n), in any order, on any

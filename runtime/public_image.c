@@ -263,5 +263,5 @@ int ipex_isa_available(enum ipex_isa isa) {
 }
 
 int ipex_arithmetic_available(enum ipex_arithmetic arithmetic) {
-    return arithmetic == IPEX_ARITHMETIC_f32 || arithmetic == IPEX_ARITHMETIC_bf16_dp;
+    return ipex_arithmetic_name(arithmetic) != NULL;
 }

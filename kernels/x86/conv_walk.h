@@ -41,9 +41,13 @@ struct conv_block {
     float lo, hi;              /* clamp of the store */
 };
 
-/* What a level brings. panels_for: how many panels a block of so many rows takes when so many are
- * left. run: computes a block. */
+struct conv_walk;
+
+/* What a level brings. walk: panels [begin, end) of a job; where that is walk_blocks (below), also
+ * panels_for: how many panels a block of so many rows takes when so many are left, and run:
+ * computes a block. */
 struct conv_level {
+    void (*walk)(const struct conv_walk *walk, int64_t begin, int64_t end);
     int32_t max_rows;
     int64_t (*panels_for)(int64_t rows, int64_t panels_left);
     void (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
@@ -81,13 +85,6 @@ static inline int64_t conv_row(int64_t rows, int64_t row, int64_t half, int64_t 
     return r < first ? r * row : half + (r - first) * row;
 }
 
-/* Out of line, so that the test which looks for vectors on the stack sees no array of `activate`.
- */
-static __attribute__((noinline)) void activate_row(const struct ipex_conv_args *args, float *y,
-                                                   int64_t n) {
-    vec_act_row(y, n, args->act, args->act_a, args->act_b);
-}
-
 /* Activations that are not clamps: a pass over what a block has just written. Rows of a few columns
  * go together, so that vectors are full. */
 static inline void activate(const struct conv_block *b, const struct ipex_conv_args *args,
@@ -97,13 +94,13 @@ static inline void activate(const struct conv_block *b, const struct ipex_conv_a
     for (int64_t r = 0; r < rows; r++) {
         float *y = b->y + conv_row(rows, b->y_row, b->y_half, r);
         if (!few)
-            activate_row(args, y, columns);
+            IPEX_LEVEL(activate)(y, columns, args->act, args->act_a, args->act_b);
         for (int64_t c = 0; few && c < columns; c++)
             packed[r * columns + c] = y[c];
     }
     if (!few)
         return;
-    activate_row(args, packed, rows * columns);
+    IPEX_LEVEL(activate)(packed, rows * columns, args->act, args->act_a, args->act_b);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++)
             b->y[conv_row(rows, b->y_row, b->y_half, r) + c] = packed[r * columns + c];
@@ -240,12 +237,18 @@ static inline int64_t panels_at_once(const struct conv_level *level,
     return fit > least ? fit / least * least : least;
 }
 
+static __attribute__((noinline, unused)) void walk_blocks(const struct conv_walk *walk,
+                                                          int64_t begin, int64_t end) {
+    const int64_t step = panels_at_once(walk->level, walk->args);
+    for (int64_t panel = begin; panel < end; panel += step)
+        walk_parts(walk, panel, panel + step < end ? panel + step : end);
+}
+
 /* A kernel's whole body. */
 static inline void conv_jobs(const struct conv_level *level, const struct ipex_conv_args *args,
                              int64_t job_begin, int64_t job_end) {
     const int64_t group_floats = (int64_t)args->segments_h * args->segments_w *
                                  ipex_conv_segment_words(args, CONV_K_PER_ROW);
-    const int64_t step = panels_at_once(level, args);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);
         const int64_t column = job.group * args->n;
@@ -262,8 +265,7 @@ static inline void conv_jobs(const struct conv_level *level, const struct ipex_c
         };
         if (args->residual)
             walk.residual = args->residual + job.image * args->r_image + column;
-        for (int64_t panel = job.panel; panel < job.panel_end; panel += step)
-            walk_parts(&walk, panel, panel + step < job.panel_end ? panel + step : job.panel_end);
+        level->walk(&walk, job.panel, job.panel_end);
     }
 }
 
