@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations with AVX-512, once for all kernels that finish their results by them. */
+/* Activations with AVX-512: kernels/x86/activate_body.h on its vectors. */
 #include "kernels/x86/vec_avx512.h"
 
-#include "kernels/x86/vec_math.h"
-
-void ipex_k_activate__avx512(float *y, int64_t n, int32_t act, float a, float b) {
-    vec_act_row(y, n, act, a, b);
-}
+#include "kernels/x86/activate_body.h"

@@ -82,10 +82,12 @@ static __attribute__((noinline)) void finish_tile(const struct conv_walk *walk,
             float *to = tile + r * IPEX_PANEL + c;
             vec_store(to, vec_add(vec_load(to), vec_load_part(from, columns - c)));
         }
-    if (!act_is_clamp(args->act))
-        IPEX_LEVEL(activate)
-    (tile + first * IPEX_PANEL, (rows->count - first) * IPEX_PANEL, args->act, args->act_a,
-     args->act_b);
+    if (!act_is_clamp(args->act)) {
+        const struct ipex_act_rows whole =
+            ipex_act_rows(tile + first * IPEX_PANEL, rows->count - first, IPEX_PANEL, IPEX_PANEL,
+                          args->act, args->act_a, args->act_b);
+        IPEX_LEVEL(activate)(&whole);
+    }
     for (int64_t r = first; r < rows->count; r++)
         for (int64_t c = 0; c < columns; c += LANES) {
             const vec value = vec_load(tile + r * IPEX_PANEL + c);

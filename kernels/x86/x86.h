@@ -12,10 +12,6 @@
     void ipex_k_##slot##__avx512(const struct args_struct *, int64_t, int64_t, void *);
 #include "kernels/ops.inc"
 
-/* Activations over n floats in place, for the kernels of a level and of those above it. */
-void ipex_k_activate__avx2(float *y, int64_t n, int32_t act, float a, float b);
-void ipex_k_activate__avx512(float *y, int64_t n, int32_t act, float a, float b);
-
 void ipex_k_conv_bf16__avx512_bf16(const struct ipex_conv_args *, int64_t, int64_t, void *);
 void ipex_k_conv_transpose_bf16__avx512_bf16(const struct ipex_conv_transpose_args *, int64_t,
                                              int64_t, void *);
