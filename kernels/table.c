@@ -65,7 +65,14 @@ static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_na
     TAKE(attention_bf16t, avx512_bf16);
 }
 
-/* avx_vnni, avx512_vnni and amx have nothing of their own for f32 and bf16-dp. */
+static void take_amx(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
+    TAKE(conv_bf16t, amx);
+    TAKE(conv_transpose_bf16t, amx);
+    TAKE(matmul_bf16t, amx);
+    TAKE(attention_bf16t, amx);
+}
+
+/* avx_vnni and avx512_vnni have nothing of their own; nor has amx for f32 and bf16-dp. */
 static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                      enum ipex_isa isa) {
     struct ipex_cpu cpu;
@@ -82,6 +89,9 @@ static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *nam
     if (isa < IPEX_ISA_avx512_bf16 || !(cpu.features & IPEX_CPU_AVX512_BF16))
         return;
     take_avx512_bf16(kernels, names);
+    if (isa < IPEX_ISA_amx || !(cpu.features & IPEX_CPU_AMX_BF16))
+        return;
+    take_amx(kernels, names);
 }
 
 void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *names,

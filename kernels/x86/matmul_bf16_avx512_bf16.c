@@ -8,3 +8,4 @@
 
 MATMUL_KERNELS(bf16, avx512_bf16, avx512_bf16)
 MATMUL_KERNELS(bf16t, avx512_bf16, avx512)
+MATMUL_KERNELS(bf16t, amx, amx)
