@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The three vocabularies that a file, a session and a kernel share: element types, instruction-set
- * levels, arithmetic profiles. Values are stored in files and never change. */
+/* The vocabularies that a file, a session and a kernel share: element types, instruction-set
+ * levels, arithmetic profiles, whether AMX may be used. Values (but the last's) are stored in files
+ * and never change. */
 #ifndef IPEX_TYPES_H
 #define IPEX_TYPES_H
 
@@ -57,11 +58,26 @@ enum ipex_arithmetic {
 #undef IPEX_ARITHMETIC_ENUM
 };
 
+/* Whether a process can use the tiles of AMX. X(name, value, sentence) */
+#define IPEX_AMX_LIST(X)                                                                           \
+    X(permitted, 1, "the process may use AMX")                                                     \
+    X(absent, 2, "the CPU has no AMX, or a hypervisor hides it")                                   \
+    X(no_state, 3, "the operating system does not save the registers of AMX")                      \
+    X(not_requested, 4, "permission to use AMX has not been requested")                            \
+    X(refused, 5, "the operating system refuses permission to use AMX")
+
+enum ipex_amx_state {
+#define IPEX_AMX_ENUM(name, value, text) IPEX_AMX_##name = value,
+    IPEX_AMX_LIST(IPEX_AMX_ENUM)
+#undef IPEX_AMX_ENUM
+};
+
 /* Names as in the lists above ("f32", "avx512", "bf16-dp"); NULL for a value that is none of them.
  */
 const char *ipex_dtype_name(enum ipex_dtype dtype);
 const char *ipex_isa_name(enum ipex_isa isa);
 const char *ipex_arithmetic_name(enum ipex_arithmetic arithmetic);
+const char *ipex_amx_text(enum ipex_amx_state state); /* the sentence */
 
 /* Bytes of one element; 0 for a value that is no dtype. */
 unsigned ipex_dtype_size(enum ipex_dtype dtype);

@@ -78,6 +78,17 @@ const char *ipex_arithmetic_name(enum ipex_arithmetic arithmetic) {
     return NULL;
 }
 
+const char *ipex_amx_text(enum ipex_amx_state state) {
+    switch (state) {
+#define TEXT(name, value, text)                                                                    \
+    case IPEX_AMX_##name:                                                                          \
+        return text;
+        IPEX_AMX_LIST(TEXT)
+#undef TEXT
+    }
+    return NULL;
+}
+
 static const struct ipex_op_info ops[] = {
 #define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats)                                 \
     [id] = {#name, min_in, max_in, n_out, n_ints, n_floats},

@@ -21,6 +21,7 @@ struct ipex_setup {
     struct ipex_kernel_names names;
     enum ipex_isa isa;
     enum ipex_arithmetic arithmetic;
+    enum ipex_amx_state amx;
     int32_t threads;
     int32_t l2_bytes;
     bool no_bands; /* members of band groups are run one by one */

@@ -143,9 +143,14 @@ const char *ipex_image_metadata(const struct ipex_image *image, const char *key)
 
 /* ---- machine ---- */
 
-/* The best level of this machine, and whether a level can be used on it. */
+/* The best level of this machine, and whether a level can be used on it; amx only where the process
+ * has permission. */
 enum ipex_isa ipex_isa_detect(void);
 int ipex_isa_available(enum ipex_isa isa);
+/* Whether this process may use AMX. Linux gives its tiles to a process that asks, for all threads
+ * and for good; the library asks only where a session has request_amx. Where the CPU has AMX, this
+ * and the two above look it up by arch_prctl(ARCH_GET_XCOMP_PERM). */
+enum ipex_amx_state ipex_amx_detect(void);
 /* Whether a profile can be computed by this library (at every level). */
 int ipex_arithmetic_available(enum ipex_arithmetic arithmetic);
 
@@ -205,7 +210,11 @@ struct ipex_session_options {
     const struct ipex_dim_range *dims; /* [n_dims]; symbols without a range keep the file's */
     size_t n_dims;
     int32_t l2_bytes; /* L2 cache of one core, for block sizes; 0: what the CPU says */
-    int no_bands; /* nonzero: a step for every node, also where several could run band by band */
+    int no_bands;    /* nonzero: a step for every node, also where several could run band by band */
+    int request_amx; /* nonzero: measure and init ask Linux for permission to use AMX where the CPU
+                        has it and isa is amx or AUTO: arch_prctl(ARCH_REQ_XCOMP_PERM). Refused,
+                        isa AUTO is the next best level and ipex_session_amx says so. 0: level amx
+                        only where the process has permission already */
     char *message;
     size_t message_size;
 };
@@ -223,7 +232,9 @@ IPEX_WARN_UNUSED enum ipex_status ipex_session_measure(const struct ipex_image *
                                                        struct ipex_requirements *ret_requirements);
 
 /* memory: aligned to IPEX_MEMORY_ALIGN, the caller's, must outlive the session; it holds the
- * session. Touches every page of it. As measure, and ERROR_MEMORY. On failure the memory holds
+ * session. Touches every page of it, and at level amx a tile on the calling thread and on every
+ * thread of the pool: Linux then makes room for it (8 KiB of its own memory). Threads of
+ * parallel_for do so at their first step. As measure, and ERROR_MEMORY. On failure the memory holds
  * nothing that needs freeing. */
 IPEX_WARN_UNUSED enum ipex_status ipex_session_init(struct ipex_session **ret_session,
                                                     const struct ipex_image *image,
@@ -276,6 +287,8 @@ const char *ipex_session_message(const struct ipex_session *session);
 /* What a session resolved to. */
 enum ipex_isa ipex_session_isa(const struct ipex_session *session);
 enum ipex_arithmetic ipex_session_arithmetic(const struct ipex_session *session);
+/* As it was when the session was made, `refused` where that was the answer to its request. */
+enum ipex_amx_state ipex_session_amx(const struct ipex_session *session);
 int32_t ipex_session_threads(const struct ipex_session *session);
 /* With symbols: at the sizes of the last run, and at the highest before the first. */
 size_t ipex_session_step_count(const struct ipex_session *session, const char *entry);

@@ -262,6 +262,11 @@ int ipex_isa_available(enum ipex_isa isa) {
     return ipex_isa_usable(isa, cpu.features);
 }
 
+enum ipex_amx_state ipex_amx_detect(void) {
+    int error;
+    return ipex_cpu_amx(false, &error);
+}
+
 int ipex_arithmetic_available(enum ipex_arithmetic arithmetic) {
     return arithmetic == IPEX_ARITHMETIC_f32 || arithmetic == IPEX_ARITHMETIC_bf16_dp;
 }

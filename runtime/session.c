@@ -22,6 +22,7 @@ struct request {
     struct ipex_report report;
     struct ipex_setup setup;
     int32_t first, count; /* entries */
+    int amx_error;        /* of a request for AMX that was refused, else 0 */
 };
 
 /* ---- what is asked for ---- */
@@ -34,8 +35,29 @@ static void append(char *text, size_t size, const char *word) {
     memcpy(text + used + 1, word, length + 1);
 }
 
+/* Permission is asked for before levels are looked at, and only where it would be used. */
+static void choose_amx(struct request *r) {
+    const bool wanted = r->set.isa == IPEX_ISA_AUTO || r->set.isa == IPEX_ISA_amx;
+    r->setup.amx = ipex_cpu_amx(wanted && r->set.request_amx != 0, &r->amx_error);
+}
+
+static enum ipex_status isa_missing(const struct request *r, const char *have) {
+    const char *name = ipex_isa_name(r->set.isa);
+    const char *why = ipex_amx_text(r->setup.amx);
+    if (r->set.isa == IPEX_ISA_amx && r->setup.amx == IPEX_AMX_refused)
+        return ipex_fail(&r->report, IPEX_ERROR_ISA,
+                         "level amx is not available: %s (error %d); this machine has:%s", why,
+                         r->amx_error, have);
+    if (r->set.isa == IPEX_ISA_amx && r->setup.amx != IPEX_AMX_permitted)
+        return ipex_fail(&r->report, IPEX_ERROR_ISA,
+                         "level amx is not available: %s; this machine has:%s", why, have);
+    return ipex_fail(&r->report, IPEX_ERROR_ISA, "level %s is not available; this machine has:%s",
+                     name != NULL ? name : "(unknown)", have);
+}
+
 static enum ipex_status choose_isa(struct request *r) {
     struct ipex_cpu cpu;
+    choose_amx(r);
     ipex_cpu_detect(&cpu);
     r->setup.l2_bytes = r->set.l2_bytes != 0 ? r->set.l2_bytes : cpu.l2_bytes;
     r->setup.no_bands = r->set.no_bands != 0;
@@ -48,9 +70,7 @@ static enum ipex_status choose_isa(struct request *r) {
         append(have, sizeof have, #name);
     IPEX_ISA_LIST(IPEX_ISA_APPEND)
 #undef IPEX_ISA_APPEND
-    const char *name = ipex_isa_name(r->set.isa);
-    return ipex_fail(&r->report, IPEX_ERROR_ISA, "level %s is not available; this machine has:%s",
-                     name != NULL ? name : "(unknown)", have);
+    return isa_missing(r, have);
 }
 
 /* The session's profile must be one that can be computed, and the one that every entry's file pins,
@@ -249,6 +269,14 @@ static void touch(uint8_t *memory, size_t size) {
         at[size - 1] = 0;
 }
 
+/* The same for the tiles of every thread that is known. */
+static void touch_tiles(struct ipex_pool *pool) {
+    if (pool != NULL)
+        ipex_pool_visit(pool, ipex_amx_touch);
+    else
+        ipex_amx_touch();
+}
+
 static enum ipex_status build_plan(struct ipex_plan_builder *b, const struct request *r,
                                    struct ipex_session *session, int32_t index,
                                    struct ipex_bump *bump, const struct layout *layout,
@@ -316,6 +344,8 @@ enum ipex_status ipex_session_init(struct ipex_session **ret_session,
     };
     memset((uint8_t *)memory + layout.plan, 0, layout.zeros);
     IPEX_TRY(build_plans(&request, session, &bump, &layout, memory));
+    if (session->setup.isa == IPEX_ISA_amx)
+        touch_tiles(session->team.pool);
     *ret_session = session;
     return IPEX_OK;
 }
@@ -346,6 +376,10 @@ enum ipex_isa ipex_session_isa(const struct ipex_session *session) {
 
 enum ipex_arithmetic ipex_session_arithmetic(const struct ipex_session *session) {
     return session->setup.arithmetic;
+}
+
+enum ipex_amx_state ipex_session_amx(const struct ipex_session *session) {
+    return session->setup.amx;
 }
 
 int32_t ipex_session_threads(const struct ipex_session *session) {

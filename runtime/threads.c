@@ -221,6 +221,32 @@ void ipex_pool_work(struct ipex_pool *pool, const struct ipex_work *work) {
     end_turn(pool);
 }
 
+/* ---- every thread once ---- */
+
+struct visit {
+    void (*fn)(void);
+    int32_t threads;
+    _Atomic int32_t *arrived;
+};
+
+/* One job for each thread: who has one stays until all have, so nobody gets two. */
+static void visit_job(const void *args, int64_t job_begin, int64_t job_end, void *scratch) {
+    const struct visit *visit = args;
+    (void)job_begin, (void)job_end, (void)scratch;
+    visit->fn();
+    atomic_fetch_add(visit->arrived, 1);
+    while (atomic_load(visit->arrived) < visit->threads)
+        sched_yield();
+}
+
+void ipex_pool_visit(struct ipex_pool *pool, void (*fn)(void)) {
+    _Atomic int32_t arrived = 0;
+    const struct visit visit = {.fn = fn, .threads = pool->threads, .arrived = &arrived};
+    const struct ipex_work work = {
+        .fn = visit_job, .args = &visit, .jobs = pool->threads, .scratch = (uint8_t *)pool};
+    ipex_pool_work(pool, &work);
+}
+
 /* ---- the caller's threads ---- */
 
 struct parallel_step {

@@ -34,6 +34,9 @@ void ipex_parallel_work(void (*parallel_for)(void *user, void (*fn)(void *arg, i
                                              int n),
                         void *user, int32_t threads, const struct ipex_work *work);
 
+/* Calls fn once on every thread of a pool, the calling one included. */
+void ipex_pool_visit(struct ipex_pool *pool, void (*fn)(void));
+
 /* For short work that threads seldom do at the same time. */
 void ipex_spin_lock(atomic_flag *lock);
 void ipex_spin_unlock(atomic_flag *lock);

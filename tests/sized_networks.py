@@ -52,9 +52,9 @@ class Sized:
         """The inputs and what was bound: what ONNX Runtime wants."""
         return inputs | self.bound
 
-    def convert(self, target=None):
+    def convert(self, target=None, *flags):
         """The finished process of `ipexpack convert`."""
-        return command(CLI, "convert", self.path, "-o", target or self.ipex, "--quiet", *self.flags())
+        return command(CLI, "convert", self.path, "-o", target or self.ipex, "--quiet", *self.flags(), *flags)
 
 
 # ---- inputs ----
@@ -208,7 +208,20 @@ SIZED = [*with_sizes(), *with_batches()]
 
 def make_models(names):
     """Lets the model maker beside the data make what is missing and was asked for."""
+    MODELS.mkdir(parents=True, exist_ok=True)
     maker = DATA.parent / "bench" / "make_models.py"
     missing = [n.name for n in SIZED if n.path.parent == MODELS and n.name in names and not n.path.exists()]
     for name in missing if maker.exists() else ():
         command(sys.executable, maker, MODELS, name)
+
+
+def networks_here(tap, names=()):
+    """Gives the networks (of these names) whose models are here or can be made, one after the other; the others are
+    skipped and said."""
+    chosen = [n for n in SIZED if not names or n.name in names]
+    make_models([n.name for n in chosen])
+    for network in chosen:
+        if network.path.exists():
+            yield network
+        else:
+            tap.skip(network.name, "its model is not here (IPEX_TEST_DATA, IPEX_TEST_MODELS)")

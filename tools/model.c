@@ -107,6 +107,16 @@ static void list_arithmetic(char *text, size_t size) {
                                        ipex_arithmetic_name(profiles[i]));
 }
 
+/* Its name in IPEX_AMX_LIST. */
+static const char *amx_name(enum ipex_amx_state state) {
+#define STATE(name, value, text)                                                                   \
+    if (state == IPEX_AMX_##name)                                                                  \
+        return #name;
+    IPEX_AMX_LIST(STATE)
+#undef STATE
+    return "unknown";
+}
+
 static int find_isa(const struct ipex_cli_verb *verb, const char *word, enum ipex_isa *ret) {
     char have[128] = "";
     *ret = IPEX_ISA_AUTO;
@@ -121,6 +131,11 @@ static int find_isa(const struct ipex_cli_verb *verb, const char *word, enum ipe
     if (*ret == IPEX_ISA_AUTO)
         return ipex_cli_wrong(verb, "--isa: no level is called '%s'; this machine has:%s", word,
                               have);
+    const enum ipex_amx_state amx = ipex_amx_detect();
+    if (*ret == IPEX_ISA_amx && amx == IPEX_AMX_not_requested)
+        return 0; /* the session asks */
+    if (*ret == IPEX_ISA_amx && amx != IPEX_AMX_permitted)
+        return ipex_cli_failed("--isa amx: %s; this machine has:%s", ipex_amx_text(amx), have);
     if (!ipex_isa_available(*ret))
         return ipex_cli_failed("--isa: this machine does not have %s; it has:%s", word, have);
     return 0;
@@ -195,6 +210,7 @@ int ipex_model_start(struct ipex_model *model, const struct ipex_cli_verb *verb,
     struct ipex_session_options options = {.size_of_struct = sizeof options,
                                            .entry = entry,
                                            .no_bands = machine->no_bands,
+                                           .request_amx = 1,
                                            .dims = dims,
                                            .n_dims = n_dims};
     int code = find_isa(verb, machine->isa, &options.isa);
@@ -231,13 +247,18 @@ void ipex_model_json(const struct ipex_model *model, json_t *object) {
     ipex_json_set_text(object, "arithmetic",
                        ipex_arithmetic_name(ipex_session_arithmetic(model->session)));
     ipex_json_set_integer(object, "threads", ipex_session_threads(model->session));
+    ipex_json_set_text(object, "amx", amx_name(ipex_session_amx(model->session)));
 }
 
 void ipex_model_print(const struct ipex_model *model) {
     int threads = ipex_session_threads(model->session);
+    enum ipex_amx_state amx = ipex_session_amx(model->session);
     printf("%s, %s, %d thread%s", ipex_isa_name(ipex_session_isa(model->session)),
            ipex_arithmetic_name(ipex_session_arithmetic(model->session)), threads,
            threads == 1 ? "" : "s");
+    if (ipex_session_isa(model->session) == IPEX_ISA_amx || amx == IPEX_AMX_refused ||
+        amx == IPEX_AMX_no_state)
+        printf(" (%s)", ipex_amx_text(amx));
 }
 
 void ipex_model_close(struct ipex_model *model) {

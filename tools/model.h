@@ -22,7 +22,7 @@ struct ipex_machine_options {
 #define IPEX_MACHINE_OPTIONS(options)                                                              \
     {"threads", "N", "threads, the calling one included (1)",                                      \
      IPEX_CLI_INTEGER, false, &(options).threads, 1, IPEX_THREADS_MAX},                            \
-    {"isa", "LEVEL", "instruction set level (the best of this machine)",                           \
+    {"isa", "LEVEL", "instruction set level (the best of this machine; asks Linux for AMX)",       \
      IPEX_CLI_TEXT, false, &(options).isa, 0, 0},                                                  \
     {"arithmetic", "PROFILE", "arithmetic profile (the file's, else the fastest native one)",      \
      IPEX_CLI_TEXT, false, &(options).arithmetic, 0, 0},                                           \
@@ -70,9 +70,10 @@ bool ipex_model_input(const struct ipex_model *model, const char *entry, size_t 
 bool ipex_model_output(const struct ipex_model *model, const char *entry, size_t index,
                        struct ipex_port *ret);
 
-/* "isa", "arithmetic", "threads" of the session. */
+/* "isa", "arithmetic", "threads" and "amx" (a name of IPEX_AMX_LIST) of the session. */
 void ipex_model_json(const struct ipex_model *model, json_t *object);
-/* "avx512, f32, 2 threads" on stdout, without a line end. */
+/* "avx512, f32, 2 threads" on stdout, without a line end; in brackets whether AMX may be used,
+ * where the CPU has it. */
 void ipex_model_print(const struct ipex_model *model);
 
 /* Microseconds of CLOCK_MONOTONIC. */

@@ -107,7 +107,7 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .segments_w = any ? (int32_t)run[1].taps : 1,
         .k = args->k,
         .n = args->n,
-        .act = args->act,
+        .act = act_is_clamp(args->act) ? args->act : IPEX_ACT_none,
         .act_a = args->act_a,
         .act_b = args->act_b,
         .panels_outside = args->panels_outside && any,
@@ -157,6 +157,22 @@ static inline void transpose_columns(const struct conv_level *level,
     }
 }
 
+/* Activations that are not clamps, once all phases of a job's lines are there: every phase alone
+ * would go over pixels that lie apart. */
+static inline void transpose_activate(const struct ipex_conv_transpose_args *args,
+                                      const struct ipex_conv_job *job) {
+    const int64_t column = job->panel * IPEX_PANEL;
+    const int64_t end =
+        job->panel_end * IPEX_PANEL < args->n ? job->panel_end * IPEX_PANEL : args->n;
+    float *y = args->y + job->image * args->y_image + job->group * args->n + column;
+    for (int64_t line = job->line; line < job->line_end; line++) {
+        const struct ipex_act_rows rows =
+            ipex_act_rows(y + line * args->y_line, args->pixels, end - column, args->y_pixel,
+                          args->act, args->act_a, args->act_b);
+        IPEX_LEVEL(activate)(&rows);
+    }
+}
+
 /* A kernel's whole body. */
 static inline void conv_transpose_jobs(const struct conv_level *level,
                                        const struct ipex_conv_transpose_args *args,
@@ -174,6 +190,8 @@ static inline void conv_transpose_jobs(const struct conv_level *level,
                 transpose_columns(level, args, &job, &phase, &run);
             }
         }
+        if (!act_is_clamp(args->act))
+            transpose_activate(args, &job);
     }
 }
 

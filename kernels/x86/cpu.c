@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the CPU and the operating system allow: cpuid for instructions and caches, xgetbv for the
- * registers that are saved over a context switch. No libc. */
-#include <cpuid.h>
-
+ * registers that are saved over a context switch, arch_prctl for AMX, whose registers Linux saves
+ * only for processes that have asked. All three through cpu_probe.h. */
 #include "kernels/kernels.h"
+#include "kernels/x86/amx_tile.h"
+#include "kernels/x86/cpu_probe.h"
 
-/* Bits of cpuid leaf 1 ECX, leaf 7 EBX and ECX, leaf 7.1 EAX (Intel SDM volume 2, CPUID). */
+/* Bits of cpuid leaf 1 ECX, leaf 7 EBX, ECX and EDX, leaf 7.1 EAX (Intel SDM volume 2, CPUID). */
 enum {
     L1_ECX_FMA = 1 << 12,
     L1_ECX_OSXSAVE = 1 << 27,
@@ -18,38 +19,58 @@ enum {
     L7_EBX_AVX512CD = 1 << 28,
     L7_EBX_AVX512BW = 1 << 30,
     L7_ECX_AVX512_VNNI = 1 << 11,
+    L7_EDX_AMX_BF16 = 1 << 22,
+    L7_EDX_AMX_TILE = 1 << 24,
+    L7_EDX_AMX_INT8 = 1 << 25,
     L71_EAX_AVX_VNNI = 1 << 4,
     L71_EAX_AVX512_BF16 = 1 << 5,
-    XCR0_YMM = 0x06, /* SSE and AVX state */
-    XCR0_ZMM = 0xe6, /* and opmask, upper halves, ZMM16-31 */
+    XCR0_YMM = 0x06,      /* SSE and AVX state */
+    XCR0_ZMM = 0xe6,      /* and opmask, upper halves, ZMM16-31 */
+    XCR0_TILES = 0x60000, /* configuration, data */
 };
 #define L7_EBX_AVX512VL UINT32_C(0x80000000)
-
-struct regs {
-    uint32_t eax, ebx, ecx, edx;
-};
-
-static struct regs cpuid(uint32_t leaf, uint32_t subleaf) {
-    struct regs ret = {0};
-    __get_cpuid_count(leaf, subleaf, &ret.eax, &ret.ebx, &ret.ecx, &ret.edx);
-    return ret;
-}
-
-/* xgetbv without asm needs the compiler's own target attribute. */
-__attribute__((target("xsave"))) static uint32_t xcr0(void) {
-    return (uint32_t)__builtin_ia32_xgetbv(0);
-}
 
 static bool has(uint32_t value, uint32_t bits) {
     return (value & bits) == bits;
 }
 
+/* Palette 1 as kernels know it (cpuid leaf 0x1d). A CPU with other tiles would get others, too. */
+static bool tiles_are_known(void) {
+    const struct ipex_cpuid most = ipex_probe_cpuid(0x1d, 0), one = ipex_probe_cpuid(0x1d, 1);
+    return most.eax >= IPEX_TILE_PALETTE && (one.ebx & 0xffff) == IPEX_TILE_ROW_BYTES &&
+           one.ebx >> 16 >= IPEX_TILES && (one.ecx & 0xffff) == IPEX_TILE_ROWS;
+}
+
+/* Asks the operating system only where a CPU has AMX and saves its registers. */
+enum ipex_amx_state ipex_cpu_amx(bool request, int *ret_error) {
+    const struct ipex_cpuid l1 = ipex_probe_cpuid(1, 0), l7 = ipex_probe_cpuid(7, 0);
+    *ret_error = 0;
+    if (!has(l7.edx, L7_EDX_AMX_TILE) || !tiles_are_known())
+        return IPEX_AMX_absent;
+    if (!has(l1.ecx, L1_ECX_OSXSAVE) || !has((uint32_t)ipex_probe_xcr0(), XCR0_TILES))
+        return IPEX_AMX_no_state;
+    if (ipex_probe_amx_permission())
+        return IPEX_AMX_permitted;
+    if (!request)
+        return IPEX_AMX_not_requested;
+    *ret_error = ipex_probe_amx_request();
+    return *ret_error == 0 && ipex_probe_amx_permission() ? IPEX_AMX_permitted : IPEX_AMX_refused;
+}
+
+static uint32_t detect_amx(uint32_t l7_edx) {
+    int error;
+    if (ipex_cpu_amx(false, &error) != IPEX_AMX_permitted)
+        return 0;
+    return IPEX_CPU_AMX_TILE | (has(l7_edx, L7_EDX_AMX_BF16) ? IPEX_CPU_AMX_BF16 : 0) |
+           (has(l7_edx, L7_EDX_AMX_INT8) ? IPEX_CPU_AMX_INT8 : 0);
+}
+
 static uint32_t detect_features(void) {
-    const struct regs l1 = cpuid(1, 0), l7 = cpuid(7, 0);
-    const struct regs l71 = l7.eax >= 1 ? cpuid(7, 1) : (struct regs){0};
+    const struct ipex_cpuid l1 = ipex_probe_cpuid(1, 0), l7 = ipex_probe_cpuid(7, 0);
+    const struct ipex_cpuid l71 = l7.eax >= 1 ? ipex_probe_cpuid(7, 1) : (struct ipex_cpuid){0};
     if (!has(l1.ecx, L1_ECX_OSXSAVE | L1_ECX_AVX))
         return 0;
-    const uint32_t os = xcr0();
+    const uint32_t os = (uint32_t)ipex_probe_xcr0();
     if (!has(os, XCR0_YMM) || !has(l1.ecx, L1_ECX_FMA | L1_ECX_F16C) ||
         !has(l7.ebx, L7_EBX_AVX2 | L7_EBX_BMI2))
         return 0;
@@ -64,7 +85,7 @@ static uint32_t detect_features(void) {
         ret |= IPEX_CPU_AVX512_VNNI;
     if (has(l71.eax, L71_EAX_AVX512_BF16))
         ret |= IPEX_CPU_AVX512_BF16;
-    return ret;
+    return ret | detect_amx(l7.edx);
 }
 
 /* Data and unified caches of levels 1 and 2 from cpuid's deterministic cache parameters: leaf 4, or
@@ -72,7 +93,7 @@ static uint32_t detect_features(void) {
 static bool detect_caches(uint32_t leaf, struct ipex_cpu *ret) {
     bool found = false;
     for (uint32_t i = 0; i < 16; i++) {
-        const struct regs r = cpuid(leaf, i);
+        const struct ipex_cpuid r = ipex_probe_cpuid(leaf, i);
         const uint32_t type = r.eax & 31, level = r.eax >> 5 & 7;
         if (type == 0)
             break;
@@ -98,6 +119,7 @@ void ipex_cpu_detect(struct ipex_cpu *ret) {
 
 bool ipex_isa_usable(enum ipex_isa isa, uint32_t features) {
     const uint32_t avx512 = IPEX_CPU_AVX2_FMA | IPEX_CPU_AVX512;
+    const uint32_t bf16 = avx512 | IPEX_CPU_AVX512_VNNI | IPEX_CPU_AVX512_BF16;
     switch (isa) {
     case IPEX_ISA_reference:
         return true;
@@ -110,7 +132,9 @@ bool ipex_isa_usable(enum ipex_isa isa, uint32_t features) {
     case IPEX_ISA_avx512_vnni:
         return has(features, avx512 | IPEX_CPU_AVX512_VNNI);
     case IPEX_ISA_avx512_bf16:
-        return has(features, avx512 | IPEX_CPU_AVX512_VNNI | IPEX_CPU_AVX512_BF16);
+        return has(features, bf16);
+    case IPEX_ISA_amx:
+        return has(features, bf16 | IPEX_CPU_AMX_TILE | IPEX_CPU_AMX_BF16 | IPEX_CPU_AMX_INT8);
     default:
         return false;
     }

@@ -21,7 +21,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import BUILD, CLI, MODELS, cli_json, command
+from ipextest import BUILD, CLI, cli_json, command
 from sized_networks import P2O, SIZED, make_models
 
 FOLDER = BUILD / "bench"
@@ -286,7 +286,6 @@ def main():
     wanted = options.models.split(",") if options.models else list(WORK)
     if unknown := [name for name in wanted if name not in WORK]:
         sys.exit(f"compare: no network {', '.join(unknown)}; there are {', '.join(WORK)}")
-    MODELS.mkdir(parents=True, exist_ok=True)
     make_models([WORK[name][0] for name in wanted])
     counts = [int(t) for t in options.threads.split(",")]
     if max(counts) > len(os.sched_getaffinity(0)):

@@ -42,6 +42,8 @@ static struct level baseline(void) {
 /* The reference twice, then `only`, or every level that this machine has. */
 static size_t make_levels(enum ipex_isa only, struct level *levels) {
     struct ipex_cpu cpu;
+    int error;
+    (void)ipex_cpu_amx(true, &error); /* without permission there is no level amx */
     ipex_cpu_detect(&cpu);
     size_t n = 0;
     for (int i = IPEX_ISA_reference; i <= IPEX_ISA_amx; i++) {

@@ -3,13 +3,11 @@
 """Activations and normalisations as exporters spell them: each becomes one operator, or part of the layer before it;
 what looks like one and is none stays, and is right."""
 import sys
-import tempfile
 
 import numpy as np
 
-from small_graphs import Bench, Graph
-from ledger_cases import APPLIED, Cases, check_case
-from ipextest import Tap
+from small_graphs import Graph
+from ledger_cases import APPLIED, Cases, run
 
 CASES = Cases()
 ROOT2, TANH = 2 ** 0.5, (2 / np.pi) ** 0.5
@@ -167,14 +165,5 @@ norm("group: one group", instance(1, (2, 1, -1), (2, 12, 4, 5)), **IMAGE, group_
 norm("instance: the operator", lambda o, x, g, b: o.InstanceNormalization(x, o.g.weight(12), o.g.weight(12)), **IMAGE, sites=(), group_norm=1)
 
 
-def main():
-    tap = Tap()
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(folder)
-        for each in CASES:
-            check_case(tap, bench, each)
-    return tap.done()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(CASES))

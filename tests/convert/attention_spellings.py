@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention as exporters spell it: recognised, or refused with the reason, and right either way."""
 import sys
-import tempfile
 
 import numpy as np
 import onnx
 
-from small_graphs import Bench, Graph
-from ledger_cases import APPLIED, Cases, check_case
-from ipextest import Tap
+from small_graphs import Graph
+from ledger_cases import APPLIED, Cases, run
 
 CASES = Cases()
 case = CASES.case
@@ -429,14 +427,5 @@ def mask_that_multiplies_the_weights(g):
     g.output(g.op("MatMul", g.op("Mul", p, g.input(7, 9)), v))
 
 
-def main():
-    tap = Tap()
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(folder)
-        for each in CASES:
-            check_case(tap, bench, each)
-    return tap.done()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(CASES))

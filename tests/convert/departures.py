@@ -8,7 +8,10 @@ import json
 import os
 import pathlib
 import shutil
+import signal
+import subprocess
 import sys
+import time
 
 import numpy as np
 import onnx
@@ -130,6 +133,29 @@ def check_absent(model, file, plain):
     tap.ok("ONNX Runtime dies: exit 1", done.returncode == 1 and "without a message" in done.stderr, done.stderr)
 
 
+def check_signals(model, file):
+    """Ended while the other side runs, which goes too."""
+    folder, runs = inputs("in", 1, 8, 8), FOLDER / "runs"
+    environment = python("slow", f"echo $$ > {runs}.part; mv {runs}.part {runs}; exec sleep 100")
+    environment["PATH"] += ":/bin:/usr/bin"
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        runs.unlink(missing_ok=True)
+        # a shell that runs the tests in its background has SIGINT ignored, which programs inherit
+        process = subprocess.Popen([CLI, "compare", model, file, "--inputs", folder], env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        while not runs.exists() and process.poll() is None:
+            time.sleep(0.01)
+        before = list(TEMPORARY.glob("ipexpack*"))
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        child = pathlib.Path("/proc", runs.read_text().strip(), "cmdline")
+        tap.ok(f"{number.name}: ends the program as it does others", process.returncode == -number and not said,
+               process.returncode, said)
+        tap.ok(f"{number.name}: no temporary file is left", len(before) == 1 and not list(TEMPORARY.glob("ipexpack*")), before)
+        tap.ok(f"{number.name}: the other side ends", not child.exists() or b"sleep" not in child.read_bytes(), child)
+
+
 def fails(name, code, parts, *words):
     done = compare(*words)
     tap.ok(f"{name}: exit {code}, said", done.returncode == code and all(p in done.stderr for p in parts) and not done.stdout,
@@ -171,6 +197,7 @@ def main():
     check_precision()
     check_absent(model, file, plain)
     check_errors(model, file)
+    check_signals(model, file)
     tap.ok("no temporary file is left", not list(TEMPORARY.glob("ipexpack*")), *TEMPORARY.iterdir())
     shutil.rmtree(TEMPORARY)
     fails("no temporary folder", 1, ["temporary folder"], model, file, "--inputs", inputs("in", 1, 8, 8))

@@ -2,9 +2,10 @@
 """Small graphs with what the ledger must say of them: each is converted, compared with ONNX Runtime, and replays its own
 known answers of the unoptimised graph, for refusing must not mean wrong."""
 import collections
+import tempfile
 
-from ipextest import cli_json
-from small_graphs import Graph
+from ipextest import Tap, cli_json
+from small_graphs import Bench, Graph
 
 APPLIED = ""
 
@@ -49,3 +50,15 @@ def check_case(tap, bench, case):
         tap.ok(f"{name}: the plan has {', '.join(f'{n} {op}' for op, n in steps.items())}",
                all(here[op] == n for op, n in steps.items()), dict(here), *listing)
     return rows
+
+
+def run(cases, *more):
+    """A test program: all cases, then the functions of (tap, bench). Its exit status."""
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        for case in cases:
+            check_case(tap, bench, case)
+        for check in more:
+            check(tap, bench)
+    return tap.done()

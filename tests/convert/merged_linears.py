@@ -3,13 +3,11 @@
 """Linear layers that read one value become one: who is merged with whom, in place (no step copies a part), why others
 are not, and that no bit changes."""
 import sys
-import tempfile
 
 import numpy as np
 
-from small_graphs import Bench, Graph
-from ledger_cases import APPLIED, Cases, check_case
-from ipextest import Tap
+from small_graphs import Graph
+from ledger_cases import APPLIED, Cases, run
 
 CASES = Cases()
 case = CASES.case
@@ -205,15 +203,5 @@ def check_bits(tap, bench):
                 tap.ok(f"{name}, {rows} rows: the same bytes merged and alone", y.tobytes() == together[name].tobytes())
 
 
-def main():
-    tap = Tap()
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(folder)
-        for each in CASES:
-            check_case(tap, bench, each)
-        check_bits(tap, bench)
-    return tap.done()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(CASES, check_bits))

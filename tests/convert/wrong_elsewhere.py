@@ -4,14 +4,12 @@
 defect, named after what goes wrong, with the verdict that the ledger must give here."""
 import math
 import sys
-import tempfile
 
 import numpy as np
 import onnx.helper
 
-from small_graphs import Bench, Graph, expected_outputs
-from ledger_cases import APPLIED, Cases, check_case
-from ipextest import Tap
+from small_graphs import Graph, expected_outputs
+from ledger_cases import APPLIED, Cases, run
 
 CASES = Cases()
 case = CASES.case
@@ -321,16 +319,5 @@ def check_quiet(tap, bench):
     tap.ok("nothing to fold is reported as a failure", done.returncode == 0 and not done.stderr and not rows, done.stderr, rows)
 
 
-def main():
-    tap = Tap()
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(folder)
-        for each in CASES:
-            check_case(tap, bench, each)
-        for check in check_gelu, check_rows, check_refusal, check_quiet:
-            check(tap, bench)
-    return tap.done()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(CASES, check_gelu, check_rows, check_refusal, check_quiet))

@@ -5,6 +5,7 @@
   include law   which folder may include whom (root-relative, the table below), and which system headers
   licence line  SPDX in the first two lines of every source
   file names    unique across the project
+  AMX           by kernels/x86/amx_tile.h only: compilers' intrinsics lose stores (its head says how)
   clang-format  as .clang-format says"""
 import pathlib
 import re
@@ -32,13 +33,13 @@ SYSTEM_HEADERS = {
     "pthread.h": ["runtime/threads.c"],
     "sched.h": ["runtime/threads.c"],
     "time.h": ["runtime/threads.c", "runtime/clock.c"],
-    "unistd.h": ["loader/map.c", "runtime/threads.c"],
+    "unistd.h": ["loader/map.c", "runtime/threads.c", "kernels/x86/cpu_probe.c"],
     "signal.h": ["runtime/threads.c"],
-    "errno.h": ["loader/map.c", "runtime/threads.c"],
+    "errno.h": ["loader/map.c", "runtime/threads.c", "kernels/x86/cpu_probe.c"],
     "fcntl.h": ["loader/map.c"],
     "sys/mman.h": ["loader/map.c"],
     "sys/stat.h": ["loader/map.c"],
-    "sys/syscall.h": ["runtime/threads.c"],
+    "sys/syscall.h": ["runtime/threads.c", "kernels/x86/cpu_probe.c"],
     "linux/futex.h": ["runtime/threads.c"],
     "immintrin.h": ["kernels/x86/", "format/sha256.c"],
     "x86intrin.h": ["runtime/fpu.h"],
@@ -121,6 +122,17 @@ def unique_names(_root, names):
             seen.setdefault(name.name, name)
 
 
+AMX_INTRINSIC = re.compile(r"\b(?:_tile_\w+|__tile_\w+|__tile1024i|__builtin_ia32_(?:tile\w*|tdp\w*|ldtilecfg|sttilecfg))\b")
+
+
+def amx_intrinsics(root, names):
+    for name in names:
+        if name.suffix in {".c", ".h", ".inc"}:
+            for number, line in enumerate((root / name).read_text(errors="replace").splitlines(), 1):
+                if match := AMX_INTRINSIC.search(line):
+                    yield f"{name}:{number}: {match[0]} in place of kernels/x86/amx_tile.h"
+
+
 def clang_format(root, names):
     sources = [root / n for n in names if n.suffix in {".c", ".h"}]
     if not sources:
@@ -150,6 +162,11 @@ RULES = [
         ({"tools/a.py": "import os\n\n# " + LICENCE}, "no 'SPDX"),
     ]),
     ("file names", unique_names, [({"format/a.c": HEAD, "loader/a.c": HEAD}, "same file name")]),
+    ("AMX", amx_intrinsics, [
+        ({"kernels/x86/a.c": HEAD + "void f(void) { _tile_zero(0); }\n"}, "_tile_zero in place of"),
+        ({"tests/a.c": HEAD + "void f(void) { __tile_dpbf16ps(&c, a, b); }\n"}, "__tile_dpbf16ps in place of"),
+        ({"kernels/x86/a.c": HEAD + "void f(void) { __builtin_ia32_tilerelease(); }\n"}, "__builtin_ia32_tilerelease"),
+    ]),
     ("clang-format", clang_format, [({"format/a.c": HEAD + "int  a ;\n"}, "format/a.c")]),
 ]
 

@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import BUILD, MODELS, ROOT, Tap
+from ipextest import BUILD, ROOT, Tap
 
 os.environ["IPEX_LIBRARY"] = str(BUILD / "runtime" / "libipex.so")
 sys.path.insert(0, str(ROOT / "tools" / "python"))
@@ -20,7 +20,7 @@ import numpy as np
 import onnxruntime
 
 import ipex
-from sized_networks import SIZED, make_models
+from sized_networks import networks_here
 
 TOLERANCE = 1e-4
 
@@ -92,25 +92,27 @@ def print_table(rows):
         print(line(name, shapes, port, f"{difference:.3g}", f"{magnitude:.4g}", f"{difference / magnitude:.2g}"))
 
 
-def main(what, names):
-    tap, rows = Tap(), []
-    MODELS.mkdir(parents=True, exist_ok=True)
-    chosen = [n for n in SIZED if not names or n.name in names]
-    make_models([n.name for n in chosen])
-    for network in chosen:
-        if not network.path.exists():
-            tap.skip(network.name, "its model is not here (IPEX_TEST_DATA, IPEX_TEST_MODELS)")
-            continue
-        done = network.convert()
-        if not tap.ok(f"{network.name}: converts", done.returncode == 0, done.stderr):
-            continue
+def check_networks(tap, names, conversions, check):
+    """check(tap, rows, network) on the networks (of these names), each converted in the ways of conversions(network):
+    {title: (file, flags)}. What the checks put into `rows`."""
+    rows = []
+    for network in networks_here(tap, names):
+        ways = conversions(network)
+        done = {title: network.convert(file, *flags) for title, (file, flags) in ways.items()}
         try:
-            {"right": right, "bits": bits}[what](tap, rows, network)
+            if all([tap.ok(f"{title}: converts", d.returncode == 0, d.stderr) for title, d in done.items()]):
+                check(tap, rows, network)
         except (ipex.Error, OSError) as error:
             tap.ok(f"{network.name}: runs", False, error)
         finally:
-            network.ipex.unlink()
-    print_table(rows)
+            for file, _flags in ways.values():
+                file.unlink(missing_ok=True)
+    return rows
+
+
+def main(what, names):
+    tap = Tap()
+    print_table(check_networks(tap, names, lambda n: {n.name: (n.ipex, ())}, {"right": right, "bits": bits}[what]))
     return tap.done()
 
 

@@ -20,10 +20,9 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[1])]
-from at_sizes import ipex, levels, peer
-from ipextest import CLI, DATA, MODELS, Tap, command
+from at_sizes import check_networks, ipex, levels, peer
+from ipextest import DATA, MODELS, Tap
 from networks import photos, vectors
-from sized_networks import SIZED, make_models
 
 FACTORS = {"dtype": 1.25, "weights": 2}
 FLAGS = {"dtype": ("--dtype", "bf16"), "weights": ("--weights", "bf16")}
@@ -155,9 +154,8 @@ def converted(network, kind):
     return MODELS / f"{network.name}.{kind}.{os.getpid()}.ipex"  # of its own: other tests run beside
 
 
-def convert(tap, network, kind):
-    done = command(CLI, "convert", network.path, "-o", converted(network, kind), "--quiet", *network.flags(), *FLAGS[kind])
-    return tap.ok(f"{network.name}, {kind}: converts", done.returncode == 0, done.stderr)
+def conversions(network):
+    return {f"{network.name}, {kind}": (converted(network, kind), flags) for kind, flags in FLAGS.items()}
 
 
 def print_table(rows):
@@ -168,23 +166,8 @@ def print_table(rows):
 
 
 def main(what, names):
-    tap, rows = Tap(), []
-    MODELS.mkdir(parents=True, exist_ok=True)
-    chosen = [n for n in SIZED if not names or n.name in names]
-    make_models([n.name for n in chosen])
-    for network in chosen:
-        if not network.path.exists():
-            tap.skip(network.name, "its model is not here (IPEX_TEST_DATA, IPEX_TEST_MODELS)")
-            continue
-        if not all([convert(tap, network, kind) for kind in FLAGS]):
-            continue
-        try:
-            {"right": right, "bits": bits}[what](tap, rows, network)
-        except (ipex.Error, OSError) as error:
-            tap.ok(f"{network.name}: runs", False, error)
-        finally:
-            for kind in FLAGS:
-                converted(network, kind).unlink()
+    tap = Tap()
+    rows = check_networks(tap, names, conversions, {"right": right, "bits": bits}[what])
     if rows:
         print_table(rows)
     return tap.done()

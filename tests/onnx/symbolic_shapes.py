@@ -18,7 +18,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS)]
 from ipextest import MODELS, Tap, command
 from node_tests import ARCHIVE, bindings
-from sized_networks import SIZED, make_models
+from sized_networks import networks_here
 
 SIZES = 5
 IMPORTED = 800  # at least so many of the node tests' models are imported and compared
@@ -107,14 +107,8 @@ def check_network(tap, program, network):
 
 
 def networks(tap, program, names):
-    MODELS.mkdir(parents=True, exist_ok=True)
-    chosen = [n for n in SIZED if not names or n.name in names]
-    make_models([n.name for n in chosen])
-    for network in chosen:
-        if network.path.exists():
-            check_network(tap, program, network)
-        else:
-            tap.skip(network.name, "its model is not here (IPEX_TEST_DATA, IPEX_TEST_MODELS)")
+    for network in networks_here(tap, names):
+        check_network(tap, program, network)
 
 
 def node_feeds(model, data):

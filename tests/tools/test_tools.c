@@ -19,6 +19,7 @@
 #include "tools/atomic_file.h"
 #include "tools/cli.h"
 #include "tools/json.h"
+#include "tools/name_table.h"
 #include "tools/npy.h"
 #include "tools/text_table.h"
 #include "tools/tensor_file.h"
@@ -541,6 +542,32 @@ static void test_json(void) {
     json_decref(object);
 }
 
+/* ---- names ---- */
+
+static void test_names(void) {
+    enum { NAMES = 3000 };
+    static char text[NAMES][8];
+    struct ipex_arena arena = {0};
+    struct ipex_name_table table = {.arena = &arena};
+    bool absent = !ipex_name_find(&table, "n0"), kept = true, fresh = true;
+    for (uint32_t i = 0; i < NAMES; i++) {
+        snprintf(text[i], sizeof text[i], "n%u", i);
+        struct ipex_name *name = ipex_name_add(&table, text[i]);
+        fresh &= name->value.pointer == NULL;
+        name->value.number = i + 1;
+    }
+    for (uint32_t i = 0; i < NAMES; i++) {
+        char same[8];
+        snprintf(same, sizeof same, "n%u", i);
+        const struct ipex_name *found = ipex_name_find(&table, same);
+        kept &= found && found == ipex_name_add(&table, same) && found->text == text[i] &&
+                found->value.number == i + 1;
+    }
+    test_ok(absent && fresh && !ipex_name_find(&table, "n"), NULL, "names: what is not there");
+    test_ok(kept && table.used == NAMES, NULL, "names: found again after the table has grown");
+    ipex_arena_finish(&arena);
+}
+
 int main(void) {
     umask(022);
     test_start();
@@ -557,5 +584,6 @@ int main(void) {
     test_cli();
     test_table();
     test_json();
+    test_names();
     return test_done();
 }

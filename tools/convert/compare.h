@@ -6,6 +6,7 @@
 
 #include "tools/cli.h"
 #include "tools/convert/onnx_read.h"
+#include "tools/convert/scratch.h"
 #include "tools/metadata.h"
 #include "tools/model.h"
 #include "tools/run_sizes.h"
@@ -41,7 +42,7 @@ struct ipex_contrast {
     struct ipex_metadata metadata;
     struct ipex_run_sizes sizes;
 
-    char *scratch;                  /* folder of the temporary files; NULL: none */
+    struct ipex_scratch scratch;    /* the temporary files */
     char reference[64];             /* "ONNX Runtime 1.20.0" once it has run */
     char absent[256];               /* why it cannot */
     struct ipex_comparison *output; /* [outputs] */
@@ -60,7 +61,6 @@ int ipex_reference_open(struct ipex_contrast *c);
 #define IPEX_REFERENCE_ABSENT 3
 int ipex_reference_run(struct ipex_contrast *c, const char *const *outputs, size_t count,
                        const char *inner, struct ipex_tensor_data *ret);
-void ipex_reference_close(struct ipex_contrast *c);
 
 /* compare_bisect.c: finds c->first, by converting the model again with one tensor more as an
  * output. An exit code. */

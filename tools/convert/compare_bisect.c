@@ -158,7 +158,7 @@ static int run_converted(struct ipex_contrast *c, const char *path, const char *
 static int probe(struct bisect *b, const char *const *names, size_t count, const char *inner,
                  struct ipex_comparison *ret) {
     struct ipex_contrast *c = b->c;
-    const char *path = ipex_arena_printf(&c->arena, "%s/probe.ipex", c->scratch);
+    const char *path = ipex_arena_printf(&c->arena, "%s/probe.ipex", c->scratch.path);
     struct ipex_tensor_data *got = ipex_arena_array(&c->arena, count, sizeof *got),
                             *expected = ipex_arena_array(&c->arena, count, sizeof *expected);
     c->probes++;

@@ -1,71 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The other way: ONNX Runtime in a python3 of its own. The script (reference.py) is part of this
  * program; tensors go through files in a temporary folder. */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tools/convert/compare.h"
 #include "tools/convert/reference_script.h"
 
-extern char **environ;
-
 int ipex_reference_open(struct ipex_contrast *c) {
     char message[512] = "";
     const struct ipex_report report = {message, sizeof message};
-    const char *base = getenv("TMPDIR");
-    char *path = (char *)(uintptr_t)ipex_arena_printf(&c->arena, "%s/ipexpack-XXXXXX",
-                                                      base && *base ? base : "/tmp");
-    if (!mkdtemp(path))
-        return ipex_cli_failed("cannot make a temporary folder %s: %s", path, strerror(errno));
-    c->scratch = path;
-    for (size_t i = 0; i < c->inputs; i++) {
-        const char *name = ipex_arena_printf(&c->arena, "%s/input_%zu.npy", c->scratch, i);
+    int code = ipex_scratch_open(&c->scratch, &c->arena);
+    for (size_t i = 0; i < c->inputs && !code; i++) {
+        const char *name = ipex_arena_printf(&c->arena, "%s/input_%zu.npy", c->scratch.path, i);
         if (ipex_tensor_write(name, &c->given[i], &report) != IPEX_OK)
-            return ipex_cli_failed("%s", message);
+            code = ipex_cli_failed("%s", message);
     }
-    return IPEX_EXIT_DONE;
-}
-
-void ipex_reference_close(struct ipex_contrast *c) {
-    DIR *folder = c->scratch ? opendir(c->scratch) : NULL;
-    if (!folder)
-        return;
-    for (struct dirent *file; (file = readdir(folder));)
-        if (strcmp(file->d_name, ".") && strcmp(file->d_name, ".."))
-            (void)unlinkat(dirfd(folder), file->d_name, 0);
-    closedir(folder);
-    (void)rmdir(c->scratch);
-    c->scratch = NULL;
+    return code;
 }
 
 /* ---- the child ---- */
 
-/* Its standard streams go to files, of which the last line counts. */
-static int spawn(const char *const *argv, const char *out, const char *err, int *ret_status) {
-    posix_spawn_file_actions_t files;
-    pid_t child;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_addopen(&files, 2, err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    int error =
-        posix_spawnp(&child, argv[0], &files, NULL, (char *const *)(uintptr_t)argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (error)
-        return error;
-    while (waitpid(child, ret_status, 0) < 0)
-        if (errno != EINTR)
-            return errno;
-    return 0;
-}
-
+/* Of a file that a standard stream went to: what counts of it. */
 static void last_line(const char *path, char *ret, size_t size) {
     char line[512];
     FILE *file = fopen(path, "r");
@@ -87,7 +44,7 @@ static const char **make_arguments(struct ipex_contrast *c, const char *const *o
     argv[n++] = "-c";
     argv[n++] = ipex_reference_script;
     argv[n++] = c->model_path;
-    argv[n++] = c->scratch;
+    argv[n++] = c->scratch.path;
     argv[n++] = ipex_arena_printf(&c->arena, "%zu", c->inputs);
     for (size_t i = 0; i < c->inputs; i++)
         argv[n++] = c->input[i]->name;
@@ -105,7 +62,7 @@ static int read_results(struct ipex_contrast *c, size_t count, struct ipex_tenso
     char message[512] = "";
     const struct ipex_report report = {message, sizeof message};
     for (size_t i = 0; i < count; i++) {
-        const char *path = ipex_arena_printf(&c->arena, "%s/output_%zu.npy", c->scratch, i);
+        const char *path = ipex_arena_printf(&c->arena, "%s/output_%zu.npy", c->scratch.path, i);
         if (ipex_tensor_read(path, &ret[i], &report) != IPEX_OK)
             return ipex_cli_failed("%s: %s", c->reference, message);
     }
@@ -114,10 +71,11 @@ static int read_results(struct ipex_contrast *c, size_t count, struct ipex_tenso
 
 int ipex_reference_run(struct ipex_contrast *c, const char *const *outputs, size_t count,
                        const char *inner, struct ipex_tensor_data *ret) {
-    const char *out = ipex_arena_printf(&c->arena, "%s/out.txt", c->scratch),
-               *err = ipex_arena_printf(&c->arena, "%s/err.txt", c->scratch);
+    const char *out = ipex_arena_printf(&c->arena, "%s/out.txt", c->scratch.path),
+               *err = ipex_arena_printf(&c->arena, "%s/err.txt", c->scratch.path);
     char why[256];
-    int status = 0, error = spawn(make_arguments(c, outputs, count, inner), out, err, &status);
+    int status = 0, error = ipex_scratch_run(&c->scratch, make_arguments(c, outputs, count, inner),
+                                             out, err, &status);
     if (error) {
         snprintf(c->absent, sizeof c->absent, "python3 cannot be run: %s", strerror(error));
         return IPEX_REFERENCE_ABSENT;

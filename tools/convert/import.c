@@ -13,54 +13,21 @@
 #include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"
 
-/* ---- names -> values: open addressing ---- */
-
-struct ipex_name_table {
-    size_t mask;
-    struct {
-        const char *name;
-        struct ipex_value *value;
-    } * slot;
-};
-
-static size_t hash_name(const char *name) {
-    uint64_t h = 1469598103934665603u; /* FNV-1a */
-    for (; *name; name++)
-        h = (h ^ (uint8_t)*name) * 1099511628211u;
-    return (size_t)(h ^ h >> 32);
-}
-
-static struct ipex_name_table *names_create(struct ipex_arena *arena, size_t count) {
-    struct ipex_name_table *table = ipex_arena_alloc(arena, sizeof *table);
-    size_t size = 64;
-    while (size < 2 * count)
-        size *= 2;
-    table->mask = size - 1;
-    table->slot = ipex_arena_array(arena, size, sizeof *table->slot);
-    return table;
-}
-
-static size_t find_slot(const struct ipex_name_table *table, const char *name) {
-    size_t i = hash_name(name) & table->mask;
-    while (table->slot[i].name && strcmp(table->slot[i].name, name))
-        i = (i + 1) & table->mask;
-    return i;
-}
+/* ---- names -> values ---- */
 
 void ipex_import_bind(struct ipex_import *import, const char *name, struct ipex_value *value) {
-    size_t i = find_slot(import->names, name);
-    import->names->slot[i].name = name;
-    import->names->slot[i].value = value;
+    ipex_name_add(&import->names, name)->value.pointer = value;
 }
 
 struct ipex_value *ipex_import_lookup(const struct ipex_import *import, const char *name) {
-    return import->names->slot[find_slot(import->names, name)].value;
+    const struct ipex_name *known = ipex_name_find(&import->names, name);
+    return known ? known->value.pointer : NULL;
 }
 
 /* ---- for the operator functions ---- */
 
-static void add_unsupported(struct ipex_import *import, const char *node, const char *op,
-                            const char *reason) {
+void ipex_import_unsupported(struct ipex_import *import, const char *node, const char *op,
+                             const char *reason) {
     import->unsupported = ipex_grow(import->unsupported, &import->unsupported_capacity,
                                     import->unsupported_count + 1, sizeof *import->unsupported);
     import->unsupported[import->unsupported_count++] = (struct ipex_unsupported){node, op, reason};
@@ -83,8 +50,8 @@ void ipex_import_refuse(struct ipex_import *import, const char *format, ...) {
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    add_unsupported(import, import->label, import->node->op_type,
-                    ipex_arena_strdup(&import->graph->arena, text));
+    ipex_import_unsupported(import, import->label, import->node->op_type,
+                            ipex_arena_strdup(&import->graph->arena, text));
     outputs_unknown(import);
 }
 
@@ -185,7 +152,7 @@ struct ipex_value *ipex_import_f32(struct ipex_import *import, size_t i) {
     return value;
 }
 
-static bool runs(enum ipex_dtype dtype) {
+bool ipex_import_runs(enum ipex_dtype dtype) {
     return dtype == IPEX_DTYPE_f32 || dtype == IPEX_DTYPE_i32 || dtype == IPEX_DTYPE_i64 ||
            dtype == IPEX_DTYPE_bool || dtype == IPEX_DTYPE_u8 || dtype == IPEX_DTYPE_i8;
 }
@@ -201,7 +168,7 @@ struct ipex_value *ipex_import_any(struct ipex_import *import, size_t i) {
     const bool is_size = value && value->ints && !value->constant;
     if (!value)
         ipex_import_refuse(import, "input %zu is missing", i);
-    else if (!runs(value->dtype))
+    else if (!ipex_import_runs(value->dtype))
         ipex_import_refuse(import, "input %s is %s, which has no operators at run time",
                            value->name, ipex_dtype_name(value->dtype));
     else if (is_size && ipex_value_numel(value) == 1)
@@ -287,11 +254,12 @@ struct ipex_value *ipex_import_transpose(struct ipex_import *import, struct ipex
 static void check_opset(struct ipex_import *import) {
     const long long opset = (long long)import->model->opset;
     if (opset < 1 || opset > NEWEST_OPSET)
-        add_unsupported(import, "the model", "opset",
-                        ipex_arena_printf(&import->graph->arena,
-                                          "version %lld of the operators is not known, only 1 to "
-                                          "%d (onnx.version_converter brings a model to another)",
-                                          opset, NEWEST_OPSET));
+        ipex_import_unsupported(
+            import, "the model", "opset",
+            ipex_arena_printf(&import->graph->arena,
+                              "version %lld of the operators is not known, only 1 to "
+                              "%d (onnx.version_converter brings a model to another)",
+                              opset, NEWEST_OPSET));
 }
 
 /* ---- constants ---- */
@@ -347,10 +315,10 @@ void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx
             constant_from(import, source->initializer[i].name, &source->initializer[i]);
         if (!value) {
             const struct ipex_onnx_tensor *t = &source->initializer[i];
-            add_unsupported(import, t->name, "initializer",
-                            ipex_arena_printf(&import->graph->arena,
-                                              "type %s with %d dims is not supported",
-                                              onnx_type_name(t->type), t->rank));
+            ipex_import_unsupported(import, t->name, "initializer",
+                                    ipex_arena_printf(&import->graph->arena,
+                                                      "type %s with %d dims is not supported",
+                                                      onnx_type_name(t->type), t->rank));
             value = ipex_graph_value(import->graph, source->initializer[i].name, IPEX_DTYPE_f32, 0,
                                      NULL);
             value->unknown = true;
@@ -385,291 +353,13 @@ static void import_constant(struct ipex_import *import) {
         ipex_import_refuse(import, "constants of this type (%s) are not supported", attr->name);
 }
 
-/* ---- inputs ---- */
-
-/* A growing text in the graph's arena. */
-static void append(struct ipex_graph *graph, const char **text, const char *line) {
-    *text = *text ? ipex_arena_printf(&graph->arena, "%s%s", *text, line) : line;
-}
-
-static struct ipex_dim_option *find_dim(struct ipex_import_options *options, const char *symbol) {
-    for (size_t i = 0; i < options->dims; i++)
-        if (!strcmp(options->dim[i].name, symbol)) {
-            options->dim[i].used = true;
-            return &options->dim[i];
-        }
-    return NULL;
-}
-
-/* Before names in flags to paste. */
-static const char *flag_prefix(const struct ipex_import_options *options) {
-    return options->prefix ? options->prefix : "";
-}
-
-struct dims_state {
-    struct ipex_import *import;
-    struct ipex_import_options *options;
-    const char *missing; /* lines of flags to paste */
-    const char *wrong;   /* contradictions */
-};
-
-/* A symbol bound by --input counts for every other place where it stands, so bindings are
- * remembered as if given by --dim. */
-static void remember_dim(struct dims_state *state, const char *symbol, int64_t lo, int64_t hi) {
-    struct ipex_import_options *options = state->options;
-    struct ipex_graph *graph = state->import->graph;
-    const struct ipex_dim_option *known = find_dim(options, symbol);
-    if (known) {
-        if (lo == hi && (known->lo != lo || known->hi != hi))
-            append(graph, &state->wrong,
-                   ipex_arena_printf(
-                       &graph->arena, "  dimension %s is given both as %lld..%lld and as %lld\n",
-                       symbol, (long long)known->lo, (long long)known->hi, (long long)lo));
-        return;
-    }
-    struct ipex_dim_option *dim = ipex_arena_array(&graph->arena, options->dims + 1, sizeof *dim);
-    if (options->dims)
-        memcpy(dim, options->dim, options->dims * sizeof *dim);
-    dim[options->dims] =
-        (struct ipex_dim_option){.name = symbol, .lo = lo, .hi = hi, .step = 1, .used = true};
-    options->dim = dim;
-    options->dims++;
-}
-
-/* The name of a dimension, or INPUT[AXIS] where it has none. Some exporters write "?" for every one
- * that they do not know. */
-static const char *symbol_of(struct ipex_graph *graph, const struct ipex_onnx_value *input,
-                             int32_t axis) {
-    const char *name = input->params[axis];
-    return *name && strcmp(name, "?")
-               ? name
-               : ipex_arena_printf(&graph->arena, "%s[%d]", input->name, axis);
-}
-
-static struct ipex_shape_option *find_shape(struct dims_state *state, const char *name) {
-    for (size_t i = 0; i < state->options->shapes; i++)
-        if (!strcmp(state->options->shape[i].name, name))
-            return &state->options->shape[i];
-    return NULL;
-}
-
-/* First pass over an input: checks its --input option and remembers what that says of symbols. */
-static void apply_shape(struct dims_state *state, const struct ipex_onnx_value *input) {
-    struct ipex_graph *graph = state->import->graph;
-    struct ipex_shape_option *shape = find_shape(state, input->name);
-    const struct ipex_const_option *given = ipex_import_find_given(state->options, input->name);
-    for (int32_t i = 0; given && given->is_file && i < input->rank && i < given->tensor.rank; i++)
-        if (input->dims[i] < 0)
-            remember_dim(state, symbol_of(graph, input, i), given->tensor.dims[i],
-                         given->tensor.dims[i]);
-    if (!shape)
-        return;
-    shape->used = true;
-    if (input->rank >= 0 && shape->rank != input->rank) {
-        append(graph, &state->wrong,
-               ipex_arena_printf(&graph->arena, "  --input %s has %d dims, the model says %d\n",
-                                 input->name, shape->rank, input->rank));
-        return;
-    }
-    for (int32_t i = 0; i < input->rank; i++) {
-        if (input->dims[i] < 0)
-            remember_dim(state, symbol_of(graph, input, i), shape->dims[i], shape->dims[i]);
-        else if (input->dims[i] != shape->dims[i])
-            append(graph, &state->wrong,
-                   ipex_arena_printf(
-                       &graph->arena, "  --input %s: dim %d is %lld in the model, %lld was given\n",
-                       input->name, i, (long long)input->dims[i], (long long)shape->dims[i]));
-    }
-}
-
-/* Batches from 1 to this many where nothing is said. */
-#define DEFAULT_BATCH 8
-
-static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_value *input,
-                           int32_t axis) {
-    struct ipex_graph *graph = state->import->graph;
-    if (input->dims[axis] >= 0)
-        return input->dims[axis];
-    const char *symbol = symbol_of(graph, input, axis);
-    if (axis == 0 && !find_dim(state->options, symbol)) { /* the batch */
-        remember_dim(state, symbol, 1, DEFAULT_BATCH);
-        append(graph, &state->import->notes,
-               ipex_arena_printf(&graph->arena,
-                                 "dimension %s of input %s was not given: 1..%d is used (--dim "
-                                 "'%s%s=N' or LO..HI)\n",
-                                 symbol, input->name, DEFAULT_BATCH, flag_prefix(state->options),
-                                 symbol));
-    }
-    const struct ipex_dim_option *option = find_dim(state->options, symbol);
-    if (option)
-        return ipex_dim_symbol(&graph->dims, symbol, option->lo, option->hi, option->step);
-    const char *flag = ipex_arena_printf(&graph->arena, "  --dim '%s%s=LO..HI' ",
-                                         flag_prefix(state->options), symbol);
-    if (!state->missing || !strstr(state->missing, flag)) /* once, where several inputs have it */
-        append(graph, &state->missing,
-               ipex_arena_printf(&graph->arena, "%s  (dim %d of input %s; or one number)\n", flag,
-                                 axis, input->name));
-    return 1;
-}
-
-/* A file can state this size: where it depends on symbols, at both ends of their ranges. */
-static bool dims_fit(const struct ipex_graph *graph, int32_t rank, const int64_t *dims) {
-    static const enum ipex_dim_place ends[] = {IPEX_DIM_LOWEST, IPEX_DIM_HIGHEST};
-    for (size_t end = 0; end < sizeof ends / sizeof *ends; end++) {
-        int64_t numel, number[IPEX_MAX_RANK];
-        for (int32_t i = 0; i < rank; i++) {
-            if (dims[i] == IPEX_DIM_NONE)
-                return false;
-            number[i] = ipex_dim_at(&graph->dims, dims[i], ends[end]);
-            if (number[i] < 1)
-                return false;
-        }
-        if (!ipex_numel(number, (unsigned)rank, &numel))
-            return false;
-    }
-    return true;
-}
-
-static struct ipex_value *make_input(struct dims_state *state,
-                                     const struct ipex_onnx_value *input) {
-    struct ipex_import *import = state->import;
-    struct ipex_shape_option *shape = find_shape(state, input->name);
-    int64_t dims[IPEX_MAX_RANK] = {0};
-    int32_t rank = input->rank >= 0 ? input->rank : shape ? shape->rank : -1;
-    if (rank < 0 && input->type != 0)
-        append(import->graph, &state->missing,
-               ipex_arena_printf(&import->graph->arena,
-                                 "  --input '%s%s=AxBxC'   (the model gives no shape)\n",
-                                 flag_prefix(state->options), input->name));
-    bool in_range = rank <= IPEX_MAX_RANK;
-    for (int32_t i = 0; i < rank && i < IPEX_MAX_RANK; i++) {
-        dims[i] = input->rank >= 0 ? resolve_dim(state, input, i) : shape->dims[i];
-        if (input->rank >= 0 && input->dims[i] < 0) /* a symbol, or what --dim says of it */
-            continue;
-        if (dims[i] >= 1 && dims[i] <= IPEX_MAX_DIM)
-            continue;
-        in_range = false;
-        append(import->graph, &state->wrong,
-               ipex_arena_printf(&import->graph->arena,
-                                 "  input %s: dim %d is %lld; dims go from 1 to %lld\n",
-                                 input->name, i, (long long)dims[i], (long long)IPEX_MAX_DIM));
-    }
-    if (rank > 0 && in_range && !dims_fit(import->graph, rank, dims))
-        append(import->graph, &state->wrong,
-               ipex_arena_printf(&import->graph->arena, "  input %s: too many elements\n",
-                                 input->name));
-    struct ipex_value *value =
-        ipex_graph_value(import->graph, input->name, ipex_import_dtype(input->type),
-                         rank < 0 || rank > IPEX_MAX_RANK ? 0 : rank, dims);
-    if (!runs(value->dtype) || rank > IPEX_MAX_RANK) {
-        add_unsupported(import, input->name, "graph input",
-                        rank > IPEX_MAX_RANK ? "has more than 8 dims"
-                        : input->type == 0   ? "is not a tensor, or has no type"
-                                             : "has a data type without operators at run time");
-        value->dtype = IPEX_DTYPE_f32;
-    }
-    return value;
-}
-
-/* The constant that --const makes of an input; NULL without, or where it does not fit. */
-static struct ipex_value *given_input(struct dims_state *state,
-                                      const struct ipex_onnx_value *input) {
-    struct ipex_graph *graph = state->import->graph;
-    struct ipex_const_option *given = ipex_import_find_given(state->options, input->name);
-    const char *wrong = NULL;
-    if (!given)
-        return NULL;
-    struct ipex_value *value = ipex_import_given(state->import, input, given, &wrong);
-    if (!value)
-        append(graph, &state->wrong,
-               ipex_arena_printf(&graph->arena, "  --const %s: %s\n", input->name, wrong));
-    return value;
-}
-
-static void unused_options(struct dims_state *state) {
-    struct ipex_graph *graph = state->import->graph;
-    for (size_t i = 0; i < state->options->dims; i++)
-        if (!state->options->dim[i].used && !state->options->dim[i].shared)
-            append(graph, &state->wrong,
-                   ipex_arena_printf(&graph->arena,
-                                     "  --dim %s: no input has a dimension of that name\n",
-                                     state->options->dim[i].name));
-    for (size_t i = 0; i < state->options->shapes; i++)
-        if (!state->options->shape[i].used && !state->options->shape[i].shared)
-            append(graph, &state->wrong,
-                   ipex_arena_printf(&graph->arena,
-                                     "  --input %s: the model has no input of that name\n",
-                                     state->options->shape[i].name));
-    for (size_t i = 0; i < state->options->constants; i++)
-        if (!state->options->constant[i].used && !state->options->constant[i].shared)
-            append(graph, &state->wrong,
-                   ipex_arena_printf(&graph->arena,
-                                     "  --const %s: the model has no input of that name\n",
-                                     state->options->constant[i].name));
-}
-
-static const char *describe_inputs(struct dims_state *state) {
-    struct ipex_graph *graph = state->import->graph;
-    const struct ipex_onnx_graph *source = &state->import->model->graph;
-    const char *text = "the inputs are\n";
-    for (size_t i = 0; i < source->inputs; i++) {
-        const struct ipex_onnx_value *input = &source->input[i];
-        if (ipex_import_lookup(state->import, input->name) &&
-            ipex_import_lookup(state->import, input->name)->constant)
-            continue;
-        text = ipex_arena_printf(&graph->arena, "%s  %s [", text, input->name);
-        for (int32_t k = 0; k < input->rank; k++)
-            text = input->dims[k] >= 0
-                       ? ipex_arena_printf(&graph->arena, "%s%s%lld", text, k ? ", " : "",
-                                           (long long)input->dims[k])
-                       : ipex_arena_printf(&graph->arena, "%s%s%s", text, k ? ", " : "",
-                                           symbol_of(graph, input, k));
-        text = ipex_arena_printf(&graph->arena, "%s%s]\n", text, input->rank < 0 ? "?" : "");
-    }
-    return text;
-}
-
-/* Makes the graph inputs; false with a message when dims are missing or wrong. */
-static bool import_inputs(struct ipex_import *import, struct ipex_import_options *options,
-                          const char **ret_message) {
-    const struct ipex_onnx_graph *source = &import->model->graph;
-    struct ipex_graph *graph = import->graph;
-    struct dims_state state = {.import = import, .options = options};
-    for (size_t i = 0; i < source->inputs; i++)
-        if (!ipex_import_lookup(import, source->input[i].name))
-            apply_shape(&state, &source->input[i]);
-    graph->input = ipex_arena_array(&graph->arena, source->inputs + 1, sizeof(struct ipex_value *));
-    for (size_t i = 0; i < source->inputs; i++) {
-        if (ipex_import_lookup(
-                import,
-                source->input[i].name)) /* a default value: an initializer of the same name */
-            continue;
-        struct ipex_value *value = given_input(&state, &source->input[i]);
-        if (!value) {
-            value = make_input(&state, &source->input[i]);
-            graph->input[graph->inputs++] = value;
-        }
-        ipex_import_bind(import, source->input[i].name, value);
-    }
-    unused_options(&state);
-    if (state.wrong || state.missing) {
-        *ret_message = ipex_arena_printf(
-            &graph->arena, "%s%s%s%s%s",
-            state.wrong ? "the sizes given do not fit the model:\n" : "",
-            state.wrong ? state.wrong : "", state.missing ? "sizes are missing; give\n" : "",
-            state.missing ? state.missing : "", describe_inputs(&state));
-        return false;
-    }
-    return true;
-}
-
 /* ---- nodes ---- */
 
 static ipex_import_fn find_op(const char *op_type) {
     static const struct ipex_import_op *const tables[] = {
-        ipex_import_nn,    ipex_import_pointwise, ipex_import_move,     ipex_import_tensor,
-        ipex_import_image, ipex_import_sequence,  ipex_import_math,     ipex_import_reduce,
-        ipex_import_index, ipex_import_loss,      ipex_import_quantized};
+        ipex_import_nn,     ipex_import_window, ipex_import_pointwise, ipex_import_move,
+        ipex_import_tensor, ipex_import_image,  ipex_import_sequence,  ipex_import_math,
+        ipex_import_reduce, ipex_import_index,  ipex_import_loss,      ipex_import_quantized};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct ipex_import_op *op = tables[t]; op->op_type; op++)
             if (!strcmp(op->op_type, op_type))
@@ -722,7 +412,7 @@ static bool results_fit(struct ipex_import *import, const struct ipex_node *node
     for (; node; node = node->next) {
         const struct ipex_value *y[] = {node->output, node->extra_output[0], node->extra_output[1]};
         for (size_t i = 0; i < sizeof y / sizeof *y; i++)
-            if (y[i] && !dims_fit(import->graph, y[i]->rank, y[i]->dims)) {
+            if (y[i] && !ipex_import_dims_fit(import->graph, y[i]->rank, y[i]->dims)) {
                 ipex_import_refuse(import, "the result %s would have too many elements",
                                    y[i]->name);
                 return false;
@@ -765,10 +455,10 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
     }
     for (size_t i = 0; i < node->outputs; i++)
         if (*node->output[i] && ipex_import_lookup(import, node->output[i])) {
-            add_unsupported(import, import->label, node->op_type,
-                            ipex_arena_printf(&import->graph->arena,
-                                              "its result %s has been computed before",
-                                              node->output[i]));
+            ipex_import_unsupported(import, import->label, node->op_type,
+                                    ipex_arena_printf(&import->graph->arena,
+                                                      "its result %s has been computed before",
+                                                      node->output[i]));
             return;
         }
     size_t before = import->unsupported_count;
@@ -801,11 +491,13 @@ static void import_outputs(struct ipex_import *import) {
     for (size_t i = 0; i < source->outputs; i++) {
         struct ipex_value *value = ipex_import_lookup(import, source->output[i].name);
         if (!value) {
-            add_unsupported(import, source->output[i].name, "graph output", "nothing computes it");
+            ipex_import_unsupported(import, source->output[i].name, "graph output",
+                                    "nothing computes it");
             continue;
         }
-        if (!value->unknown && (!runs(value->dtype) || (value->ints && !value->constant)))
-            add_unsupported(
+        if (!value->unknown &&
+            (!ipex_import_runs(value->dtype) || (value->ints && !value->constant)))
+            ipex_import_unsupported(
                 import, source->output[i].name, "graph output",
                 "cannot be computed at run time (a shape, or a data type without operators)");
         if (value->is_output || value->constant || !value->producer) {
@@ -846,43 +538,33 @@ static const char *list_unsupported(struct ipex_import *import) {
     return text;
 }
 
-/* Of the graph and of those inside its nodes; the reader limits how deep they nest. */
-static size_t count_names(const struct ipex_onnx_graph *source) {
-    size_t n = source->inputs + source->initializers;
-    for (size_t i = 0; i < source->nodes; i++) {
-        n += source->node[i].outputs + source->node[i].inputs;
-        for (size_t k = 0; k < source->node[i].attrs; k++)
-            if (source->node[i].attr[k].graph)
-                n += count_names(source->node[i].attr[k].graph);
-    }
-    return n;
+static enum ipex_import_result import_all(struct ipex_import *import,
+                                          struct ipex_import_options *options,
+                                          const char **ret_message) {
+    const struct ipex_onnx_graph *source = &import->model->graph;
+    ipex_import_initializers(import, source);
+    if (!ipex_import_inputs(import, options, ret_message))
+        return IPEX_IMPORT_USAGE;
+    if ((*ret_message = ipex_import_images(import, options)) != NULL)
+        return IPEX_IMPORT_USAGE;
+    check_opset(import);
+    for (size_t i = 0; i < source->nodes; i++)
+        ipex_import_one(import, &source->node[i]);
+    import_outputs(import);
+    if (!import->unsupported_count)
+        return IPEX_IMPORT_OK;
+    *ret_message = list_unsupported(import);
+    return IPEX_IMPORT_FAILED;
 }
 
 enum ipex_import_result ipex_import_model(const struct ipex_onnx_model *model,
                                           struct ipex_import_options *options,
                                           struct ipex_graph *graph, struct ipex_import *ret_import,
                                           const char **ret_message) {
-    const struct ipex_onnx_graph *source = &model->graph;
-    struct ipex_import *import = ret_import;
-    *import = (struct ipex_import){.graph = graph, .model = model};
-    import->names = names_create(&graph->arena, count_names(source));
-    ipex_import_initializers(import, source);
-    if (!import_inputs(import, options, ret_message)) {
-        free(import->unsupported);
-        return IPEX_IMPORT_USAGE;
-    }
-    if ((*ret_message = ipex_import_images(import, options)) != NULL) {
-        free(import->unsupported);
-        return IPEX_IMPORT_USAGE;
-    }
-    check_opset(import);
-    for (size_t i = 0; i < source->nodes; i++)
-        ipex_import_one(import, &source->node[i]);
-    import_outputs(import);
-    bool failed = import->unsupported_count != 0;
-    if (failed)
-        *ret_message = list_unsupported(import);
-    free(import->unsupported);
-    import->unsupported = NULL;
-    return failed ? IPEX_IMPORT_FAILED : IPEX_IMPORT_OK;
+    *ret_import =
+        (struct ipex_import){.graph = graph, .model = model, .names = {.arena = &graph->arena}};
+    enum ipex_import_result result = import_all(ret_import, options, ret_message);
+    free(ret_import->unsupported);
+    ret_import->unsupported = NULL;
+    return result;
 }

@@ -7,6 +7,7 @@
 
 #include "tools/convert/graph.h"
 #include "tools/convert/onnx_read.h"
+#include "tools/name_table.h"
 #include "tools/tensor_file.h"
 
 /* Given on the command line: --dim NAME=N or NAME=LO..HI[:STEP], --input NAME=AxBxC. */
@@ -58,7 +59,7 @@ struct ipex_import {
     const struct ipex_onnx_model *model;
     const struct ipex_onnx_node *node; /* the one being imported */
     const char *label;                 /* its name, or its first output's */
-    struct ipex_name_table *names;
+    struct ipex_name_table names;      /* of the values computed so far; pointers to them */
     struct ipex_unsupported *unsupported;
     size_t unsupported_count, unsupported_capacity;
     const char *notes;  /* lines for the person: what was assumed */
@@ -70,9 +71,10 @@ struct ipex_import_op {
     const char *op_type;
     ipex_import_fn fn;
 };
-extern const struct ipex_import_op ipex_import_nn[], ipex_import_pointwise[], ipex_import_move[],
-    ipex_import_tensor[], ipex_import_image[], ipex_import_sequence[], ipex_import_math[],
-    ipex_import_reduce[], ipex_import_index[], ipex_import_loss[], ipex_import_quantized[];
+extern const struct ipex_import_op ipex_import_nn[], ipex_import_window[], ipex_import_pointwise[],
+    ipex_import_move[], ipex_import_tensor[], ipex_import_image[], ipex_import_sequence[],
+    ipex_import_math[], ipex_import_reduce[], ipex_import_index[], ipex_import_loss[],
+    ipex_import_quantized[];
 
 enum ipex_import_result { IPEX_IMPORT_OK, IPEX_IMPORT_FAILED, IPEX_IMPORT_USAGE };
 

@@ -294,3 +294,14 @@ bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, 
     *ret = ipex_constant_i64(x, 0);
     return true;
 }
+
+void ipex_build_bias(struct ipex_import *import, struct ipex_node *layer,
+                     const struct ipex_value *bias, int64_t n) {
+    layer->fold.n = n;
+    if (!bias)
+        return;
+    layer->fold.bias = ipex_arena_array(&import->graph->arena, (size_t)n, sizeof(double));
+    int64_t count = ipex_value_numel(bias);
+    for (int64_t i = 0; i < n; i++)
+        layer->fold.bias[i] = ipex_constant_f64(bias, count == 1 ? 0 : i);
+}

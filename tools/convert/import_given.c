@@ -28,11 +28,6 @@ static bool parse_element(const char *text, enum ipex_dtype dtype, uint8_t *ret)
            value >= (is_unsigned ? 0 : -most - 1);
 }
 
-static bool has_number(enum ipex_dtype dtype) {
-    return dtype == IPEX_DTYPE_f32 || dtype == IPEX_DTYPE_i32 || dtype == IPEX_DTYPE_i64 ||
-           dtype == IPEX_DTYPE_bool || dtype == IPEX_DTYPE_u8 || dtype == IPEX_DTYPE_i8;
-}
-
 static struct ipex_value *from_number(struct ipex_import *import,
                                       const struct ipex_onnx_value *input, const char *text,
                                       const char **ret_wrong) {
@@ -47,7 +42,7 @@ static struct ipex_value *from_number(struct ipex_import *import,
         }
         dims[i] = 1;
     }
-    if (!has_number(dtype) || !parse_element(text, dtype, data)) {
+    if (!ipex_import_runs(dtype) || !parse_element(text, dtype, data)) {
         *ret_wrong = ipex_arena_printf(arena, "'%s' is no value of its type (%s)", text,
                                        dtype ? ipex_dtype_name(dtype) : "not a tensor of numbers");
         return NULL;

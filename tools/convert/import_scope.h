@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the importer: names, inputs bound by --const, graphs inside of nodes. */
+/* Inside the importer: names, what is not supported, inputs, graphs inside of nodes. */
 #ifndef IPEX_TOOLS_IMPORT_SCOPE_H
 #define IPEX_TOOLS_IMPORT_SCOPE_H
 
@@ -12,6 +12,18 @@ void ipex_import_bind(struct ipex_import *import, const char *name, struct ipex_
 /* Binds the initializers of a graph. */
 void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx_graph *source);
 void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *node);
+
+/* One line more in the list of what cannot be converted. */
+void ipex_import_unsupported(struct ipex_import *import, const char *node, const char *op,
+                             const char *reason);
+/* Values of this type can be computed at run time. */
+bool ipex_import_runs(enum ipex_dtype dtype);
+/* A file can state this size: where it depends on symbols, at both ends of their ranges. */
+bool ipex_import_dims_fit(const struct ipex_graph *graph, int32_t rank, const int64_t *dims);
+
+/* Makes the graph's inputs; false with a message when dims are missing or wrong. */
+bool ipex_import_inputs(struct ipex_import *import, struct ipex_import_options *options,
+                        const char **ret_message);
 
 /* --const of this input; NULL without. */
 struct ipex_const_option *ipex_import_find_given(const struct ipex_import_options *options,

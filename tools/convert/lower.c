@@ -6,336 +6,11 @@
  * a transpose only renames axes; a reshape is a view wherever the axes it joins lie next to each
  * other. Only where an operator needs an order that the value does not have is a transpose step
  * emitted, once per value and order. Three walks: orders and concatenation slots (layout.c), then
- * halos, then the steps. */
+ * halos, then the steps, over lower_values.c. */
 #include "tools/convert/lower.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const int32_t identity[IPEX_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-
-/* ---- plan building blocks ---- */
-
-static int32_t add_tensor(struct ipex_plan *plan, const struct ipex_plan_tensor *tensor) {
-    plan->tensor =
-        ipex_grow(plan->tensor, &plan->tensor_capacity, plan->tensors + 1, sizeof *plan->tensor);
-    plan->tensor[plan->tensors] = *tensor;
-    return (int32_t)plan->tensors++;
-}
-
-static struct ipex_plan_tensor new_tensor(const char *name, int32_t rank, const int64_t *dims) {
-    struct ipex_plan_tensor t = {.name = name,
-                                 .dtype = IPEX_DTYPE_f32,
-                                 .rank = rank,
-                                 .weight = -1,
-                                 .view_of = -1,
-                                 .view_axis = -1};
-    memcpy(t.dims, dims, (size_t)rank * sizeof *dims);
-    return t;
-}
-
-static struct ipex_plan_node *add_node(struct ipex_plan *plan, enum ipex_op op, const char *name,
-                                       int32_t output) {
-    plan->node = ipex_grow(plan->node, &plan->node_capacity, plan->nodes + 1, sizeof *plan->node);
-    struct ipex_plan_node *node = &plan->node[plan->nodes++];
-    *node = (struct ipex_plan_node){.op = op, .name = name, .outputs = 1, .output = {output}};
-    return node;
-}
-
-static void set_ints(struct ipex_plan *plan, struct ipex_plan_node *node, int32_t count) {
-    node->ints = count;
-    node->int_ = ipex_arena_array(plan->arena, (size_t)count + 1, sizeof *node->int_);
-}
-
-/* Attribute `at` is a dim: a number now, or an expression that the runtime evaluates. */
-static void set_dim(struct lower *lower, struct ipex_plan_node *node, int32_t at, int64_t dim) {
-    int64_t number;
-    if (ipex_dim_number(&lower->graph->dims, dim, &number)) {
-        node->int_[at] = (int32_t)number;
-        return;
-    }
-    if (!node->dynamic)
-        node->dynamic =
-            ipex_arena_array(lower->plan->arena, (size_t)node->ints, sizeof *node->dynamic);
-    node->dynamic[node->dynamics].at = at;
-    node->dynamic[node->dynamics++].dim = dim;
-}
-
-static void set_floats(struct ipex_plan *plan, struct ipex_plan_node *node, int32_t count) {
-    node->floats = count;
-    node->float_ = ipex_arena_array(plan->arena, (size_t)count + 1, sizeof *node->float_);
-}
-
-int32_t ipex_plan_add_weight(struct ipex_plan *plan, const struct ipex_plan_weight *weight) {
-    plan->weight =
-        ipex_grow(plan->weight, &plan->weight_capacity, plan->weights + 1, sizeof *plan->weight);
-    plan->weight[plan->weights] = *weight;
-    struct ipex_plan_weight *w = &plan->weight[plan->weights];
-    if (!ipex_weight_bytes(w->dtype, w->layout, w->dims, (unsigned)w->rank, &w->bytes))
-        w->bytes = -1; /* write.c refuses it */
-    return (int32_t)plan->weights++;
-}
-
-void ipex_plan_finish(struct ipex_plan *plan) {
-    free(plan->tensor);
-    free(plan->node);
-    free(plan->weight);
-    free(plan->answer);
-    *plan = (struct ipex_plan){0};
-}
-
-static bool is_plain_fold(const struct ipex_fold *fold) {
-    return !fold || (!fold->scale && !fold->k_order && !fold->parts);
-}
-
-/* A weight that an earlier site packed in the same way, or a new one. */
-static int32_t intern_weight(struct ipex_plan *plan, const struct ipex_plan_weight *w) {
-    for (size_t i = 0; i < plan->weights; i++) {
-        const struct ipex_plan_weight *o = &plan->weight[i];
-        bool plain_fold = is_plain_fold(w->fold), other_plain = is_plain_fold(o->fold);
-        if (w->source && o->source == w->source && o->recipe == w->recipe && o->dtype == w->dtype &&
-            o->rank == w->rank && plain_fold && other_plain && o->weight_kn == w->weight_kn &&
-            !memcmp(o->dims, w->dims, sizeof w->dims) && !memcmp(o->perm, w->perm, sizeof w->perm))
-            return (int32_t)i;
-    }
-    return ipex_plan_add_weight(plan, w);
-}
-
-static int32_t weight_tensor(struct lower *lower, const struct ipex_plan_weight *weight) {
-    struct ipex_plan_tensor t = new_tensor(weight->name, weight->rank, weight->dims);
-    t.dtype = weight->dtype;
-    t.weight = intern_weight(lower->plan, weight);
-    return add_tensor(lower->plan, &t);
-}
-
-/* ---- values in memory ---- */
-
-static void physical_dims(const int64_t *dims, const int32_t *order, int32_t rank, int64_t *ret) {
-    for (int32_t i = 0; i < rank; i++)
-        ret[i] = dims[order[i]];
-}
-
-static void add_variant(struct lower *lower, struct ipex_value *value,
-                        const struct variant *variant) {
-    struct variant *v = ipex_arena_alloc(lower->plan->arena, sizeof *v);
-    *v = *variant;
-    v->next = value->layout->variants;
-    value->layout->variants = v;
-}
-
-static struct variant make_variant(int32_t tensor, int32_t rank, const int32_t *order) {
-    struct variant v = {.tensor = tensor, .rank = rank};
-    memcpy(v.order, order, (size_t)rank * sizeof *order);
-    return v;
-}
-
-/* The tensor that a node writes for its output: a slice of a concatenation, or one of its own with
- * the halo that readers need. */
-static int32_t own_tensor(struct lower *lower, struct ipex_value *value) {
-    struct ipex_value_layout *l = value->layout;
-    int64_t dims[IPEX_MAX_RANK];
-    physical_dims(value->dims, l->order, value->rank, dims);
-    struct ipex_plan_tensor t = new_tensor(value->name, value->rank, dims);
-    t.dtype = value->dtype;
-    if (l->concat) {
-        struct ipex_value_layout *parent = l->concat->layout;
-        if (!parent->variants)
-            own_tensor(lower, l->concat);
-        t.view_of = parent->own;
-        for (int32_t i = 0; i < value->rank; i++)
-            if (l->order[i] == l->concat_axis)
-                t.view_axis = i;
-        t.view_start = l->concat_start;
-        if (t.view_axis == value->rank - 1)
-            memcpy(t.halo, lower->plan->tensor[t.view_of].halo, sizeof t.halo);
-    } else {
-        memcpy(t.halo, l->halo, sizeof t.halo);
-    }
-    l->own = add_tensor(lower->plan, &t);
-    struct variant v = make_variant(l->own, value->rank, l->order);
-    add_variant(lower, value, &v);
-    return l->own;
-}
-
-/* The sequences of axes that are not 1 agree: both lie the same way in memory. `pad`: leading ones
- * that the second was given. */
-static bool same_order(const struct ipex_value *value, const struct variant *v,
-                       const int32_t *order, int32_t rank) {
-    int32_t pad = rank - value->rank, at = 0;
-    for (int32_t i = 0; i < rank; i++) {
-        int32_t axis = order[i] - pad;
-        if (axis < 0 || value->dims[axis] == 1)
-            continue;
-        while (value->dims[v->order[at]] == 1)
-            at++;
-        if (v->order[at++] != axis)
-            return false;
-    }
-    return true;
-}
-
-static bool has_halo(const struct ipex_plan_tensor *t) {
-    return t->halo[0] || t->halo[1] || t->halo[2] || t->halo[3];
-}
-
-static bool halo_suffices(const struct ipex_plan_tensor *t, const uint16_t *need) {
-    for (int i = 0; i < 4; i++)
-        if (need && t->halo[i] < need[i])
-            return false;
-    return true;
-}
-
-/* Its elements follow each other without gaps, so that a reshape may look at it. */
-static bool is_dense(const struct ipex_plan *plan, int32_t tensor) {
-    for (const struct ipex_plan_tensor *t = &plan->tensor[tensor];; t = &plan->tensor[t->view_of]) {
-        if (has_halo(t) || t->view_axis >= 0 || t->weight >= 0)
-            return false;
-        if (t->view_of < 0)
-            return true;
-    }
-}
-
-static int32_t reshape_view(struct lower *lower, int32_t tensor, int32_t rank,
-                            const int64_t *dims) {
-    struct ipex_plan_tensor t = new_tensor(lower->plan->tensor[tensor].name, rank, dims);
-    t.dtype = lower->plan->tensor[tensor].dtype;
-    t.view_of = tensor;
-    return add_tensor(lower->plan, &t);
-}
-
-/* A constant, stored in the order asked for. */
-static int32_t constant_tensor(struct lower *lower, struct ipex_value *value, int32_t rank,
-                               const int64_t *dims, const int32_t *order) {
-    struct ipex_plan_weight w = {.name = value->name,
-                                 .dtype = value->dtype,
-                                 .layout = IPEX_LAYOUT_plain,
-                                 .rank = rank,
-                                 .recipe = IPEX_RECIPE_permute,
-                                 .source = value};
-    memcpy(w.dims, dims, (size_t)rank * sizeof *dims);
-    memcpy(w.perm, order, (size_t)rank * sizeof *order);
-    return weight_tensor(lower, &w);
-}
-
-/* A step that puts `from` (rank dims, order as given) into a new tensor of the order asked for. */
-static int32_t materialise(struct lower *lower, struct ipex_value *value, int32_t from,
-                           const int32_t *from_order, int32_t rank, const int64_t *dims,
-                           const int32_t *order, const uint16_t *halo) {
-    struct ipex_plan *plan = lower->plan;
-    struct ipex_plan_tensor t = new_tensor(value->name, rank, dims);
-    t.dtype = value->dtype;
-    if (halo)
-        memcpy(t.halo, halo, sizeof t.halo);
-    int32_t to = add_tensor(plan, &t);
-    bool moves = memcmp(order, from_order, (size_t)rank * sizeof *order) != 0;
-    struct ipex_plan_node *node =
-        add_node(plan, moves ? IPEX_OP_transpose : IPEX_OP_copy, lower->step_name, to);
-    node->inputs = 1;
-    node->input[0] = from;
-    if (moves) {
-        set_ints(plan, node, rank);
-        for (int32_t i = 0; i < rank; i++)
-            for (int32_t k = 0; k < rank; k++)
-                if (from_order[k] == order[i])
-                    node->int_[i] = k;
-    }
-    ipex_ledger_add(lower->graph->ledger, "layout", lower->step_name,
-                    value->producer ? IPEX_REASON_not_adjacent : IPEX_REASON_port,
-                    ipex_arena_printf(plan->arena, "%s is copied into %s%s before this node",
-                                      value->name,
-                                      moves ? "another axis order" : "a place of its own",
-                                      has_halo(&t) ? " with room for padding" : ""));
-    return to;
-}
-
-/* The value as `rank` dims (leading ones added) in this order and with at least this halo (NULL:
- * any): a tensor, by view where possible, else by a step. */
-static int32_t get_tensor(struct lower *lower, struct ipex_value *value, int32_t rank,
-                          const int32_t *order, const uint16_t *halo) {
-    int64_t padded[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
-    int32_t pad = rank - value->rank;
-    for (int32_t i = 0; i < rank; i++)
-        padded[i] = i < pad ? 1 : value->dims[i - pad];
-    physical_dims(padded, order, rank, dims);
-    if (value->constant)
-        return constant_tensor(lower, value, rank, dims, order);
-    const bool any_halo = halo && (halo[0] || halo[1] || halo[2] || halo[3]);
-    struct variant *same = NULL;
-    for (struct variant *v = value->layout->variants; v; v = v->next) {
-        const struct ipex_plan_tensor *t = &lower->plan->tensor[v->tensor];
-        if (!same_order(value, v, order, rank))
-            continue;
-        if (t->rank == rank && !memcmp(t->dims, dims, (size_t)rank * sizeof *dims) &&
-            halo_suffices(t, halo))
-            return v->tensor;
-        if (is_dense(lower->plan, v->tensor))
-            same = v;
-    }
-    if (same && !any_halo)
-        return reshape_view(lower, same->tensor, rank, dims);
-    /* from a variant of the right rank, or through a dense copy seen with leading ones */
-    struct variant *from = same ? same : value->layout->variants;
-    int32_t source = from->tensor, from_order[IPEX_MAX_RANK];
-    if (rank != value->rank || lower->plan->tensor[source].rank != rank) {
-        int64_t flat[IPEX_MAX_RANK];
-        if (!is_dense(lower->plan, source)) {
-            physical_dims(value->dims, from->order, value->rank, flat);
-            source = materialise(lower, value, source, from->order, value->rank, flat, from->order,
-                                 NULL);
-        }
-        for (int32_t i = 0; i < rank; i++) {
-            from_order[i] = i < pad ? i : from->order[i - pad] + pad;
-            flat[i] = padded[from_order[i]];
-        }
-        source = reshape_view(lower, source, rank, flat);
-    } else {
-        memcpy(from_order, from->order, sizeof from_order);
-    }
-    if (same && memcmp(from_order, order,
-                       (size_t)rank * sizeof *order)) { /* same bytes, other dims: a view, then a
-                                                           plain copy into the halo */
-        source = reshape_view(lower, source, rank, dims);
-        memcpy(from_order, order, (size_t)rank * sizeof *order);
-    }
-    int32_t tensor = materialise(lower, value, source, from_order, rank, dims, order, halo);
-    if (rank == value->rank) {
-        struct variant v = make_variant(tensor, rank, order);
-        add_variant(lower, value, &v);
-    }
-    return tensor;
-}
-
-static int32_t get_identity(struct lower *lower, struct ipex_value *value) {
-    return get_tensor(lower, value, value->rank, identity, NULL);
-}
-
-/* As get_tensor, rounded to bf16 by a cast, which also makes the halo. */
-static int32_t get_bf16(struct lower *lower, struct ipex_value *value, int32_t rank,
-                        const int32_t *order, const uint16_t *halo) {
-    const int32_t from = get_tensor(lower, value, rank, order, NULL);
-    struct ipex_plan *plan = lower->plan;
-    struct ipex_plan_tensor t = new_tensor(value->name, rank, plan->tensor[from].dims);
-    for (struct variant *v = value->layout ? value->layout->bf16 : NULL; v; v = v->next) {
-        const struct ipex_plan_tensor *have = &plan->tensor[v->tensor];
-        if (have->rank == rank && !memcmp(v->order, order, (size_t)rank * sizeof *order) &&
-            !memcmp(have->dims, t.dims, (size_t)rank * sizeof *t.dims) && halo_suffices(have, halo))
-            return v->tensor;
-    }
-    t.dtype = IPEX_DTYPE_bf16;
-    if (halo)
-        memcpy(t.halo, halo, sizeof t.halo);
-    const int32_t tensor = add_tensor(plan, &t);
-    struct ipex_plan_node *step = add_node(plan, IPEX_OP_cast, lower->step_name, tensor);
-    step->inputs = 1;
-    step->input[0] = from;
-    if (value->layout) {
-        struct variant *v = ipex_arena_alloc(plan->arena, sizeof *v);
-        *v = make_variant(tensor, rank, order);
-        v->next = value->layout->bf16;
-        value->layout->bf16 = v;
-    }
-    return tensor;
-}
 
 /* ---- weights ---- */
 
@@ -350,7 +25,7 @@ static int32_t bias_tensor(struct lower *lower, const struct ipex_node *node) {
         .dims = {node->fold.n},
         .recipe = IPEX_RECIPE_vector,
         .vector = node->fold.bias};
-    return weight_tensor(lower, &w);
+    return ipex_lower_weight(lower, &w);
 }
 
 /* Of a merged layer's weight: of all its parts. */
@@ -373,7 +48,7 @@ static int32_t weight_of(struct lower *lower, const struct ipex_node *node, enum
                                  .fold = &node->fold,
                                  .weight_kn = node->weight_kn};
     memcpy(w.dims, dims, (size_t)rank * sizeof *dims);
-    return weight_tensor(lower, &w);
+    return ipex_lower_weight(lower, &w);
 }
 
 /* ---- steps ---- */
@@ -381,7 +56,7 @@ static int32_t weight_of(struct lower *lower, const struct ipex_node *node, enum
 static void set_epilogue(struct lower *lower, const struct ipex_node *node,
                          struct ipex_plan_node *step, int32_t act_at) {
     step->int_[act_at] = (int32_t)node->epilogue.act;
-    set_floats(lower->plan, step, 2);
+    ipex_plan_set_floats(lower->plan, step, 2);
     step->float_[0] = node->epilogue.a;
     step->float_[1] = node->epilogue.b;
 }
@@ -436,15 +111,16 @@ static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
                               (uint16_t)c->pad[3]};
     struct ipex_value *x = node->input[0];
     if (ipex_reads_bf16(lower->graph, node))
-        return get_bf16(lower, x, 4, ipex_channels_last, halo);
-    int32_t tensor = get_tensor(lower, x, 4, ipex_channels_last, halo);
+        return ipex_lower_bf16(lower, x, 4, ipex_channels_last, halo);
+    int32_t tensor = ipex_lower_tensor(lower, x, 4, ipex_channels_last, halo);
     if (!joins_taps(c) || c->winograd || c->kernel[1] == 1 || pixels_adjacent(lower->plan, tensor))
         return tensor;
     int64_t dims[4];
-    physical_dims(x->dims, ipex_channels_last, 4, dims);
-    tensor = materialise(lower, x, tensor, ipex_channels_last, 4, dims, ipex_channels_last, halo);
-    struct variant v = make_variant(tensor, 4, ipex_channels_last);
-    add_variant(lower, x, &v); /* the next convolution finds it first */
+    ipex_physical_dims(x->dims, ipex_channels_last, 4, dims);
+    tensor = ipex_lower_materialise(lower, x, tensor, ipex_channels_last, 4, dims,
+                                    ipex_channels_last, halo);
+    struct variant v = ipex_variant(tensor, 4, ipex_channels_last);
+    ipex_lower_add_variant(lower, x, &v); /* the next convolution finds it first */
     return tensor;
 }
 
@@ -469,13 +145,13 @@ static void set_conv_ints(struct ipex_plan_node *step, const struct ipex_conv *c
 static void lower_conv_transpose(struct lower *lower, struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
     int32_t x = ipex_reads_bf16(lower->graph, node)
-                    ? get_bf16(lower, node->input[0], 4, ipex_channels_last, NULL)
-                    : get_tensor(lower, node->input[0], 4, ipex_channels_last, NULL);
+                    ? ipex_lower_bf16(lower, node->input[0], 4, ipex_channels_last, NULL)
+                    : ipex_lower_tensor(lower, node->input[0], 4, ipex_channels_last, NULL);
     int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node);
-    struct ipex_plan_node *step =
-        add_node(lower->plan, IPEX_OP_conv_transpose, node->name, own_tensor(lower, node->output));
+    struct ipex_plan_node *step = ipex_plan_add_node(
+        lower->plan, IPEX_OP_conv_transpose, node->name, ipex_lower_own(lower, node->output));
     set_operands(step, x, w, bias, -1);
-    set_ints(lower->plan, step, IPEX_CONV_ATTRS + 2);
+    ipex_plan_set_ints(lower->plan, step, IPEX_CONV_ATTRS + 2);
     set_conv_ints(step, c);
     step->int_[IPEX_CONV_ATTRS] = (int32_t)c->out_pad[0];
     step->int_[IPEX_CONV_ATTRS + 1] = (int32_t)c->out_pad[1];
@@ -488,14 +164,14 @@ static void lower_conv(struct lower *lower, struct ipex_node *node) {
         return;
     }
     int32_t x = conv_input(lower, node);
-    int32_t residual = node->epilogue.residual
-                           ? get_tensor(lower, node->epilogue.residual, 4, ipex_channels_last, NULL)
-                           : -1;
+    int32_t residual = node->epilogue.residual ? ipex_lower_tensor(lower, node->epilogue.residual,
+                                                                   4, ipex_channels_last, NULL)
+                                               : -1;
     int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node);
-    int32_t y = own_tensor(lower, node->output);
-    struct ipex_plan_node *step = add_node(lower->plan, conv_op(node), node->name, y);
+    int32_t y = ipex_lower_own(lower, node->output);
+    struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, conv_op(node), node->name, y);
     set_operands(step, x, w, bias, residual);
-    set_ints(lower->plan, step, IPEX_CONV_ATTRS);
+    ipex_plan_set_ints(lower->plan, step, IPEX_CONV_ATTRS);
     set_conv_ints(step, &node->u.conv);
     set_epilogue(lower, node, step, IPEX_CONV_ACT);
 }
@@ -505,27 +181,28 @@ static void lower_linear(struct lower *lower, struct ipex_node *node) {
     const int64_t dims[2] = {node->fold.n, weight->dims[node->weight_kn ? 0 : 1]};
     struct ipex_value *value = node->input[0];
     int32_t x = ipex_reads_bf16(lower->graph, node)
-                    ? get_bf16(lower, value, value->rank, identity, NULL)
-                    : get_identity(lower, value);
-    int32_t residual = node->epilogue.residual ? get_identity(lower, node->epilogue.residual) : -1;
+                    ? ipex_lower_bf16(lower, value, value->rank, ipex_identity_order, NULL)
+                    : ipex_lower_identity(lower, value);
+    int32_t residual =
+        node->epilogue.residual ? ipex_lower_identity(lower, node->epilogue.residual) : -1;
     int32_t w = weight_of(lower, node, IPEX_RECIPE_linear, IPEX_LAYOUT_tiles, 2, dims),
             bias = bias_tensor(lower, node);
-    int32_t y = own_tensor(lower, node->output);
-    struct ipex_plan_node *step = add_node(lower->plan, IPEX_OP_linear, node->name, y);
+    int32_t y = ipex_lower_own(lower, node->output);
+    struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, IPEX_OP_linear, node->name, y);
     set_operands(step, x, w, bias, residual);
-    set_ints(lower->plan, step, 1);
+    ipex_plan_set_ints(lower->plan, step, 1);
     set_epilogue(lower, node, step, 0);
 }
 
 static void lower_pool(struct lower *lower, struct ipex_node *node) {
     const struct ipex_pool *p = &node->u.pool;
-    int32_t x = get_tensor(lower, node->input[0], 4, ipex_channels_last, NULL),
-            y = own_tensor(lower, node->output);
-    struct ipex_plan_node *step =
-        add_node(lower->plan, p->max ? IPEX_OP_max_pool : IPEX_OP_avg_pool, node->name, y);
+    int32_t x = ipex_lower_tensor(lower, node->input[0], 4, ipex_channels_last, NULL),
+            y = ipex_lower_own(lower, node->output);
+    struct ipex_plan_node *step = ipex_plan_add_node(
+        lower->plan, p->max ? IPEX_OP_max_pool : IPEX_OP_avg_pool, node->name, y);
     step->inputs = 1;
     step->input[0] = x;
-    set_ints(lower->plan, step, IPEX_POOL_ATTRS);
+    ipex_plan_set_ints(lower->plan, step, IPEX_POOL_ATTRS);
     for (int i = 0; i < 2; i++) {
         step->int_[IPEX_POOL_KERNEL_H + i] = (int32_t)p->kernel[i];
         step->int_[IPEX_POOL_STRIDE_H + i] = (int32_t)p->stride[i];
@@ -542,33 +219,33 @@ static void lower_pointwise(struct lower *lower, struct ipex_node *node) {
     struct ipex_value *value = node->output;
     int32_t x[IPEX_POINTWISE_INPUTS];
     for (int32_t i = 0; i < node->inputs; i++)
-        x[i] = get_tensor(lower, node->input[i], value->rank, value->layout->order, NULL);
-    int32_t y = own_tensor(lower, value);
-    struct ipex_plan_node *step = add_node(lower->plan, IPEX_OP_pointwise, node->name, y);
+        x[i] = ipex_lower_tensor(lower, node->input[i], value->rank, value->layout->order, NULL);
+    int32_t y = ipex_lower_own(lower, value);
+    struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, IPEX_OP_pointwise, node->name, y);
     step->inputs = node->inputs;
     memcpy(step->input, x, (size_t)node->inputs * sizeof *x);
-    set_ints(lower->plan, step, 3 * p->steps);
+    ipex_plan_set_ints(lower->plan, step, 3 * p->steps);
     for (int32_t i = 0; i < p->steps; i++) {
         step->int_[3 * i] = p->step[i].op;
         step->int_[3 * i + 1] = p->step[i].a;
         step->int_[3 * i + 2] = p->step[i].b;
     }
-    set_floats(lower->plan, step, p->constants);
+    ipex_plan_set_floats(lower->plan, step, p->constants);
     memcpy(step->float_, p->constant, (size_t)p->constants * sizeof *p->constant);
 }
 
 /* The output is the input's tensor under other axis names. */
 static void lower_transpose(struct lower *lower, struct ipex_node *node) {
     struct ipex_value *x = node->input[0], *y = node->output;
-    struct variant constant =
-        make_variant(x->constant ? get_identity(lower, x) : -1, x->rank, identity);
+    struct variant constant = ipex_variant(x->constant ? ipex_lower_identity(lower, x) : -1,
+                                           x->rank, ipex_identity_order);
     for (struct variant *v = x->constant ? &constant : x->layout->variants; v; v = v->next) {
         struct variant renamed = {.tensor = v->tensor, .rank = v->rank};
         for (int32_t i = 0; i < v->rank; i++)
             for (int32_t k = 0; k < y->rank; k++)
                 if (node->u.perm[k] == v->order[i])
                     renamed.order[i] = k;
-        add_variant(lower, y, &renamed);
+        ipex_lower_add_variant(lower, y, &renamed);
     }
     ipex_ledger_add(lower->graph->ledger, "layout", node->name, IPEX_REASON_applied,
                     "the transpose only renames axes");
@@ -579,13 +256,14 @@ static void lower_reshape(struct lower *lower, struct ipex_node *node) {
     int32_t order[IPEX_MAX_RANK], tensor = -1;
     int64_t dims[IPEX_MAX_RANK];
     for (struct variant *v = x->constant ? NULL : x->layout->variants; v && tensor < 0; v = v->next)
-        if (is_dense(lower->plan, v->tensor) &&
+        if (ipex_plan_is_dense(lower->plan, v->tensor) &&
             ipex_reshape_order(&lower->graph->dims, x, v->order, y, order))
             tensor = v->tensor;
     if (tensor < 0) {
-        tensor = get_identity(lower, x);
-        if (!is_dense(lower->plan, tensor)) {
-            tensor = materialise(lower, x, tensor, identity, x->rank, x->dims, identity, NULL);
+        tensor = ipex_lower_identity(lower, x);
+        if (!ipex_plan_is_dense(lower->plan, tensor)) {
+            tensor = ipex_lower_materialise(lower, x, tensor, ipex_identity_order, x->rank, x->dims,
+                                            ipex_identity_order, NULL);
         }
         for (int32_t i = 0; i < y->rank; i++)
             order[i] = i;
@@ -593,15 +271,15 @@ static void lower_reshape(struct lower *lower, struct ipex_node *node) {
         ipex_ledger_add(lower->graph->ledger, "layout", node->name, IPEX_REASON_applied,
                         "the reshape is a view");
     }
-    physical_dims(y->dims, order, y->rank, dims);
-    struct variant v = make_variant(reshape_view(lower, tensor, y->rank, dims), y->rank, order);
-    add_variant(lower, y, &v);
+    ipex_physical_dims(y->dims, order, y->rank, dims);
+    struct variant v = ipex_variant(ipex_lower_view(lower, tensor, y->rank, dims), y->rank, order);
+    ipex_lower_add_variant(lower, y, &v);
 }
 
 static void lower_concat(struct lower *lower, struct ipex_node *node) {
     struct ipex_value *y = node->output;
     struct ipex_value_layout *l = y->layout;
-    int32_t parent = l->variants ? l->own : own_tensor(lower, y), axis = 0;
+    int32_t parent = l->variants ? l->own : ipex_lower_own(lower, y), axis = 0;
     int64_t start = 0;
     for (int32_t i = 0; i < y->rank; i++)
         if (l->order[i] == node->u.axis)
@@ -611,17 +289,17 @@ static void lower_concat(struct lower *lower, struct ipex_node *node) {
         bool in_place = x->layout && x->layout->concat == y && x->layout->concat_start == start;
         const char *site = ipex_arena_printf(lower->plan->arena, "%s[%d]", node->name, i);
         if (!in_place) {
-            int32_t from = get_tensor(lower, x, y->rank, l->order, NULL);
+            int32_t from = ipex_lower_tensor(lower, x, y->rank, l->order, NULL);
             struct ipex_plan_tensor t =
-                new_tensor(x->name, y->rank, lower->plan->tensor[from].dims);
+                ipex_plan_new_tensor(x->name, y->rank, lower->plan->tensor[from].dims);
             t.dtype = x->dtype;
             t.view_of = parent;
             t.view_axis = axis;
             t.view_start = start;
             if (axis == y->rank - 1)
                 memcpy(t.halo, lower->plan->tensor[parent].halo, sizeof t.halo);
-            struct ipex_plan_node *step =
-                add_node(lower->plan, IPEX_OP_copy, node->name, add_tensor(lower->plan, &t));
+            struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, IPEX_OP_copy, node->name,
+                                                             ipex_plan_add_tensor(lower->plan, &t));
             step->inputs = 1;
             step->input[0] = from;
         }
@@ -635,7 +313,7 @@ static void lower_concat(struct lower *lower, struct ipex_node *node) {
 static void lower_slice(struct lower *lower, struct ipex_node *node) {
     struct ipex_value *x = node->input[0], *y = node->output;
     struct ipex_value_layout *l = y->layout;
-    int32_t from = get_tensor(lower, x, x->rank, l->order, NULL), cut = -1, cuts = 0;
+    int32_t from = ipex_lower_tensor(lower, x, x->rank, l->order, NULL), cut = -1, cuts = 0;
     bool plain = true;
     for (int32_t i = 0; i < x->rank; i++) {
         int32_t axis = l->order[i];
@@ -646,25 +324,25 @@ static void lower_slice(struct lower *lower, struct ipex_node *node) {
         }
     }
     const struct ipex_plan_tensor *parent = &lower->plan->tensor[from];
-    plain &= cuts == 1 && !has_halo(parent) && parent->weight < 0 && !y->is_output;
+    plain &= cuts == 1 && !ipex_plan_has_halo(parent) && parent->weight < 0 && !y->is_output;
     if (plain) {
         int64_t dims[IPEX_MAX_RANK];
-        physical_dims(y->dims, l->order, y->rank, dims);
-        struct ipex_plan_tensor t = new_tensor(y->name, y->rank, dims);
+        ipex_physical_dims(y->dims, l->order, y->rank, dims);
+        struct ipex_plan_tensor t = ipex_plan_new_tensor(y->name, y->rank, dims);
         t.dtype = y->dtype;
         t.view_of = from;
         t.view_axis = cut;
         t.view_start = node->u.slice.start[l->order[cut]];
-        struct variant v = make_variant(add_tensor(lower->plan, &t), y->rank, l->order);
-        add_variant(lower, y, &v);
+        struct variant v = ipex_variant(ipex_plan_add_tensor(lower->plan, &t), y->rank, l->order);
+        ipex_lower_add_variant(lower, y, &v);
     } else {
         struct ipex_plan_node *step =
-            add_node(lower->plan, IPEX_OP_slice, node->name, own_tensor(lower, y));
+            ipex_plan_add_node(lower->plan, IPEX_OP_slice, node->name, ipex_lower_own(lower, y));
         step->inputs = 1;
         step->input[0] = from;
-        set_ints(lower->plan, step, 2 * x->rank);
+        ipex_plan_set_ints(lower->plan, step, 2 * x->rank);
         for (int32_t i = 0; i < x->rank; i++) {
-            set_dim(lower, step, i, node->u.slice.start[l->order[i]]);
+            ipex_lower_set_dim(lower, step, i, node->u.slice.start[l->order[i]]);
             step->int_[x->rank + i] = (int32_t)node->u.slice.step[l->order[i]];
         }
     }
@@ -675,38 +353,39 @@ static void lower_slice(struct lower *lower, struct ipex_node *node) {
 
 static void lower_pad(struct lower *lower, struct ipex_node *node) {
     struct ipex_value *y = node->output;
-    int32_t rank = y->rank, x = get_tensor(lower, node->input[0], rank, y->layout->order, NULL);
+    int32_t rank = y->rank,
+            x = ipex_lower_tensor(lower, node->input[0], rank, y->layout->order, NULL);
     struct ipex_plan_node *step =
-        add_node(lower->plan, IPEX_OP_pad, node->name, own_tensor(lower, y));
+        ipex_plan_add_node(lower->plan, IPEX_OP_pad, node->name, ipex_lower_own(lower, y));
     step->inputs = 1;
     step->input[0] = x;
-    set_ints(lower->plan, step, 2 * rank + 1);
+    ipex_plan_set_ints(lower->plan, step, 2 * rank + 1);
     step->int_[2 * rank] = node->u.pad.mode;
     for (int32_t i = 0; i < rank; i++) {
         step->int_[i] = (int32_t)node->u.pad.before[y->layout->order[i]];
         step->int_[rank + i] = (int32_t)node->u.pad.after[y->layout->order[i]];
     }
-    set_floats(lower->plan, step, 1);
+    ipex_plan_set_floats(lower->plan, step, 1);
     step->float_[0] = node->u.pad.value;
 }
 
 static void lower_softmax(struct lower *lower, struct ipex_node *node) {
     struct ipex_value *y = node->output;
-    int32_t x = get_tensor(lower, node->input[0], y->rank, y->layout->order, NULL);
+    int32_t x = ipex_lower_tensor(lower, node->input[0], y->rank, y->layout->order, NULL);
     struct ipex_plan_node *step =
-        add_node(lower->plan, IPEX_OP_softmax, node->name, own_tensor(lower, y));
+        ipex_plan_add_node(lower->plan, IPEX_OP_softmax, node->name, ipex_lower_own(lower, y));
     step->inputs = 1;
     step->input[0] = x;
 }
 
 static void lower_reduce(struct lower *lower, struct ipex_node *node) {
     struct ipex_value *y = node->output;
-    int32_t x = get_tensor(lower, node->input[0], y->rank, y->layout->order, NULL);
+    int32_t x = ipex_lower_tensor(lower, node->input[0], y->rank, y->layout->order, NULL);
     struct ipex_plan_node *step =
-        add_node(lower->plan, IPEX_OP_reduce, node->name, own_tensor(lower, y));
+        ipex_plan_add_node(lower->plan, IPEX_OP_reduce, node->name, ipex_lower_own(lower, y));
     step->inputs = 1;
     step->input[0] = x;
-    set_ints(lower->plan, step, 2);
+    ipex_plan_set_ints(lower->plan, step, 2);
     step->int_[0] = (int32_t)node->u.reduce.kind;
     for (int32_t i = 0; i < y->rank; i++)
         step->int_[1] |= (int32_t)(node->u.reduce.axes >> y->layout->order[i] & 1) << i;
@@ -723,7 +402,7 @@ static int32_t recurrent_weight(struct lower *lower, const struct ipex_node *nod
                                  .dims = {value->dims[0], 1, value->dims[1], 1, value->dims[2]},
                                  .recipe = IPEX_RECIPE_conv,
                                  .source = value};
-    return weight_tensor(lower, &w);
+    return ipex_lower_weight(lower, &w);
 }
 
 static int32_t plan_operand(struct lower *lower, struct ipex_node *node, int32_t i) {
@@ -734,10 +413,10 @@ static int32_t plan_operand(struct lower *lower, struct ipex_node *node, int32_t
     if ((p->op == IPEX_OP_lstm || p->op == IPEX_OP_gru) && (i == 1 || i == 2))
         return recurrent_weight(lower, node, x);
     if (p->policy == IPEX_ORDER_elementwise || (i == 0 && p->policy != IPEX_ORDER_logical))
-        return get_tensor(lower, x, node->output->rank, node->output->layout->order, NULL);
+        return ipex_lower_tensor(lower, x, node->output->rank, node->output->layout->order, NULL);
     if (p->op == IPEX_OP_attention && i < 3)
-        return get_tensor(lower, x, node->output->rank, node->output->layout->order, NULL);
-    return get_identity(lower, x);
+        return ipex_lower_tensor(lower, x, node->output->rank, node->output->layout->order, NULL);
+    return ipex_lower_identity(lower, x);
 }
 
 /* The factors of a product, in bf16; a mask stays as it is. */
@@ -747,9 +426,9 @@ static int32_t plan_factor(struct lower *lower, struct ipex_node *node, int32_t 
     if (i >= factors || !ipex_reads_bf16(lower->graph, node))
         return plan_operand(lower, node, i);
     if (p->op == IPEX_OP_attention || (i == 0 && p->policy != IPEX_ORDER_logical))
-        return get_bf16(lower, node->input[i], node->output->rank, node->output->layout->order,
-                        NULL);
-    return get_bf16(lower, node->input[i], node->input[i]->rank, identity, NULL);
+        return ipex_lower_bf16(lower, node->input[i], node->output->rank,
+                               node->output->layout->order, NULL);
+    return ipex_lower_bf16(lower, node->input[i], node->input[i]->rank, ipex_identity_order, NULL);
 }
 
 static void lower_plan_op(struct lower *lower, struct ipex_node *node) {
@@ -759,18 +438,18 @@ static void lower_plan_op(struct lower *lower, struct ipex_node *node) {
         if ((x[i] = plan_factor(lower, node, i)) >= 0)
             inputs = i + 1;
     struct ipex_plan_node *step =
-        add_node(lower->plan, p->op, node->name, own_tensor(lower, node->output));
+        ipex_plan_add_node(lower->plan, p->op, node->name, ipex_lower_own(lower, node->output));
     step->inputs = inputs;
     memcpy(step->input, x, (size_t)inputs * sizeof *x);
     for (int i = 0; i < 2; i++)
         if (node->extra_output[i])
-            step->output[step->outputs++] = own_tensor(lower, node->extra_output[i]);
-    set_ints(lower->plan, step, p->ints);
+            step->output[step->outputs++] = ipex_lower_own(lower, node->extra_output[i]);
+    ipex_plan_set_ints(lower->plan, step, p->ints);
     for (int32_t i = 0; i < p->ints; i++)
-        set_dim(lower, step, i, p->int_[i]);
+        ipex_lower_set_dim(lower, step, i, p->int_[i]);
     if (p->op == IPEX_OP_attention && node->output->rank == 4)
         step->int_[1] = node->output->layout->order[1] == 2;
-    set_floats(lower->plan, step, p->floats);
+    ipex_plan_set_floats(lower->plan, step, p->floats);
     memcpy(step->float_, p->float_, (size_t)p->floats * sizeof *p->float_);
 }
 
@@ -825,7 +504,7 @@ static void lower_inputs(struct lower *lower) {
     plan->input = ipex_arena_array(plan->arena, plan->inputs + 1, sizeof *plan->input);
     for (size_t i = 0; i < plan->inputs; i++) {
         struct ipex_value *value = lower->graph->input[i];
-        plan->input[i] = (struct ipex_plan_port){value->name, own_tensor(lower, value)};
+        plan->input[i] = (struct ipex_plan_port){value->name, ipex_lower_own(lower, value)};
     }
 }
 
@@ -833,15 +512,15 @@ static void lower_inputs(struct lower *lower) {
  * order, without a halo. */
 static int32_t output_tensor(struct lower *lower, struct ipex_value *value) {
     lower->step_name = value->name;
-    int32_t tensor = get_identity(lower, value), root = tensor;
+    int32_t tensor = ipex_lower_identity(lower, value), root = tensor;
     while (lower->plan->tensor[root].view_of >= 0)
         root = lower->plan->tensor[root].view_of;
     bool is_port = lower->plan->tensor[root].weight >= 0; /* or a constant */
     for (size_t i = 0; i < lower->plan->inputs; i++)
         is_port |= lower->plan->input[i].tensor == root;
-    if (is_port || has_halo(&lower->plan->tensor[tensor]))
-        tensor =
-            materialise(lower, value, tensor, identity, value->rank, value->dims, identity, NULL);
+    if (is_port || ipex_plan_has_halo(&lower->plan->tensor[tensor]))
+        tensor = ipex_lower_materialise(lower, value, tensor, ipex_identity_order, value->rank,
+                                        value->dims, ipex_identity_order, NULL);
     return tensor;
 }
 

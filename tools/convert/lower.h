@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between layout.c, which decides where values lie, and lower.c, which emits the steps. */
+/* Between layout.c, which decides where values lie, lower_values.c, which makes tensors of them,
+ * and lower.c, which emits the steps. */
 #ifndef IPEX_TOOLS_LOWER_H
 #define IPEX_TOOLS_LOWER_H
 
@@ -46,6 +47,54 @@ bool ipex_weight_is_bf16(const struct ipex_graph *graph, const struct ipex_node 
 bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *node);
 /* Ledger rows of the policy. */
 void ipex_dtype_report(struct ipex_graph *graph);
+
+/* ---- lower_values.c: the plan's building blocks ---- */
+
+struct ipex_plan_tensor ipex_plan_new_tensor(const char *name, int32_t rank, const int64_t *dims);
+/* Its number in the plan. */
+int32_t ipex_plan_add_tensor(struct ipex_plan *plan, const struct ipex_plan_tensor *tensor);
+/* Valid until the next node is added. */
+struct ipex_plan_node *ipex_plan_add_node(struct ipex_plan *plan, enum ipex_op op, const char *name,
+                                          int32_t output);
+/* Room for so many attributes, zeroed. */
+void ipex_plan_set_ints(struct ipex_plan *plan, struct ipex_plan_node *node, int32_t count);
+void ipex_plan_set_floats(struct ipex_plan *plan, struct ipex_plan_node *node, int32_t count);
+/* Attribute `at` is a dim: a number now, or an expression that the runtime evaluates. */
+void ipex_lower_set_dim(struct lower *lower, struct ipex_plan_node *node, int32_t at, int64_t dim);
+bool ipex_plan_has_halo(const struct ipex_plan_tensor *t);
+/* Its elements follow each other without gaps, so that a reshape may look at it. */
+bool ipex_plan_is_dense(const struct ipex_plan *plan, int32_t tensor);
+/* A tensor over the weight, which is one with that of an earlier site that packs it alike. */
+int32_t ipex_lower_weight(struct lower *lower, const struct ipex_plan_weight *weight);
+
+/* ---- lower_values.c: values in memory ---- */
+
+extern const int32_t ipex_identity_order[IPEX_MAX_RANK];
+
+void ipex_physical_dims(const int64_t *dims, const int32_t *order, int32_t rank, int64_t *ret);
+struct variant ipex_variant(int32_t tensor, int32_t rank, const int32_t *order);
+void ipex_lower_add_variant(struct lower *lower, struct ipex_value *value,
+                            const struct variant *variant);
+/* The tensor that a node writes for its output: a slice of a concatenation, or one of its own with
+ * the halo that readers need. */
+int32_t ipex_lower_own(struct lower *lower, struct ipex_value *value);
+/* The value as `rank` dims (leading ones added) in this order and with at least this halo (NULL:
+ * any): a tensor, by view where possible, else by a step. */
+int32_t ipex_lower_tensor(struct lower *lower, struct ipex_value *value, int32_t rank,
+                          const int32_t *order, const uint16_t *halo);
+/* The same in the order of its axes. */
+int32_t ipex_lower_identity(struct lower *lower, struct ipex_value *value);
+/* As ipex_lower_tensor, rounded to bf16 by a cast, which also makes the halo. */
+int32_t ipex_lower_bf16(struct lower *lower, struct ipex_value *value, int32_t rank,
+                        const int32_t *order, const uint16_t *halo);
+/* The memory of a tensor under other dims. */
+int32_t ipex_lower_view(struct lower *lower, int32_t tensor, int32_t rank, const int64_t *dims);
+/* A step that puts `from` (rank dims, order as given) into a new tensor of the order asked for. */
+int32_t ipex_lower_materialise(struct lower *lower, struct ipex_value *value, int32_t from,
+                               const int32_t *from_order, int32_t rank, const int64_t *dims,
+                               const int32_t *order, const uint16_t *halo);
+
+/* ---- layout.c ---- */
 
 /* Why x is not written straight into y's tensor. */
 enum ipex_reason ipex_concat_reason(const struct ipex_value *y, const struct ipex_value *x);

@@ -357,7 +357,7 @@ int ipex_verb_compare(int argc, char **argv) {
         c.file = argument[1];
         code = work(&c);
     }
-    ipex_reference_close(&c);
+    ipex_scratch_close(&c.scratch);
     for (size_t i = 0; i < c.inputs; i++)
         ipex_tensor_data_finish(&c.given[i]);
     ipex_onnx_close(&c.onnx);

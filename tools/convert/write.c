@@ -12,7 +12,7 @@
 #include "runtime/ipex.h"
 #include "tools/convert/dim_write.h"
 #include "tools/convert/share.h"
-#include "tools/convert/shared_strings.h"
+#include "tools/name_table.h"
 
 enum { SECTION_WEIGHTS, SECTION_ANSWERS, SECTIONS };
 
@@ -26,7 +26,8 @@ struct writer {
     const struct ipex_report *report;
 
     struct ipex_fb_builder b;
-    struct ipex_shared_strings strings;
+    struct ipex_arena arena;
+    struct ipex_name_table strings; /* with their references */
     struct ipex_dim_writer dims;
     struct ipex_fb_section section[SECTIONS];
     uint32_t sections,
@@ -44,8 +45,13 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
     return (value + alignment - 1) / alignment * alignment;
 }
 
+/* Each is stored once: names stand in weights, tensors, nodes and the ledger, and sessions of a
+ * loaded file keep all of it in memory. */
 static uint32_t string(struct writer *w, const char *text) {
-    return ipex_shared_string(&w->strings, &w->b, text);
+    struct ipex_name *name = ipex_name_add(&w->strings, text);
+    if (!name->value.number) /* never the reference of a string */
+        name->value.number = ipex_fb_string(&w->b, text);
+    return name->value.number;
 }
 
 /* ---- placing ---- */
@@ -426,9 +432,10 @@ enum ipex_status ipex_write(const struct ipex_write *write, ipex_write_fn fn, vo
     ipex_weight_table_init(&w.table, plan, write->entries);
     free(plan);
     ipex_fb_init(&w.b);
+    w.strings.arena = &w.arena;
     enum ipex_status status = write_all(&w, ret);
     ipex_fb_free(&w.b);
-    ipex_shared_strings_finish(&w.strings);
+    ipex_arena_finish(&w.arena);
     ipex_weight_table_finish(&w.table);
     free(w.digests);
     return status;

@@ -50,7 +50,7 @@ class SessionOptions(ctypes.Structure):
     _fields_ = [("size", SIZE), ("entry", TEXT), ("isa", ctypes.c_int), ("arithmetic", ctypes.c_int),
                 ("pool", POINTER), ("parallel_for", POINTER), ("parallel_user", POINTER), ("parallel_threads", I32),
                 ("cancel", POINTER), ("dims", ctypes.POINTER(DimRange)), ("n_dims", SIZE), ("l2_bytes", I32),
-                ("no_bands", ctypes.c_int), ("message", TEXT), ("message_size", SIZE)]
+                ("no_bands", ctypes.c_int), ("request_amx", ctypes.c_int), ("message", TEXT), ("message_size", SIZE)]
 
 
 class Tensor(ctypes.Structure):

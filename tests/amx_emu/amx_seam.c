@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Takes the place of kernels/x86/cpu_probe.c in programs that link the emulator: detection finds a
+ * CPU with AMX, and a permission that the emulator goes by. AMX_EMU in the environment says what
+ * machine that is:
+ *
+ *   (not set)  AMX, and permission for who asks; where the CPU has AMX, the CPU
+ *   0          the machine as it is, without emulator
+ *   refused    AMX, but the operating system gives no permission
+ *   no-state   AMX, but the operating system does not save its registers
+ *   masked     AMX hidden by a hypervisor: not in cpuid */
+#include "kernels/x86/cpu_probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "tests/amx_emu/amx_emu.h"
+
+enum {
+    L7_EDX_AMX = 1 << 22 | 1 << 24 | 1 << 25, /* BF16, TILE, INT8 */
+    XCR0_TILES = 0x60000,
+};
+
+/* cpu_probe.c once more, under other names: the machine itself. */
+struct ipex_cpuid real_probe_cpuid(uint32_t leaf, uint32_t subleaf);
+uint64_t real_probe_xcr0(void);
+bool real_probe_amx_permission(void);
+int real_probe_amx_request(void);
+
+enum machine { AS_IT_IS, EMULATED, REFUSED, NO_STATE, MASKED };
+static enum machine machine;
+
+static enum machine machine_named(const char *name) {
+    static const char *const names[] = {
+        [AS_IT_IS] = "0", [REFUSED] = "refused", [NO_STATE] = "no-state", [MASKED] = "masked"};
+    if (!name)
+        return EMULATED;
+    for (int i = 0; i <= MASKED; i++)
+        if (names[i] && strcmp(name, names[i]) == 0)
+            return (enum machine)i;
+    fprintf(stderr, "AMX_EMU=%s: not one of 0, refused, no-state, masked\n", name);
+    exit(2);
+}
+
+/* Before main: the command line's is the product's own and knows nothing of emulation. */
+__attribute__((constructor)) static void start(void) {
+    machine = machine_named(getenv("AMX_EMU"));
+    if (machine == EMULATED && !amx_emu_install())
+        machine = AS_IT_IS;
+}
+
+struct ipex_cpuid ipex_probe_cpuid(uint32_t leaf, uint32_t subleaf) {
+    struct ipex_cpuid ret = real_probe_cpuid(leaf, subleaf);
+    if (machine == AS_IT_IS)
+        return ret;
+    if (leaf == 7 && subleaf == 0)
+        ret.edx = machine == MASKED ? ret.edx & ~(uint32_t)L7_EDX_AMX : ret.edx | L7_EDX_AMX;
+    if (leaf == 0x1d && subleaf == 0)
+        ret.eax = 1; /* the highest palette */
+    if (leaf == 0x1d && subleaf == 1)
+        ret = (struct ipex_cpuid){.eax = 1024 << 16 | 8192, .ebx = 8 << 16 | 64, .ecx = 16};
+    return ret;
+}
+
+uint64_t ipex_probe_xcr0(void) {
+    const uint64_t real = real_probe_xcr0();
+    if (machine == AS_IT_IS)
+        return real;
+    return machine == NO_STATE ? real & ~(uint64_t)XCR0_TILES : real | XCR0_TILES;
+}
+
+bool ipex_probe_amx_permission(void) {
+    return machine == EMULATED ? amx_emu_permitted()
+                               : machine == AS_IT_IS && real_probe_amx_permission();
+}
+
+int ipex_probe_amx_request(void) {
+    if (machine == AS_IT_IS)
+        return real_probe_amx_request();
+    if (machine != EMULATED)
+        return EPERM;
+    amx_emu_permit(true);
+    return 0;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph's inputs: their dims from the model, --dim, --input and --const; what is missing or
+ * contradictory is listed at once, with flags to paste. */
+#include "tools/convert/import_scope.h"
+
+#include <string.h>
+
+/* A growing text in the graph's arena. */
+static void append(struct ipex_graph *graph, const char **text, const char *line) {
+    *text = *text ? ipex_arena_printf(&graph->arena, "%s%s", *text, line) : line;
+}
+
+static struct ipex_dim_option *find_dim(struct ipex_import_options *options, const char *symbol) {
+    for (size_t i = 0; i < options->dims; i++)
+        if (!strcmp(options->dim[i].name, symbol)) {
+            options->dim[i].used = true;
+            return &options->dim[i];
+        }
+    return NULL;
+}
+
+/* Before names in flags to paste. */
+static const char *flag_prefix(const struct ipex_import_options *options) {
+    return options->prefix ? options->prefix : "";
+}
+
+struct dims_state {
+    struct ipex_import *import;
+    struct ipex_import_options *options;
+    const char *missing; /* lines of flags to paste */
+    const char *wrong;   /* contradictions */
+};
+
+/* A symbol bound by --input counts for every other place where it stands, so bindings are
+ * remembered as if given by --dim. */
+static void remember_dim(struct dims_state *state, const char *symbol, int64_t lo, int64_t hi) {
+    struct ipex_import_options *options = state->options;
+    struct ipex_graph *graph = state->import->graph;
+    const struct ipex_dim_option *known = find_dim(options, symbol);
+    if (known) {
+        if (lo == hi && (known->lo != lo || known->hi != hi))
+            append(graph, &state->wrong,
+                   ipex_arena_printf(
+                       &graph->arena, "  dimension %s is given both as %lld..%lld and as %lld\n",
+                       symbol, (long long)known->lo, (long long)known->hi, (long long)lo));
+        return;
+    }
+    struct ipex_dim_option *dim = ipex_arena_array(&graph->arena, options->dims + 1, sizeof *dim);
+    if (options->dims)
+        memcpy(dim, options->dim, options->dims * sizeof *dim);
+    dim[options->dims] =
+        (struct ipex_dim_option){.name = symbol, .lo = lo, .hi = hi, .step = 1, .used = true};
+    options->dim = dim;
+    options->dims++;
+}
+
+/* The name of a dimension, or INPUT[AXIS] where it has none. Some exporters write "?" for every one
+ * that they do not know. */
+static const char *symbol_of(struct ipex_graph *graph, const struct ipex_onnx_value *input,
+                             int32_t axis) {
+    const char *name = input->params[axis];
+    return *name && strcmp(name, "?")
+               ? name
+               : ipex_arena_printf(&graph->arena, "%s[%d]", input->name, axis);
+}
+
+static struct ipex_shape_option *find_shape(struct dims_state *state, const char *name) {
+    for (size_t i = 0; i < state->options->shapes; i++)
+        if (!strcmp(state->options->shape[i].name, name))
+            return &state->options->shape[i];
+    return NULL;
+}
+
+/* First pass over an input: checks its --input option and remembers what that says of symbols. */
+static void apply_shape(struct dims_state *state, const struct ipex_onnx_value *input) {
+    struct ipex_graph *graph = state->import->graph;
+    struct ipex_shape_option *shape = find_shape(state, input->name);
+    const struct ipex_const_option *given = ipex_import_find_given(state->options, input->name);
+    for (int32_t i = 0; given && given->is_file && i < input->rank && i < given->tensor.rank; i++)
+        if (input->dims[i] < 0)
+            remember_dim(state, symbol_of(graph, input, i), given->tensor.dims[i],
+                         given->tensor.dims[i]);
+    if (!shape)
+        return;
+    shape->used = true;
+    if (input->rank >= 0 && shape->rank != input->rank) {
+        append(graph, &state->wrong,
+               ipex_arena_printf(&graph->arena, "  --input %s has %d dims, the model says %d\n",
+                                 input->name, shape->rank, input->rank));
+        return;
+    }
+    for (int32_t i = 0; i < input->rank; i++) {
+        if (input->dims[i] < 0)
+            remember_dim(state, symbol_of(graph, input, i), shape->dims[i], shape->dims[i]);
+        else if (input->dims[i] != shape->dims[i])
+            append(graph, &state->wrong,
+                   ipex_arena_printf(
+                       &graph->arena, "  --input %s: dim %d is %lld in the model, %lld was given\n",
+                       input->name, i, (long long)input->dims[i], (long long)shape->dims[i]));
+    }
+}
+
+/* Batches from 1 to this many where nothing is said. */
+#define DEFAULT_BATCH 8
+
+static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_value *input,
+                           int32_t axis) {
+    struct ipex_graph *graph = state->import->graph;
+    if (input->dims[axis] >= 0)
+        return input->dims[axis];
+    const char *symbol = symbol_of(graph, input, axis);
+    if (axis == 0 && !find_dim(state->options, symbol)) { /* the batch */
+        remember_dim(state, symbol, 1, DEFAULT_BATCH);
+        append(graph, &state->import->notes,
+               ipex_arena_printf(&graph->arena,
+                                 "dimension %s of input %s was not given: 1..%d is used (--dim "
+                                 "'%s%s=N' or LO..HI)\n",
+                                 symbol, input->name, DEFAULT_BATCH, flag_prefix(state->options),
+                                 symbol));
+    }
+    const struct ipex_dim_option *option = find_dim(state->options, symbol);
+    if (option)
+        return ipex_dim_symbol(&graph->dims, symbol, option->lo, option->hi, option->step);
+    const char *flag = ipex_arena_printf(&graph->arena, "  --dim '%s%s=LO..HI' ",
+                                         flag_prefix(state->options), symbol);
+    if (!state->missing || !strstr(state->missing, flag)) /* once, where several inputs have it */
+        append(graph, &state->missing,
+               ipex_arena_printf(&graph->arena, "%s  (dim %d of input %s; or one number)\n", flag,
+                                 axis, input->name));
+    return 1;
+}
+
+bool ipex_import_dims_fit(const struct ipex_graph *graph, int32_t rank, const int64_t *dims) {
+    static const enum ipex_dim_place ends[] = {IPEX_DIM_LOWEST, IPEX_DIM_HIGHEST};
+    for (size_t end = 0; end < sizeof ends / sizeof *ends; end++) {
+        int64_t numel, number[IPEX_MAX_RANK];
+        for (int32_t i = 0; i < rank; i++) {
+            if (dims[i] == IPEX_DIM_NONE)
+                return false;
+            number[i] = ipex_dim_at(&graph->dims, dims[i], ends[end]);
+            if (number[i] < 1)
+                return false;
+        }
+        if (!ipex_numel(number, (unsigned)rank, &numel))
+            return false;
+    }
+    return true;
+}
+
+static struct ipex_value *make_input(struct dims_state *state,
+                                     const struct ipex_onnx_value *input) {
+    struct ipex_import *import = state->import;
+    struct ipex_shape_option *shape = find_shape(state, input->name);
+    int64_t dims[IPEX_MAX_RANK] = {0};
+    int32_t rank = input->rank >= 0 ? input->rank : shape ? shape->rank : -1;
+    if (rank < 0 && input->type != 0)
+        append(import->graph, &state->missing,
+               ipex_arena_printf(&import->graph->arena,
+                                 "  --input '%s%s=AxBxC'   (the model gives no shape)\n",
+                                 flag_prefix(state->options), input->name));
+    bool in_range = rank <= IPEX_MAX_RANK;
+    for (int32_t i = 0; i < rank && i < IPEX_MAX_RANK; i++) {
+        dims[i] = input->rank >= 0 ? resolve_dim(state, input, i) : shape->dims[i];
+        if (input->rank >= 0 && input->dims[i] < 0) /* a symbol, or what --dim says of it */
+            continue;
+        if (dims[i] >= 1 && dims[i] <= IPEX_MAX_DIM)
+            continue;
+        in_range = false;
+        append(import->graph, &state->wrong,
+               ipex_arena_printf(&import->graph->arena,
+                                 "  input %s: dim %d is %lld; dims go from 1 to %lld\n",
+                                 input->name, i, (long long)dims[i], (long long)IPEX_MAX_DIM));
+    }
+    if (rank > 0 && in_range && !ipex_import_dims_fit(import->graph, rank, dims))
+        append(import->graph, &state->wrong,
+               ipex_arena_printf(&import->graph->arena, "  input %s: too many elements\n",
+                                 input->name));
+    struct ipex_value *value =
+        ipex_graph_value(import->graph, input->name, ipex_import_dtype(input->type),
+                         rank < 0 || rank > IPEX_MAX_RANK ? 0 : rank, dims);
+    if (!ipex_import_runs(value->dtype) || rank > IPEX_MAX_RANK) {
+        ipex_import_unsupported(import, input->name, "graph input",
+                                rank > IPEX_MAX_RANK ? "has more than 8 dims"
+                                : input->type == 0
+                                    ? "is not a tensor, or has no type"
+                                    : "has a data type without operators at run time");
+        value->dtype = IPEX_DTYPE_f32;
+    }
+    return value;
+}
+
+/* The constant that --const makes of an input; NULL without, or where it does not fit. */
+static struct ipex_value *given_input(struct dims_state *state,
+                                      const struct ipex_onnx_value *input) {
+    struct ipex_graph *graph = state->import->graph;
+    struct ipex_const_option *given = ipex_import_find_given(state->options, input->name);
+    const char *wrong = NULL;
+    if (!given)
+        return NULL;
+    struct ipex_value *value = ipex_import_given(state->import, input, given, &wrong);
+    if (!value)
+        append(graph, &state->wrong,
+               ipex_arena_printf(&graph->arena, "  --const %s: %s\n", input->name, wrong));
+    return value;
+}
+
+static void unused_options(struct dims_state *state) {
+    struct ipex_graph *graph = state->import->graph;
+    for (size_t i = 0; i < state->options->dims; i++)
+        if (!state->options->dim[i].used && !state->options->dim[i].shared)
+            append(graph, &state->wrong,
+                   ipex_arena_printf(&graph->arena,
+                                     "  --dim %s: no input has a dimension of that name\n",
+                                     state->options->dim[i].name));
+    for (size_t i = 0; i < state->options->shapes; i++)
+        if (!state->options->shape[i].used && !state->options->shape[i].shared)
+            append(graph, &state->wrong,
+                   ipex_arena_printf(&graph->arena,
+                                     "  --input %s: the model has no input of that name\n",
+                                     state->options->shape[i].name));
+    for (size_t i = 0; i < state->options->constants; i++)
+        if (!state->options->constant[i].used && !state->options->constant[i].shared)
+            append(graph, &state->wrong,
+                   ipex_arena_printf(&graph->arena,
+                                     "  --const %s: the model has no input of that name\n",
+                                     state->options->constant[i].name));
+}
+
+static const char *describe_inputs(struct dims_state *state) {
+    struct ipex_graph *graph = state->import->graph;
+    const struct ipex_onnx_graph *source = &state->import->model->graph;
+    const char *text = "the inputs are\n";
+    for (size_t i = 0; i < source->inputs; i++) {
+        const struct ipex_onnx_value *input = &source->input[i];
+        if (ipex_import_lookup(state->import, input->name) &&
+            ipex_import_lookup(state->import, input->name)->constant)
+            continue;
+        text = ipex_arena_printf(&graph->arena, "%s  %s [", text, input->name);
+        for (int32_t k = 0; k < input->rank; k++)
+            text = input->dims[k] >= 0
+                       ? ipex_arena_printf(&graph->arena, "%s%s%lld", text, k ? ", " : "",
+                                           (long long)input->dims[k])
+                       : ipex_arena_printf(&graph->arena, "%s%s%s", text, k ? ", " : "",
+                                           symbol_of(graph, input, k));
+        text = ipex_arena_printf(&graph->arena, "%s%s]\n", text, input->rank < 0 ? "?" : "");
+    }
+    return text;
+}
+
+bool ipex_import_inputs(struct ipex_import *import, struct ipex_import_options *options,
+                        const char **ret_message) {
+    const struct ipex_onnx_graph *source = &import->model->graph;
+    struct ipex_graph *graph = import->graph;
+    struct dims_state state = {.import = import, .options = options};
+    for (size_t i = 0; i < source->inputs; i++)
+        if (!ipex_import_lookup(import, source->input[i].name))
+            apply_shape(&state, &source->input[i]);
+    graph->input = ipex_arena_array(&graph->arena, source->inputs + 1, sizeof(struct ipex_value *));
+    for (size_t i = 0; i < source->inputs; i++) {
+        if (ipex_import_lookup(
+                import,
+                source->input[i].name)) /* a default value: an initializer of the same name */
+            continue;
+        struct ipex_value *value = given_input(&state, &source->input[i]);
+        if (!value) {
+            value = make_input(&state, &source->input[i]);
+            graph->input[graph->inputs++] = value;
+        }
+        ipex_import_bind(import, source->input[i].name, value);
+    }
+    unused_options(&state);
+    if (state.wrong || state.missing) {
+        *ret_message = ipex_arena_printf(
+            &graph->arena, "%s%s%s%s%s",
+            state.wrong ? "the sizes given do not fit the model:\n" : "",
+            state.wrong ? state.wrong : "", state.missing ? "sizes are missing; give\n" : "",
+            state.missing ? state.missing : "", describe_inputs(&state));
+        return false;
+    }
+    return true;
+}
