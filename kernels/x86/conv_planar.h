@@ -138,56 +138,68 @@ static inline void planar_take_apart(const struct ipex_conv_args *args,
             to[r * plane + j] = 0.0f;
 }
 
-/* Chains become y. */
-static inline void planar_finish(const struct planar_line *l, const float *residual, float *y,
-                                 int64_t pixels) {
+static inline void planar_add(const struct planar_line *l, const float *residual, int64_t pixels) {
+    for (int64_t c = 0; c < l->args->n; c++)
+        for (int64_t p = 0; p < pixels; p++)
+            l->out[c * l->layout.out_row + p] += residual[p * l->args->r_pixel + c];
+}
+
+static inline void planar_activate(const struct planar_line *l, int64_t pixels) {
     const struct ipex_conv_args *args = l->args;
+    const struct ipex_act_rows rows = ipex_act_rows(l->out, args->n, pixels, l->layout.out_row,
+                                                    args->act, args->act_a, args->act_b);
     const vec lo = vec_set(act_low(args->act, args->act_a));
     const vec hi = vec_set(act_high(args->act, args->act_b));
-    for (int64_t c = 0; c < args->n; c++) {
-        float *out = l->out + c * l->layout.out_row;
-        for (int64_t p = 0; residual && p < pixels; p++)
-            out[p] += residual[p * args->r_pixel + c];
-        if (!act_is_clamp(args->act))
-            vec_act_row(out, pixels, args->act, args->act_a, args->act_b);
-        for (int64_t p = 0; p < pixels && act_is_clamp(args->act); p += LANES)
-            vec_store(out + p, vec_clip(vec_load(out + p), lo, hi));
-        for (int64_t p = 0; p < pixels; p++)
-            y[p * args->y_pixel + c] = out[p];
+    if (!act_is_clamp(args->act)) {
+        IPEX_LEVEL(activate)(&rows);
+        return;
     }
+    for (int64_t i = 0; i < args->n * l->layout.out_row; i += LANES)
+        vec_store(l->out + i, vec_clip(vec_load(l->out + i), lo, hi));
+}
+
+static inline void planar_store(const struct planar_line *l, float *y, int64_t pixels) {
+    for (int64_t c = 0; c < l->args->n; c++)
+        for (int64_t p = 0; p < pixels; p++)
+            y[p * l->args->y_pixel + c] = l->out[c * l->layout.out_row + p];
+}
+
+/* All columns of a line, chains only. */
+static inline void planar_multiply(const struct planar_line *l, int64_t pixels) {
+    const int64_t n = l->args->n;
+    for (int64_t c = 0; c + 4 <= n; c += 4)
+        planar_columns(l, pixels, c, 2);
+    if (n & 2)
+        planar_columns(l, pixels, n & ~3, 1);
+    if (n & 1)
+        planar_columns(l, pixels, n - 1, 0);
+}
+
+/* Rows of x from one line of y to the next; 0: lines have no rows in common. */
+static inline int64_t planar_step(const struct ipex_conv_args *args) {
+    return args->x_kh > 0 && args->x_line % args->x_kh == 0 ? args->x_line / args->x_kh : 0;
 }
 
 static inline void planar_job(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
                               float *scratch) {
-    const struct ipex_conv_planes layout = ipex_conv_planes(args);
-    const float *x = (const float *)args->x + job->image * args->x_image;
-    struct planar_line l = {
-        .args = args, .layout = layout, .x = scratch, .out = scratch + layout.out};
-    /* Rows of x from one line of y to the next; 0: lines have no rows in common. */
-    const int64_t step =
-        args->x_kh > 0 && args->x_line % args->x_kh == 0 ? args->x_line / args->x_kh : 0;
-    const int64_t rows = args->segments_h;
+    const int64_t step = planar_step(args), rows = args->segments_h;
+    struct planar_line l = {.args = args, .layout = ipex_conv_planes(args), .x = scratch};
     int64_t next = 0; /* the first row, counted from the job's first, that is not in the ring */
+    l.out = scratch + l.layout.out;
     for (int64_t line = job->line; line < job->line_end; line++) {
-        const int64_t first = (line - job->line) * step;
-        if (step == 0 || next < first)
-            next = first;
-        for (; next < first + rows; next++)
-            planar_take_apart(args, &layout, x + line * args->x_line + (next - first) * args->x_kh,
-                              l.x + next % rows * layout.row);
-        l.oldest = first % rows;
         const int64_t pixels = ipex_conv_line_pixels(args, line);
-        for (int64_t c = 0; c + 4 <= args->n; c += 4)
-            planar_columns(&l, pixels, c, 2);
-        if (args->n & 2)
-            planar_columns(&l, pixels, args->n & ~3, 1);
-        if (args->n & 1)
-            planar_columns(&l, pixels, args->n - 1, 0);
-        const float *residual = args->residual;
-        if (residual)
-            residual += job->image * args->r_image + line * args->r_line;
-        planar_finish(&l, residual, args->y + job->image * args->y_image + line * args->y_line,
-                      pixels);
+        const int64_t first = (line - job->line) * step;
+        const float *x = (const float *)args->x + job->image * args->x_image + line * args->x_line;
+        for (next = step == 0 || next < first ? first : next; next < first + rows; next++)
+            planar_take_apart(args, &l.layout, x + (next - first) * args->x_kh,
+                              l.x + next % rows * l.layout.row);
+        l.oldest = first % rows;
+        planar_multiply(&l, pixels);
+        if (args->residual)
+            planar_add(&l, args->residual + job->image * args->r_image + line * args->r_line,
+                       pixels);
+        planar_activate(&l, pixels);
+        planar_store(&l, args->y + job->image * args->y_image + line * args->y_line, pixels);
     }
 }
 
