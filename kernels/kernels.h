@@ -439,20 +439,26 @@ enum ipex_cpu_feature {
     IPEX_CPU_AVX512 = 1 << 2, /* F, BW, DQ, VL, CD, and the OS saving ZMM state */
     IPEX_CPU_AVX512_VNNI = 1 << 3,
     IPEX_CPU_AVX512_BF16 = 1 << 4,
-    IPEX_CPU_AMX_TILE = 1 << 5, /* with the OS saving tiles, and permission: see ipex_cpu_amx */
+    IPEX_CPU_AMX_TILE = 1 << 5, /* with the OS saving tiles; permission is asked for apart */
     IPEX_CPU_AMX_BF16 = 1 << 6,
     IPEX_CPU_AMX_INT8 = 1 << 7,
+    IPEX_CPU_AMX = IPEX_CPU_AMX_TILE | IPEX_CPU_AMX_BF16 | IPEX_CPU_AMX_INT8,
 };
 struct ipex_cpu {
     uint32_t features;
     int32_t l1d_bytes, l2_bytes; /* of one core; 32 KiB and 512 KiB where cpuid does not say */
 };
+/* Makes no system call. Who has not got permission for AMX clears IPEX_CPU_AMX. */
 void ipex_cpu_detect(struct ipex_cpu *ret);
 
-/* Whether this process may use tiles; with `request` it asks Linux for permission where it has none
- * yet. *ret_error: of a request that was refused, else 0. Where the CPU has AMX this makes system
- * calls (arch_prctl), and so does ipex_cpu_detect; elsewhere none. */
-enum ipex_amx_state ipex_cpu_amx(bool request, int *ret_error);
+enum ipex_amx_ask {
+    IPEX_AMX_ASK_NOTHING,    /* no system call: never `permitted` */
+    IPEX_AMX_ASK_LINUX,      /* whether the process has permission */
+    IPEX_AMX_ASK_PERMISSION, /* and for it, where it has none */
+};
+/* Whether this process may use tiles. *ret_error: of a request that was refused, else 0. System
+ * calls, arch_prctl only, are made only where the CPU has AMX and its registers are saved. */
+enum ipex_amx_state ipex_cpu_amx(enum ipex_amx_ask ask, int *ret_error);
 /* Uses a tile, so that Linux makes room for the calling thread's tiles now. */
 void ipex_amx_touch(void);
 

@@ -35,10 +35,18 @@ static void append(char *text, size_t size, const char *word) {
     memcpy(text + used + 1, word, length + 1);
 }
 
-/* Permission is asked for before levels are looked at, and only where it would be used. */
-static void choose_amx(struct request *r) {
-    const bool wanted = r->set.isa == IPEX_ISA_AUTO || r->set.isa == IPEX_ISA_amx;
-    r->setup.amx = ipex_cpu_amx(wanted && r->set.request_amx != 0, &r->amx_error);
+/* What the CPU has and the process may use. Linux is asked about AMX only where the answer is
+ * needed: under a filter of system calls the question alone may be fatal. */
+static void detect(struct request *r, struct ipex_cpu *ret) {
+    const bool wanted =
+        r->set.isa == IPEX_ISA_amx || (r->set.isa == IPEX_ISA_AUTO && r->set.request_amx != 0);
+    const enum ipex_amx_ask ask = !wanted                   ? IPEX_AMX_ASK_NOTHING
+                                  : r->set.request_amx != 0 ? IPEX_AMX_ASK_PERMISSION
+                                                            : IPEX_AMX_ASK_LINUX;
+    r->setup.amx = ipex_cpu_amx(ask, &r->amx_error);
+    ipex_cpu_detect(ret);
+    if (r->setup.amx != IPEX_AMX_permitted)
+        ret->features &= ~(uint32_t)IPEX_CPU_AMX;
 }
 
 static enum ipex_status isa_missing(const struct request *r, const char *have) {
@@ -57,8 +65,7 @@ static enum ipex_status isa_missing(const struct request *r, const char *have) {
 
 static enum ipex_status choose_isa(struct request *r) {
     struct ipex_cpu cpu;
-    choose_amx(r);
-    ipex_cpu_detect(&cpu);
+    detect(r, &cpu);
     r->setup.l2_bytes = r->set.l2_bytes != 0 ? r->set.l2_bytes : cpu.l2_bytes;
     r->setup.no_bands = r->set.no_bands != 0;
     r->setup.isa = r->set.isa == IPEX_ISA_AUTO ? ipex_isa_best(cpu.features) : r->set.isa;
