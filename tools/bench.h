@@ -55,9 +55,8 @@ void ipex_bench_print(const struct ipex_bench *bench);
 /* All that was measured; with a page also what it needs of the machine and of the arena. */
 json_t *ipex_bench_json(const struct ipex_bench *bench);
 
-/* report.c: a page that shows what ipex_bench_json gives. */
-IPEX_WARN_UNUSED enum ipex_status ipex_report_write(struct ipex_atomic_file *page,
-                                                    const json_t *data,
-                                                    const struct ipex_report *report);
+/* bench_page.c: a page that shows what ipex_bench_json gives. */
+IPEX_WARN_UNUSED enum ipex_status ipex_bench_page(struct ipex_atomic_file *page, const json_t *data,
+                                                  const struct ipex_report *report);
 
 #endif

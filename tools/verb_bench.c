@@ -232,7 +232,7 @@ static int open_page(struct ipex_bench *bench) {
 static int write_page(struct ipex_bench *bench, const json_t *data) {
     char message[512] = "";
     const struct ipex_report report = {message, sizeof message};
-    if (ipex_report_write(&bench->page, data, &report) == IPEX_OK)
+    if (ipex_bench_page(&bench->page, data, &report) == IPEX_OK)
         return IPEX_EXIT_DONE;
     return ipex_cli_failed("--html: %s", message);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of `ipexpack bench --html`: report.html, which is part of this program, with the numbers
- * in it as JSON. The page asks nothing of any network. */
+/* The page of `ipexpack bench --html`: bench_page.html, which is part of this program, with the
+ * numbers in it as JSON. The page asks nothing of any network. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/arena.h"
 #include "tools/bench.h"
-#include "tools/report_page.h"
+#include "tools/bench_page_text.h"
 
 #define PLACE "@DATA@" /* of the JSON in the page */
 
@@ -36,12 +36,12 @@ static enum ipex_status put_json(struct writer *w, const char *text) {
     }
 }
 
-enum ipex_status ipex_report_write(struct ipex_atomic_file *page, const json_t *data,
-                                   const struct ipex_report *report) {
+enum ipex_status ipex_bench_page(struct ipex_atomic_file *page, const json_t *data,
+                                 const struct ipex_report *report) {
     struct writer w = {.page = page, .report = report};
-    const char *place = strstr(ipex_report_page, PLACE);
+    const char *place = strstr(ipex_bench_page_text, PLACE);
     char *text = ipex_json_text(data);
-    enum ipex_status status = put(&w, ipex_report_page, (size_t)(place - ipex_report_page));
+    enum ipex_status status = put(&w, ipex_bench_page_text, (size_t)(place - ipex_bench_page_text));
     if (status == IPEX_OK)
         status = put_json(&w, text);
     if (status == IPEX_OK)
