@@ -80,13 +80,6 @@ static enum ipex_status choose_isa(struct request *r) {
     return isa_missing(r, have);
 }
 
-static bool multiplies_bf16(const struct ipex_image_entry *entry) {
-    for (int32_t i = 0; i < entry->nodes; i++)
-        if (ipex_node_multiplies_bf16(ipex_fb_entry_nodes(entry->fb, (uint32_t)i), entry->tensor))
-            return true;
-    return false;
-}
-
 /* The bf16 profile that a level computes fastest. */
 static enum ipex_arithmetic native_bf16(enum ipex_isa isa) {
     return isa == IPEX_ISA_amx ? IPEX_ARITHMETIC_bf16_amx : IPEX_ARITHMETIC_bf16_dp;
@@ -100,7 +93,7 @@ static enum ipex_status choose_arithmetic(struct request *r) {
     for (int32_t i = r->first; i < r->first + r->count; i++) {
         const enum ipex_arithmetic pin =
             (enum ipex_arithmetic)ipex_fb_entry_arithmetic(r->image->entry[i].fb);
-        bf16 = bf16 || multiplies_bf16(&r->image->entry[i]);
+        bf16 = bf16 || ipex_entry_multiplies_bf16(r->image->entry[i].fb);
         if (pin == IPEX_ARITHMETIC_AUTO)
             continue;
         IPEX_CHECK(wanted == IPEX_ARITHMETIC_AUTO || wanted == pin, &r->report,
