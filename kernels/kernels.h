@@ -44,7 +44,10 @@
  * pairs, even = fma(x[k], w[k], even) and odd = fma(x[k + 1], w[k + 1], odd), then chain = chain +
  * (even + odd). Behind a segment's last element x and w are +0 to the end of its tile.
  *
- * Where K is cut (see cache_l2), unfinished chains are parked in y. */
+ * Where K is cut (see cache_l2), unfinished chains are parked in y.
+ *
+ * planar is advice to conv_f32: few columns, so pixels go into lanes (kernels/conv_planes.h). Only
+ * for one group with segments_w = 1, x_pixel > 0, last_pixels = pixels, not with resume. */
 struct ipex_conv_args {
     const void *x;         /* f32; conv_bf16, conv_bf16t: bf16 */
     const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */
@@ -62,6 +65,7 @@ struct ipex_conv_args {
     bool panels_outside; /* in a job: panels outside lines (weights larger than activations) */
     int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
     bool resume; /* the chains go on from what y holds, instead of from the bias; no residual */
+    bool planar;
 };
 
 /* 3x3 convolution of stride 1 by Winograd's F(4,3): 36 products for the 16 outputs of a tile
