@@ -6,13 +6,15 @@
  * exp(x) = 2^n (1 + r + r^2 q(r)), n = round(x / ln 2), r = x - n ln 2 with ln 2 in two parts (Cody
  * and Waite). q fits (e^r - 1 - r) / r^2 on |r| <= 1.003 ln 2 / 2: minimax, coefficients rounded to
  * f32 from the lowest up and the rest fitted again; its share of the error is 0.05 ULP. 2^n is
- * applied in two factors, so that n = 128 and results below 2^-126 (then flushed to 0) need no
+ * applied as by two factors, so that n = 128 and results below 2^-126 (then flushed to 0) need no
  * special case.
  *
- * sigmoid(x) = 1 / (1 + e) for x >= 0, e / (1 + e) for x < 0, with e = exp(-|x|).
+ * sigmoid(x) = 1 / (1 + e^-x), silu(x) = x / (1 + e^-x), where one fma makes the sum: e^-x is 2^n
+ * times the polynomial, and may be taken as 0 below 2^-127 and as inf above 2^127.5, so that 2^n
+ * needs no second factor.
  *
  * tanh(|x|) = |x| + |x|^3 q(x^2) below 0.625, where q fits (tanh(x) - x) / x^3 in the same way
- * (0.08 ULP), and 1 - 2 / (exp(2 |x|) + 1) from there on; the sign of x is put back.
+ * (0.08 ULP), and 1 - 2 / (1 + e^(2 |x|)) from there on; the sign of x is put back.
  *
  * log(x) = e ln 2 + f - f^2/2 + f^3 q(f), x = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); q's share
  * of the error is 0.01 ULP. log1p(x) = log(w) + (x - (w - 1)) / w, w = 1 + x rounded: the second
@@ -21,8 +23,8 @@
  * sin, cos: x = n pi/2 + r, pi/2 in three parts, |r| <= 0.85; sin r = r + r^3 s(r^2), cos r = 1 -
  * r^2/2 + r^4 c(r^2) (0.005 ULP). Beyond IPEX_TRIG_MAX the result is that of IPEX_TRIG_MAX.
  * erf(x) = x p(x^2) / q(x^2) on |x| <= 3.95, where it has become 1 (0.35 ULP; all coefficients are
- * positive). gelu(x) = x/2 (1 + erf(x sqrt(1/2))); gelu_tanh(x) = x sigmoid(x (K1 + K3 x^2)), K1 =
- * 2 sqrt(2/pi), K3 = 0.044715 K1; mish(x) = x n / (n + 2), n = e^x (e^x + 2).
+ * positive). gelu(x) = x/2 (1 + erf(x sqrt(1/2))); gelu_tanh(x) = x / (1 + e^-u), u = x (K1 + K3
+ * x^2), K1 = 2 sqrt(2/pi), K3 = 0.044715 K1; mish(x) = x n / (n + 2), n = e^x (e^x + 2).
  * atan(x) = x + x^3 q(x^2) on [0, 1] (0.01 ULP), pi/2 - atan(1/x) above.
  * pow(a, b) = exp(b log|a|) with log|a| and the product in two floats each.
  *
@@ -45,6 +47,12 @@
 #define IPEX_EXP_Q2  0x1.5558bep-5f
 #define IPEX_EXP_Q3  0x1.1239ecp-7f
 #define IPEX_EXP_Q4  0x1.6a3ffcp-10f
+
+/* IPEX_EXP_MAGIC + 127: the integer stands there as the exponent of a float. At the bounds that is
+ * 255, inf, and 0. */
+#define IPEX_SIGMOID_MAGIC 12583039.0f
+#define IPEX_SIGMOID_MIN   -89.0f
+#define IPEX_SIGMOID_MAX   88.0f
 
 #define IPEX_TANH_SMALL 0.625f
 #define IPEX_TANH_Q0    -0x1.555532p-2f

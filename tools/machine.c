@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "kernels/kernels.h"
 #include "tools/arena.h"
 #include "tools/cli.h"
 #include "tools/model.h"
@@ -209,8 +210,10 @@ static void find_name(struct ipex_machine *machine) {
 }
 
 int ipex_machine_measure(int threads, struct ipex_machine *ret) {
+    int error;
     *ret = (struct ipex_machine){.threads = threads};
     find_name(ret);
+    (void)ipex_cpu_amx(true, &error); /* refused, the machine is one without it */
     for (size_t i = 0; i < IPEX_MULTIPLY_LOOPS; i++) {
         const struct ipex_multiply_loop *loop = &ipex_multiply_loops[i];
         struct work work = {.multiply = loop->fn};

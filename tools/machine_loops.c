@@ -42,10 +42,32 @@ __attribute__((target("avx512f,avx512bf16"))) static void dot_avx512_bf16(long t
     }
 }
 
+/* Four tiles of sums over two tiles of either factor; a tile is 16 rows of 64 bytes. */
+#define TILES(X)            X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define TILE_ZERO(i)        __asm__ volatile("tilezero %tmm" #i);
+#define TILE_DOT(sum, x, y) __asm__ volatile("tdpbf16ps %tmm" #y ", %tmm" #x ", %tmm" #sum);
+
+__attribute__((target("amx-tile,amx-bf16"))) static void dot_amx(long times) {
+    static const struct {
+        uint8_t palette, start_row, zero[14];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } eight = {.palette = 1,
+               .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+               .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+    __asm__ volatile("ldtilecfg %0" ::"m"(eight));
+    TILES(TILE_ZERO)
+    for (long i = 0; i < times; i++) {
+        TILE_DOT(0, 4, 6) TILE_DOT(1, 4, 7) TILE_DOT(2, 5, 6) TILE_DOT(3, 5, 7)
+    }
+    __asm__ volatile("tilerelease");
+}
+
 const struct ipex_multiply_loop ipex_multiply_loops[IPEX_MULTIPLY_LOOPS] = {
     {IPEX_ISA_avx2, IPEX_DTYPE_f32, fma_avx2, 12 * 8 * 2},
     {IPEX_ISA_avx512, IPEX_DTYPE_f32, fma_avx512, 16 * 16 * 2},
     {IPEX_ISA_avx512_bf16, IPEX_DTYPE_bf16, dot_avx512_bf16, 16 * 32 * 2},
+    {IPEX_ISA_amx, IPEX_DTYPE_bf16, dot_amx, 4 * 16 * 16 * 32 * 2},
 };
 
 static double cpu_seconds(void) {

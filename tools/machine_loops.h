@@ -15,7 +15,7 @@ struct ipex_multiply_loop {
     void (*fn)(long times);
     double flops; /* of one time: 2 per multiply-add */
 };
-#define IPEX_MULTIPLY_LOOPS 3
+#define IPEX_MULTIPLY_LOOPS 4
 extern const struct ipex_multiply_loop ipex_multiply_loops[IPEX_MULTIPLY_LOOPS];
 
 /* GFLOP/s of the best loop up to a level, one thread, in time on the CPU: what other processes take

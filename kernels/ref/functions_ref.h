@@ -43,13 +43,22 @@ static inline struct ref_exp_parts ref_exp_reduce(float x) {
                                   ref_bits(shifted) - ref_bits(IPEX_EXP_MAGIC)};
 }
 
-/* e^r - 1. */
-static inline float ref_exp_poly(float r) {
+/* (e^r - 1 - r) / r^2. */
+static inline float ref_exp_q(float r) {
     float q = fmaf(IPEX_EXP_Q4, r, IPEX_EXP_Q3);
     q = fmaf(q, r, IPEX_EXP_Q2);
     q = fmaf(q, r, IPEX_EXP_Q1);
-    q = fmaf(q, r, IPEX_EXP_Q0);
-    return fmaf(r * r, q, r);
+    return fmaf(q, r, IPEX_EXP_Q0);
+}
+
+/* e^r. */
+static inline float ref_exp_poly(float r) {
+    return fmaf(fmaf(ref_exp_q(r), r, 1.0f), r, 1.0f);
+}
+
+/* e^r - 1. */
+static inline float ref_expm1_poly(float r) {
+    return fmaf(r * r, ref_exp_q(r), r);
 }
 
 /* n cut into two exponents, of which the first is the smaller. */
@@ -67,7 +76,7 @@ static inline float ref_exp_scale(float x, uint32_t n) {
 
 static inline float ref_exp(float x) {
     const struct ref_exp_parts e = ref_exp_reduce(ref_max(ref_min(x, IPEX_EXP_MAX), IPEX_EXP_MIN));
-    return ref_exp_scale(ref_exp_poly(e.r) + 1.0f, e.n);
+    return ref_exp_scale(ref_exp_poly(e.r), e.n);
 }
 
 static inline float ref_expm1(float x) {
@@ -75,12 +84,29 @@ static inline float ref_expm1(float x) {
     const uint32_t half = ref_half(e.n), rest = e.n - half;
     const float one = ref_power_of_2(0 - rest); /* divided by what comes last */
     const float scale = ref_power_of_2(half);
-    return fmaf(scale, ref_exp_poly(e.r), scale - one) * ref_power_of_2(rest);
+    return fmaf(scale, ref_expm1_poly(e.r), scale - one) * ref_power_of_2(rest);
+}
+
+/* 1 + e^-x. Where that is above 2^127.5 it is inf, which the callers divide by. */
+static inline float ref_one_plus_exp_neg(float x) {
+    const float t = ref_clip(x, IPEX_SIGMOID_MIN, IPEX_SIGMOID_MAX);
+    const float shifted = fmaf(t, -IPEX_EXP_LOG2E, IPEX_SIGMOID_MAGIC);
+    const float n = shifted - IPEX_SIGMOID_MAGIC;
+    const float r = fmaf(n, IPEX_EXP_LN2_LO, fmaf(n, IPEX_EXP_LN2_HI, t)); /* -t = n ln 2 - r */
+    float q = fmaf(IPEX_EXP_Q4, r, -IPEX_EXP_Q3);
+    q = fmaf(q, r, IPEX_EXP_Q2);
+    q = fmaf(q, r, -IPEX_EXP_Q1);
+    q = fmaf(q, r, IPEX_EXP_Q0);
+    const float e = fmaf(fmaf(q, r, -1.0f), r, 1.0f);
+    return fmaf(e, ref_float(ref_bits(shifted) << 23), 1.0f);
 }
 
 static inline float ref_sigmoid(float x) {
-    const float e = ref_exp(-ref_abs(x));
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    return 1.0f / ref_one_plus_exp_neg(x);
+}
+
+static inline float ref_silu(float x) {
+    return x / ref_one_plus_exp_neg(x);
 }
 
 static inline float ref_tanh(float x) {
@@ -91,7 +117,7 @@ static inline float ref_tanh(float x) {
     q = fmaf(q, z, IPEX_TANH_Q1);
     q = fmaf(q, z, IPEX_TANH_Q0);
     const float small = fmaf(a * z, q, a);
-    const float large = 1.0f - 2.0f / (ref_exp(a + a) + 1.0f);
+    const float large = 1.0f - 2.0f / ref_one_plus_exp_neg(-2.0f * a);
     return ref_with_sign(a < IPEX_TANH_SMALL ? small : large, x);
 }
 
@@ -240,7 +266,7 @@ static inline float ref_pow(float a, float b) {
     y = x < INFINITY ? y : b * x;
     low = ref_abs(y) < IPEX_EXP_MAX ? low : 0.0f;
     const struct ref_exp_parts e = ref_exp_reduce(ref_max(ref_min(y, IPEX_EXP_MAX), IPEX_EXP_MIN));
-    float ret = ref_exp_scale(ref_exp_poly(e.r + low) + 1.0f, e.n);
+    float ret = ref_exp_scale(ref_exp_poly(e.r + low), e.n);
     ret = b == 0.0f || x == 1.0f ? 1.0f : ret;
     const float half = 0.5f * b;
     const bool integer = floorf(b) == b, odd = integer && floorf(half) != half;
@@ -256,7 +282,7 @@ static inline float ref_gelu(float x) {
 }
 
 static inline float ref_gelu_tanh(float x) {
-    return x * ref_sigmoid(x * fmaf(IPEX_GELU_TANH_K3, x * x, IPEX_GELU_TANH_K1));
+    return x / ref_one_plus_exp_neg(x * fmaf(IPEX_GELU_TANH_K3, x * x, IPEX_GELU_TANH_K1));
 }
 
 static inline float ref_mish(float x) {

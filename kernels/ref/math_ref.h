@@ -21,7 +21,7 @@ static inline float ref_act(float x, int32_t act, float a, float b) {
     case IPEX_ACT_sigmoid:
         return ref_sigmoid(x);
     case IPEX_ACT_silu:
-        return x * ref_sigmoid(x);
+        return ref_silu(x);
     case IPEX_ACT_tanh:
         return ref_tanh(x);
     case IPEX_ACT_gelu:

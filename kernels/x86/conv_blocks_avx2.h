@@ -150,7 +150,7 @@ static void copy_columns(float *to, const float *from, int64_t n) {
 static void gather(float *tile, const float *from, int64_t stride, int64_t half, int64_t rows,
                    int64_t n) {
     for (int64_t r = 0; r < rows; r++)
-        copy_columns(tile + r * IPEX_PANEL, from + conv_row(rows, stride, half, r), n);
+        copy_columns(tile + r * IPEX_PANEL, from + row_at(rows, stride, half, r), n);
 }
 
 /* The last panel, of fewer than 16 columns. */
@@ -170,7 +170,7 @@ static void run_cut(const struct conv_block *b, int64_t rows) {
     cut.y = y;
     blocks[1][rows](&cut);
     for (int64_t r = 0; r < rows; r++)
-        copy_columns(b->y + conv_row(rows, b->y_row, b->y_half, r), y + r * IPEX_PANEL, b->columns);
+        copy_columns(b->y + row_at(rows, b->y_row, b->y_half, r), y + r * IPEX_PANEL, b->columns);
 }
 
 static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
@@ -192,6 +192,6 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     run_cut(&one, rows);
 }
 
-static const struct conv_level level = {MAX_ROWS, panels_for, run};
+static const struct conv_level level = {walk_blocks, MAX_ROWS, panels_for, run};
 
 #endif

@@ -100,6 +100,7 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .y_pixel = phase[1].stride * args->y_pixel,
         .images = 1,
         .lines = (int32_t)run[0].count,
+        .lines_per_job = (int32_t)run[0].count,
         .pixels = (int32_t)run[1].count,
         .last_pixels = (int32_t)run[1].count,
         .groups = 1,
@@ -107,7 +108,7 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .segments_w = any ? (int32_t)run[1].taps : 1,
         .k = args->k,
         .n = args->n,
-        .act = args->act,
+        .act = act_is_clamp(args->act) ? args->act : IPEX_ACT_none,
         .act_a = args->act_a,
         .act_b = args->act_b,
         .panels_outside = args->panels_outside && any,
@@ -132,11 +133,7 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .w_kw = phase[1].tap_step * tap,
         .w_kh = phase[0].tap_step * args->kernel_w * tap,
     };
-    const int64_t step = panels_at_once(level, &conv);
-    for (int64_t panel = job->panel, end; panel < job->panel_end; panel = end) {
-        end = panel + step < job->panel_end ? panel + step : job->panel_end;
-        walk_parts(&walk, panel, end);
-    }
+    level->walk(&walk, job->panel, job->panel_end);
 }
 
 /* All rectangles of the phases of one column phase and one line phase. */
@@ -157,6 +154,22 @@ static inline void transpose_columns(const struct conv_level *level,
     }
 }
 
+/* Activations that are not clamps, once all phases of a job's lines are there: every phase alone
+ * would go over pixels that lie apart. */
+static inline void transpose_activate(const struct ipex_conv_transpose_args *args,
+                                      const struct ipex_conv_job *job) {
+    const int64_t column = job->panel * IPEX_PANEL;
+    const int64_t end =
+        job->panel_end * IPEX_PANEL < args->n ? job->panel_end * IPEX_PANEL : args->n;
+    float *y = args->y + job->image * args->y_image + job->group * args->n + column;
+    for (int64_t line = job->line; line < job->line_end; line++) {
+        const struct ipex_act_rows rows =
+            ipex_act_rows(y + line * args->y_line, args->pixels, end - column, args->y_pixel,
+                          args->act, args->act_a, args->act_b);
+        IPEX_LEVEL(activate)(&rows);
+    }
+}
+
 /* A kernel's whole body. */
 static inline void conv_transpose_jobs(const struct conv_level *level,
                                        const struct ipex_conv_transpose_args *args,
@@ -174,6 +187,8 @@ static inline void conv_transpose_jobs(const struct conv_level *level,
                 transpose_columns(level, args, &job, &phase, &run);
             }
         }
+        if (!act_is_clamp(args->act))
+            transpose_activate(args, &job);
     }
 }
 

@@ -41,9 +41,13 @@ struct conv_block {
     float lo, hi;              /* clamp of the store */
 };
 
-/* What a level brings. panels_for: how many panels a block of so many rows takes when so many are
- * left. run: computes a block. */
+struct conv_walk;
+
+/* What a level brings. walk: panels [begin, end) of a job; where that is walk_blocks (below), also
+ * panels_for: how many panels a block of so many rows takes when so many are left, and run:
+ * computes a block. */
 struct conv_level {
+    void (*walk)(const struct conv_walk *walk, int64_t begin, int64_t end);
     int32_t max_rows;
     int64_t (*panels_for)(int64_t rows, int64_t panels_left);
     void (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
@@ -53,6 +57,7 @@ struct conv_level {
  * elements of one. */
 struct conv_part {
     int64_t segment, segments, k, k_count;
+    int64_t tap_w, x, w; /* the first segment's place in its kernel row; where x and w begin */
     bool first, last;
 };
 
@@ -75,47 +80,27 @@ static inline int64_t most_rows(const struct conv_level *level, const struct ipe
                : level->max_rows;
 }
 
-/* Row r of a matrix whose second half of rows starts elsewhere. */
-static inline int64_t conv_row(int64_t rows, int64_t row, int64_t half, int64_t r) {
-    const int64_t first = (rows + 1) / 2;
-    return r < first ? r * row : half + (r - first) * row;
-}
-
-/* Out of line, so that the test which looks for vectors on the stack sees no array of `activate`.
- */
-static __attribute__((noinline)) void activate_row(const struct ipex_conv_args *args, float *y,
-                                                   int64_t n) {
-    vec_act_row(y, n, args->act, args->act_a, args->act_b);
-}
-
-/* Activations that are not clamps: a pass over what a block has just written. Rows of a few columns
- * go together, so that vectors are full. */
+/* Activations that are not clamps: a pass over what a block has just written. */
 static inline void activate(const struct conv_block *b, const struct ipex_conv_args *args,
                             int64_t rows, int64_t columns) {
-    float packed[16 * LANES];
-    const bool few = 2 * columns <= LANES && rows <= 16;
-    for (int64_t r = 0; r < rows; r++) {
-        float *y = b->y + conv_row(rows, b->y_row, b->y_half, r);
-        if (!few)
-            activate_row(args, y, columns);
-        for (int64_t c = 0; few && c < columns; c++)
-            packed[r * columns + c] = y[c];
-    }
-    if (!few)
-        return;
-    activate_row(args, packed, rows * columns);
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < columns; c++)
-            b->y[conv_row(rows, b->y_row, b->y_half, r) + c] = packed[r * columns + c];
+    const struct ipex_act_rows block = {
+        .y = b->y,
+        .rows = rows,
+        .columns = columns,
+        .row = b->y_row,
+        .half = b->y_half,
+        .act = args->act,
+        .act_a = args->act_a,
+        .act_b = args->act_b,
+    };
+    IPEX_LEVEL(activate)(&block);
 }
 
 /* Panels [begin, end) of one block of rows; b has everything that does not depend on the panel. */
 static inline void walk_panels(const struct conv_walk *walk, const struct conv_part *part,
                                struct conv_block *b, int64_t rows, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
-    const float *w = walk->w + part->segment / args->segments_w * walk->w_kh +
-                     part->segment % args->segments_w * walk->w_kw +
-                     part->k / CONV_K_PER_ROW * IPEX_PANEL;
+    const float *w = walk->w + part->w;
     float *y = b->y;
     const float *residual = b->residual;
     for (int64_t panel = begin, panels; panel < end; panel += panels) {
@@ -133,48 +118,52 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
     }
 }
 
+/* What all blocks of a part have alike. */
+static inline struct conv_block part_block(const struct conv_walk *walk,
+                                           const struct conv_part *part) {
+    const struct ipex_conv_args *args = walk->args;
+    return (struct conv_block){
+        .x_row = args->x_pixel,
+        .x_kw = args->x_kw,
+        .x_kh = args->x_kh - (args->segments_w - 1) * args->x_kw,
+        .w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW),
+        .w_kw = walk->w_kw,
+        .w_kh = walk->w_kh - (args->segments_w - 1) * walk->w_kw,
+        .w_ahead = part->k_count < WEIGHT_AHEAD_LEAST_K ? 0 : WEIGHT_AHEAD,
+        .init_row = part->first ? 0 : args->y_pixel,
+        .y_row = args->y_pixel,
+        .r_row = args->r_pixel,
+        .k = (int32_t)part->k_count,
+        .segments = (int32_t)part->segments,
+        .segments_w = args->segments_w,
+        .tap_w = (int32_t)part->tap_w,
+        .lo = part->last ? act_low(args->act, args->act_a) : -__builtin_inff(),
+        .hi = part->last ? act_high(args->act, args->act_b) : __builtin_inff(),
+    };
+}
+
 /* Pixels of one line, or of two short ones (`lines` = 2), in blocks of nearly equal size. */
 static inline void walk_pixels(const struct conv_walk *walk, const struct conv_part *part,
-                               int64_t line, int64_t lines, int64_t begin, int64_t end) {
+                               struct conv_block *b, int64_t line, int64_t lines, int64_t begin,
+                               int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t pixels = ipex_conv_line_pixels(args, line);
     const int64_t count = ipex_div_up(pixels, most_rows(walk->level, args) / lines);
-    const int64_t small = pixels / count, larger = pixels % count;
+    const int64_t small = pixels / count, larger = pixels - count * small;
+    const bool two = lines == 2;
     for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
         rows = small + (i < larger);
-        const bool two = lines == 2;
         const int64_t half = (rows + 1) / 2;
-        struct conv_block b = {
-            .x = walk->x + line * args->x_line + pixel * args->x_pixel +
-                 part->segment / args->segments_w * args->x_kh +
-                 part->segment % args->segments_w * args->x_kw + part->k,
-            .y = walk->y + line * args->y_line + pixel * args->y_pixel,
-            .x_row = args->x_pixel,
-            .x_half = two ? args->x_line : half * args->x_pixel,
-            .x_kw = args->x_kw,
-            .x_kh = args->x_kh - (args->segments_w - 1) * args->x_kw,
-            .w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW),
-            .w_kw = walk->w_kw,
-            .w_kh = walk->w_kh - (args->segments_w - 1) * walk->w_kw,
-            .w_ahead = part->k_count < WEIGHT_AHEAD_LEAST_K ? 0 : WEIGHT_AHEAD,
-            .y_row = args->y_pixel,
-            .y_half = two ? args->y_line : half * args->y_pixel,
-            .r_row = args->r_pixel,
-            .r_half = two ? args->r_line : half * args->r_pixel,
-            .k = (int32_t)part->k_count,
-            .segments = (int32_t)part->segments,
-            .segments_w = args->segments_w,
-            .tap_w = (int32_t)(part->segment % args->segments_w),
-        };
-        if (walk->residual && part->last)
-            b.residual = walk->residual + line * args->r_line + pixel * args->r_pixel;
-        if (!part->first) {
-            b.init_row = b.y_row;
-            b.init_half = b.y_half;
-        }
-        b.lo = part->last ? act_low(args->act, args->act_a) : -__builtin_inff();
-        b.hi = part->last ? act_high(args->act, args->act_b) : __builtin_inff();
-        walk_panels(walk, part, &b, rows * lines, begin, end);
+        b->x = walk->x + line * args->x_line + pixel * args->x_pixel + part->x;
+        b->x_half = two ? args->x_line : half * args->x_pixel;
+        b->y = walk->y + line * args->y_line + pixel * args->y_pixel;
+        b->y_half = two ? args->y_line : half * args->y_pixel;
+        b->init_half = part->first ? 0 : b->y_half;
+        b->r_half = two ? args->r_line : half * args->r_pixel;
+        b->residual = walk->residual && part->last
+                          ? walk->residual + line * args->r_line + pixel * args->r_pixel
+                          : NULL;
+        walk_panels(walk, part, b, rows * lines, begin, end);
     }
 }
 
@@ -183,14 +172,15 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
 static inline void walk_lines(const struct conv_walk *walk, const struct conv_part *part,
                               int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
+    const int64_t most = most_rows(walk->level, args);
+    struct conv_block b = part_block(walk, part);
     for (int64_t line = walk->job->line, lines; line < walk->job->line_end; line += lines) {
         const int64_t pixels = ipex_conv_line_pixels(args, line);
-        const int64_t most = most_rows(walk->level, args);
         const bool two = line + 1 < walk->job->line_end &&
                          ipex_conv_line_pixels(args, line + 1) == pixels &&
                          ipex_div_up(pixels, most / 2) < 2 * ipex_div_up(pixels, most);
         lines = two ? 2 : 1;
-        walk_pixels(walk, part, line, lines, begin, end);
+        walk_pixels(walk, part, &b, line, lines, begin, end);
     }
 }
 
@@ -215,7 +205,12 @@ static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64
         part.segments = whole ? whole : 1;
         if (part.segments > segments - part.segment)
             part.segments = segments - part.segment;
+        const int64_t tap_h = part.segment / args->segments_w;
+        part.tap_w = part.segment - tap_h * args->segments_w;
         for (part.k = 0; part.k < args->k; part.k += part.k_count) {
+            part.x = tap_h * args->x_kh + part.tap_w * args->x_kw + part.k;
+            part.w =
+                tap_h * walk->w_kh + part.tap_w * walk->w_kw + part.k / CONV_K_PER_ROW * IPEX_PANEL;
             part.k_count = whole || step > args->k - part.k ? args->k - part.k : step;
             part.first = part.segment == 0 && part.k == 0 && !args->resume;
             part.last =
@@ -240,12 +235,18 @@ static inline int64_t panels_at_once(const struct conv_level *level,
     return fit > least ? fit / least * least : least;
 }
 
+static __attribute__((noinline, unused)) void walk_blocks(const struct conv_walk *walk,
+                                                          int64_t begin, int64_t end) {
+    const int64_t step = panels_at_once(walk->level, walk->args);
+    for (int64_t panel = begin; panel < end; panel += step)
+        walk_parts(walk, panel, panel + step < end ? panel + step : end);
+}
+
 /* A kernel's whole body. */
 static inline void conv_jobs(const struct conv_level *level, const struct ipex_conv_args *args,
                              int64_t job_begin, int64_t job_end) {
     const int64_t group_floats = (int64_t)args->segments_h * args->segments_w *
                                  ipex_conv_segment_words(args, CONV_K_PER_ROW);
-    const int64_t step = panels_at_once(level, args);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);
         const int64_t column = job.group * args->n;
@@ -262,8 +263,7 @@ static inline void conv_jobs(const struct conv_level *level, const struct ipex_c
         };
         if (args->residual)
             walk.residual = args->residual + job.image * args->r_image + column;
-        for (int64_t panel = job.panel; panel < job.panel_end; panel += step)
-            walk_parts(&walk, panel, panel + step < job.panel_end ? panel + step : job.panel_end);
+        level->walk(&walk, job.panel, job.panel_end);
     }
 }
 

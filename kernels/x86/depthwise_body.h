@@ -91,6 +91,14 @@ static const depthwise_fn depthwise_cut[DEPTHWISE_ROWS + 1] = {
     depthwise_8_cut,
 };
 
+/* Activations that are not clamps: a pass over the pixels that a block has just written. */
+static inline void depthwise_activate(const struct ipex_depthwise_args *args, float *y,
+                                      int64_t pixels) {
+    const struct ipex_act_rows rows = ipex_act_rows(y, pixels, args->channels, args->y_pixel,
+                                                    args->act, args->act_a, args->act_b);
+    IPEX_LEVEL(activate)(&rows);
+}
+
 /* All channels of a block of `rows` pixels in each of `lines` lines. */
 static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                   const struct depthwise_block *b, enum depthwise_kind kind,
@@ -101,12 +109,17 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
     int64_t c = 0;
     for (; c + LANES <= b->channels; c += LANES)
         whole(b, c, vec_first(LANES));
+    if (c < b->channels && c > 0 && b->residual != b->y) {
+        /* The last vector overlaps the one before, and computes some channels once more. */
+        whole(b, b->channels - LANES, vec_first(LANES));
+        c = b->channels;
+    }
     struct depthwise_block line = *b;
     for (int64_t l = 0; l < lines; l++) {
         if (c < b->channels)
             depthwise_cut[rows](&line, c, vec_first(b->channels - c));
-        for (int64_t r = 0; r < rows && !act_is_clamp(args->act); r++)
-            vec_act_row(line.y + r * b->y_row, b->channels, args->act, args->act_a, args->act_b);
+        if (!act_is_clamp(args->act))
+            depthwise_activate(args, line.y, rows);
         line.x += b->x_kh; /* pairs have the stride of a line between kernel rows */
         line.y += b->y_line;
         if (line.residual)

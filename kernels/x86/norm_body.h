@@ -16,8 +16,9 @@ static inline vec norm_inverse(float squares, int64_t count, float eps) {
 /* The activation goes over a row that has just been written: inside the loop it would take more
  * registers than there are. */
 static inline void norm_act(float *y, int64_t n, int32_t act, float a, float b) {
+    const struct ipex_act_rows row = ipex_act_rows(y, 1, n, n, act, a, b);
     if (act != IPEX_ACT_none)
-        vec_act_row(y, n, act, a, b);
+        IPEX_LEVEL(activate)(&row);
 }
 
 static inline vec norm_factor(const float *gamma, int64_t i, int64_t n, vec inverse) {

@@ -1,33 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pointwise programs for either vector width: a row is cut into blocks of IPEX_POINTWISE_BLOCK
- * elements, every step runs over a block while it is in L1, registers are blocks of the scratch,
- * the last step writes y. Include a vec_*.h first. */
+/* Pointwise programs for either vector width: every step runs over a tile, a part of a row or
+ * several short rows of IPEX_POINTWISE_BLOCK elements in all, while it is in L1. Registers are
+ * blocks of the scratch, the last step writes y. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_POINTWISE_BODY_H
 #define IPEX_KERNELS_X86_POINTWISE_BODY_H
 
 #include "kernels/x86/vec_math.h"
 
-/* An operand over a block: step is 1, or 0 for one value that is broadcast. */
+/* An operand over a tile of rows: step is 1, or 0 for one value that is broadcast along a row; row
+ * is the distance between rows, 0 where they are the same. */
 struct pointwise_operand {
     const float *p;
-    int64_t step;
+    int64_t step, row;
+};
+
+/* A tile: rows of n elements. */
+struct pointwise_tile {
+    int64_t rows, n;
 };
 
 static inline vec pointwise_load(struct pointwise_operand operand, int64_t i, int64_t n) {
     return operand.step ? vec_load_part(operand.p + i, n - i) : vec_set(*operand.p);
 }
 
-/* One step over n elements; `expression` uses a and b. */
+/* One step over a tile; `expression` uses a and b. */
 #define POINTWISE_LOOP(expression)                                                                 \
-    for (int64_t i = 0; i < n; i += LANES) {                                                       \
-        const vec a = pointwise_load(oa, i, n), b = pointwise_load(ob, i, n);                      \
-        (void)a, (void)b;                                                                          \
-        vec_store_part(y + i, n - i, expression);                                                  \
-    }                                                                                              \
+    for (int64_t r = 0; r < tile.rows; r++, oa.p += oa.row, ob.p += ob.row, y += y_row)            \
+        for (int64_t i = 0; i < tile.n; i += LANES) {                                              \
+            const vec a = pointwise_load(oa, i, tile.n), b = pointwise_load(ob, i, tile.n);        \
+            (void)a, (void)b;                                                                      \
+            vec_store_part(y + i, tile.n - i, expression);                                         \
+        }                                                                                          \
     break;
 
 static inline void pointwise_step(int16_t op, struct pointwise_operand oa,
-                                  struct pointwise_operand ob, float *y, int64_t n) {
+                                  struct pointwise_operand ob, float *y, int64_t y_row,
+                                  struct pointwise_tile tile) {
+    if (oa.row == oa.step * tile.n && ob.row == ob.step * tile.n && y_row == tile.n)
+        tile = (struct pointwise_tile){1, tile.rows * tile.n}; /* without gaps: one row */
     switch (op) {
     case IPEX_STEP_add:
         POINTWISE_LOOP(vec_add(a, b))
@@ -96,47 +106,67 @@ static inline void pointwise_step(int16_t op, struct pointwise_operand oa,
     }
 }
 
+/* `x` points to the first element of the tile's row, `at` is the tile's first element in it. */
 static inline struct pointwise_operand pointwise_operand(const struct ipex_pointwise_args *args,
-                                                         const float *const *rows,
+                                                         const float *const *x,
                                                          const float *registers, int16_t code,
-                                                         int64_t at) {
+                                                         int64_t at, int64_t n) {
     if (code < 0)
-        return (struct pointwise_operand){args->constants - 1 - code, 0};
+        return (struct pointwise_operand){args->constants - 1 - code, 0, 0};
     if (code >= IPEX_POINTWISE_RESULT)
         return (struct pointwise_operand){
-            registers + (code - IPEX_POINTWISE_RESULT) * IPEX_POINTWISE_BLOCK, 1};
+            registers + (code - IPEX_POINTWISE_RESULT) * IPEX_POINTWISE_BLOCK, 1, n};
     const int64_t step = args->x_stride[code][args->rank - 1];
-    return (struct pointwise_operand){rows[code] + at * step, step};
+    const int64_t row = args->rank > 1 ? args->x_stride[code][args->rank - 2] : 0;
+    return (struct pointwise_operand){x[code] + at * step, step, row};
 }
 
-static inline void pointwise_row(const struct ipex_pointwise_args *args, const float *const *rows,
-                                 float *y, float *registers) {
-    const int64_t length = args->dims[args->rank - 1];
-    for (int64_t at = 0; at < length; at += IPEX_POINTWISE_BLOCK) {
-        const int64_t n = length - at < IPEX_POINTWISE_BLOCK ? length - at : IPEX_POINTWISE_BLOCK;
-        for (int32_t s = 0; s < args->steps; s++) {
-            const struct ipex_pointwise_step *step = &args->program[s];
-            const bool last = s + 1 == args->steps;
-            pointwise_step(step->op, pointwise_operand(args, rows, registers, step->a, at),
-                           pointwise_operand(args, rows, registers, step->b, at),
-                           last ? y + at : registers + step->dst * IPEX_POINTWISE_BLOCK, n);
-        }
+static inline void pointwise_steps(const struct ipex_pointwise_args *args, const float *const *x,
+                                   float *y, float *registers, int64_t at,
+                                   struct pointwise_tile tile) {
+    const int64_t y_row = args->rank > 1 ? args->y_stride[args->rank - 2] : 0;
+    for (int32_t s = 0; s < args->steps; s++) {
+        const struct ipex_pointwise_step *step = &args->program[s];
+        const bool last = s + 1 == args->steps;
+        pointwise_step(step->op, pointwise_operand(args, x, registers, step->a, at, tile.n),
+                       pointwise_operand(args, x, registers, step->b, at, tile.n),
+                       last ? y + at : registers + step->dst * IPEX_POINTWISE_BLOCK,
+                       last ? y_row : tile.n, tile);
     }
+}
+
+/* Rows from `row` on that one tile may take: neighbours in the last but innermost dim, as many as
+ * the registers hold; any number where no register is used. */
+static inline int64_t pointwise_rows(const struct ipex_pointwise_args *args, int64_t row,
+                                     int64_t end) {
+    const int64_t length = args->dims[args->rank - 1];
+    const int64_t run = args->rank > 1 ? args->dims[args->rank - 2] : 1;
+    int64_t rows = run - row % run;
+    if (rows > end - row)
+        rows = end - row;
+    const int64_t fit = args->steps == 1                ? rows
+                        : length < IPEX_POINTWISE_BLOCK ? IPEX_POINTWISE_BLOCK / length
+                                                        : 1;
+    return rows < fit ? rows : fit;
 }
 
 void IPEX_LEVEL(pointwise_f32)(const struct ipex_pointwise_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
     const int32_t lead = args->rank - 1;
-    const int64_t rows = ipex_row_count(args->dims, 0, lead);
+    const int64_t length = args->dims[lead];
+    const int64_t most = args->steps == 1 ? length : IPEX_POINTWISE_BLOCK;
     int64_t end = job_end * args->rows_per_job;
-    if (end > rows)
-        end = rows;
-    for (int64_t row = job_begin * args->rows_per_job; row < end; row++) {
+    if (end > ipex_row_count(args->dims, 0, lead))
+        end = ipex_row_count(args->dims, 0, lead);
+    for (int64_t row = job_begin * args->rows_per_job, rows; row < end; row += rows) {
         const float *x[IPEX_POINTWISE_INPUTS];
+        rows = pointwise_rows(args, row, end);
         for (int32_t i = 0; i < args->inputs; i++)
             x[i] = args->x[i] + ipex_row_offset(args->dims, args->x_stride[i], lead, row);
-        pointwise_row(args, x, args->y + ipex_row_offset(args->dims, args->y_stride, lead, row),
-                      scratch);
+        float *y = args->y + ipex_row_offset(args->dims, args->y_stride, lead, row);
+        for (int64_t at = 0; at < length; at += most)
+            pointwise_steps(args, x, y, scratch, at,
+                            (struct pointwise_tile){rows, length - at < most ? length - at : most});
     }
 }
 

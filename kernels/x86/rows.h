@@ -4,6 +4,8 @@
 #ifndef IPEX_KERNELS_X86_ROWS_H
 #define IPEX_KERNELS_X86_ROWS_H
 
+#include <stdint.h>
+
 /* ROWS_n(X): X for rows 0 to n - 1. */
 #define ROWS_1(X)  X(0)
 #define ROWS_2(X)  ROWS_1(X) X(1)
@@ -23,5 +25,12 @@
 /* Row r's place, given the two halves' bases. HALF is the enclosing function's. */
 #define AT(first, second, stride, r)                                                               \
     ((r) < HALF ? (first) + (r) * (stride) : (second) + ((r)-HALF) * (stride))
+
+/* The same where `rows`, and with them HALF, are known only at run time: row r of a matrix whose
+ * second half of rows starts at `half`. */
+static inline int64_t row_at(int64_t rows, int64_t row, int64_t half, int64_t r) {
+    const int64_t first = (rows + 1) / 2;
+    return r < first ? r * row : half + (r - first) * row;
+}
 
 #endif

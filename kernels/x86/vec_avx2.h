@@ -115,6 +115,9 @@ static inline vec_int vec_int_to_exponent(vec_int a) {
 static inline vec_int vec_int_from_exponent(vec_int a) {
     return _mm256_srai_epi32(a, 23);
 }
+static inline vec_int vec_int_to_upper_half(vec_int a) {
+    return _mm256_slli_epi32(a, 16);
+}
 static inline vec_int vec_int_to_sign(vec_int a) {
     return _mm256_slli_epi32(a, 31);
 }
@@ -124,6 +127,9 @@ static inline vec_mask vec_int_negative(vec_int a) {
 static inline vec vec_from_int(vec_int a) {
     return _mm256_cvtepi32_ps(a);
 }
+static inline vec_int vec_int_round(vec a) {
+    return _mm256_cvtps_epi32(a);
+}
 static inline vec_int vec_and(vec_int a, vec_int b) {
     return _mm256_and_si256(a, b);
 }
@@ -132,6 +138,14 @@ static inline vec_int vec_or(vec_int a, vec_int b) {
 }
 static inline vec_int vec_xor(vec_int a, vec_int b) {
     return _mm256_xor_si256(a, b);
+}
+
+/* x * 2^n for whole n of [-252, 254], rounded once: in two factors, neither of which overflows. */
+static inline vec vec_scale(vec x, vec n) {
+    const vec_int bias = vec_int_set(127), whole = vec_int_round(n), half = vec_int_half(whole);
+    const vec_int rest = vec_int_sub(whole, half);
+    x = vec_mul(x, vec_float(vec_int_to_exponent(vec_int_add(half, bias))));
+    return vec_mul(x, vec_float(vec_int_to_exponent(vec_int_add(rest, bias))));
 }
 
 #endif

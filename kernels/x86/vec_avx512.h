@@ -114,6 +114,9 @@ static inline vec_int vec_int_to_exponent(vec_int a) {
 static inline vec_int vec_int_from_exponent(vec_int a) {
     return _mm512_srai_epi32(a, 23);
 }
+static inline vec_int vec_int_to_upper_half(vec_int a) {
+    return _mm512_slli_epi32(a, 16);
+}
 static inline vec_int vec_int_to_sign(vec_int a) {
     return _mm512_slli_epi32(a, 31);
 }
@@ -122,6 +125,13 @@ static inline vec_mask vec_int_negative(vec_int a) {
 }
 static inline vec vec_from_int(vec_int a) {
     return _mm512_cvtepi32_ps(a);
+}
+static inline vec_int vec_int_round(vec a) {
+    return _mm512_cvtps_epi32(a);
+}
+/* x * 2^n for whole n, rounded once. */
+static inline vec vec_scale(vec x, vec n) {
+    return _mm512_scalef_ps(x, n);
 }
 static inline vec_int vec_and(vec_int a, vec_int b) {
     return _mm512_and_si512(a, b);

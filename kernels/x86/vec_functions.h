@@ -61,8 +61,7 @@ static inline vec vec_leaky(vec x, vec slope) {
 /* ---- exp ---- */
 
 struct vec_exp_parts {
-    vec r;
-    vec_int n;
+    vec r, n;
 };
 
 static inline struct vec_exp_parts vec_exp_reduce(vec x) {
@@ -70,25 +69,27 @@ static inline struct vec_exp_parts vec_exp_reduce(vec x) {
     const vec shifted = vec_fma(x, vec_set(IPEX_EXP_LOG2E), magic);
     const vec n = vec_sub(shifted, magic);
     const vec r = vec_fnma(n, vec_set(IPEX_EXP_LN2_HI), x);
-    return (struct vec_exp_parts){vec_fnma(n, vec_set(IPEX_EXP_LN2_LO), r),
-                                  vec_int_sub(vec_bits(shifted), vec_bits(magic))};
+    return (struct vec_exp_parts){vec_fnma(n, vec_set(IPEX_EXP_LN2_LO), r), n};
 }
 
-static inline vec vec_exp_poly(vec r) {
+static inline vec vec_exp_q(vec r) {
     vec q = vec_fma(vec_set(IPEX_EXP_Q4), r, vec_set(IPEX_EXP_Q3));
     VEC_STEP(q, r, IPEX_EXP_Q2);
     VEC_STEP(q, r, IPEX_EXP_Q1);
-    VEC_STEP(q, r, IPEX_EXP_Q0);
-    return vec_fma(vec_mul(r, r), q, r);
+    return vec_fma(q, r, vec_set(IPEX_EXP_Q0));
+}
+
+static inline vec vec_exp_poly(vec r) {
+    const vec one = vec_set(1.0f);
+    return vec_fma(vec_fma(vec_exp_q(r), r, one), r, one);
+}
+
+static inline vec vec_expm1_poly(vec r) {
+    return vec_fma(vec_mul(r, r), vec_exp_q(r), r);
 }
 
 static inline vec vec_power_of_2(vec_int n) {
     return vec_float(vec_int_to_exponent(vec_int_add(n, vec_int_set(127))));
-}
-
-static inline vec vec_exp_scale(vec x, vec_int n) {
-    const vec_int half = vec_int_half(n);
-    return vec_mul(vec_mul(x, vec_power_of_2(half)), vec_power_of_2(vec_int_sub(n, half)));
 }
 
 static inline vec vec_exp_limit(vec x) {
@@ -97,20 +98,37 @@ static inline vec vec_exp_limit(vec x) {
 
 static inline vec vec_exp(vec x) {
     const struct vec_exp_parts e = vec_exp_reduce(vec_exp_limit(x));
-    return vec_exp_scale(vec_add(vec_exp_poly(e.r), vec_set(1.0f)), e.n);
+    return vec_scale(vec_exp_poly(e.r), e.n);
 }
 
 static inline vec vec_expm1(vec x) {
     const struct vec_exp_parts e = vec_exp_reduce(vec_exp_limit(x));
-    const vec_int half = vec_int_half(e.n), rest = vec_int_sub(e.n, half);
+    const vec_int n = vec_int_round(e.n), half = vec_int_half(n), rest = vec_int_sub(n, half);
     const vec one = vec_power_of_2(vec_int_sub(vec_int_set(0), rest));
     const vec scale = vec_power_of_2(half);
-    return vec_mul(vec_fma(scale, vec_exp_poly(e.r), vec_sub(scale, one)), vec_power_of_2(rest));
+    return vec_mul(vec_fma(scale, vec_expm1_poly(e.r), vec_sub(scale, one)), vec_power_of_2(rest));
+}
+
+static inline vec vec_one_plus_exp_neg(vec x) {
+    const vec one = vec_set(1.0f), magic = vec_set(IPEX_SIGMOID_MAGIC);
+    const vec t = vec_clip(x, vec_set(IPEX_SIGMOID_MIN), vec_set(IPEX_SIGMOID_MAX));
+    const vec shifted = vec_fma(t, vec_set(-IPEX_EXP_LOG2E), magic);
+    const vec n = vec_sub(shifted, magic);
+    const vec r = vec_fma(n, vec_set(IPEX_EXP_LN2_LO), vec_fma(n, vec_set(IPEX_EXP_LN2_HI), t));
+    vec q = vec_fma(vec_set(IPEX_EXP_Q4), r, vec_set(-IPEX_EXP_Q3));
+    VEC_STEP(q, r, IPEX_EXP_Q2);
+    VEC_STEP(q, r, -IPEX_EXP_Q1);
+    VEC_STEP(q, r, IPEX_EXP_Q0);
+    VEC_STEP(q, r, -1.0f);
+    return vec_fma(vec_fma(q, r, one), vec_float(vec_int_to_exponent(vec_bits(shifted))), one);
 }
 
 static inline vec vec_sigmoid(vec x) {
-    const vec one = vec_set(1.0f), e = vec_exp(vec_neg(vec_abs(x)));
-    return vec_div(vec_select(vec_less(x, vec_set(0.0f)), e, one), vec_add(one, e));
+    return vec_div(vec_set(1.0f), vec_one_plus_exp_neg(x));
+}
+
+static inline vec vec_silu(vec x) {
+    return vec_div(x, vec_one_plus_exp_neg(x));
 }
 
 static inline vec vec_tanh(vec x) {
@@ -120,8 +138,8 @@ static inline vec vec_tanh(vec x) {
     VEC_STEP(q, z, IPEX_TANH_Q1);
     VEC_STEP(q, z, IPEX_TANH_Q0);
     const vec small = vec_fma(vec_mul(a, z), q, a);
-    const vec e = vec_exp(vec_add(a, a));
-    const vec large = vec_sub(one, vec_div(vec_set(2.0f), vec_add(e, one)));
+    const vec d = vec_one_plus_exp_neg(vec_mul(vec_set(-2.0f), a));
+    const vec large = vec_sub(one, vec_div(vec_set(2.0f), d));
     return vec_with_sign(vec_select(vec_less(a, vec_set(IPEX_TANH_SMALL)), small, large), x);
 }
 
@@ -274,7 +292,7 @@ static inline vec vec_pow(vec a, vec b) {
     y = vec_select(vec_less(x, infinite), y, vec_mul(b, x));
     low = vec_select(vec_less(vec_abs(y), vec_set(IPEX_EXP_MAX)), low, zero);
     const struct vec_exp_parts e = vec_exp_reduce(vec_exp_limit(y));
-    vec ret = vec_exp_scale(vec_add(vec_exp_poly(vec_add(e.r, low)), one), e.n);
+    vec ret = vec_scale(vec_exp_poly(vec_add(e.r, low)), e.n);
     ret = vec_select(vec_equal(b, zero), one, vec_select(vec_equal(x, one), one, ret));
     const vec half = vec_mul(vec_set(0.5f), b);
     const vec_mask integer = vec_equal(vec_floor(b), b), even = vec_equal(vec_floor(half), half);
@@ -292,7 +310,7 @@ static inline vec vec_gelu(vec x) {
 
 static inline vec vec_gelu_tanh(vec x) {
     const vec k1 = vec_set(IPEX_GELU_TANH_K1), k3 = vec_set(IPEX_GELU_TANH_K3);
-    return vec_mul(x, vec_sigmoid(vec_mul(x, vec_fma(k3, vec_mul(x, x), k1))));
+    return vec_div(x, vec_one_plus_exp_neg(vec_mul(x, vec_fma(k3, vec_mul(x, x), k1))));
 }
 
 static inline vec vec_mish(vec x) {

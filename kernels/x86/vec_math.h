@@ -3,6 +3,7 @@
 #ifndef IPEX_KERNELS_X86_VEC_MATH_H
 #define IPEX_KERNELS_X86_VEC_MATH_H
 
+#include "kernels/x86/activate.h"
 #include "kernels/x86/vec_functions.h"
 
 /* The activations of format/ops.h. */
@@ -24,7 +25,7 @@ static inline vec vec_act(vec x, int32_t act, float a, float b) {
     case IPEX_ACT_sigmoid:
         return vec_sigmoid(x);
     case IPEX_ACT_silu:
-        return vec_mul(x, vec_sigmoid(x));
+        return vec_silu(x);
     case IPEX_ACT_tanh:
         return vec_tanh(x);
     case IPEX_ACT_gelu:
@@ -40,12 +41,6 @@ static inline vec vec_act(vec x, int32_t act, float a, float b) {
     default:
         return x;
     }
-}
-
-/* An activation over n floats in place. */
-static inline void vec_act_row(float *y, int64_t n, int32_t act, float a, float b) {
-    for (int64_t i = 0; i < n; i += LANES)
-        vec_store_part(y + i, n - i, vec_act(vec_load_part(y + i, n - i), act, a, b));
 }
 
 /* relu, clip and none are clamps, which kernels apply as they store: the same bounds for all three,

@@ -181,10 +181,12 @@ WINOGRAD_APART void winograd_store_vector(const struct winograd_result *o,
 /* Activations that are not clamps: a pass over the pixels that a tile has just written. */
 static inline void winograd_activate(const struct ipex_winograd_args *args,
                                      const struct ipex_winograd_tile *tile, float *y, int64_t n) {
-    for (int64_t r = 0; r < tile->rows_out; r++)
-        for (int64_t s = 0; s < tile->columns_out; s++)
-            vec_act_row(y + r * args->y_line + s * args->y_pixel, n, args->act, args->act_a,
-                        args->act_b);
+    for (int64_t r = 0; r < tile->rows_out; r++) {
+        const struct ipex_act_rows rows =
+            ipex_act_rows(y + r * args->y_line, tile->columns_out, n, args->y_pixel, args->act,
+                          args->act_a, args->act_b);
+        IPEX_LEVEL(activate)(&rows);
+    }
 }
 
 static inline void winograd_store_tile(const struct ipex_winograd_args *args,

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Activations over what a kernel has just written, while it is in L1: the one place of a level
+ * where their code is. A loop of its own for each, so that the chains of several vectors overlap.
+ * Include a vec_*.h first. */
+#ifndef IPEX_KERNELS_X86_ACTIVATE_BODY_H
+#define IPEX_KERNELS_X86_ACTIVATE_BODY_H
+
+#include "kernels/x86/vec_math.h"
+
+/* `act` is known where this is expanded. */
+static inline __attribute__((always_inline)) void activate_as(const struct ipex_act_rows *rows,
+                                                              int32_t act) {
+    for (int64_t r = 0; r < rows->rows; r++) {
+        float *y = rows->y + row_at(rows->rows, rows->row, rows->half, r);
+        for (int64_t i = 0; i < rows->columns; i += LANES) {
+            const int64_t left = rows->columns - i;
+            vec_store_part(y + i, left,
+                           vec_act(vec_load_part(y + i, left), act, rows->act_a, rows->act_b));
+        }
+    }
+}
+
+void IPEX_LEVEL(activate)(const struct ipex_act_rows *args) {
+    struct ipex_act_rows rows = *args;
+    if (rows.row == rows.columns && rows.half == (rows.rows + 1) / 2 * rows.row) {
+        rows.columns *= rows.rows; /* without gaps: one row, in full vectors */
+        rows.rows = 1;
+    }
+    switch (rows.act) {
+#define ACTIVATE(id, name)                                                                         \
+    case id:                                                                                       \
+        activate_as(&rows, id);                                                                    \
+        break;
+        IPEX_ACT_LIST(ACTIVATE)
+#undef ACTIVATE
+    default:
+        break;
+    }
+}
+
+#endif
