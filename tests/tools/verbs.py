@@ -137,13 +137,13 @@ AMX_MACHINES = {"": ("permitted", None), "refused": ("refused", "refuses permiss
 
 def check_amx(model):
     """The command line with the emulator: it asks for AMX by itself, says what came of it, and never takes it unasked."""
+    if command(AMX_CLI, "bench", model, "--seconds", "0.01", "--isa", "avx512_bf16").returncode != 0:
+        tap.skip("amx", "no level avx512_bf16 here, on which amx rests")
+        return
     for machine, (state, words) in AMX_MACHINES.items():
         env = dict(os.environ, **({"AMX_EMU": machine} if machine else {}))
         report = command(AMX_CLI, "bench", model, "--seconds", "0.01", "--json", env=env).stdout
         found = json.loads(report or "{}")
-        if not machine and found.get("amx") != "permitted":
-            tap.skip("amx", "no level avx512_bf16 here, on which amx rests")
-            return
         tap.ok(f"amx {machine}: the best level asks, and says what came of it",
                found.get("amx") == state and (found["isa"] == "amx") == (words is None), report)
         done = command(AMX_CLI, "bench", model, "--seconds", "0.01", "--isa", "amx", env=env)
