@@ -151,7 +151,7 @@ int ipex_isa_available(enum ipex_isa isa);
  * and for good; the library asks only where a session has request_amx. Where the CPU has AMX, this
  * and the two above look it up by a system call, arch_prctl(ARCH_GET_XCOMP_PERM). */
 enum ipex_amx_state ipex_amx_detect(void);
-/* Whether a profile can be computed by this library (at every level). */
+/* Whether a profile can be computed by this library (at every level, with the same bits). */
 int ipex_arithmetic_available(enum ipex_arithmetic arithmetic);
 
 /* ---- threads ---- */
@@ -199,6 +199,8 @@ struct ipex_session_options {
     size_t size_of_struct;
     const char *entry; /* NULL: all entries; else only this one (less memory) */
     enum ipex_isa isa;
+    /* Of products on bf16: what the file pins. Where it pins none, any bf16 profile; AUTO takes
+     * bf16_amx at level amx and bf16_dp at all others. Files without them compute in f32. */
     enum ipex_arithmetic arithmetic;
     struct ipex_pool *pool; /* NULL: one thread; must outlive the session */
     /* Or the caller's own threads: calls fn(arg, i) for every i in [0, n), in any order, on any

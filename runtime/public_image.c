@@ -270,5 +270,5 @@ enum ipex_amx_state ipex_amx_detect(void) {
 }
 
 int ipex_arithmetic_available(enum ipex_arithmetic arithmetic) {
-    return arithmetic == IPEX_ARITHMETIC_f32 || arithmetic == IPEX_ARITHMETIC_bf16_dp;
+    return ipex_arithmetic_name(arithmetic) != NULL;
 }

@@ -80,14 +80,20 @@ static enum ipex_status choose_isa(struct request *r) {
     return isa_missing(r, have);
 }
 
-/* The session's profile must be one that can be computed, and the one that every entry's file pins,
- * where it pins one. */
+/* The bf16 profile that a level computes fastest. */
+static enum ipex_arithmetic native_bf16(enum ipex_isa isa) {
+    return isa == IPEX_ISA_amx ? IPEX_ARITHMETIC_bf16_amx : IPEX_ARITHMETIC_bf16_dp;
+}
+
+/* The profile that every entry's file pins, where it pins one; else the caller's; else the fastest.
+ * It must be one that can be computed, and that says how the file's products round. */
 static enum ipex_status choose_arithmetic(struct request *r) {
     enum ipex_arithmetic wanted = r->set.arithmetic;
-    bool pinned = false;
+    bool pinned = false, bf16 = false;
     for (int32_t i = r->first; i < r->first + r->count; i++) {
         const enum ipex_arithmetic pin =
             (enum ipex_arithmetic)ipex_fb_entry_arithmetic(r->image->entry[i].fb);
+        bf16 = bf16 || ipex_entry_multiplies_bf16(r->image->entry[i].fb);
         if (pin == IPEX_ARITHMETIC_AUTO)
             continue;
         IPEX_CHECK(wanted == IPEX_ARITHMETIC_AUTO || wanted == pin, &r->report,
@@ -96,13 +102,15 @@ static enum ipex_status choose_arithmetic(struct request *r) {
         wanted = pin;
         pinned = true;
     }
-    r->setup.arithmetic = wanted == IPEX_ARITHMETIC_AUTO ? IPEX_ARITHMETIC_f32 : wanted;
-    const char *name = ipex_arithmetic_name(r->setup.arithmetic);
-    IPEX_CHECK(ipex_arithmetic_available(r->setup.arithmetic), &r->report, IPEX_ERROR_ARITHMETIC,
-               "arithmetic profile %s is not available; this library has: f32 bf16-dp",
-               name != NULL ? name : "(unknown)");
-    IPEX_CHECK(pinned || r->setup.arithmetic == IPEX_ARITHMETIC_f32, &r->report,
-               IPEX_ERROR_ARITHMETIC, "the file computes in f32, not in %s", name);
+    if (wanted == IPEX_ARITHMETIC_AUTO)
+        wanted = bf16 ? native_bf16(r->setup.isa) : IPEX_ARITHMETIC_f32;
+    IPEX_CHECK(ipex_arithmetic_available(wanted), &r->report, IPEX_ERROR_ARITHMETIC,
+               "arithmetic profile %d is unknown; this library has: f32 bf16-dp bf16-amx",
+               (int)wanted);
+    r->setup.arithmetic = wanted;
+    IPEX_CHECK(pinned || bf16 == (wanted != IPEX_ARITHMETIC_f32), &r->report, IPEX_ERROR_ARITHMETIC,
+               "the file computes in %s, not in %s", bf16 ? "bf16" : "f32",
+               ipex_arithmetic_name(wanted));
     return IPEX_OK;
 }
 

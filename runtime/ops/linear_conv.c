@@ -112,7 +112,7 @@ static void choose_kernel(struct ipex_bind *bind) {
     else if (bind->input[0]->dtype != IPEX_DTYPE_bf16)
         IPEX_BIND_KERNEL(bind, conv_bf16w, conv);
     else
-        IPEX_BIND_KERNEL(bind, conv_bf16, conv);
+        IPEX_BIND_BF16_KERNEL(bind, conv, conv);
 }
 
 /* Few columns leave most lanes of a panel empty, and neighbouring pixels that share elements of x

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_f32, conv_bf16w, conv_bf16: geometries of real convolutions and linears, with every byte
- * that is not part of x, w, bias or residual poisoned, and every byte of y's buffer compared. */
+/* conv_f32, conv_bf16w, conv_bf16, conv_bf16t: geometries of real convolutions and linears, with
+ * every byte that is not part of x, w, bias or residual poisoned, and every byte of y's buffer
+ * compared. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The slots. For the two on bf16, values are made in f32, cut to bf16 and widened again, so that
+/* The slots. For those on bf16, values are made in f32, cut to bf16 and widened again, so that
  * the same f64 check serves all. */
-enum slot { CONV_F32, CONV_BF16W, CONV_BF16, SLOTS };
-static const char *const slot_names[SLOTS] = {"conv_f32", "conv_bf16w", "conv_bf16"};
+enum slot { CONV_F32, CONV_BF16W, CONV_BF16, CONV_BF16T, SLOTS };
+static const char *const slot_names[SLOTS] = {"conv_f32", "conv_bf16w", "conv_bf16", "conv_bf16t"};
 
 /* A convolution as a model would state it; the kernel's arguments follow from it. Gaps are unused
  * elements between pixels. */
@@ -162,7 +163,7 @@ static struct operands make_operands(const struct shape *s, struct ipex_conv_arg
     if (s->slot != CONV_F32)
         ret.w_bf16 = cut_tiles_to_bf16(
             &ret.w, (int64_t)a->groups * a->segments_h * a->segments_w * ((a->n + 15) / 16), a->k);
-    if (s->slot == CONV_BF16)
+    if (s->slot >= CONV_BF16)
         ret.x_bf16 = cut_to_bf16(&ret.x);
     if (s->residual) {
         const size_t count = (size_t)last_output(a, a->r_image, a->r_line, a->r_pixel);
@@ -187,9 +188,11 @@ static void free_operands(struct operands *operands) {
 }
 
 static ipex_kernel_fn kernel_of(const struct level *level, enum slot slot) {
-    return (ipex_kernel_fn)(slot == CONV_F32     ? level->kernels.conv_f32
-                            : slot == CONV_BF16W ? level->kernels.conv_bf16w
-                                                 : level->kernels.conv_bf16);
+    const struct ipex_kernels *kernels = &level->kernels;
+    const ipex_kernel_fn fn[SLOTS] = {
+        (ipex_kernel_fn)kernels->conv_f32, (ipex_kernel_fn)kernels->conv_bf16w,
+        (ipex_kernel_fn)kernels->conv_bf16, (ipex_kernel_fn)kernels->conv_bf16t};
+    return fn[slot];
 }
 
 /* Runs one level into a fresh copy of y. With in_place, y holds the residual before. */
@@ -203,7 +206,7 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
         a.residual = y.data;
     if (s->slot != CONV_F32)
         a.w = operands->w_bf16.data;
-    if (s->slot == CONV_BF16)
+    if (s->slot >= CONV_BF16)
         a.x = operands->x_bf16.data;
     running(slot_names[s->slot], level->name);
     run_jobs(rng, kernel_of(level, s->slot), &a, ipex_conv_jobs(&a), ipex_conv_scratch(&a));

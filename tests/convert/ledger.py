@@ -549,6 +549,13 @@ def attention_with_a_chosen_number_and_a_mask(g):
     g.output(g.op("MatMul", g.op("Softmax", scores, axis=-1, name="probabilities"), v))
 
 
+@case(("attention", "probabilities", "scores_changed"))
+def attention_with_capped_scores(g):
+    q, k, v = g.input(3, 7, 6), g.input(3, 6, 9), g.input(3, 9, 5)
+    scores = g.op("Mul", g.op("Tanh", g.op("MatMul", q, k)), g.scalar(30))
+    g.output(g.op("MatMul", g.op("Softmax", scores, axis=-1, name="probabilities"), v))
+
+
 @case(("attention", "probabilities", "not_attention"))
 def softmax_of_a_product(g):
     g.output(g.op("Neg", g.op("Softmax", g.op("MatMul", g.input(3, 7, 6), g.input(3, 6, 9)), name="probabilities")))
