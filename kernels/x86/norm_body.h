@@ -34,13 +34,18 @@ static inline vec norm_square(vec acc, const float *x, int64_t n, vec mean) {
     return n >= LANES ? sum : vec_select(vec_first(n), sum, acc);
 }
 
-static inline float norm_squares(const float *x, int64_t n, vec mean) {
+/* Out of line: with the loops before and after it gcc 12 would put a vector on the stack. */
+static __attribute__((noinline)) float norm_squares(const float *x, int64_t n, vec mean) {
     struct rows_lanes lanes = rows_begin(IPEX_REDUCE_sum);
-    for (int64_t i = 0; i < n; i += SUM_LANES) {
-        lanes.low = norm_square(lanes.low, x + i, n - i, mean);
+    for (; n >= SUM_LANES; n -= SUM_LANES, x += SUM_LANES) {
+        lanes.low = norm_square(lanes.low, x, LANES, mean);
         if (SUM_VECS == 2)
-            lanes.high = norm_square(lanes.high, x + i + LANES, n - i - LANES, mean);
+            lanes.high = norm_square(lanes.high, x + LANES, LANES, mean);
     }
+    if (n > 0)
+        lanes.low = norm_square(lanes.low, x, n, mean);
+    if (SUM_VECS == 2 && n > LANES)
+        lanes.high = norm_square(lanes.high, x + LANES, n - LANES, mean);
     return rows_tree(IPEX_REDUCE_sum, lanes);
 }
 
