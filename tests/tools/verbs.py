@@ -111,7 +111,7 @@ def check_usage():
     for verb, options in {"convert": "-o --entry --dim --input --const --labels --golden-from --golden --dtype --arithmetic --quiet --json",
                           "inspect": "--why --json --dot",
                           "run": "--input --output --dim --entry --threads --isa --arithmetic --no-bands --json",
-                          "bench": "--dim --entry --threads --isa --arithmetic --no-bands --seconds --profile --json",
+                          "bench": "--dim --entry --threads --isa --arithmetic --no-bands --seconds --profile --html --machine --json",
                           "compare": "--inputs --tolerance --entry --threads --isa --arithmetic --no-bands --json",
                           "verify": "--entry --threads --isa --arithmetic --no-bands --json"}.items():
         done = command(CLI, verb, "--help")
