@@ -126,7 +126,7 @@ static bool same_storage(const struct ipex_plan_builder *b, int32_t x, int32_t y
     const struct ipex_tensor_info *a = &b->entry->tensor[x], *c = &b->entry->tensor[y];
     const size_t dims = (size_t)a->rank * sizeof(int64_t);
     return a->dtype == c->dtype && a->rank == c->rank &&
-           memcmp(a->halo, c->halo, sizeof a->halo) == 0 &&
+           memcmp(a->halo, c->halo, sizeof a->halo) == 0 && dims > 0 &&
            memcmp(ipex_fb_tensor_dims(ipex_fb_entry_tensors(b->entry->fb, (uint32_t)x)),
                   ipex_fb_tensor_dims(ipex_fb_entry_tensors(b->entry->fb, (uint32_t)y)), dims) == 0;
 }
