@@ -56,7 +56,7 @@ static inline void load_columns(float *to, const float *from, int64_t columns) {
 }
 
 /* The first `filled` rows get what chains begin with; behind the last pixel that is of no use. */
-static __attribute__((noinline)) void begin_tile(const struct conv_walk *walk,
+static __attribute__((noinline, unused)) void begin_tile(const struct conv_walk *walk,
                                                  const struct tile_rows *rows, int64_t panel,
                                                  float *tile, int64_t filled) {
     const int64_t column = panel * IPEX_PANEL, columns = tile_columns(walk, panel);
