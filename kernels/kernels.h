@@ -45,8 +45,8 @@
  * (even + odd). Behind a segment's last element x and w are +0 to the end of its tile.
  *
  * conv_i8: x and w are i8; sum = all products of all segments, modulo 2^32 (so exact up to 131,071
- * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). No operator of a file takes
- * it yet: nothing quantises.
+ * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). No slot of the table, and
+ * not in the library: no operator takes it yet, since nothing quantises.
  *
  * Where K is cut (see cache_l2), unfinished chains are parked in y.
  *
@@ -437,6 +437,12 @@ struct ipex_kernels {
     void (*slot)(const struct args_struct *, int64_t, int64_t, void *);
 #include "kernels/ops.inc"
 };
+
+/* conv_i8: see ipex_conv_args. */
+void ipex_k_conv_i8__reference(const struct ipex_conv_args *, int64_t, int64_t, void *);
+void ipex_k_conv_i8__avx2(const struct ipex_conv_args *, int64_t, int64_t, void *);
+void ipex_k_conv_i8__avx512_vnni(const struct ipex_conv_args *, int64_t, int64_t, void *);
+void ipex_k_conv_i8__amx(const struct ipex_conv_args *, int64_t, int64_t, void *);
 
 /* What a slot is running, for reports: "conv_f32__avx512". */
 struct ipex_kernel_names {

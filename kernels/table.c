@@ -67,13 +67,12 @@ static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_na
 
 static void take_amx(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_bf16t, amx);
-    TAKE(conv_i8, amx);
     TAKE(conv_transpose_bf16t, amx);
     TAKE(matmul_bf16t, amx);
     TAKE(attention_bf16t, amx);
 }
 
-/* avx_vnni has nothing of its own; nor has amx for f32 and bf16-dp. */
+/* avx_vnni and avx512_vnni have nothing of their own; nor has amx for f32 and bf16-dp. */
 static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                      enum ipex_isa isa) {
     struct ipex_cpu cpu;
@@ -87,9 +86,6 @@ static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *nam
     if (isa < IPEX_ISA_avx512)
         return;
     take_avx512(kernels, names);
-    if (isa < IPEX_ISA_avx512_vnni || !(cpu.features & IPEX_CPU_AVX512_VNNI))
-        return;
-    TAKE(conv_i8, avx512_vnni);
     if (isa < IPEX_ISA_avx512_bf16 || !(cpu.features & IPEX_CPU_AVX512_BF16))
         return;
     take_avx512_bf16(kernels, names);

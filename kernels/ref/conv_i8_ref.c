@@ -31,8 +31,8 @@ static void conv_pixel(const struct ipex_conv_args *args, const struct ipex_conv
         ref_act(chain, args->act, args->act_a, args->act_b);
 }
 
-void IPEX_REF(conv_i8)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
-                       void *scratch) {
+void ipex_k_conv_i8__reference(const struct ipex_conv_args *args, int64_t job_begin,
+                               int64_t job_end, void *scratch) {
     (void)scratch;
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);

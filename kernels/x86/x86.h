@@ -21,8 +21,6 @@ void ipex_k_attention_bf16__avx512_bf16(const struct ipex_attention_args *, int6
 void ipex_k_matmul_bf16t__avx512_bf16(const struct ipex_matmul_args *, int64_t, int64_t, void *);
 void ipex_k_attention_bf16t__avx512_bf16(const struct ipex_attention_args *, int64_t, int64_t,
                                          void *);
-void ipex_k_conv_i8__avx512_vnni(const struct ipex_conv_args *, int64_t, int64_t, void *);
-void ipex_k_conv_i8__amx(const struct ipex_conv_args *, int64_t, int64_t, void *);
 void ipex_k_conv_bf16t__amx(const struct ipex_conv_args *, int64_t, int64_t, void *);
 void ipex_k_conv_transpose_bf16t__amx(const struct ipex_conv_transpose_args *, int64_t, int64_t,
                                       void *);
