@@ -193,7 +193,8 @@ struct ipex_step_info {
 struct ipex_storage_info {
     const char *name;
     int64_t offset, bytes; /* 0 bytes: constants, views, and what has no place of its own */
-    int64_t first, last; /* steps between which it is kept; last is -1: an input that none reads */
+    int32_t first, last;   /* nodes between which it is kept; first is -1: an input, last the number
+                            * of nodes: an output, -1: an input that none reads */
 };
 
 /* Sizes that a session must be able to run: part of a symbol's range in the file. What a session

@@ -439,10 +439,7 @@ enum ipex_status ipex_session_storage(const struct ipex_session *session, const 
         return IPEX_OK;
     ret_storage->offset = place - plan->arena;
     ret_storage->bytes = info->storage * ipex_element_size(info);
-    ret_storage->last = -1;
-    for (int64_t i = 0; i < plan->steps; i++) { /* steps are in the order of the nodes */
-        ret_storage->first += plan->step[i].node + plan->step[i].nodes <= info->first;
-        ret_storage->last += plan->step[i].node <= info->last;
-    }
+    ret_storage->first = info->first;
+    ret_storage->last = info->last;
     return IPEX_OK;
 }

@@ -88,7 +88,18 @@ static json_t *steps_json(const struct ipex_bench *bench) {
     return array;
 }
 
-/* Places in the arena, and the steps from which and to which they are kept. */
+/* The steps, which are in the order of the nodes, from which to which a tensor is kept. */
+static void kept_at(const struct ipex_bench *bench, const struct ipex_storage_info *storage,
+                    long long *ret_first, long long *ret_last) {
+    *ret_first = 0;
+    *ret_last = -1;
+    for (size_t i = 0; i < bench->steps; i++) {
+        const struct ipex_step_info *step = &bench->step[i].info;
+        *ret_first += step->node + step->nodes <= storage->first;
+        *ret_last += step->node <= storage->last;
+    }
+}
+
 static json_t *storages_json(const struct ipex_bench *bench) {
     json_t *array = ipex_json_array();
     struct ipex_storage_info storage;
@@ -96,12 +107,14 @@ static json_t *storages_json(const struct ipex_bench *bench) {
          ipex_session_storage(bench->model.session, bench->entry, i, &storage) == IPEX_OK; i++) {
         if (!storage.bytes)
             continue;
+        long long first, last;
+        kept_at(bench, &storage, &first, &last);
         json_t *object = ipex_json_object();
         ipex_json_set_text(object, "name", storage.name);
         ipex_json_set_integer(object, "offset", storage.offset);
         ipex_json_set_integer(object, "bytes", storage.bytes);
-        ipex_json_set_integer(object, "first", storage.first);
-        ipex_json_set_integer(object, "last", storage.last);
+        ipex_json_set_integer(object, "first", first);
+        ipex_json_set_integer(object, "last", last);
         ipex_json_append(array, object);
     }
     return array;

@@ -4,7 +4,7 @@
 #include "kernels/x86/amx_tile.h"
 
 void ipex_amx_touch(void) {
-    const struct ipex_tile_config config = {
+    static const struct ipex_tile_config config = {
         .palette = IPEX_TILE_PALETTE, .row_bytes = {IPEX_TILE_ROW_BYTES}, .rows = {IPEX_TILE_ROWS}};
     ipex_tile_configure(&config);
     IPEX_TILE_ZERO(0);

@@ -16,40 +16,48 @@ struct matrix {
     uint32_t data[ROOM];
 };
 
-static uint32_t random_half(bool special, struct rng *rng) {
+static uint32_t random_half(enum amx_values values, struct rng *rng) {
     static const uint16_t specials[] = {0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x8080,
                                         0x7f80, 0xff80, 0x7fc0, 0x7f7f, 0x2000, 0x9f80};
     const float value = rng_float(rng);
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    if (special && rng_one_in(rng, 4))
+    if (values == AMX_SPECIAL && rng_one_in(rng, 4))
         return specials[rng_next(rng) % (sizeof specials / sizeof *specials)];
-    if (special && rng_one_in(rng, 3))
+    if (values == AMX_SPECIAL && rng_one_in(rng, 3))
         return (uint32_t)(rng_next(rng) & 0xffff);
-    if (rng_one_in(rng, 3)) /* products around the smallest normal number */
+    if (values != AMX_NORMAL && rng_one_in(rng, 3))
         return (bits >> 16 & 0x8000) | (uint32_t)rng_range(rng, 0x1e00, 0x21ff);
     return bits >> 16;
 }
 
-uint32_t amx_random_pair(bool special, struct rng *rng) {
-    const uint32_t low = random_half(special, rng);
-    return low | random_half(special, rng) << 16;
+uint32_t amx_random_pair(enum amx_values values, struct rng *rng) {
+    const uint32_t low = random_half(values, rng);
+    return low | random_half(values, rng) << 16;
 }
 
-static void make_matrix(struct matrix *m, int rows, int words, bool bf16, bool special,
-                        struct rng *rng) {
+static void make_matrix(struct matrix *m, int rows, int words, struct rng *rng) {
     m->rows = rows;
     m->words = words;
     m->stride = (int)rng_range(rng, words, 2 * WORDS);
-    for (int i = 0; i < ROOM; i++)
-        m->data[i] = bf16 ? amx_random_pair(special, rng) : (uint32_t)rng_next(rng);
 }
 
-/* No number that bf16 halves make lies in c: an f32 has bits of its own below. */
-static void make_sums(struct matrix *c, bool bf16, struct rng *rng) {
-    for (int i = 0; bf16 && i < ROOM; i++) {
+static void fill_pairs(struct matrix *m, enum amx_values values, struct rng *rng) {
+    for (int i = 0; i < ROOM; i++)
+        m->data[i] = amx_random_pair(values, rng);
+}
+
+static void fill_bytes(struct matrix *m, struct rng *rng) {
+    for (int i = 0; i < ROOM; i++)
+        m->data[i] = (uint32_t)rng_next(rng);
+}
+
+/* f32 have bits that no pair of bf16 has, and a pair's special values are f32's, too. */
+static void fill_sums(struct matrix *m, enum amx_values values, struct rng *rng) {
+    fill_pairs(m, values, rng);
+    for (int i = 0; values != AMX_SPECIAL && i < ROOM; i++) {
         const float value = rng_float(rng);
-        memcpy(&c->data[i], &value, sizeof value);
+        memcpy(&m->data[i], &value, sizeof value);
     }
 }
 
@@ -105,17 +113,36 @@ static void multiply(struct matrix *c, const struct matrix *a, const struct matr
     ipex_tile_release();
 }
 
-bool amx_check_product(bool bf16, bool special, struct rng *rng) {
-    struct matrix a, b, c, got;
+/* c, a and b of shapes that fit. */
+static void make_operands(struct matrix operand[3], struct rng *rng) {
     const int m = (int)rng_range(rng, 1, IPEX_TILE_ROWS), n = (int)rng_range(rng, 1, WORDS),
               k = (int)rng_range(rng, 1, WORDS);
-    make_matrix(&a, m, k, bf16, special, rng);
-    make_matrix(&b, k, n, bf16, special, rng);
-    make_matrix(&c, m, n, bf16, special, rng);
-    make_sums(&c, bf16 && !special, rng);
-    got = c;
-    multiply(&got, &a, &b, bf16);
-    return is_product(&got, &c, &a, &b, bf16);
+    make_matrix(&operand[0], m, n, rng);
+    make_matrix(&operand[1], m, k, rng);
+    make_matrix(&operand[2], k, n, rng);
+}
+
+static bool product_is_right(const struct matrix operand[3], bool bf16) {
+    struct matrix got = operand[0];
+    multiply(&got, &operand[1], &operand[2], bf16);
+    return is_product(&got, &operand[0], &operand[1], &operand[2], bf16);
+}
+
+bool amx_check_bf16(enum amx_values values, struct rng *rng) {
+    struct matrix operand[3];
+    make_operands(operand, rng);
+    fill_sums(&operand[0], values, rng);
+    fill_pairs(&operand[1], values, rng);
+    fill_pairs(&operand[2], values, rng);
+    return product_is_right(operand, true);
+}
+
+bool amx_check_i8(struct rng *rng) {
+    struct matrix operand[3];
+    make_operands(operand, rng);
+    for (int i = 0; i < 3; i++)
+        fill_bytes(&operand[i], rng);
+    return product_is_right(operand, false);
 }
 
 bool amx_check_order(void) {

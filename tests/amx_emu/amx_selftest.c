@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amx_selftest [--cases N] [--seed N]: AMX as this machine has it, in one thread, without files.
+/* amx_selftest [--cases N] [--seed N] [--normal]: AMX as this machine has it, in one thread,
+ * without files.
  *
  * Executes the instructions and compares with tests/amx_model.c, then every kernel that uses them
  * with the reference, bit for bit. The last line is "N passed, M failed". Natively where the CPU
  * has AMX; else by the emulator; with AMX_EMU=0 by whatever else executes the instructions: another
- * emulator of the process or of the whole machine. Exit status 77: nothing executes them. */
+ * emulator of the process or of the whole machine. Exit status 77: nothing executes them.
+ *
+ * --cases: random shapes per kernel. --normal: instructions only, no denormals: for valgrind, which
+ * knows neither DAZ and FTZ nor AVX-512. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +21,11 @@
 #include "tests/checkkern/checkkern.h"
 
 #define MXCSR_KERNELS 0x9fc0u
+
+enum {
+    CASES = 200, /* of an instruction */
+    LEVELS = 3,  /* the reference twice, and amx */
+};
 
 static bool child_can_use_tiles(void) {
     int status;
@@ -55,19 +64,27 @@ static const char *executor(const char **ret_why) {
     return "another emulator of this process";
 }
 
-static void check_instructions(uint64_t seed) {
-    enum { CASES = 200 };
+static void check_values(enum amx_values values, const char *what, struct rng *rng) {
+    char name[64];
+    int right = 0;
+    for (int i = 0; i < CASES; i++)
+        right += amx_check_bf16(values, rng);
+    snprintf(name, sizeof name, "tdpbf16ps, %s", what);
+    report(right == CASES, name, "%d of %d are right", right, CASES);
+}
+
+static void check_instructions(uint64_t seed, bool only_normal) {
     struct rng rng = {.state = seed};
-    int plain = 0, special = 0, i8 = 0;
-    for (int i = 0; i < CASES; i++) {
-        plain += amx_check_product(true, false, &rng);
-        special += amx_check_product(true, true, &rng);
-        i8 += amx_check_product(false, false, &rng);
-    }
+    int i8 = 0;
+    for (int i = 0; i < CASES; i++)
+        i8 += amx_check_i8(&rng);
     report(amx_check_order(), "loads, stores and configurations in their order", "wrong bytes");
-    report(plain == CASES, "tdpbf16ps", "%d of %d are right", plain, CASES);
-    report(special == CASES, "tdpbf16ps with special values", "%d of %d are right", special, CASES);
     report(i8 == CASES, "tdpbssd", "%d of %d are right", i8, CASES);
+    check_values(AMX_NORMAL, "normal numbers", &rng);
+    if (only_normal)
+        return;
+    check_values(AMX_DENORMAL, "products at the smallest normal number", &rng);
+    check_values(AMX_SPECIAL, "denormals, infinities and NaN", &rng);
 }
 
 /* The slots that level amx does not have from the level below. */
@@ -87,7 +104,7 @@ static int check_kernels(struct context *context) {
 }
 
 static int usage(void) {
-    fprintf(stderr, "usage: amx_selftest [--cases N] [--seed N]\n");
+    fprintf(stderr, "usage: amx_selftest [--cases N] [--seed N] [--normal]\n");
     return 2;
 }
 
@@ -95,13 +112,15 @@ int main(int argc, char **argv) {
     struct context context = {.seed = 1, .cases = 100, .float_stride = 509};
     struct level levels[IPEX_ISA_amx + 1];
     const char *why;
-    for (int i = 1; i < argc; i += 2) {
-        if (i + 1 == argc)
-            return usage();
-        if (strcmp(argv[i], "--cases") == 0)
-            context.cases = atoi(argv[i + 1]);
-        else if (strcmp(argv[i], "--seed") == 0)
-            context.seed = strtoull(argv[i + 1], NULL, 0);
+    bool only_normal = false;
+    for (int i = 1; i < argc; i++) {
+        const bool value = i + 1 < argc;
+        if (strcmp(argv[i], "--normal") == 0)
+            only_normal = true;
+        else if (value && strcmp(argv[i], "--cases") == 0)
+            context.cases = atoi(argv[++i]);
+        else if (value && strcmp(argv[i], "--seed") == 0)
+            context.seed = strtoull(argv[++i], NULL, 0);
         else
             return usage();
     }
@@ -115,13 +134,14 @@ int main(int argc, char **argv) {
     printf("# AMX instructions are executed by %s\n", by);
     _mm_setcsr(MXCSR_KERNELS);
     catch_faults();
-    check_instructions(context.seed);
+    check_instructions(context.seed, only_normal);
     context.levels = levels;
     context.n_levels = make_levels(IPEX_ISA_amx, levels);
-    const int slots = context.n_levels == 3 ? check_kernels(&context) : 0;
-    printf("# %d slots with kernels of level amx\n", slots);
-    if (context.n_levels != 3)
-        printf("# none was run: level amx needs AVX512-BF16 beside AMX\n");
+    if (only_normal || context.n_levels != LEVELS)
+        printf("# no kernel was run: %s\n",
+               only_normal ? "--normal" : "level amx needs AVX512-BF16 beside AMX");
+    else
+        printf("# %d slots with kernels of level amx\n", check_kernels(&context));
     printf("%d passed, %d failed\n", report_passes(), report_failures());
     return report_failures() != 0;
 }

@@ -287,9 +287,10 @@ static void make_tiles(struct amx_tiles *tiles, const struct amx_instruction *i,
     for (int t = 0; t < IPEX_TILES; t++)
         for (int r = 0; r < IPEX_TILE_ROWS; r++)
             for (int w = 0; w < IPEX_TILE_ROW_BYTES / 4; w++)
-                tiles->row[t][r].words[w] = i->op == AMX_OP_tdpbf16ps
-                                                ? amx_random_pair(special, rng)
-                                                : (uint32_t)rng_next(rng);
+                tiles->row[t][r].words[w] =
+                    i->op == AMX_OP_tdpbf16ps
+                        ? amx_random_pair(special ? AMX_SPECIAL : AMX_DENORMAL, rng)
+                        : (uint32_t)rng_next(rng);
 }
 
 static bool product_is_right(const struct amx_instruction *i, bool special, struct rng *rng) {

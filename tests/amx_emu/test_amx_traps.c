@@ -14,6 +14,14 @@
 #include "tests/amx_emu/amx_emu.h"
 #include "tests/tools/tool_test.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#define SANITIZED __has_feature(address_sanitizer)
+#else
+#define SANITIZED 0
+#endif
+
 enum { ROW = IPEX_TILE_ROW_BYTES, TILE = IPEX_TILE_ROWS * ROW };
 
 static const struct ipex_tile_config full = {.palette = IPEX_TILE_PALETTE,
@@ -134,7 +142,7 @@ static void *thread_main(void *arg) {
     struct rng rng = {.state = (uintptr_t)arg};
     bool good = true;
     for (int i = 0; i < ROUNDS; i++)
-        good &= amx_check_product(true, true, &rng);
+        good &= amx_check_bf16(AMX_SPECIAL, &rng);
     return good ? arg : NULL;
 }
 
@@ -142,8 +150,8 @@ static void check_multiplication(void) {
     struct rng rng = {.state = 1};
     bool bf16 = true, i8 = true, threads = true;
     for (int i = 0; i < ROUNDS; i++) {
-        bf16 &= amx_check_product(true, i % 2, &rng);
-        i8 &= amx_check_product(false, false, &rng);
+        bf16 &= amx_check_bf16(i % 2 ? AMX_SPECIAL : AMX_DENORMAL, &rng);
+        i8 &= amx_check_i8(&rng);
     }
     test_ok(bf16, NULL, "bf16 products as the model");
     test_ok(i8, NULL, "i8 products as the model");
@@ -207,6 +215,18 @@ static int load_from_nowhere(void *arg) {
     return 0;
 }
 
+/* The last row of the tile has one byte more than the block. */
+static int load_behind_block(void *arg) {
+    (void)arg;
+    char *block = malloc(IPEX_TILE_BYTES - 1);
+    memset(block, 0, IPEX_TILE_BYTES - 1);
+    ipex_tile_configure(&full);
+    IPEX_TILE_LOAD(0, block, ROW);
+    ipex_tile_release();
+    free(block);
+    return 0;
+}
+
 static int undefined_instruction(void *arg) {
     (void)arg;
     __asm__ volatile("ud2");
@@ -236,6 +256,12 @@ static void check_refusals(void) {
     test_ok(test_in_child(bad_config, NULL) == DIED + SIGSEGV, NULL, "17 rows: SIGSEGV");
     test_ok(test_in_child(no_config, NULL) != 0, NULL, "tilezero without configuration: a signal");
     test_ok(test_in_child(load_from_nowhere, NULL) != 0, NULL, "load from nowhere: a signal");
+    if (SANITIZED && amx_emu_installed())
+        test_ok(test_in_child(load_behind_block, NULL) != 0, NULL,
+                "a sanitizer sees a load behind its block");
+    else
+        test_skip("for emulated AMX under AddressSanitizer",
+                  "a sanitizer sees a load behind its block");
     test_ok(test_in_child(undefined_instruction, NULL) != 0, NULL, "ud2 is no AMX: a signal");
     if (!amx_emu_installed()) {
         test_skip("the CPU executes them itself", "no permission: SIGILL");

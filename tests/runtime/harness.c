@@ -123,24 +123,35 @@ void harness_sized_session(struct harness *h, enum ipex_isa isa, enum harness_th
          "session init", h->message);
 }
 
-static bool is_apart(const struct ipex_storage_info *a, const struct ipex_storage_info *b) {
-    return a->last < b->first || b->last < a->first || a->offset + a->bytes <= b->offset ||
-           b->offset + b->bytes <= a->offset;
+/* The step that does this node or, where there is none, the next one. */
+static int64_t step_of(const struct harness *h, const char *entry, int32_t node) {
+    struct ipex_step_info step;
+    int64_t i = 0;
+    while (ipex_session_step(h->session, entry, (size_t)i, &step) == IPEX_OK &&
+           step.node + step.nodes <= node)
+        i++;
+    return i;
+}
+
+static bool is_apart(const struct harness *h, const char *entry, const struct ipex_storage_info *a,
+                     const struct ipex_storage_info *b) {
+    return step_of(h, entry, a->last) < step_of(h, entry, b->first) ||
+           step_of(h, entry, b->last) < step_of(h, entry, a->first) ||
+           a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset;
 }
 
 int harness_places(const struct harness *h, const char *entry) {
-    const int64_t steps = (int64_t)ipex_session_step_count(h->session, entry);
     struct ipex_storage_info one, other;
     int places = 0;
     for (size_t i = 0; ipex_session_storage(h->session, entry, i, &one) == IPEX_OK; i++) {
         if (one.bytes == 0)
             continue;
         places++;
-        if (one.offset < 0 || one.first < 0 || one.last >= steps || one.name == NULL)
+        if (one.offset < 0 || one.first > one.last || one.name == NULL)
             return -1;
         for (size_t k = 0; k < i; k++)
             if (ipex_session_storage(h->session, entry, k, &other) != IPEX_OK ||
-                (other.bytes > 0 && !is_apart(&one, &other)))
+                (other.bytes > 0 && !is_apart(h, entry, &one, &other)))
                 return -1;
     }
     return places;

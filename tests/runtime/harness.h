@@ -31,7 +31,7 @@ void harness_sized_session(struct harness *h, enum ipex_isa isa, enum harness_th
                            const struct ipex_dim_range *dims, size_t n_dims);
 void harness_close(struct harness *h);
 /* How many tensors of an entry have a place in the session's arena; -1 where two have one at one
- * time, or where a place is not between the first and the last step. */
+ * time, or one ends before it begins. */
 int harness_places(const struct harness *h, const char *entry);
 
 /* A caller's parallel_for: new threads for every call. user: NULL. */
