@@ -44,14 +44,19 @@
  * pairs, even = fma(x[k], w[k], even) and odd = fma(x[k + 1], w[k + 1], odd), then chain = chain +
  * (even + odd). Behind a segment's last element x and w are +0 to the end of its tile.
  *
+ * conv_i8: x and w are i8; sum = all products of all segments, modulo 2^32 (so exact up to 131,071
+ * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). No slot of the table, and
+ * not in the library: no operator takes it yet, since nothing quantises.
+ *
  * Where K is cut (see cache_l2), unfinished chains are parked in y.
  *
  * planar is advice to conv_f32: few columns, so pixels go into lanes (kernels/conv_planes.h). Only
  * for one group with segments_w = 1, x_pixel > 0, last_pixels = pixels, not with resume. */
 struct ipex_conv_args {
-    const void *x;         /* f32; conv_bf16, conv_bf16t: bf16 */
+    const void *x;         /* f32; conv_bf16, conv_bf16t: bf16; conv_i8: i8 */
     const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */
     const float *bias;     /* [groups * n], never NULL; readable up to a multiple of 16 */
+    const float *scale;    /* [groups * n], as bias; conv_i8 only */
     const float *residual; /* NULL, or addressed like y with r_*; may be y (then K is not cut) */
     float *y;
     int64_t x_image, x_line, x_pixel, x_group, x_kh, x_kw;
@@ -432,6 +437,12 @@ struct ipex_kernels {
     void (*slot)(const struct args_struct *, int64_t, int64_t, void *);
 #include "kernels/ops.inc"
 };
+
+/* conv_i8: see ipex_conv_args. */
+void ipex_k_conv_i8__reference(const struct ipex_conv_args *, int64_t, int64_t, void *);
+void ipex_k_conv_i8__avx2(const struct ipex_conv_args *, int64_t, int64_t, void *);
+void ipex_k_conv_i8__avx512_vnni(const struct ipex_conv_args *, int64_t, int64_t, void *);
+void ipex_k_conv_i8__amx(const struct ipex_conv_args *, int64_t, int64_t, void *);
 
 /* What a slot is running, for reports: "conv_f32__avx512". */
 struct ipex_kernel_names {

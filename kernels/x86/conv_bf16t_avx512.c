@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on bf16 in the order of tdpbf16ps (profile bf16-amx) with AVX-512. */
+#define CONV_X         uint16_t
+#define CONV_K_PER_ROW 2
 #include "kernels/x86/vec_avx512.h"
 
 #define TILE_ROWS ROWS_6

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution and linear on bf16 in the order of tdpbf16ps (profile bf16-amx): what all levels do
- * before and behind the products. Results are made in tiles of rows of 16 columns in L1, whose rows
- * are pixels of a job, counted through its lines. Include a vec_*.h first. */
+/* Convolution and linear in the order of AMX's products, which take a tile of K at a time: what all
+ * levels do before and behind the products. Results are made in tiles of rows of 16 columns in L1,
+ * whose rows are pixels of a job, counted through its lines. Include a vec_*.h first, and say what
+ * CONV_X and CONV_K_PER_ROW are (kernels/x86/conv_walk.h). */
 #ifndef IPEX_KERNELS_X86_CONV_TILES_H
 #define IPEX_KERNELS_X86_CONV_TILES_H
 
-#define CONV_X         uint16_t
-#define CONV_K_PER_ROW 2
 #include "kernels/x86/conv_walk.h"
 
 enum {
-    TILE_K = 32,                      /* elements of K that one product takes */
-    TILE_WORDS = IPEX_TILE_BYTES / 4, /* of weights, and of results */
-    TILE_ROWS_MOST = IPEX_TILE_ROWS,  /* of results */
+    TILE_K = IPEX_TILE_ROWS * CONV_K_PER_ROW, /* elements of K that one product takes */
+    TILE_WORDS = IPEX_TILE_BYTES / 4,         /* of weights, and of results */
+    TILE_ROWS_MOST = IPEX_TILE_ROWS,          /* of results */
     TILE_ROW_BYTES = IPEX_PANEL * 4,
 };
 
@@ -21,6 +20,10 @@ struct tile_rows {
     int64_t count;
     int64_t x[TILE_ROWS_MOST], y[TILE_ROWS_MOST], residual[TILE_ROWS_MOST];
 };
+
+/* Loops beside the products stay as they are written: compilers would vectorise and unroll them to
+ * several times the code, of which a copy is in every kernel. */
+#define AS_WRITTEN __asm__ volatile("")
 
 /* Pixels of a job. */
 static inline int64_t job_pixels(const struct conv_walk *walk) {
@@ -35,6 +38,7 @@ static __attribute__((noinline)) void tile_rows_at(const struct conv_walk *walk,
     int64_t line = walk->job->line + first / args->pixels, pixel = first % args->pixels;
     ret->count = count;
     for (int64_t r = 0; r < count; r++) {
+        AS_WRITTEN;
         ret->x[r] = line * args->x_line + pixel * args->x_pixel;
         ret->y[r] = line * args->y_line + pixel * args->y_pixel;
         ret->residual[r] = line * args->r_line + pixel * args->r_pixel;
@@ -57,10 +61,12 @@ static inline void load_columns(float *to, const float *from, int64_t columns) {
 }
 
 /* The first `filled` rows get what chains begin with; behind the last pixel that is of no use. */
-static __attribute__((noinline)) void begin_tile(const struct conv_walk *walk,
-                                                 const struct tile_rows *rows, int64_t panel,
-                                                 float *tile, int64_t filled) {
+static __attribute__((noinline, unused)) void begin_tile(const struct conv_walk *walk,
+                                                         const struct tile_rows *rows,
+                                                         int64_t panel, float *tile,
+                                                         int64_t filled) {
     const int64_t column = panel * IPEX_PANEL, columns = tile_columns(walk, panel);
+    __asm__("" : "+r"(filled)); /* or compilers would write all rows out */
     for (int64_t r = 0; r < filled; r++) {
         const bool resume = walk->args->resume && r < rows->count;
         const float *from = resume ? walk->y + rows->y[r] : walk->bias;
@@ -78,6 +84,7 @@ static __attribute__((noinline)) void finish_tile(const struct conv_walk *walk,
     const vec high = vec_set(act_high(args->act, args->act_b));
     for (int64_t r = first; walk->residual && r < rows->count; r++)
         for (int64_t c = 0; c < columns; c += LANES) {
+            AS_WRITTEN;
             const float *from = walk->residual + rows->residual[r] + column + c;
             float *to = tile + r * IPEX_PANEL + c;
             vec_store(to, vec_add(vec_load(to), vec_load_part(from, columns - c)));
@@ -90,6 +97,7 @@ static __attribute__((noinline)) void finish_tile(const struct conv_walk *walk,
     }
     for (int64_t r = first; r < rows->count; r++)
         for (int64_t c = 0; c < columns; c += LANES) {
+            AS_WRITTEN;
             const vec value = vec_load(tile + r * IPEX_PANEL + c);
             vec_store_part(walk->y + rows->y[r] + column + c, columns - c,
                            vec_min(high, vec_max(low, value)));

@@ -10,12 +10,9 @@
 #define IPEX_KERNELS_X86_CONV_TILES_FMA_H
 
 #include "kernels/x86/conv_halves.h"
-#include "kernels/x86/conv_tiles.h"
+#include "kernels/x86/conv_tiles_walk.h"
 
 enum {
-    BLOCK_ROWS = 12,  /* a multiple of TILE_ROWS */
-    BLOCK_PANELS = 8, /* whose results take 6 KiB of stack */
-    BLOCK_TILE = BLOCK_ROWS * IPEX_PANEL,
     TILE_PAIRS = TILE_K / 2,
     PANELS_APART = 4 * LANES / IPEX_PANEL,
 };
@@ -144,9 +141,8 @@ static inline void multiply_segment(const struct conv_walk *walk, const struct t
     }
 }
 
-static __attribute__((noinline)) void tile_block(const struct conv_walk *walk,
-                                                 const struct tile_rows *rows, int64_t panel,
-                                                 int64_t panels) {
+static void tile_block(const struct conv_walk *walk, const struct tile_rows *rows, int64_t panel,
+                       int64_t panels) {
     const struct ipex_conv_args *args = walk->args;
     _Alignas(64) float tile[BLOCK_PANELS][BLOCK_TILE];
     const struct tile_product p = {
@@ -164,21 +160,6 @@ static __attribute__((noinline)) void tile_block(const struct conv_walk *walk,
         }
     for (int64_t i = 0; i < panels; i++)
         finish_tile(walk, rows, panel + i, tile[i], 0);
-}
-
-static void walk_tiles(const struct conv_walk *walk, int64_t begin, int64_t end) {
-    const int64_t pixels = job_pixels(walk);
-    const int64_t row_blocks = ipex_div_up(pixels, BLOCK_ROWS);
-    const int64_t panel_blocks = ipex_div_up(end - begin, BLOCK_PANELS);
-    const bool outside = walk->args->panels_outside;
-    struct tile_rows rows;
-    for (int64_t i = 0; i < row_blocks * panel_blocks; i++) {
-        const int64_t first = (outside ? i % row_blocks : i / panel_blocks) * BLOCK_ROWS;
-        const int64_t panel = begin + (outside ? i / row_blocks : i % panel_blocks) * BLOCK_PANELS;
-        const int64_t rows_left = pixels - first, panels_left = end - panel;
-        tile_rows_at(walk, first, rows_left < BLOCK_ROWS ? rows_left : BLOCK_ROWS, &rows);
-        tile_block(walk, &rows, panel, panels_left < BLOCK_PANELS ? panels_left : BLOCK_PANELS);
-    }
 }
 
 #endif

@@ -202,6 +202,35 @@ static void check_residues(const struct level *levels, size_t n_levels) {
            failed);
 }
 
+/* Layers of ResNet-34 and MiniLM: {M, N, K}. */
+static const int32_t layers[][3] = {{3136, 64, 576},  {784, 128, 1152}, {196, 256, 2304},
+                                    {49, 512, 4608},  {128, 384, 384},  {128, 1536, 384},
+                                    {1000, 1000, 100}};
+
+/* What the layers make, for docs/amx-cost-model.md. */
+static void check_layers(const struct level *level) {
+    int failed = 0;
+    struct rng rng = {3};
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        const int32_t m = layers[i][0], n = layers[i][1], k = layers[i][2];
+        struct gemm g = make_gemm(&rng, m, n, k, 0, false);
+        struct counts want = {0};
+        char what[60];
+        count_run(div_up(m, TILE), div_up(n, TILE), div_up(k, TILE_K), &want);
+        snprintf(what, sizeof what, "layer %d x %d x %d", m, k, n);
+        running("conv_bf16t", "amx");
+        amx_emu_reset_counts();
+        struct buffer y = run_gemm(&level->kernels, &g);
+        failed += amx_emu_installed() && !counted(what, &want);
+        printf("# %-20s %8llu products %8llu loads %6llu stores\n", what,
+               (unsigned long long)want.products, (unsigned long long)want.loads,
+               (unsigned long long)want.stores);
+        buffer_free(&y);
+        free_gemm(&g);
+    }
+    report(failed == 0, "layers: counts", "%d failed", failed);
+}
+
 /* ---- convolution ---- */
 
 struct conv_case {
@@ -321,6 +350,7 @@ int main(void) {
         ipex_kernels_init(&levels[n++].kernels, NULL, isas[i]);
     }
     check_residues(levels, n);
+    check_layers(&levels[0]);
     check_convolutions(levels);
     return report_failures() != 0;
 }

@@ -91,6 +91,7 @@ double exact_act(double x, int32_t act, double a, double b);
 double act_slope(int32_t act, double a);
 
 void check_conv(const struct context *context);
+void check_i8(const struct context *context);
 void check_winograd(const struct context *context);
 void check_depthwise(const struct context *context);
 void check_pool(const struct context *context);

@@ -37,6 +37,7 @@ size_t make_levels(enum ipex_isa only, struct level *levels) {
 void check_all(const struct context *context) {
     check_math(context);
     check_conv(context);
+    check_i8(context);
     check_winograd(context);
     check_depthwise(context);
     check_pool(context);
