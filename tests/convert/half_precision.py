@@ -16,7 +16,7 @@ import onnx
 import onnx.reference
 
 from small_graphs import Bench, Graph, difference, expected_outputs  # also finds ipextest
-from ipextest import CLI, Tap, command
+from ipextest import CLI, Tap, cli_json, command
 
 FLOAT, F16, BF16 = onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16
 HALVES = {F16: np.float16, BF16: ml_dtypes.bfloat16}
@@ -246,6 +246,20 @@ def check_bound(tap, bench):
            got)
 
 
+def check_constant_operand(tap, bench):
+    """A constant on either side of a product is stored in bf16: only the other side is cast when it runs."""
+    for side in (0, 1):
+        graph = Graph()
+        operands = [graph.input(2, 3, 8, 8), graph.weight(2, 3, 8, 8)]
+        graph.output(graph.op("MatMul", *operands[::-1 if side else 1]))
+        done = bench.convert(graph.model(), "--dtype", "bf16", "--golden", "1")
+        steps = [node["op"] for node in cli_json("inspect", bench.ipex)["entries"][0]["nodes"]] if done.returncode == 0 else []
+        feeds = graph.feeds()
+        why = steps and (bench.verify() or far(bench.run(feeds), expected_outputs(graph.model(), feeds), BF16_TOLERANCE))
+        tap.ok(f"--dtype bf16: a constant operand {'left' if side else 'right'} of a product is stored so",
+               steps == ["cast", "matmul"] and not why, done.stderr, steps, why)
+
+
 def check_refused(tap, bench):
     """Types that f32 does not hold: all of them are listed, each with its name."""
     graph = HalfGraph(F16)
@@ -281,7 +295,7 @@ def main():
         bench = Bench(folder)
         for each in CASES:
             check(tap, bench, *each)
-        for what in (check_told, check_bound, check_refused, check_answers):
+        for what in (check_told, check_bound, check_constant_operand, check_refused, check_answers):
             what(tap, bench)
     return tap.done()
 
