@@ -7,6 +7,7 @@
 #define IPEX_KERNELS_X86_MATMUL_BODY_H
 
 #include "kernels/x86/lanes.h"
+#include "kernels/x86/rows.h"
 
 #ifdef PRODUCT_BF16
 typedef uint16_t element;
@@ -170,6 +171,89 @@ static inline float attention_scores(const struct attention_work *w, int64_t row
     return rows_tree(IPEX_REDUCE_max, most);
 }
 
+#ifndef PRODUCT_BF16
+/* Queries have so few channels, keys are so few, that what a block of a convolution does around its
+ * products would take longer than these: dots become scores in registers. */
+enum { SHORT_ROWS = 4, SHORT_PACKED_FLOATS = 16384 };
+
+static inline bool attention_is_short(const struct ipex_attention_args *args) {
+    return !args->causal && !args->mask && args->keys_at_once >= args->n &&
+           ipex_packed_floats(args->d, args->n) <= SHORT_PACKED_FLOATS;
+}
+
+#define SHORT_BEGIN(r)                                                                             \
+    const int64_t at##r = r < rows ? r : rows - 1; /* there again: the same is written twice */    \
+    const float *q##r = q + at##r * args->q_row;                                                   \
+    float *s##r = scores + at##r * w->score_row;                                                   \
+    vec most##r = rows_neutral(IPEX_REDUCE_max);
+#define SHORT_ZERO(r) vec acc##r##_0 = vec_set(0.0f), acc##r##_1 = acc##r##_0;
+#define SHORT_STEP(r)                                                                              \
+    {                                                                                              \
+        const vec x = vec_set(q##r[k]);                                                            \
+        acc##r##_0 = vec_fma(x, k0, acc##r##_0);                                                   \
+        acc##r##_1 = vec_fma(x, k1, acc##r##_1);                                                   \
+    }
+#define SHORT_PUT(r)                                                                               \
+    {                                                                                              \
+        const vec v0 = vec_mul(scale, acc##r##_0), v1 = vec_mul(scale, acc##r##_1);                \
+        vec_store(s##r + j, v0);                                                                   \
+        vec_store(s##r + next, v1);                                                                \
+        most##r = vec_select(m0, rows_combine(IPEX_REDUCE_max, most##r, v0), most##r);             \
+        most##r = vec_select(m1, rows_combine(IPEX_REDUCE_max, most##r, v1), most##r);             \
+    }
+#define SHORT_END(r) /* a maximum is the same in any order */                                      \
+    most[at##r] = rows_tree(IPEX_REDUCE_max, (struct rows_lanes){most##r, most##r});
+
+/* Scores of rows [row, row + rows), at most SHORT_ROWS, with all keys, which are packed, and the
+ * largest of each. Rows have room for whole panels. */
+static inline void attention_short_rows(const struct attention_work *w, int64_t row, int64_t rows,
+                                        float *scores, float *most) {
+    const struct ipex_attention_args *args = w->args;
+    const float *q = (const float *)w->job.q + row * args->q_row;
+    const int64_t panel = ipex_round_up_16(args->d) * IPEX_PANEL;
+    const vec scale = vec_set(args->scale);
+    ROWS_4(SHORT_BEGIN)
+    for (int64_t j = 0; j < args->n; j += 2 * LANES) {
+        const int64_t next = j + LANES < args->n ? j + LANES : j;
+        const vec_mask m0 = vec_first(args->n - j), m1 = vec_first(args->n - next);
+        const float *p0 = w->packed_k + j / IPEX_PANEL * panel + j % IPEX_PANEL;
+        const float *p1 = w->packed_k + next / IPEX_PANEL * panel + next % IPEX_PANEL;
+        ROWS_4(SHORT_ZERO)
+        for (int64_t k = 0; k < args->d; k++, p0 += IPEX_PANEL, p1 += IPEX_PANEL) {
+            const vec k0 = vec_load(p0), k1 = vec_load(p1);
+            ROWS_4(SHORT_STEP)
+        }
+        ROWS_4(SHORT_PUT)
+    }
+    ROWS_4(SHORT_END)
+}
+
+static inline void attention_short(struct attention_work *w, int64_t row, int64_t rows,
+                                   float *most) {
+    const struct ipex_attention_args *args = w->args;
+    if (w->k_key != 0)
+        pack_columns((const float *)w->job.k, args->k_row, args->d, args->n, w->packed_k);
+    w->k_key = 0;
+    for (int64_t r = 0; r < rows; r += SHORT_ROWS)
+        attention_short_rows(w, row + r, ipex_smaller(rows - r, SHORT_ROWS),
+                             w->scores + r * w->score_row, most + r);
+}
+#endif
+
+/* Scores of some rows, and the largest of each. */
+static inline void attention_all_scores(struct attention_work *w, int64_t row, int64_t rows,
+                                        float *most) {
+#ifndef PRODUCT_BF16
+    if (attention_is_short(w->args)) {
+        attention_short(w, row, rows, most);
+        return;
+    }
+#endif
+    attention_dots(w, row, rows);
+    for (int64_t r = 0; r < rows; r++)
+        most[r] = attention_scores(w, row + r, w->scores + r * w->score_row);
+}
+
 static inline void attention_values(struct attention_work *w, int64_t row, int64_t rows) {
     const struct ipex_attention_args *args = w->args;
     struct product p = {
@@ -197,12 +281,11 @@ static inline void attention_values(struct attention_work *w, int64_t row, int64
 
 static inline void attention_rows(struct attention_work *w, int64_t row, int64_t rows) {
     const struct ipex_attention_args *args = w->args;
-    attention_dots(w, row, rows);
-    float *sums = w->scores + rows * w->score_row;
+    float *sums = w->scores + rows * w->score_row; /* first the largest scores */
+    attention_all_scores(w, row, rows, sums);
     for (int64_t r = 0; r < rows; r++) {
         float *s = w->scores + r * w->score_row;
-        const vec most = vec_set(attention_scores(w, row + r, s));
-        sums[r] = rows_exps(s, s, args->n, most);
+        sums[r] = rows_exps(s, s, args->n, vec_set(sums[r]));
 #ifdef PRODUCT_BF16
         ipex_bf16_in_place(s, args->n);
 #endif
