@@ -322,18 +322,20 @@ static enum ipex_status check_shapes(const struct ipex_checked_entry *e, struct 
     return IPEX_OK;
 }
 
-/* R39: what products of bf16 round, and when, is said by the entry. Operators that only move or
- * cast elements round nothing. */
-static enum ipex_status check_profile(const struct ipex_checked_entry *e,
-                                      struct ipex_fb_node node) {
+bool ipex_node_multiplies_bf16(struct ipex_fb_node node, const struct ipex_tensor_info *tensors) {
     const uint16_t op = ipex_fb_node_op(node);
-    const uint8_t arithmetic = ipex_fb_entry_arithmetic(e->fb);
     const bool product = op == IPEX_OP_linear || op == IPEX_OP_conv || op == IPEX_OP_matmul ||
                          op == IPEX_OP_conv_transpose || op == IPEX_OP_attention;
-    if (!product || e->tensor[ipex_fb_node_inputs(node)[0]].dtype != IPEX_DTYPE_bf16)
-        return IPEX_OK;
-    IPEX_CHECK(arithmetic != IPEX_ARITHMETIC_AUTO && arithmetic != IPEX_ARITHMETIC_f32, e->report,
-               IPEX_ERROR_MODEL_ENTRY, "a product of bf16 in an entry that pins no bf16 profile");
+    return product && tensors[ipex_fb_node_inputs(node)[0]].dtype == IPEX_DTYPE_bf16;
+}
+
+/* R39: f32 says nothing about what products of bf16 round, and when. */
+static enum ipex_status check_profile(const struct ipex_checked_entry *e,
+                                      struct ipex_fb_node node) {
+    IPEX_CHECK(ipex_fb_entry_arithmetic(e->fb) != IPEX_ARITHMETIC_f32 ||
+                   !ipex_node_multiplies_bf16(node, e->tensor),
+               e->report, IPEX_ERROR_MODEL_ENTRY,
+               "a product of bf16 in an entry that pins the profile f32");
     return IPEX_OK;
 }
 

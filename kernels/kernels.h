@@ -39,10 +39,17 @@
  * conv_bf16: x and w are bf16, widened, and K counts in pairs, as the instruction vdpbf16ps does:
  *     chain = fma(x[k + 1], w[k + 1], chain), then chain = fma(x[k], w[k], chain), k even;
  * behind an odd K's last element both x and w are +0.
+ * conv_bf16t (profile bf16-amx): the same operands, and K counts in tiles of 32 from a segment's
+ * first element on, as the instruction tdpbf16ps does: even = odd = +0, then for k ascending in
+ * pairs, even = fma(x[k], w[k], even) and odd = fma(x[k + 1], w[k + 1], odd), then chain = chain +
+ * (even + odd). Behind a segment's last element x and w are +0 to the end of its tile.
  *
- * Where K is cut (see cache_l2), unfinished chains are parked in y. */
+ * Where K is cut (see cache_l2), unfinished chains are parked in y.
+ *
+ * planar is advice to conv_f32: few columns, so pixels go into lanes (kernels/conv_planes.h). Only
+ * for one group with segments_w = 1, x_pixel > 0, last_pixels = pixels, not with resume. */
 struct ipex_conv_args {
-    const void *x;         /* f32; conv_bf16: bf16 */
+    const void *x;         /* f32; conv_bf16, conv_bf16t: bf16 */
     const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */
     const float *bias;     /* [groups * n], never NULL; readable up to a multiple of 16 */
     const float *residual; /* NULL, or addressed like y with r_*; may be y (then K is not cut) */
@@ -58,6 +65,7 @@ struct ipex_conv_args {
     bool panels_outside; /* in a job: panels outside lines (weights larger than activations) */
     int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
     bool resume; /* the chains go on from what y holds, instead of from the bias; no residual */
+    bool planar;
 };
 
 /* 3x3 convolution of stride 1 by Winograd's F(4,3): 36 products for the 16 outputs of a tile
@@ -205,6 +213,7 @@ struct ipex_reduce_args {
 
 /* y[..][m][n] = scale * chain, chain from +0, for k ascending: fma(a[m][k], b[k][n], chain); with
  * transposed b is [n][k]. matmul_bf16: a and b are bf16, and K counts in pairs as in conv_bf16.
+ * matmul_bf16t: the same, and K counts in tiles as in conv_bf16t.
  * Dense along the last axis of a, b and y. Work inside a job goes by blocks of k_block of K, whose
  * part of b is packed into panels. Job = ((batch * row blocks + row block) * column blocks + column
  * block). */
@@ -216,7 +225,8 @@ struct ipex_matmul_args {
     int64_t a_row, b_row, y_row;
     int32_t batch_rank;
     int32_t m, n, k;
-    int32_t rows_per_job, columns_per_job, k_block; /* multiples of 16: the last two */
+    int32_t rows_per_job, columns_per_job; /* the last a multiple of 16 */
+    int32_t k_block; /* a multiple of 16; of 32 where below k and K counts in tiles */
     int32_t cache_l2;
     bool transposed;
     float scale;
@@ -227,8 +237,9 @@ struct ipex_matmul_args {
  * exp(s
  * - t); z = sum of e in 16 lanes (as softmax); y[i][c] = (chain from +0, for j ascending: fma(e[j],
  * v[j][c], chain)) / z. attention_bf16: q, k and v are bf16, e is rounded to it once z is summed,
- * and both chains count in pairs as in conv_bf16. Dense along the last axis; mask_column is 0 or 1.
- * rows_at_once rows of s and the packed k and v of keys_at_once keys (a multiple of 16) are in
+ * and both chains count in pairs as in conv_bf16. attention_bf16t: the same, in tiles as in
+ * conv_bf16t. Dense along the last axis; mask_column is 0 or 1. rows_at_once rows of s and the
+ * packed k and v of keys_at_once keys (a multiple of 16, or of 32 as k_block of a matmul) are in
  * scratch at a time. Job = batch * row blocks + row block. */
 struct ipex_attention_args {
     const void *q, *k, *v;
@@ -276,8 +287,8 @@ struct ipex_group_norm_args {
  * y[i][l][p][g*n + c] = act(chain), chain = bias[...], then for kh, kw ascending, where
  * h = (l + pad_top - kh * dilation_h) / stride_h is a whole number in [0, height), w likewise,
  * for j ascending over k: chain = fma(x[i][h][w][g*k + j], w, chain). Jobs as those of a
- * convolution (ipex_conv_transpose_job). conv_transpose_bf16w and conv_transpose_bf16 differ as
- * those of a convolution do, pairs beginning anew with every tap. */
+ * convolution (ipex_conv_transpose_job). conv_transpose_bf16w, _bf16 and _bf16t differ as those of
+ * a convolution do, pairs and tiles beginning anew with every tap. */
 struct ipex_conv_transpose_args {
     const void *x;     /* element (0, 0) of image 0, inside any halo */
     const void *w;     /* [groups][kernel_h * kernel_w][panels][k_tiles] tiles */
@@ -435,20 +446,26 @@ enum ipex_cpu_feature {
     IPEX_CPU_AVX512 = 1 << 2, /* F, BW, DQ, VL, CD, and the OS saving ZMM state */
     IPEX_CPU_AVX512_VNNI = 1 << 3,
     IPEX_CPU_AVX512_BF16 = 1 << 4,
-    IPEX_CPU_AMX_TILE = 1 << 5, /* with the OS saving tiles, and permission: see ipex_cpu_amx */
+    IPEX_CPU_AMX_TILE = 1 << 5, /* with the OS saving tiles; permission is asked for apart */
     IPEX_CPU_AMX_BF16 = 1 << 6,
     IPEX_CPU_AMX_INT8 = 1 << 7,
+    IPEX_CPU_AMX = IPEX_CPU_AMX_TILE | IPEX_CPU_AMX_BF16 | IPEX_CPU_AMX_INT8,
 };
 struct ipex_cpu {
     uint32_t features;
     int32_t l1d_bytes, l2_bytes; /* of one core; 32 KiB and 512 KiB where cpuid does not say */
 };
+/* Makes no system call. Who has not got permission for AMX clears IPEX_CPU_AMX. */
 void ipex_cpu_detect(struct ipex_cpu *ret);
 
-/* Whether this process may use tiles; with `request` it asks Linux for permission where it has none
- * yet. *ret_error: of a request that was refused, else 0. Where the CPU has AMX this makes system
- * calls (arch_prctl), and so does ipex_cpu_detect; elsewhere none. */
-enum ipex_amx_state ipex_cpu_amx(bool request, int *ret_error);
+enum ipex_amx_ask {
+    IPEX_AMX_ASK_NOTHING,    /* no system call: never `permitted` */
+    IPEX_AMX_ASK_LINUX,      /* whether the process has permission */
+    IPEX_AMX_ASK_PERMISSION, /* and for it, where it has none */
+};
+/* Whether this process may use tiles. *ret_error: of a request that was refused, else 0. System
+ * calls, arch_prctl only, are made only where the CPU has AMX and its registers are saved. */
+enum ipex_amx_state ipex_cpu_amx(enum ipex_amx_ask ask, int *ret_error);
 /* Uses a tile, so that Linux makes room for the calling thread's tiles now. */
 void ipex_amx_touch(void);
 

@@ -38,6 +38,7 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(conv_f32, avx512);
     TAKE(conv_bf16w, avx512);
     TAKE(conv_bf16, avx512);
+    TAKE(conv_bf16t, avx512);
     TAKE(winograd_f32, avx512);
     TAKE(depthwise_f32, avx512);
     TAKE(max_pool_f32, avx512);
@@ -60,9 +61,18 @@ static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_na
     TAKE(conv_transpose_bf16, avx512_bf16);
     TAKE(matmul_bf16, avx512_bf16);
     TAKE(attention_bf16, avx512_bf16);
+    TAKE(matmul_bf16t, avx512_bf16);
+    TAKE(attention_bf16t, avx512_bf16);
 }
 
-/* avx_vnni, avx512_vnni and amx have nothing of their own for f32 and bf16-dp. */
+static void take_amx(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
+    TAKE(conv_bf16t, amx);
+    TAKE(conv_transpose_bf16t, amx);
+    TAKE(matmul_bf16t, amx);
+    TAKE(attention_bf16t, amx);
+}
+
+/* avx_vnni and avx512_vnni have nothing of their own; nor has amx for f32 and bf16-dp. */
 static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                      enum ipex_isa isa) {
     struct ipex_cpu cpu;
@@ -79,6 +89,9 @@ static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *nam
     if (isa < IPEX_ISA_avx512_bf16 || !(cpu.features & IPEX_CPU_AVX512_BF16))
         return;
     take_avx512_bf16(kernels, names);
+    if (isa < IPEX_ISA_amx || !(cpu.features & IPEX_CPU_AMX_BF16))
+        return;
+    take_amx(kernels, names);
 }
 
 void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *names,

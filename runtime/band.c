@@ -134,7 +134,8 @@ static enum ipex_status add_member(struct group *group, int32_t index, int32_t n
     const bool first = index == 0, last = index == group->args->members - 1;
     struct ipex_plan_node node;
     struct ipex_bind bind;
-    IPEX_TRY(ipex_plan_node_begin(b, node_index, last, &node));
+    IPEX_TRY(
+        ipex_plan_node_begin(b, node_index, last ? IPEX_OUTPUTS_NEW : IPEX_OUTPUTS_LATER, &node));
     const enum ipex_bound bound = ipex_bind_lines(b, &node, &bind);
     if (bound != IPEX_BOUND)
         return ipex_refuse_node(b, &node, bound);

@@ -125,6 +125,12 @@ typedef enum ipex_bound (*ipex_binder_fn)(struct ipex_bind *bind);
     ((bind)->fn = (ipex_kernel_fn)(bind)->setup->kernels.slot,                                     \
      (bind)->kernel = (bind)->setup->names.slot, (bind)->args_size = sizeof(bind)->args.member)
 
+/* The same of the slots for bf16, by the session's profile. */
+#define IPEX_BIND_BF16_KERNEL(bind, operation, member)                                             \
+    ((bind)->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx                                         \
+         ? IPEX_BIND_KERNEL(bind, operation##_bf16t, member)                                       \
+         : IPEX_BIND_KERNEL(bind, operation##_bf16, member))
+
 /* Declares that pointer `name` of `member` points `shift` elements behind the target's first. */
 #define IPEX_BIND_REF(bind, member, name, target_, shift)                                          \
     ((bind)->ref[(bind)->n_refs++] =                                                               \

@@ -149,9 +149,9 @@ enum ipex_isa ipex_isa_detect(void);
 int ipex_isa_available(enum ipex_isa isa);
 /* Whether this process may use AMX. Linux gives its tiles to a process that asks, for all threads
  * and for good; the library asks only where a session has request_amx. Where the CPU has AMX, this
- * and the two above look it up by arch_prctl(ARCH_GET_XCOMP_PERM). */
+ * and the two above look it up by a system call, arch_prctl(ARCH_GET_XCOMP_PERM). */
 enum ipex_amx_state ipex_amx_detect(void);
-/* Whether a profile can be computed by this library (at every level). */
+/* Whether a profile can be computed by this library (at every level, with the same bits). */
 int ipex_arithmetic_available(enum ipex_arithmetic arithmetic);
 
 /* ---- threads ---- */
@@ -199,6 +199,8 @@ struct ipex_session_options {
     size_t size_of_struct;
     const char *entry; /* NULL: all entries; else only this one (less memory) */
     enum ipex_isa isa;
+    /* Of products on bf16: what the file pins. Where it pins none, any bf16 profile; AUTO takes
+     * bf16_amx at level amx and bf16_dp at all others. Files without them compute in f32. */
     enum ipex_arithmetic arithmetic;
     struct ipex_pool *pool; /* NULL: one thread; must outlive the session */
     /* Or the caller's own threads: calls fn(arg, i) for every i in [0, n), in any order, on any
@@ -211,10 +213,10 @@ struct ipex_session_options {
     size_t n_dims;
     int32_t l2_bytes; /* L2 cache of one core, for block sizes; 0: what the CPU says */
     int no_bands;    /* nonzero: a step for every node, also where several could run band by band */
-    int request_amx; /* nonzero: measure and init ask Linux for permission to use AMX where the CPU
-                        has it and isa is amx or AUTO: arch_prctl(ARCH_REQ_XCOMP_PERM). Refused,
-                        isa AUTO is the next best level and ipex_session_amx says so. 0: level amx
-                        only where the process has permission already */
+    int request_amx; /* nonzero: where the CPU has AMX, measure and init ask Linux for permission to
+                        use it, by arch_prctl(ARCH_REQ_XCOMP_PERM). Refused, isa AUTO is the next
+                        best level, and ipex_session_amx says so. 0: isa AUTO leaves AMX alone, and
+                        isa amx wants a process that has permission already */
     char *message;
     size_t message_size;
 };
@@ -287,7 +289,8 @@ const char *ipex_session_message(const struct ipex_session *session);
 /* What a session resolved to. */
 enum ipex_isa ipex_session_isa(const struct ipex_session *session);
 enum ipex_arithmetic ipex_session_arithmetic(const struct ipex_session *session);
-/* As it was when the session was made, `refused` where that was the answer to its request. */
+/* As it was when the session was made: `refused` where that was the answer to its request,
+ * `not_requested` where it had none. */
 enum ipex_amx_state ipex_session_amx(const struct ipex_session *session);
 int32_t ipex_session_threads(const struct ipex_session *session);
 /* With symbols: at the sizes of the last run, and at the highest before the first. */

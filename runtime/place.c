@@ -58,6 +58,12 @@ void ipex_place_give(struct ipex_place *place, int64_t owner) {
     }
 }
 
+void ipex_place_hand_over(struct ipex_place *place, int64_t from, int64_t to) {
+    for (int32_t i = 0; i < place->blocks; i++)
+        if (place->block[i].owner == from)
+            place->block[i].owner = to;
+}
+
 int64_t ipex_place_find(const struct ipex_place *place, int64_t owner) {
     for (int32_t i = 0; i < place->blocks; i++)
         if (place->block[i].owner == owner)

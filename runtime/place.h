@@ -32,6 +32,9 @@ bool ipex_place_take(struct ipex_place *place, int64_t owner, int64_t bytes, int
 /* Gives the owner's storage back; nothing happens when it has none. */
 void ipex_place_give(struct ipex_place *place, int64_t owner);
 
+/* The storage of `from` becomes that of `to`. */
+void ipex_place_hand_over(struct ipex_place *place, int64_t from, int64_t to);
+
 /* Where the owner's storage begins; -1 when it has none. */
 int64_t ipex_place_find(const struct ipex_place *place, int64_t owner);
 

@@ -105,8 +105,66 @@ static struct ipex_slot resolve(const struct ipex_plan_builder *b, int32_t tenso
     return ret;
 }
 
+/* Whether kernels of the operator read an element of input `input` only to make the same element of
+ * their output. */
+static bool read_by_element(uint32_t op, uint32_t input) {
+    switch (op) {
+    case IPEX_OP_linear:
+    case IPEX_OP_conv:
+    case IPEX_OP_depthwise:
+    case IPEX_OP_winograd:
+        return input == 3; /* the residual */
+    case IPEX_OP_pointwise:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whether two roots have the same elements at the same distances, whatever their symbols are. */
+static bool same_storage(const struct ipex_plan_builder *b, int32_t x, int32_t y) {
+    const struct ipex_tensor_info *a = &b->entry->tensor[x], *c = &b->entry->tensor[y];
+    const size_t dims = (size_t)a->rank * sizeof(int64_t);
+    return a->dtype == c->dtype && a->rank == c->rank &&
+           memcmp(a->halo, c->halo, sizeof a->halo) == 0 &&
+           memcmp(ipex_fb_tensor_dims(ipex_fb_entry_tensors(b->entry->fb, (uint32_t)x)),
+                  ipex_fb_tensor_dims(ipex_fb_entry_tensors(b->entry->fb, (uint32_t)y)), dims) == 0;
+}
+
+/* The operand whose storage the node's output can take over: it dies here, is all of a storage like
+ * the output's that no caller provides, and nothing else of it is read. -1: there is none. */
+static int32_t reusable_operand(const struct ipex_plan_builder *b,
+                                const struct ipex_plan_node *node) {
+    const struct ipex_tensor_info *tensor = b->entry->tensor;
+    const int32_t *inputs = ipex_fb_node_inputs(node->fb);
+    const int32_t output = ipex_fb_node_outputs(node->fb)[0];
+    const uint32_t op = ipex_fb_node_op(node->fb);
+    int32_t ret = -1;
+    for (uint32_t i = 0; i < node->inputs && ret < 0; i++) {
+        if (inputs[i] < 0 || !read_by_element(op, i))
+            continue;
+        const struct ipex_tensor_info *x = &tensor[inputs[i]];
+        const bool whole = x->root == inputs[i] && tensor[output].root == output;
+        if (whole && x->weight < 0 && !x->is_input && !x->is_output && x->last == node->index &&
+            same_storage(b, inputs[i], output))
+            ret = inputs[i];
+    }
+    for (uint32_t i = 0; i < node->inputs && ret >= 0; i++)
+        if (inputs[i] >= 0 && tensor[inputs[i]].root == ret &&
+            (inputs[i] != ret || !read_by_element(op, i)))
+            return -1;
+    return ret;
+}
+
+static void take_over(struct ipex_plan_builder *b, int32_t from, int32_t to) {
+    ipex_place_hand_over(&b->place, from, to);
+    if (ipex_plan_placing(b))
+        b->plan->storage[to].arena = b->plan->storage[to].base = b->plan->storage[from].arena;
+}
+
 /* Places the storages that the node is the first to write. Two outputs may be slices of one. */
-static enum ipex_status place_outputs(struct ipex_plan_builder *b, struct ipex_plan_node *node) {
+static enum ipex_status place_outputs(struct ipex_plan_builder *b, struct ipex_plan_node *node,
+                                      bool reuse) {
     const int32_t *outputs = ipex_fb_node_outputs(node->fb);
     for (uint32_t i = 0; i < node->outputs; i++) {
         const int32_t root = b->entry->tensor[outputs[i]].root;
@@ -115,14 +173,18 @@ static enum ipex_status place_outputs(struct ipex_plan_builder *b, struct ipex_p
             first_write = first_write && b->entry->tensor[outputs[j]].root != root;
         if (!first_write)
             continue;
-        IPEX_TRY(place_root(b, root));
+        const int32_t operand = reuse ? reusable_operand(b, node) : -1;
+        if (operand >= 0)
+            take_over(b, operand, root);
+        else
+            IPEX_TRY(place_root(b, root));
         node->halo[i] = &b->entry->tensor[root];
     }
     return IPEX_OK;
 }
 
-enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index, bool place,
-                                      struct ipex_plan_node *node) {
+enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index,
+                                      enum ipex_plan_outputs outputs, struct ipex_plan_node *node) {
     *node = (struct ipex_plan_node){.fb = ipex_fb_entry_nodes(b->entry->fb, (uint32_t)index),
                                     .index = index};
     node->inputs = ipex_fb_node_inputs_len(node->fb);
@@ -131,8 +193,8 @@ enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index
         IPEX_TRY(ipex_dims_ints(node->fb, b->values, node->room, &node->ints, &b->report));
     else
         node->ints = ipex_fb_node_ints(node->fb);
-    if (place)
-        IPEX_TRY(place_outputs(b, node));
+    if (outputs != IPEX_OUTPUTS_LATER)
+        IPEX_TRY(place_outputs(b, node, outputs == IPEX_OUTPUTS_REUSE));
     for (uint32_t i = 0; i < node->inputs; i++)
         node->slot[i] = resolve(b, ipex_fb_node_inputs(node->fb)[i]);
     for (uint32_t i = 0; i < node->outputs; i++)
@@ -142,7 +204,7 @@ enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index
 
 static enum ipex_status build_node(struct ipex_plan_builder *b, int32_t index) {
     struct ipex_plan_node node;
-    IPEX_TRY(ipex_plan_node_begin(b, index, true, &node));
+    IPEX_TRY(ipex_plan_node_begin(b, index, IPEX_OUTPUTS_REUSE, &node));
     struct ipex_bind bind;
     const enum ipex_bound bound = ipex_bind_node(b, &node, false, &bind);
     if (bound == IPEX_BOUND_NEEDS_DENSE) {

@@ -250,23 +250,25 @@ const char *ipex_image_metadata(const struct ipex_image *image, const char *key)
 
 /* ---- machine ---- */
 
-enum ipex_isa ipex_isa_detect(void) {
+static uint32_t permitted_features(void) {
     struct ipex_cpu cpu;
     ipex_cpu_detect(&cpu);
-    return ipex_isa_best(cpu.features);
+    return ipex_amx_detect() == IPEX_AMX_permitted ? cpu.features : cpu.features & ~IPEX_CPU_AMX;
+}
+
+enum ipex_isa ipex_isa_detect(void) {
+    return ipex_isa_best(permitted_features());
 }
 
 int ipex_isa_available(enum ipex_isa isa) {
-    struct ipex_cpu cpu;
-    ipex_cpu_detect(&cpu);
-    return ipex_isa_usable(isa, cpu.features);
+    return ipex_isa_usable(isa, permitted_features());
 }
 
 enum ipex_amx_state ipex_amx_detect(void) {
     int error;
-    return ipex_cpu_amx(false, &error);
+    return ipex_cpu_amx(IPEX_AMX_ASK_LINUX, &error);
 }
 
 int ipex_arithmetic_available(enum ipex_arithmetic arithmetic) {
-    return arithmetic == IPEX_ARITHMETIC_f32 || arithmetic == IPEX_ARITHMETIC_bf16_dp;
+    return ipex_arithmetic_name(arithmetic) != NULL;
 }

@@ -35,10 +35,18 @@ static void append(char *text, size_t size, const char *word) {
     memcpy(text + used + 1, word, length + 1);
 }
 
-/* Permission is asked for before levels are looked at, and only where it would be used. */
-static void choose_amx(struct request *r) {
-    const bool wanted = r->set.isa == IPEX_ISA_AUTO || r->set.isa == IPEX_ISA_amx;
-    r->setup.amx = ipex_cpu_amx(wanted && r->set.request_amx != 0, &r->amx_error);
+/* What the CPU has and the process may use. Linux is asked about AMX only where the answer is
+ * needed: under a filter of system calls the question alone may be fatal. */
+static void detect(struct request *r, struct ipex_cpu *ret) {
+    const bool wanted =
+        r->set.isa == IPEX_ISA_amx || (r->set.isa == IPEX_ISA_AUTO && r->set.request_amx != 0);
+    const enum ipex_amx_ask ask = !wanted                   ? IPEX_AMX_ASK_NOTHING
+                                  : r->set.request_amx != 0 ? IPEX_AMX_ASK_PERMISSION
+                                                            : IPEX_AMX_ASK_LINUX;
+    r->setup.amx = ipex_cpu_amx(ask, &r->amx_error);
+    ipex_cpu_detect(ret);
+    if (r->setup.amx != IPEX_AMX_permitted)
+        ret->features &= ~(uint32_t)IPEX_CPU_AMX;
 }
 
 static enum ipex_status isa_missing(const struct request *r, const char *have) {
@@ -57,8 +65,7 @@ static enum ipex_status isa_missing(const struct request *r, const char *have) {
 
 static enum ipex_status choose_isa(struct request *r) {
     struct ipex_cpu cpu;
-    choose_amx(r);
-    ipex_cpu_detect(&cpu);
+    detect(r, &cpu);
     r->setup.l2_bytes = r->set.l2_bytes != 0 ? r->set.l2_bytes : cpu.l2_bytes;
     r->setup.no_bands = r->set.no_bands != 0;
     r->setup.isa = r->set.isa == IPEX_ISA_AUTO ? ipex_isa_best(cpu.features) : r->set.isa;
@@ -73,14 +80,27 @@ static enum ipex_status choose_isa(struct request *r) {
     return isa_missing(r, have);
 }
 
-/* The session's profile must be one that can be computed, and the one that every entry's file pins,
- * where it pins one. */
+static bool multiplies_bf16(const struct ipex_image_entry *entry) {
+    for (int32_t i = 0; i < entry->nodes; i++)
+        if (ipex_node_multiplies_bf16(ipex_fb_entry_nodes(entry->fb, (uint32_t)i), entry->tensor))
+            return true;
+    return false;
+}
+
+/* The bf16 profile that a level computes fastest. */
+static enum ipex_arithmetic native_bf16(enum ipex_isa isa) {
+    return isa == IPEX_ISA_amx ? IPEX_ARITHMETIC_bf16_amx : IPEX_ARITHMETIC_bf16_dp;
+}
+
+/* The profile that every entry's file pins, where it pins one; else the caller's; else the fastest.
+ * It must be one that can be computed, and that says how the file's products round. */
 static enum ipex_status choose_arithmetic(struct request *r) {
     enum ipex_arithmetic wanted = r->set.arithmetic;
-    bool pinned = false;
+    bool pinned = false, bf16 = false;
     for (int32_t i = r->first; i < r->first + r->count; i++) {
         const enum ipex_arithmetic pin =
             (enum ipex_arithmetic)ipex_fb_entry_arithmetic(r->image->entry[i].fb);
+        bf16 = bf16 || multiplies_bf16(&r->image->entry[i]);
         if (pin == IPEX_ARITHMETIC_AUTO)
             continue;
         IPEX_CHECK(wanted == IPEX_ARITHMETIC_AUTO || wanted == pin, &r->report,
@@ -89,13 +109,15 @@ static enum ipex_status choose_arithmetic(struct request *r) {
         wanted = pin;
         pinned = true;
     }
-    r->setup.arithmetic = wanted == IPEX_ARITHMETIC_AUTO ? IPEX_ARITHMETIC_f32 : wanted;
-    const char *name = ipex_arithmetic_name(r->setup.arithmetic);
-    IPEX_CHECK(ipex_arithmetic_available(r->setup.arithmetic), &r->report, IPEX_ERROR_ARITHMETIC,
-               "arithmetic profile %s is not available; this library has: f32 bf16-dp",
-               name != NULL ? name : "(unknown)");
-    IPEX_CHECK(pinned || r->setup.arithmetic == IPEX_ARITHMETIC_f32, &r->report,
-               IPEX_ERROR_ARITHMETIC, "the file computes in f32, not in %s", name);
+    if (wanted == IPEX_ARITHMETIC_AUTO)
+        wanted = bf16 ? native_bf16(r->setup.isa) : IPEX_ARITHMETIC_f32;
+    IPEX_CHECK(ipex_arithmetic_available(wanted), &r->report, IPEX_ERROR_ARITHMETIC,
+               "arithmetic profile %d is unknown; this library has: f32 bf16-dp bf16-amx",
+               (int)wanted);
+    r->setup.arithmetic = wanted;
+    IPEX_CHECK(pinned || bf16 == (wanted != IPEX_ARITHMETIC_f32), &r->report, IPEX_ERROR_ARITHMETIC,
+               "the file computes in %s, not in %s", bf16 ? "bf16" : "f32",
+               ipex_arithmetic_name(wanted));
     return IPEX_OK;
 }
 

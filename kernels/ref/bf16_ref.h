@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What products on bf16 share: tiles of two k per row, and chains in the order of vdpbf16ps. */
+/* What products on bf16 share: tiles of two k per row, and chains in the orders of vdpbf16ps and
+ * tdpbf16ps. */
 #ifndef IPEX_KERNELS_REF_BF16_H
 #define IPEX_KERNELS_REF_BF16_H
 
 #include "kernels/ref/math_ref.h"
 
 /* What the slots with weights in bf16 differ in. */
+enum ref_bf16_order {
+    REF_BF16_WIDENED, /* x is f32, one element of K after another */
+    REF_BF16_PAIRS,   /* bf16-dp: of every pair the odd element first */
+    REF_BF16_TILES,   /* bf16-amx: of every 32 elements a chain of even and one of odd ones */
+};
 struct ref_bf16_product {
-    bool pairs; /* x is bf16, odd elements first */
+    enum ref_bf16_order order;
     int64_t x_size;
 };
+
+enum { REF_BF16_TILE_K = 32 };
 
 static inline float ref_bf16_widen(const void *p) {
     uint16_t bits;
@@ -22,27 +30,68 @@ static inline float ref_bf16_weight(const char *w, int64_t k, int64_t c) {
     return ref_bf16_widen(w + ((k / 2 * IPEX_PANEL + c) * 2 + k % 2) * 2);
 }
 
+/* Element k, or the +0 behind the last one. */
+static inline float ref_bf16_or_zero(const char *x, int64_t k, int64_t k_count, int64_t stride) {
+    return k < k_count ? ref_bf16_widen(x + k * stride * 2) : 0.0f;
+}
+
+/* One pixel and one column of a pair. */
+static inline float ref_bf16_pair(float x_even, float x_odd, float w_even, float w_odd,
+                                  float chain) {
+    return fmaf(x_even, w_even, fmaf(x_odd, w_odd, chain));
+}
+
+static inline void ref_bf16_widened_chains(const char *x, const char *w, int64_t k_count,
+                                           float chain[IPEX_PANEL]) {
+    for (int64_t k = 0; k < k_count; k++) {
+        float value;
+        memcpy(&value, x + k * 4, sizeof value);
+        for (int64_t c = 0; c < IPEX_PANEL; c++)
+            chain[c] = fmaf(value, ref_bf16_weight(w, k, c), chain[c]);
+    }
+}
+
+static inline void ref_bf16_pair_chains(const char *x, const char *w, int64_t k_count,
+                                        float chain[IPEX_PANEL]) {
+    for (int64_t k = 0; k < k_count; k += 2) {
+        const float even = ref_bf16_widen(x + k * 2), odd = ref_bf16_or_zero(x, k + 1, k_count, 1);
+        for (int64_t c = 0; c < IPEX_PANEL; c++)
+            chain[c] = ref_bf16_pair(even, odd, ref_bf16_weight(w, k, c),
+                                     ref_bf16_weight(w, k + 1, c), chain[c]);
+    }
+}
+
+/* A tile's rows behind K are zeros, and so is what they are multiplied with. */
+static inline void ref_bf16_tile_chains(const char *x, const char *w, int64_t k_count,
+                                        float chain[IPEX_PANEL]) {
+    for (int64_t tile = 0; tile < k_count; tile += REF_BF16_TILE_K) {
+        float even[IPEX_PANEL] = {0}, odd[IPEX_PANEL] = {0};
+        for (int64_t k = tile; k < tile + REF_BF16_TILE_K; k += 2) {
+            const float x_even = ref_bf16_or_zero(x, k, k_count, 1);
+            const float x_odd = ref_bf16_or_zero(x, k + 1, k_count, 1);
+            for (int64_t c = 0; c < IPEX_PANEL; c++) {
+                even[c] = fmaf(x_even, ref_bf16_weight(w, k, c), even[c]);
+                odd[c] = fmaf(x_odd, ref_bf16_weight(w, k + 1, c), odd[c]);
+            }
+        }
+        for (int64_t c = 0; c < IPEX_PANEL; c++)
+            chain[c] = chain[c] + (even[c] + odd[c]);
+    }
+}
+
 /* All of K of one segment, for one pixel and one panel. */
 static inline void ref_bf16_chains(const struct ref_bf16_product *product, const char *x,
                                    const char *w, int64_t k_count, float chain[IPEX_PANEL]) {
-    for (int64_t k = 0; k < k_count; k += 2) {
-        const bool whole = k + 1 < k_count;
-        float even, odd = 0;
-        if (product->pairs) {
-            even = ref_bf16_widen(x + k * 2);
-            odd = whole ? ref_bf16_widen(x + k * 2 + 2) : 0.0f;
-        } else {
-            memcpy(&even, x + k * 4, sizeof even);
-            if (whole)
-                memcpy(&odd, x + k * 4 + 4, sizeof odd);
-        }
-        for (int64_t c = 0; c < IPEX_PANEL; c++) {
-            if (product->pairs)
-                chain[c] = fmaf(odd, ref_bf16_weight(w, k + 1, c), chain[c]);
-            chain[c] = fmaf(even, ref_bf16_weight(w, k, c), chain[c]);
-            if (!product->pairs && whole)
-                chain[c] = fmaf(odd, ref_bf16_weight(w, k + 1, c), chain[c]);
-        }
+    switch (product->order) {
+    case REF_BF16_WIDENED:
+        ref_bf16_widened_chains(x, w, k_count, chain);
+        return;
+    case REF_BF16_PAIRS:
+        ref_bf16_pair_chains(x, w, k_count, chain);
+        return;
+    case REF_BF16_TILES:
+        ref_bf16_tile_chains(x, w, k_count, chain);
+        return;
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear with weights in bf16: kernels/ref/conv_ref.c with widened operands; where
- * x is bf16 too, K is walked in pairs as vdpbf16ps does. */
+ * x is bf16 too, K is walked in pairs as vdpbf16ps does, or in tiles as tdpbf16ps does. */
 #include "kernels/ref/bf16_ref.h"
 
 static void conv_panel(const struct ipex_conv_args *args, const struct ref_bf16_product *product,
@@ -47,14 +47,21 @@ static void conv_run(const struct ipex_conv_args *args, const struct ref_bf16_pr
 
 void IPEX_REF(conv_bf16w)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                           void *scratch) {
-    static const struct ref_bf16_product product = {false, 4};
+    static const struct ref_bf16_product product = {REF_BF16_WIDENED, 4};
     (void)scratch;
     conv_run(args, &product, job_begin, job_end);
 }
 
 void IPEX_REF(conv_bf16)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                          void *scratch) {
-    static const struct ref_bf16_product product = {true, 2};
+    static const struct ref_bf16_product product = {REF_BF16_PAIRS, 2};
+    (void)scratch;
+    conv_run(args, &product, job_begin, job_end);
+}
+
+void IPEX_REF(conv_bf16t)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
+                          void *scratch) {
+    static const struct ref_bf16_product product = {REF_BF16_TILES, 2};
     (void)scratch;
     conv_run(args, &product, job_begin, job_end);
 }

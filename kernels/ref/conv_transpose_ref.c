@@ -85,14 +85,21 @@ void IPEX_REF(conv_transpose_f32)(const struct ipex_conv_transpose_args *args, i
 
 void IPEX_REF(conv_transpose_bf16w)(const struct ipex_conv_transpose_args *args, int64_t job_begin,
                                     int64_t job_end, void *scratch) {
-    static const struct ref_bf16_product product = {false, 4};
+    static const struct ref_bf16_product product = {REF_BF16_WIDENED, 4};
     (void)scratch;
     transpose_run(args, &product, job_begin, job_end);
 }
 
 void IPEX_REF(conv_transpose_bf16)(const struct ipex_conv_transpose_args *args, int64_t job_begin,
                                    int64_t job_end, void *scratch) {
-    static const struct ref_bf16_product product = {true, 2};
+    static const struct ref_bf16_product product = {REF_BF16_PAIRS, 2};
+    (void)scratch;
+    transpose_run(args, &product, job_begin, job_end);
+}
+
+void IPEX_REF(conv_transpose_bf16t)(const struct ipex_conv_transpose_args *args, int64_t job_begin,
+                                    int64_t job_end, void *scratch) {
+    static const struct ref_bf16_product product = {REF_BF16_TILES, 2};
     (void)scratch;
     transpose_run(args, &product, job_begin, job_end);
 }

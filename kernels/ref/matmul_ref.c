@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of two activations, and attention: one chain of fma per output; on bf16 in the order of
- * vdpbf16ps. */
+/* Products of two activations, and attention: one chain of fma per output; on bf16 in the
+ * orders of vdpbf16ps and tdpbf16ps. */
 #include "kernels/ref/lanes_ref.h"
 #include "kernels/ref/bf16_ref.h"
 #include "kernels/bf16.h"
@@ -21,20 +21,30 @@ static float dot_f32(const void *x_, const void *y_, int64_t n, int64_t y_stride
     return chain;
 }
 
-static float dot_bf16(const void *x_, const void *y_, int64_t n, int64_t y_stride) {
-    const char *x = x_, *y = y_;
+static float dot_bf16(const void *x, const void *y, int64_t n, int64_t y_stride) {
     float chain = 0.0f;
-    for (int64_t k = 0; k < n; k += 2) {
-        const bool whole = k + 1 < n;
-        const float odd_x = whole ? ref_bf16_widen(x + k * 2 + 2) : 0.0f;
-        const float odd_y = whole ? ref_bf16_widen(y + (k + 1) * y_stride * 2) : 0.0f;
-        chain = fmaf(odd_x, odd_y, chain);
-        chain = fmaf(ref_bf16_widen(x + k * 2), ref_bf16_widen(y + k * y_stride * 2), chain);
+    for (int64_t k = 0; k < n; k += 2)
+        chain = ref_bf16_pair(ref_bf16_or_zero(x, k, n, 1), ref_bf16_or_zero(x, k + 1, n, 1),
+                              ref_bf16_or_zero(y, k, n, y_stride),
+                              ref_bf16_or_zero(y, k + 1, n, y_stride), chain);
+    return chain;
+}
+
+static float dot_bf16t(const void *x, const void *y, int64_t n, int64_t y_stride) {
+    float chain = 0.0f;
+    for (int64_t tile = 0; tile < n; tile += REF_BF16_TILE_K) {
+        float even = 0.0f, odd = 0.0f;
+        for (int64_t k = tile; k < tile + REF_BF16_TILE_K; k += 2) {
+            even = fmaf(ref_bf16_or_zero(x, k, n, 1), ref_bf16_or_zero(y, k, n, y_stride), even);
+            odd = fmaf(ref_bf16_or_zero(x, k + 1, n, 1), ref_bf16_or_zero(y, k + 1, n, y_stride),
+                       odd);
+        }
+        chain = chain + (even + odd);
     }
     return chain;
 }
 
-static const struct operands f32 = {4, dot_f32}, bf16 = {2, dot_bf16};
+static const struct operands f32 = {4, dot_f32}, bf16 = {2, dot_bf16}, bf16t = {2, dot_bf16t};
 
 static void matmul_row(const struct ipex_matmul_args *args, const struct operands *operands,
                        const struct ipex_matmul_job *job, int64_t row) {
@@ -69,6 +79,12 @@ void IPEX_REF(matmul_bf16)(const struct ipex_matmul_args *args, int64_t job_begi
     matmul_run(args, &bf16, job_begin, job_end);
 }
 
+void IPEX_REF(matmul_bf16t)(const struct ipex_matmul_args *args, int64_t job_begin, int64_t job_end,
+                            void *scratch) {
+    (void)scratch;
+    matmul_run(args, &bf16t, job_begin, job_end);
+}
+
 /* s: room for the scores of one query. */
 static void attention_row(const struct ipex_attention_args *args, const struct operands *operands,
                           const struct ipex_attention_job *job, int64_t row, float *s) {
@@ -87,7 +103,7 @@ static void attention_row(const struct ipex_attention_args *args, const struct o
     for (int64_t j = 0; j < n; j++)
         s[j] = ref_exp(s[j] - most);
     const float sum = ref_reduce_row(IPEX_REDUCE_sum, s, n, 1);
-    if (operands == &bf16)
+    if (operands->size == 2)
         ipex_bf16_in_place(s, n);
     for (int64_t c = 0; c < args->e; c++)
         job->y[row * args->y_row + c] =
@@ -111,4 +127,9 @@ void IPEX_REF(attention_f32)(const struct ipex_attention_args *args, int64_t job
 void IPEX_REF(attention_bf16)(const struct ipex_attention_args *args, int64_t job_begin,
                               int64_t job_end, void *scratch) {
     attention_run(args, &bf16, job_begin, job_end, scratch);
+}
+
+void IPEX_REF(attention_bf16t)(const struct ipex_attention_args *args, int64_t job_begin,
+                               int64_t job_end, void *scratch) {
+    attention_run(args, &bf16t, job_begin, job_end, scratch);
 }

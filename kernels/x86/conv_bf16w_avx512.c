@@ -5,36 +5,17 @@
 #define CONV_K_PER_ROW 2
 #define CONV_SMALLER_BLOCKS
 #include "kernels/x86/vec_avx512.h"
+#include "kernels/x86/conv_halves.h"
 #include "kernels/x86/conv_walk.h"
 
-/* One half of the pairs of a row of a tile, widened. */
-static inline __m512 weights_of(const float *w, bool odd) {
-    const __m512i pairs = _mm512_load_si512(w);
-    return _mm512_castsi512_ps(odd ? _mm512_and_si512(pairs, _mm512_set1_epi32((int32_t)0xffff0000))
-                                   : _mm512_slli_epi32(pairs, 16));
-}
-
-/* The two halves of a pair load anew: operands kept for the second half would drive accumulators
- * out of their registers. */
-#define LOAD_ANEW __asm__ volatile("" ::: "memory")
-
-#define OPERAND          __m512
-#define X_AT(p)          _mm512_set1_ps((p)[ODD])
-#define W_AT(p)          weights_of(p, ODD)
-#define PRODUCT(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define HALF_STEP(MR, NR, odd)                                                                     \
-    {                                                                                              \
-        enum { ODD = odd };                                                                        \
-        LOAD_ANEW;                                                                                 \
-        STEP(MR, NR)                                                                               \
-    }
+#define X_AT(p) vec_set((p)[ODD])
 #define CHAINS(MR, NR)                                                                             \
     for (int32_t k = b->k / 2; k > 0; k--, a0 += 2, a1 += 2, w += LANES) {                         \
-        HALF_STEP(MR, NR, 0)                                                                       \
-        HALF_STEP(MR, NR, 1)                                                                       \
+        HALF_STEP(0, STEP(MR, NR))                                                                 \
+        HALF_STEP(1, STEP(MR, NR))                                                                 \
     }                                                                                              \
     if (b->k % 2)                                                                                  \
-    HALF_STEP(MR, NR, 0)
+    HALF_STEP(0, STEP(MR, NR))
 #include "kernels/x86/conv_blocks_avx512.h"
 
 void ipex_k_conv_bf16w__avx512(const struct ipex_conv_args *args, int64_t job_begin,

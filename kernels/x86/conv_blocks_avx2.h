@@ -192,6 +192,6 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     run_cut(&one, rows);
 }
 
-static const struct conv_level level = {MAX_ROWS, panels_for, run};
+static const struct conv_level level = {walk_blocks, MAX_ROWS, panels_for, run};
 
 #endif

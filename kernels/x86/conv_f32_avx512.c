@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on f32 with AVX-512. */
 #include "kernels/x86/vec_avx512.h"
+#include "kernels/x86/conv_planar.h"
 #include "kernels/x86/conv_transpose_walk.h"
 
 #define OPERAND               __m512
@@ -19,8 +20,10 @@
 
 void ipex_k_conv_f32__avx512(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                              void *scratch) {
-    (void)scratch;
-    conv_jobs(&level, args, job_begin, job_end);
+    if (args->planar)
+        planar_jobs(args, job_begin, job_end, scratch);
+    else
+        conv_jobs(&level, args, job_begin, job_end);
 }
 
 void ipex_k_conv_transpose_f32__avx512(const struct ipex_conv_transpose_args *args,

@@ -100,6 +100,7 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .y_pixel = phase[1].stride * args->y_pixel,
         .images = 1,
         .lines = (int32_t)run[0].count,
+        .lines_per_job = (int32_t)run[0].count,
         .pixels = (int32_t)run[1].count,
         .last_pixels = (int32_t)run[1].count,
         .groups = 1,
@@ -132,11 +133,7 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .w_kw = phase[1].tap_step * tap,
         .w_kh = phase[0].tap_step * args->kernel_w * tap,
     };
-    const int64_t step = panels_at_once(level, &conv);
-    for (int64_t panel = job->panel, end; panel < job->panel_end; panel = end) {
-        end = panel + step < job->panel_end ? panel + step : job->panel_end;
-        walk_parts(&walk, panel, end);
-    }
+    level->walk(&walk, job->panel, job->panel_end);
 }
 
 /* All rectangles of the phases of one column phase and one line phase. */

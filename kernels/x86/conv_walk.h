@@ -42,9 +42,13 @@ struct conv_block {
     struct ipex_act_rows pending; /* of the block before: its activation, which is no clamp */
 };
 
-/* What a level brings. panels_for: how many panels a block of so many rows takes when so many are
- * left. run: computes a block. */
+struct conv_walk;
+
+/* What a level brings. walk: panels [begin, end) of a job; where that is walk_blocks (below), also
+ * panels_for: how many panels a block of so many rows takes when so many are left, and run:
+ * computes a block. */
 struct conv_level {
+    void (*walk)(const struct conv_walk *walk, int64_t begin, int64_t end);
     int32_t max_rows;
     int64_t (*panels_for)(int64_t rows, int64_t panels_left);
     void (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
@@ -234,12 +238,18 @@ static inline int64_t panels_at_once(const struct conv_level *level,
     return fit > least ? fit / least * least : least;
 }
 
+static __attribute__((noinline, unused)) void walk_blocks(const struct conv_walk *walk,
+                                                          int64_t begin, int64_t end) {
+    const int64_t step = panels_at_once(walk->level, walk->args);
+    for (int64_t panel = begin; panel < end; panel += step)
+        walk_parts(walk, panel, panel + step < end ? panel + step : end);
+}
+
 /* A kernel's whole body. */
 static inline void conv_jobs(const struct conv_level *level, const struct ipex_conv_args *args,
                              int64_t job_begin, int64_t job_end) {
     const int64_t group_floats = (int64_t)args->segments_h * args->segments_w *
                                  ipex_conv_segment_words(args, CONV_K_PER_ROW);
-    const int64_t step = panels_at_once(level, args);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);
         const int64_t column = job.group * args->n;
@@ -256,8 +266,7 @@ static inline void conv_jobs(const struct conv_level *level, const struct ipex_c
         };
         if (args->residual)
             walk.residual = args->residual + job.image * args->r_image + column;
-        for (int64_t panel = job.panel; panel < job.panel_end; panel += step)
-            walk_parts(&walk, panel, panel + step < job.panel_end ? panel + step : job.panel_end);
+        level->walk(&walk, job.panel, job.panel_end);
     }
 }
 

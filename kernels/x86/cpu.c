@@ -41,17 +41,16 @@ static bool tiles_are_known(void) {
            one.ebx >> 16 >= IPEX_TILES && (one.ecx & 0xffff) == IPEX_TILE_ROWS;
 }
 
-/* Asks the operating system only where a CPU has AMX and saves its registers. */
-enum ipex_amx_state ipex_cpu_amx(bool request, int *ret_error) {
+enum ipex_amx_state ipex_cpu_amx(enum ipex_amx_ask ask, int *ret_error) {
     const struct ipex_cpuid l1 = ipex_probe_cpuid(1, 0), l7 = ipex_probe_cpuid(7, 0);
     *ret_error = 0;
     if (!has(l7.edx, L7_EDX_AMX_TILE) || !tiles_are_known())
         return IPEX_AMX_absent;
     if (!has(l1.ecx, L1_ECX_OSXSAVE) || !has((uint32_t)ipex_probe_xcr0(), XCR0_TILES))
         return IPEX_AMX_no_state;
-    if (ipex_probe_amx_permission())
+    if (ask != IPEX_AMX_ASK_NOTHING && ipex_probe_amx_permission())
         return IPEX_AMX_permitted;
-    if (!request)
+    if (ask != IPEX_AMX_ASK_PERMISSION)
         return IPEX_AMX_not_requested;
     *ret_error = ipex_probe_amx_request();
     return *ret_error == 0 && ipex_probe_amx_permission() ? IPEX_AMX_permitted : IPEX_AMX_refused;
@@ -59,7 +58,7 @@ enum ipex_amx_state ipex_cpu_amx(bool request, int *ret_error) {
 
 static uint32_t detect_amx(uint32_t l7_edx) {
     int error;
-    if (ipex_cpu_amx(false, &error) != IPEX_AMX_permitted)
+    if (ipex_cpu_amx(IPEX_AMX_ASK_NOTHING, &error) != IPEX_AMX_not_requested)
         return 0;
     return IPEX_CPU_AMX_TILE | (has(l7_edx, L7_EDX_AMX_BF16) ? IPEX_CPU_AMX_BF16 : 0) |
            (has(l7_edx, L7_EDX_AMX_INT8) ? IPEX_CPU_AMX_INT8 : 0);

@@ -5,3 +5,6 @@
 #include "kernels/x86/vec_avx2.h"
 
 #include "kernels/x86/matmul_body.h"
+
+MATMUL_KERNELS(bf16, avx2, avx2)
+MATMUL_KERNELS(bf16t, avx2, avx2)

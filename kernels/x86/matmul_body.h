@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of two activations, and attention, for either vector width, of f32 or, where the
  * includer defines PRODUCT_BF16, of bf16: the right operand is packed (kernels/x86/pack.h), and
- * then it is a linear layer. Include a vec_*.h first. */
+ * then it is a linear layer. Include a vec_*.h first; then say by MATMUL_KERNELS which kernels
+ * there are. */
 #ifndef IPEX_KERNELS_X86_MATMUL_BODY_H
 #define IPEX_KERNELS_X86_MATMUL_BODY_H
 
 #include "kernels/x86/lanes.h"
 
 #ifdef PRODUCT_BF16
-#define PRODUCT_SLOT(name) IPEX_LEVEL(name##_bf16)
 typedef uint16_t element;
 #include "kernels/x86/pack_bf16.h"
 #else
-#define PRODUCT_SLOT(name) IPEX_LEVEL(name##_f32)
 typedef float element;
 #include "kernels/x86/pack.h"
 #endif
@@ -62,9 +61,10 @@ static inline void matmul_few(const struct ipex_matmul_args *args,
 #endif
 
 /* A product with b packed. */
-static inline void matmul_packed(const struct ipex_matmul_args *args,
+static inline void matmul_packed(product_conv_fn conv, const struct ipex_matmul_args *args,
                                  const struct ipex_matmul_job *job, float *packed) {
     struct product p = {
+        .conv = conv,
         .packed = packed,
         .zeros = args->zeros,
         .y = job->y + job->row * args->y_row + job->column,
@@ -88,7 +88,7 @@ static inline void matmul_packed(const struct ipex_matmul_args *args,
     }
 }
 
-static inline void matmul_product(const struct ipex_matmul_args *args,
+static inline void matmul_product(product_conv_fn conv, const struct ipex_matmul_args *args,
                                   const struct ipex_matmul_job *job, float *packed) {
 #ifndef PRODUCT_BF16
     if (!args->transposed && job->row_end - job->row <= FEW_ROWS) {
@@ -96,14 +96,16 @@ static inline void matmul_product(const struct ipex_matmul_args *args,
         return;
     }
 #endif
-    matmul_packed(args, job, packed);
+    matmul_packed(conv, args, job, packed);
 }
 
-void PRODUCT_SLOT(matmul)(const struct ipex_matmul_args *args, int64_t job_begin, int64_t job_end,
-                          void *scratch) {
+static __attribute__((noinline)) void matmul_jobs(product_conv_fn conv,
+                                                  const struct ipex_matmul_args *args,
+                                                  int64_t job_begin, int64_t job_end,
+                                                  void *scratch) {
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_matmul_job job = ipex_matmul_job(args, j, sizeof(element));
-        matmul_product(args, &job, scratch);
+        matmul_product(conv, args, &job, scratch);
         if (args->scale != 1.0f)
             scale_rows(args, job.y + job.row * args->y_row + job.column, job.row_end - job.row,
                        job.column_end - job.column);
@@ -114,6 +116,7 @@ void PRODUCT_SLOT(matmul)(const struct ipex_matmul_args *args, int64_t job_begin
 
 /* One job, its scratch, and which keys the packed ones are (-1: none). */
 struct attention_work {
+    product_conv_fn conv;
     const struct ipex_attention_args *args;
     struct ipex_attention_job job;
     float *packed_k, *packed_v, *scores;
@@ -126,6 +129,7 @@ static inline void attention_dots(struct attention_work *w, int64_t row, int64_t
     const struct ipex_attention_args *args = w->args;
     const int64_t visible = ipex_attention_visible(args, row + rows - 1);
     struct product p = {
+        .conv = w->conv,
         .x = (const element *)w->job.q + row * args->q_row,
         .packed = w->packed_k,
         .zeros = args->zeros,
@@ -173,6 +177,7 @@ static inline float attention_exps(float *s, int64_t n) {
 static inline void attention_values(struct attention_work *w, int64_t row, int64_t rows) {
     const struct ipex_attention_args *args = w->args;
     struct product p = {
+        .conv = w->conv,
         .packed = w->packed_v,
         .zeros = args->zeros,
         .y = w->job.y + row * args->y_row,
@@ -215,10 +220,13 @@ static inline void attention_rows(struct attention_work *w, int64_t row, int64_t
     }
 }
 
-void PRODUCT_SLOT(attention)(const struct ipex_attention_args *args, int64_t job_begin,
-                             int64_t job_end, void *scratch) {
+static __attribute__((noinline)) void attention_jobs(product_conv_fn conv,
+                                                     const struct ipex_attention_args *args,
+                                                     int64_t job_begin, int64_t job_end,
+                                                     void *scratch) {
     const struct ipex_attention_layout layout = ipex_attention_layout(args);
     struct attention_work work = {
+        .conv = conv,
         .args = args,
         .packed_k = (float *)scratch + layout.k,
         .packed_v = (float *)scratch + layout.v,
@@ -232,5 +240,21 @@ void PRODUCT_SLOT(attention)(const struct ipex_attention_args *args, int64_t job
             attention_rows(&work, row, ipex_smaller(work.job.row_end - row, args->rows_at_once));
     }
 }
+
+/* The two kernels of a dtype and level, through the register blocks of a level's conv, which is
+ * hidden from compilers: they would make a copy of all above for each. */
+#define MATMUL_KERNELS(dtype, level, conv_level)                                                   \
+    void ipex_k_matmul_##dtype##__##level(const struct ipex_matmul_args *args, int64_t job_begin,  \
+                                          int64_t job_end, void *scratch) {                        \
+        product_conv_fn conv = ipex_k_conv_##dtype##__##conv_level;                                \
+        __asm__("" : "+r"(conv));                                                                  \
+        matmul_jobs(conv, args, job_begin, job_end, scratch);                                      \
+    }                                                                                              \
+    void ipex_k_attention_##dtype##__##level(const struct ipex_attention_args *args,               \
+                                             int64_t job_begin, int64_t job_end, void *scratch) {  \
+        product_conv_fn conv = ipex_k_conv_##dtype##__##conv_level;                                \
+        __asm__("" : "+r"(conv));                                                                  \
+        attention_jobs(conv, args, job_begin, job_end, scratch);                                   \
+    }
 
 #endif

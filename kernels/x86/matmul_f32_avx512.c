@@ -3,3 +3,5 @@
 #include "kernels/x86/vec_avx512.h"
 
 #include "kernels/x86/matmul_body.h"
+
+MATMUL_KERNELS(f32, avx512, avx512)

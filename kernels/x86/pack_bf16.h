@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* As kernels/x86/pack.h, of bf16: a row of a panel holds a pair of elements of K for 16 columns.
- * Behind an odd K's last element there is +0. Include a vec_*.h first. */
+ * Behind K's last element there is +0 to the end of its tile. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_PACK_BF16_H
 #define IPEX_KERNELS_X86_PACK_BF16_H
 
@@ -36,15 +36,20 @@ static inline void pack_rows(const uint16_t *b, int64_t b_row, int64_t k, int64_
         for (int64_t c = 0; c < n; c += IPEX_PANEL)
             pack_pairs(even + c, odd ? odd + c : NULL, n - c, packed + c / IPEX_PANEL * panel);
     }
+    for (int64_t i = ipex_div_up(k, 2) * IPEX_PANEL; i < panel;
+         i += IPEX_PANEL, packed += IPEX_PANEL)
+        for (int64_t c = 0; c < n; c += IPEX_PANEL)
+            memset(packed + c / IPEX_PANEL * panel, 0, IPEX_PANEL * sizeof *packed);
 }
 
-/* Elements [begin, k) of one panel, begin even, of which `columns` columns exist. */
+/* Elements from `begin`, which is even, to the panel's end, of which `columns` columns exist. */
 static inline void pack_elements(const uint16_t *b, int64_t b_row, int64_t begin, int64_t k,
                                  int64_t columns, float *panel) {
-    for (int64_t i = begin; i < k; i += 2)
+    for (int64_t i = begin; i < pack_panel_words(k) / IPEX_PANEL * 2; i += 2)
         for (int64_t c = 0; c < IPEX_PANEL; c++) {
             const uint16_t *at = b + c * b_row + i;
-            const uint32_t pair = c >= columns ? 0 : i + 1 < k ? ipex_bf16_pair(at) : *at;
+            const bool there = c < columns && i < k;
+            const uint32_t pair = !there ? 0 : i + 1 < k ? ipex_bf16_pair(at) : *at;
             memcpy(panel + i / 2 * IPEX_PANEL + c, &pair, sizeof pair);
         }
 }

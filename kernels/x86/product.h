@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A product with a right operand that has been packed, through the convolution's register blocks.
- * The includer says which of them: PRODUCT_SLOT(conv). Include a vec_*.h first. */
+/* A product with a right operand that has been packed, through a convolution's register blocks.
+ * Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_PRODUCT_H
 #define IPEX_KERNELS_X86_PRODUCT_H
 
 #include "kernels/product_jobs.h"
 #include "kernels/x86/x86.h"
 
+typedef void (*product_conv_fn)(const struct ipex_conv_args *, int64_t, int64_t, void *);
+
 /* y = or, with resume, y += x [rows][k] times packed [k][n]. */
 struct product {
+    product_conv_fn conv;
     const void *x;
     const float *packed, *zeros;
     float *y;
@@ -41,7 +44,7 @@ static inline void multiply_packed(const struct product *p) {
         .cache_l2 = p->cache_l2,
         .resume = p->resume,
     };
-    PRODUCT_SLOT(conv)(&conv, 0, 1, NULL);
+    p->conv(&conv, 0, 1, NULL);
 }
 
 #endif

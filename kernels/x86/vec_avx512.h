@@ -114,6 +114,9 @@ static inline vec_int vec_int_to_exponent(vec_int a) {
 static inline vec_int vec_int_from_exponent(vec_int a) {
     return _mm512_srai_epi32(a, 23);
 }
+static inline vec_int vec_int_to_upper_half(vec_int a) {
+    return _mm512_slli_epi32(a, 16);
+}
 static inline vec_int vec_int_to_sign(vec_int a) {
     return _mm512_slli_epi32(a, 31);
 }

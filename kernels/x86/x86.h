@@ -11,11 +11,20 @@
     void ipex_k_##slot##__avx2(const struct args_struct *, int64_t, int64_t, void *);              \
     void ipex_k_##slot##__avx512(const struct args_struct *, int64_t, int64_t, void *);
 #include "kernels/ops.inc"
+
 void ipex_k_conv_bf16__avx512_bf16(const struct ipex_conv_args *, int64_t, int64_t, void *);
 void ipex_k_conv_transpose_bf16__avx512_bf16(const struct ipex_conv_transpose_args *, int64_t,
                                              int64_t, void *);
 void ipex_k_matmul_bf16__avx512_bf16(const struct ipex_matmul_args *, int64_t, int64_t, void *);
 void ipex_k_attention_bf16__avx512_bf16(const struct ipex_attention_args *, int64_t, int64_t,
                                         void *);
+void ipex_k_matmul_bf16t__avx512_bf16(const struct ipex_matmul_args *, int64_t, int64_t, void *);
+void ipex_k_attention_bf16t__avx512_bf16(const struct ipex_attention_args *, int64_t, int64_t,
+                                         void *);
+void ipex_k_conv_bf16t__amx(const struct ipex_conv_args *, int64_t, int64_t, void *);
+void ipex_k_conv_transpose_bf16t__amx(const struct ipex_conv_transpose_args *, int64_t, int64_t,
+                                      void *);
+void ipex_k_matmul_bf16t__amx(const struct ipex_matmul_args *, int64_t, int64_t, void *);
+void ipex_k_attention_bf16t__amx(const struct ipex_attention_args *, int64_t, int64_t, void *);
 
 #endif

@@ -70,7 +70,7 @@ static void choose_kernel(struct ipex_bind *bind) {
     else if (bind->input[0]->dtype != IPEX_DTYPE_bf16)
         IPEX_BIND_KERNEL(bind, conv_transpose_bf16w, conv_transpose);
     else
-        IPEX_BIND_KERNEL(bind, conv_transpose_bf16, conv_transpose);
+        IPEX_BIND_BF16_KERNEL(bind, conv_transpose, conv_transpose);
 }
 
 enum ipex_bound ipex_bind_conv_transpose(struct ipex_bind *bind) {

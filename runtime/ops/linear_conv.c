@@ -112,7 +112,18 @@ static void choose_kernel(struct ipex_bind *bind) {
     else if (bind->input[0]->dtype != IPEX_DTYPE_bf16)
         IPEX_BIND_KERNEL(bind, conv_bf16w, conv);
     else
-        IPEX_BIND_KERNEL(bind, conv_bf16, conv);
+        IPEX_BIND_BF16_KERNEL(bind, conv, conv);
+}
+
+/* Few columns leave most lanes of a panel empty, and neighbouring pixels that share elements of x
+ * pay for taking x apart. The rule may not turn false where dims grow: scratch does not shrink. */
+#define PLANAR_COLUMNS 4
+
+static bool is_planar(const struct ipex_bind *bind) {
+    const struct ipex_conv_args *args = &bind->args.conv;
+    return bind->input[1]->dtype == IPEX_DTYPE_f32 && args->groups == 1 && args->segments_w == 1 &&
+           args->n <= PLANAR_COLUMNS && 0 < args->x_pixel && args->x_pixel < args->k &&
+           args->pixels >= IPEX_PANEL && args->last_pixels == args->pixels;
 }
 
 /* Operands 1.. of linear and conv are the same: weight, bias, residual; then the epilogue. */
@@ -134,6 +145,7 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, conv, residual, 3, 0);
     IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
+    args->planar = is_planar(bind);
     choose_blocks(bind->setup, &sizes, args);
     bind->jobs = ipex_conv_jobs(args);
     bind->scratch = ipex_conv_scratch(args);
@@ -202,6 +214,16 @@ static bool flatten(struct ipex_bind *bind) {
     return true;
 }
 
+/* Lines of one pixel (a convolution along one axis, the image's height): they follow each other as
+ * pixels do, and register blocks take those together. */
+static bool lines_are_pixels(struct ipex_bind *bind) {
+    struct ipex_conv_args *args = &bind->args.conv;
+    args->x_pixel = args->x_line;
+    args->y_pixel = args->y_line;
+    args->r_pixel = args->r_line;
+    return set_rows(args, bind->output->dims[0], bind->output->dims[1]);
+}
+
 static bool set_image_strides(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *y = bind->output, *r = bind->input[3];
     const int32_t *attr = bind->ints;
@@ -244,6 +266,8 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
                            attr[IPEX_CONV_PAD_LEFT] == 0 && attr[IPEX_CONV_PAD_BOTTOM] == 0 &&
                            attr[IPEX_CONV_PAD_RIGHT] == 0;
     if (pointwise && !bind->lines && !flatten(bind))
+        return IPEX_BOUND_TOO_LARGE;
+    if (!pointwise && !bind->lines && bind->output->dims[2] == 1 && !lines_are_pixels(bind))
         return IPEX_BOUND_TOO_LARGE;
     const int64_t shift =
         attr[IPEX_CONV_PAD_TOP] * x->strides[1] + attr[IPEX_CONV_PAD_LEFT] * x->strides[2];

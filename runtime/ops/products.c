@@ -19,6 +19,7 @@
 
 #define ROWS_LEAST     14 /* of scores: a register block of the widest level */
 #define MATMUL_K_LEAST 256
+#define K_TILE         32 /* blocks of K and of keys are multiples */
 
 static bool set_i32(int32_t *field, int64_t value) {
     *field = (int32_t)value;
@@ -60,7 +61,7 @@ static void fold_batch(struct ipex_loops *loops, struct ipex_matmul_args *args, 
 
 static void choose_matmul_blocks(const struct ipex_setup *setup, struct ipex_matmul_args *args) {
     const int64_t budget = setup->l2_bytes / 2, column = IPEX_PANEL * (int64_t)sizeof(float);
-    const int64_t k_most = ipex_max_i64(MATMUL_K_LEAST, budget / (4 * column) / 16 * 16);
+    const int64_t k_most = ipex_max_i64(MATMUL_K_LEAST, budget / (4 * column) / K_TILE * K_TILE);
     args->cache_l2 = setup->l2_bytes;
     args->k_block = (int32_t)ipex_min_i64(round_up_16(args->k), k_most);
     const int64_t fit = ipex_max_i64(4, budget / (args->k_block * column) / 4 * 4);
@@ -150,7 +151,7 @@ enum ipex_bound ipex_bind_matmul(struct ipex_bind *bind) {
     bind->jobs = ipex_matmul_jobs(args);
     bind->flops = ipex_mul_sat(ipex_info_numel(y), 2 * (int64_t)args->k);
     if (a->dtype == IPEX_DTYPE_bf16)
-        IPEX_BIND_KERNEL(bind, matmul_bf16, matmul);
+        IPEX_BIND_BF16_KERNEL(bind, matmul, matmul);
     else
         IPEX_BIND_KERNEL(bind, matmul_f32, matmul);
     return IPEX_BOUND;
@@ -188,7 +189,7 @@ static void choose_attention_blocks(const struct ipex_setup *setup,
     const int64_t l2 = setup->l2_bytes, size = (int64_t)sizeof(float), n = round_up_16(args->n);
     const int64_t key = (round_up_16(args->d) + round_up_16(args->e)) * size;
     const bool resident = n * key <= PACKED_MOST;
-    const int64_t keys = resident ? n : ipex_max_i64(64, l2 / 4 / key / 16 * 16);
+    const int64_t keys = resident ? n : ipex_max_i64(64, l2 / 4 / key / K_TILE * K_TILE);
     args->keys_at_once = (int32_t)ipex_min_i64(n, keys);
     args->cache_l2 = setup->l2_bytes;
     args->rows_per_job = args->m;
@@ -283,7 +284,7 @@ enum ipex_bound ipex_bind_attention(struct ipex_bind *bind) {
     bind->flops = ipex_mul_sat(ipex_info_numel(y) / args->e,
                                ipex_mul_sat(2 * (int64_t)args->n, (int64_t)args->d + args->e));
     if (k->dtype == IPEX_DTYPE_bf16)
-        IPEX_BIND_KERNEL(bind, attention_bf16, attention);
+        IPEX_BIND_BF16_KERNEL(bind, attention, attention);
     else
         IPEX_BIND_KERNEL(bind, attention_f32, attention);
     return IPEX_BOUND;

@@ -58,4 +58,8 @@ bool amx_emu_permitted(void);
 struct amx_counts amx_emu_counts(void);
 void amx_emu_reset_counts(void);
 
+/* Another machine from here on: a name that AMX_EMU may have (amx_seam.c), NULL as at the start
+ * without it. False, and nothing changes: no machine has that name. */
+bool amx_seam_machine(const char *name);
+
 #endif

@@ -7,7 +7,9 @@
  *   0          the machine as it is, without emulator
  *   refused    AMX, but the operating system gives no permission
  *   no-state   AMX, but the operating system does not save its registers
- *   masked     AMX hidden by a hypervisor: not in cpuid */
+ *   masked     AMX hidden by a hypervisor: not in cpuid
+ *   linux      AMX in cpuid, and permission as Linux itself answers, which is no on other CPUs
+ *   foreign    AMX and permission, but not by this emulator: by another one */
 #include "kernels/x86/cpu_probe.h"
 
 #include <errno.h>
@@ -29,26 +31,35 @@ uint64_t real_probe_xcr0(void);
 bool real_probe_amx_permission(void);
 int real_probe_amx_request(void);
 
-enum machine { AS_IT_IS, EMULATED, REFUSED, NO_STATE, MASKED };
+enum machine { AS_IT_IS, EMULATED, REFUSED, NO_STATE, MASKED, LINUX, FOREIGN };
 static enum machine machine;
 
-static enum machine machine_named(const char *name) {
+bool amx_seam_machine(const char *name) {
     static const char *const names[] = {
-        [AS_IT_IS] = "0", [REFUSED] = "refused", [NO_STATE] = "no-state", [MASKED] = "masked"};
-    if (!name)
-        return EMULATED;
-    for (int i = 0; i <= MASKED; i++)
-        if (names[i] && strcmp(name, names[i]) == 0)
-            return (enum machine)i;
-    fprintf(stderr, "AMX_EMU=%s: not one of 0, refused, no-state, masked\n", name);
-    exit(2);
+        [AS_IT_IS] = "0",    [REFUSED] = "refused", [NO_STATE] = "no-state",
+        [MASKED] = "masked", [LINUX] = "linux",     [FOREIGN] = "foreign"};
+    if (!name) {
+        machine = amx_emu_installed() ? EMULATED : AS_IT_IS;
+        return true;
+    }
+    for (int i = 0; i <= FOREIGN; i++)
+        if (names[i] && strcmp(name, names[i]) == 0) {
+            machine = (enum machine)i;
+            return true;
+        }
+    return false;
 }
 
 /* Before main: the command line's is the product's own and knows nothing of emulation. */
 __attribute__((constructor)) static void start(void) {
-    machine = machine_named(getenv("AMX_EMU"));
-    if (machine == EMULATED && !amx_emu_install())
-        machine = AS_IT_IS;
+    const char *name = getenv("AMX_EMU");
+    if (!name)
+        amx_emu_install();
+    if (!amx_seam_machine(name)) {
+        fprintf(stderr, "AMX_EMU=%s: not one of 0, refused, no-state, masked, linux, foreign\n",
+                name);
+        exit(2);
+    }
 }
 
 struct ipex_cpuid ipex_probe_cpuid(uint32_t leaf, uint32_t subleaf) {
@@ -72,12 +83,13 @@ uint64_t ipex_probe_xcr0(void) {
 }
 
 bool ipex_probe_amx_permission(void) {
-    return machine == EMULATED ? amx_emu_permitted()
-                               : machine == AS_IT_IS && real_probe_amx_permission();
+    if (machine == EMULATED || machine == FOREIGN)
+        return machine == FOREIGN || amx_emu_permitted();
+    return (machine == AS_IT_IS || machine == LINUX) && real_probe_amx_permission();
 }
 
 int ipex_probe_amx_request(void) {
-    if (machine == AS_IT_IS)
+    if (machine == AS_IT_IS || machine == LINUX)
         return real_probe_amx_request();
     if (machine != EMULATED)
         return EPERM;

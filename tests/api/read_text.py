@@ -48,19 +48,18 @@ def write_labels(folder):
     return ["--labels", f"recognize={path}"]
 
 
-def convert(tap, folder):
+def convert(tap, folder, file=MODEL, *options):
     """Three networks, one file."""
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     flags = [flag for entry, name, height, width in NETWORKS
              for flag in ("--entry", f"{entry}={folder / name}", *dim_flags(folder / name, entry, height, width))]
     labels = write_labels(folder) if (folder / "ppocr_keys_v1.txt").exists() else []
-    done = command(CLI, "convert", "-o", MODEL, "--quiet", *flags, *labels)
-    return tap.ok("convert three networks into one file", done.returncode == 0, f"exit {done.returncode}", done.stderr)
+    done = command(CLI, "convert", "-o", file, "--quiet", *flags, *labels, *options)
+    return tap.ok(" ".join(("convert three networks into one file", *options)), done.returncode == 0, f"exit {done.returncode}", done.stderr)
 
 
-def read(picture, *options):
-    done = command(PROGRAM, "--json", *options, MODEL, picture)
+def read(picture, *options, model=MODEL):
+    done = command(PROGRAM, "--json", *options, model, picture)
     return done, [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -188,6 +187,7 @@ def check_failures(tap):
 
 def main():
     tap = Tap()
+    shutil.rmtree(FOLDER, ignore_errors=True)
     check_measures(tap)
     check_quickstart(tap)
     models = find_models()

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_f32, conv_bf16w, conv_bf16: geometries of real convolutions and linears, with every byte
- * that is not part of x, w, bias or residual poisoned, and every byte of y's buffer compared. */
+/* conv_f32, conv_bf16w, conv_bf16, conv_bf16t: geometries of real convolutions and linears, with
+ * every byte that is not part of x, w, bias or residual poisoned, and every byte of y's buffer
+ * compared. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The slots. For the two on bf16, values are made in f32, cut to bf16 and widened again, so that
+/* The slots. For those on bf16, values are made in f32, cut to bf16 and widened again, so that
  * the same f64 check serves all. */
-enum slot { CONV_F32, CONV_BF16W, CONV_BF16, SLOTS };
-static const char *const slot_names[SLOTS] = {"conv_f32", "conv_bf16w", "conv_bf16"};
+enum slot { CONV_F32, CONV_BF16W, CONV_BF16, CONV_BF16T, SLOTS };
+static const char *const slot_names[SLOTS] = {"conv_f32", "conv_bf16w", "conv_bf16", "conv_bf16t"};
 
 /* A convolution as a model would state it; the kernel's arguments follow from it. Gaps are unused
  * elements between pixels. */
@@ -21,7 +22,7 @@ struct shape {
     int32_t x_gap, y_gap, r_gap;
     int32_t lines_per_job, panels_per_job, cache_l2;
     int32_t act;
-    bool residual, in_place, panels_outside, special;
+    bool residual, in_place, panels_outside, special, planar;
     enum slot slot;
 };
 
@@ -69,6 +70,7 @@ static void make_args(const struct shape *s, struct ipex_conv_args *ret) {
         .act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f,
         .panels_outside = s->panels_outside,
         .cache_l2 = s->cache_l2,
+        .planar = s->planar,
     };
 }
 
@@ -161,7 +163,7 @@ static struct operands make_operands(const struct shape *s, struct ipex_conv_arg
     if (s->slot != CONV_F32)
         ret.w_bf16 = cut_tiles_to_bf16(
             &ret.w, (int64_t)a->groups * a->segments_h * a->segments_w * ((a->n + 15) / 16), a->k);
-    if (s->slot == CONV_BF16)
+    if (s->slot >= CONV_BF16)
         ret.x_bf16 = cut_to_bf16(&ret.x);
     if (s->residual) {
         const size_t count = (size_t)last_output(a, a->r_image, a->r_line, a->r_pixel);
@@ -186,9 +188,11 @@ static void free_operands(struct operands *operands) {
 }
 
 static ipex_kernel_fn kernel_of(const struct level *level, enum slot slot) {
-    return (ipex_kernel_fn)(slot == CONV_F32     ? level->kernels.conv_f32
-                            : slot == CONV_BF16W ? level->kernels.conv_bf16w
-                                                 : level->kernels.conv_bf16);
+    const struct ipex_kernels *kernels = &level->kernels;
+    const ipex_kernel_fn fn[SLOTS] = {
+        (ipex_kernel_fn)kernels->conv_f32, (ipex_kernel_fn)kernels->conv_bf16w,
+        (ipex_kernel_fn)kernels->conv_bf16, (ipex_kernel_fn)kernels->conv_bf16t};
+    return fn[slot];
 }
 
 /* Runs one level into a fresh copy of y. With in_place, y holds the residual before. */
@@ -202,7 +206,7 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
         a.residual = y.data;
     if (s->slot != CONV_F32)
         a.w = operands->w_bf16.data;
-    if (s->slot == CONV_BF16)
+    if (s->slot >= CONV_BF16)
         a.x = operands->x_bf16.data;
     running(slot_names[s->slot], level->name);
     run_jobs(rng, kernel_of(level, s->slot), &a, ipex_conv_jobs(&a), ipex_conv_scratch(&a));
@@ -262,12 +266,12 @@ static double worst_error(const struct ipex_conv_args *a, const float *y) {
 static void describe(const struct shape *s, const char *level, char *text, size_t size) {
     snprintf(text, size,
              "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d groups %d %d->%d "
-             "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s",
+             "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s%s",
              slot_names[s->slot], level, s->images, s->lines, s->pixels, s->last_pixels,
              s->kernel_h, s->kernel_w, s->stride_h, s->stride_w, s->dilation_h, s->dilation_w,
              s->groups, s->k, s->n, s->act, s->residual, s->in_place ? " in place" : "",
              s->panels_outside, s->lines_per_job, s->panels_per_job, s->cache_l2, s->x_gap,
-             s->y_gap, s->special ? " special" : "");
+             s->y_gap, s->special ? " special" : "", s->planar ? " planar" : "");
 }
 
 /* bf16 weights give the bits of conv_f32 on the widened weights. */
@@ -378,6 +382,41 @@ static int check_blocks(const struct context *context, enum slot slot, struct rn
     return failed;
 }
 
+/* Pixels in lanes: every number of columns around the blocks', lines that share rows of x and lines
+ * that do not. */
+static int check_planar(const struct context *context, struct rng *rng) {
+    int failed = 0;
+    for (int i = 0; i < context->cases; i++) {
+        struct shape s = {
+            .images = (int32_t)rng_range(rng, 1, 2),
+            .lines = (int32_t)rng_range(rng, 1, 6),
+            .pixels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 300 : 40),
+            .kernel_h = (int32_t)rng_range(rng, 1, 4),
+            .kernel_w = (int32_t)rng_range(rng, 1, 9),
+            .stride_h = (int32_t)rng_range(rng, 1, 3),
+            .stride_w = (int32_t)rng_range(rng, 1, 3),
+            .dilation_h = (int32_t)rng_range(rng, 1, 2),
+            .dilation_w = 1,
+            .groups = 1,
+            .k = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 40 : 9),
+            .n = (int32_t)rng_range(rng, 1, 9),
+            .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
+            .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
+            .residual = rng_one_in(rng, 2),
+            .panels_per_job = 1,
+            .special = rng_one_in(rng, 5),
+            .cache_l2 = 1 << 20,
+            .planar = true,
+        };
+        s.last_pixels = s.pixels;
+        s.in_place = s.residual && rng_one_in(rng, 2);
+        s.r_gap = s.in_place ? s.y_gap : (int32_t)rng_range(rng, 0, 5);
+        s.lines_per_job = (int32_t)rng_range(rng, 1, s.lines);
+        failed += check_shape(context, &s, rng);
+    }
+    return failed;
+}
+
 static void check_slot(const struct context *context, enum slot slot) {
     char text[80];
     if (!wanted(context, slot_names[slot]))
@@ -385,6 +424,8 @@ static void check_slot(const struct context *context, enum slot slot) {
     struct rng rng = {context->seed};
     snprintf(text, sizeof text, "%s: every block of rows and panels", slot_names[slot]);
     report(check_blocks(context, slot, &rng) == 0, text, "see above");
+    if (slot == CONV_F32)
+        report(check_planar(context, &rng) == 0, "conv_f32: pixels in lanes", "see above");
     int failed = 0;
     for (int i = 0; i < context->cases; i++) {
         struct shape s = random_shape(&rng);

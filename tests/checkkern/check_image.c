@@ -14,9 +14,9 @@
 /* ---- conv_transpose_f32 ---- */
 
 /* For slots on bf16 values are cut to it, and kept in f32 too. */
-enum slot { TRANSPOSE_F32, TRANSPOSE_BF16W, TRANSPOSE_BF16, SLOTS };
+enum slot { TRANSPOSE_F32, TRANSPOSE_BF16W, TRANSPOSE_BF16, TRANSPOSE_BF16T, SLOTS };
 static const char *const slot_names[SLOTS] = {"conv_transpose_f32", "conv_transpose_bf16w",
-                                              "conv_transpose_bf16"};
+                                              "conv_transpose_bf16", "conv_transpose_bf16t"};
 
 struct operands {
     enum slot slot;
@@ -104,7 +104,7 @@ static struct operands make_operands(struct ipex_conv_transpose_args *a, enum sl
         ((float *)ret.bias.data)[n] = rng_value(rng, special);
     if (slot != TRANSPOSE_F32)
         ret.w_bf16 = cut_tiles_to_bf16(&ret.w, a->groups * taps * ((a->n + 15) / 16), a->k);
-    if (slot == TRANSPOSE_BF16)
+    if (slot >= TRANSPOSE_BF16)
         ret.x_bf16 = cut_to_bf16(&ret.x);
     ret.y_floats = (a->images - 1) * a->y_image + (a->lines - 1) * a->y_line +
                    (a->pixels - 1) * a->y_pixel + outputs;
@@ -119,14 +119,15 @@ static struct buffer run_transpose(const struct level *level,
                                    const struct operands *operands, struct rng *rng) {
     const ipex_kernel_fn kernels[SLOTS] = {(ipex_kernel_fn)level->kernels.conv_transpose_f32,
                                            (ipex_kernel_fn)level->kernels.conv_transpose_bf16w,
-                                           (ipex_kernel_fn)level->kernels.conv_transpose_bf16};
+                                           (ipex_kernel_fn)level->kernels.conv_transpose_bf16,
+                                           (ipex_kernel_fn)level->kernels.conv_transpose_bf16t};
     struct ipex_conv_transpose_args a = *args;
     struct buffer y = buffer_make((size_t)operands->y_floats * 4);
     fill_canary(&y);
     a.y = y.data;
     if (operands->slot != TRANSPOSE_F32)
         a.w = operands->w_bf16.data;
-    if (operands->slot == TRANSPOSE_BF16)
+    if (operands->slot >= TRANSPOSE_BF16)
         a.x = operands->x_bf16.data;
     running(slot_names[operands->slot], level->name);
     run_jobs(rng, kernels[operands->slot], &a, ipex_conv_transpose_jobs(&a), 0);
@@ -217,7 +218,7 @@ static int check_transpose(const struct context *context, struct rng *rng, enum 
     buffer_free(&operands.w);
     if (slot != TRANSPOSE_F32)
         buffer_free(&operands.w_bf16);
-    if (slot == TRANSPOSE_BF16)
+    if (slot >= TRANSPOSE_BF16)
         buffer_free(&operands.x_bf16);
     buffer_free(&operands.bias);
     return failed;

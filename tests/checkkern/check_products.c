@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matmul and attention of f32 and of bf16: random sizes, gaps, broadcasts and blocks, special
- * values; the reference against f64. */
+/* matmul and attention of f32 and of bf16, in both profiles of bf16: random sizes, gaps, broadcasts
+ * and blocks, special values; the reference against f64. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,18 @@
 #include "tests/checkkern/checkkern.h"
 
 enum { OPERANDS = 5, MOST_BATCH = 3 };
+
+/* What the slots' operands are, and how K counts. */
+enum kind { F32, BF16, BF16T, KINDS };
+static const char *const matmul_names[KINDS] = {"matmul_f32", "matmul_bf16", "matmul_bf16t"};
+static const char *const attention_names[KINDS] = {"attention_f32", "attention_bf16",
+                                                   "attention_bf16t"};
+
+/* A block of K, or of keys: 16 or more, in whole tiles. */
+static int32_t random_block(struct rng *rng, enum kind kind, int32_t k) {
+    const int32_t tile = kind == BF16T ? 32 : 16;
+    return tile * (int32_t)rng_range(rng, 1, (k + tile - 1) / tile);
+}
 
 /* A batch of matrices [rows][columns], dense along columns; the batch may be broadcast. For slots
  * on bf16 values are cut to it, and `bf16` holds the same elements. */
@@ -60,21 +72,22 @@ static int64_t random_size(struct rng *rng) {
 
 /* ---- matmul ---- */
 
-static struct buffer run_matmul(const struct level *level, const struct ipex_matmul_args *args,
-                                const struct matrices *x, const struct matrices *y,
-                                struct rng *rng) {
-    const bool bf16 = x[0].bf16.map != NULL;
+static struct buffer run_matmul(const struct level *level, enum kind kind,
+                                const struct ipex_matmul_args *args, const struct matrices *x,
+                                const struct matrices *y, struct rng *rng) {
+    const ipex_kernel_fn kernels[KINDS] = {(ipex_kernel_fn)level->kernels.matmul_f32,
+                                           (ipex_kernel_fn)level->kernels.matmul_bf16,
+                                           (ipex_kernel_fn)level->kernels.matmul_bf16t};
     struct ipex_matmul_args a = *args;
-    if (bf16) {
+    if (kind != F32) {
         a.a = x[0].bf16.data;
         a.b = x[1].bf16.data;
     }
     struct buffer ret = buffer_copy(&y->buffer);
     fill_canary(&ret);
     a.y = ret.data;
-    running(bf16 ? "matmul_bf16" : "matmul_f32", level->name);
-    run_jobs(rng, (ipex_kernel_fn)(bf16 ? level->kernels.matmul_bf16 : level->kernels.matmul_f32),
-             &a, ipex_matmul_jobs(&a), ipex_matmul_scratch(&a));
+    running(matmul_names[kind], level->name);
+    run_jobs(rng, kernels[kind], &a, ipex_matmul_jobs(&a), ipex_matmul_scratch(&a));
     return ret;
 }
 
@@ -101,7 +114,7 @@ static double matmul_error(const struct ipex_matmul_args *a, const float *y, int
     return worst;
 }
 
-static int check_matmul(const struct context *context, struct rng *rng, bool bf16, bool big) {
+static int check_matmul(const struct context *context, struct rng *rng, enum kind kind, bool big) {
     struct ipex_matmul_args args = {
         .m = (int32_t)random_size(rng),
         .n = (int32_t)random_size(rng),
@@ -113,14 +126,14 @@ static int check_matmul(const struct context *context, struct rng *rng, bool bf1
     const int64_t batches = random_batch(rng, args.batch, &args.batch_rank);
     args.rows_per_job = (int32_t)rng_range(rng, 1, args.m);
     args.columns_per_job = 16 * (int32_t)rng_range(rng, 1, (args.n + 15) / 16);
-    args.k_block = 16 * (int32_t)rng_range(rng, 1, (args.k + 15) / 16);
+    args.k_block = random_block(rng, kind, args.k);
     const bool special = rng_one_in(rng, 5);
     struct matrices x[2] = {
         make_matrices(rng, args.batch, args.batch_rank, args.m, args.k, true, special),
         make_matrices(rng, args.batch, args.batch_rank, args.transposed ? args.n : args.k,
                       args.transposed ? args.k : args.n, true, special),
     };
-    for (int i = 0; bf16 && i < 2; i++)
+    for (int i = 0; kind != F32 && i < 2; i++)
         x[i].bf16 = cut_to_bf16(&x[i].buffer);
     struct matrices y = make_matrices(rng, args.batch, args.batch_rank, args.m, args.n, false, 0);
     struct buffer zeros = buffer_make((size_t)args.columns_per_job * 4);
@@ -134,17 +147,17 @@ static int check_matmul(const struct context *context, struct rng *rng, bool bf1
     memcpy(args.a_batch, x[0].batch, sizeof args.a_batch);
     memcpy(args.b_batch, x[1].batch, sizeof args.b_batch);
     memcpy(args.y_batch, y.batch, sizeof args.y_batch);
-    struct buffer want = run_matmul(&context->levels[0], &args, x, &y, rng);
+    struct buffer want = run_matmul(&context->levels[0], kind, &args, x, &y, rng);
     int failed = 0;
     if (!special && !(matmul_error(&args, want.data, batches) <= 1))
         failed +=
             !report(false, "matmul reference against f64", "%d x %d x %d", args.m, args.k, args.n);
     for (size_t i = 1; i < context->n_levels; i++) {
-        struct buffer got = run_matmul(&context->levels[i], &args, x, &y, rng);
+        struct buffer got = run_matmul(&context->levels[i], kind, &args, x, &y, rng);
         const int64_t at = first_difference(&want, &got);
         if (at >= 0)
             failed += !report(
-                false, bf16 ? "matmul_bf16 shape" : "matmul_f32 shape",
+                false, matmul_names[kind],
                 "%s: %d x %d x %d%s, jobs %d x %d, k block %d, l2 %d: element %lld: %a, want %a",
                 context->levels[i].name, args.m, args.k, args.n,
                 args.transposed ? " transposed" : "", args.rows_per_job, args.columns_per_job,
@@ -162,23 +175,23 @@ static int check_matmul(const struct context *context, struct rng *rng, bool bf1
 
 /* ---- attention ---- */
 
-static struct buffer run_attention(const struct level *level,
+static struct buffer run_attention(const struct level *level, enum kind kind,
                                    const struct ipex_attention_args *args, const struct matrices *x,
                                    struct rng *rng) {
-    const bool bf16 = x[0].bf16.map != NULL;
+    const ipex_kernel_fn kernels[KINDS] = {(ipex_kernel_fn)level->kernels.attention_f32,
+                                           (ipex_kernel_fn)level->kernels.attention_bf16,
+                                           (ipex_kernel_fn)level->kernels.attention_bf16t};
     struct ipex_attention_args a = *args;
     struct buffer ret = buffer_copy(&x[4].buffer);
-    if (bf16) {
+    if (kind != F32) {
         a.q = x[0].bf16.data;
         a.k = x[1].bf16.data;
         a.v = x[2].bf16.data;
     }
     fill_canary(&ret);
     a.y = ret.data;
-    running(bf16 ? "attention_bf16" : "attention_f32", level->name);
-    run_jobs(rng,
-             (ipex_kernel_fn)(bf16 ? level->kernels.attention_bf16 : level->kernels.attention_f32),
-             &a, ipex_attention_jobs(&a), ipex_attention_scratch(&a));
+    running(attention_names[kind], level->name);
+    run_jobs(rng, kernels[kind], &a, ipex_attention_jobs(&a), ipex_attention_scratch(&a));
     return ret;
 }
 
@@ -240,7 +253,7 @@ static double attention_error(const struct ipex_attention_args *a, const float *
     return worst;
 }
 
-static struct ipex_attention_args random_attention(struct rng *rng) {
+static struct ipex_attention_args random_attention(struct rng *rng, enum kind kind) {
     struct ipex_attention_args ret = {
         .m = (int32_t)random_size(rng),
         .n = (int32_t)random_size(rng),
@@ -252,12 +265,12 @@ static struct ipex_attention_args random_attention(struct rng *rng) {
     };
     ret.rows_per_job = (int32_t)rng_range(rng, 1, ret.m);
     ret.rows_at_once = (int32_t)rng_range(rng, 1, ret.rows_per_job);
-    ret.keys_at_once = 16 * (int32_t)rng_range(rng, 1, (ret.n + 15) / 16);
+    ret.keys_at_once = random_block(rng, kind, ret.n);
     return ret;
 }
 
-static int check_attention(const struct context *context, struct rng *rng, bool bf16) {
-    struct ipex_attention_args args = random_attention(rng);
+static int check_attention(const struct context *context, struct rng *rng, enum kind kind) {
+    struct ipex_attention_args args = random_attention(rng, kind);
     const int64_t batches = random_batch(rng, args.batch, &args.batch_rank);
     const int32_t rank = args.batch_rank;
     const bool special = rng_one_in(rng, 5);
@@ -270,7 +283,7 @@ static int check_attention(const struct context *context, struct rng *rng, bool 
         make_matrices(rng, args.batch, rank, mask_rows, mask_columns, true, special),
         make_matrices(rng, args.batch, rank, args.m, args.e, false, false),
     };
-    for (int i = 0; bf16 && i < 3; i++)
+    for (int i = 0; kind != F32 && i < 3; i++)
         x[i].bf16 = cut_to_bf16(&x[i].buffer);
     const int64_t zeros_needed = args.e + 15 > args.keys_at_once ? args.e + 15 : args.keys_at_once;
     struct buffer zeros = buffer_make((size_t)(zeros_needed / 16 * 16) * 4);
@@ -291,17 +304,17 @@ static int check_attention(const struct context *context, struct rng *rng, bool 
     memcpy(args.v_batch, x[2].batch, sizeof args.v_batch);
     memcpy(args.mask_batch, x[3].batch, sizeof args.mask_batch);
     memcpy(args.y_batch, x[4].batch, sizeof args.y_batch);
-    struct buffer want = run_attention(&context->levels[0], &args, x, rng);
+    struct buffer want = run_attention(&context->levels[0], kind, &args, x, rng);
     int failed = 0;
-    const double error = special ? 0 : attention_error(&args, want.data, batches, bf16);
+    const double error = special ? 0 : attention_error(&args, want.data, batches, kind != F32);
     if (!(error <= 1))
         failed += !report(false, "attention reference against f64", "%g of the bound", error);
     for (size_t i = 1; i < context->n_levels; i++) {
-        struct buffer got = run_attention(&context->levels[i], &args, x, rng);
+        struct buffer got = run_attention(&context->levels[i], kind, &args, x, rng);
         const int64_t at = first_difference(&want, &got);
         if (at >= 0)
             failed += !report(
-                false, bf16 ? "attention_bf16 shape" : "attention_f32 shape",
+                false, attention_names[kind],
                 "%s: %d queries, %d keys, %d -> %d, causal %d, mask %d, at once %d x %d of %d, l2 "
                 "%d: element %lld: %a, want %a",
                 context->levels[i].name, args.m, args.n, args.d, args.e, args.causal,
@@ -317,17 +330,16 @@ static int check_attention(const struct context *context, struct rng *rng, bool 
     return failed;
 }
 
-static void check_slots(const struct context *context, bool bf16) {
-    const char *const matmul = bf16 ? "matmul_bf16" : "matmul_f32";
-    const char *const attention = bf16 ? "attention_bf16" : "attention_f32";
+static void check_slots(const struct context *context, enum kind kind) {
+    const char *const matmul = matmul_names[kind], *const attention = attention_names[kind];
     struct rng rng = {context->seed + 9};
     int failed_matmul = 0, failed_attention = 0;
     char text[80];
     for (int i = 0; i < context->cases; i++) {
         if (wanted(context, matmul))
-            failed_matmul += check_matmul(context, &rng, bf16, i % 8 == 0);
+            failed_matmul += check_matmul(context, &rng, kind, i % 8 == 0);
         if (wanted(context, attention))
-            failed_attention += check_attention(context, &rng, bf16);
+            failed_attention += check_attention(context, &rng, kind);
     }
     snprintf(text, sizeof text, "%s: random shapes", matmul);
     if (wanted(context, matmul))
@@ -338,6 +350,6 @@ static void check_slots(const struct context *context, bool bf16) {
 }
 
 void check_products(const struct context *context) {
-    check_slots(context, false);
-    check_slots(context, true);
+    for (int kind = 0; kind < KINDS; kind++)
+        check_slots(context, (enum kind)kind);
 }

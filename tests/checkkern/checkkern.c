@@ -43,8 +43,9 @@ static struct level baseline(void) {
 static size_t make_levels(enum ipex_isa only, struct level *levels) {
     struct ipex_cpu cpu;
     int error;
-    (void)ipex_cpu_amx(true, &error); /* without permission there is no level amx */
     ipex_cpu_detect(&cpu);
+    if (ipex_cpu_amx(IPEX_AMX_ASK_PERMISSION, &error) != IPEX_AMX_permitted)
+        cpu.features &= ~(uint32_t)IPEX_CPU_AMX;
     size_t n = 0;
     for (int i = IPEX_ISA_reference; i <= IPEX_ISA_amx; i++) {
         const enum ipex_isa isa = (enum ipex_isa)i;

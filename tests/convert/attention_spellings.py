@@ -88,13 +88,41 @@ def scale_computed_from_a_shape(g):
     attend(g, g.op("MatMul", g.op("Mul", q, root), g.op("Mul", k, root)), v)
 
 
-@refused("not_attention")
+@applied()
 def scale_behind_the_mask(g):
     q, k, v = qkv(g)
     attend(g, g.op("Mul", g.op("Add", g.op("MatMul", q, k), g.input(7, 9)), g.scalar(0.5)), v)
 
 
-@refused("not_attention")
+@applied()
+def scales_before_and_behind_every_mask(g):
+    q, k, v = qkv(g)
+    scores = g.op("Add", g.op("Mul", g.op("MatMul", q, k), g.scalar(0.7)), g.input(7, 9))
+    scores = g.op("Add", g.op("Div", scores, g.scalar(1.5)), g.weight(3, 1, 9))
+    attend(g, g.op("Mul", scores, g.scalar(2)), v)
+
+
+@applied()
+def scale_behind_a_boolean_mask(g):
+    q, k, v = qkv(g)
+    scores = g.op("Where", g.input(2, 1, 7, 9, dtype=BOOL), g.op("MatMul", q, k), g.scalar(LOWEST))
+    attend(g, g.op("Mul", scores, g.scalar(0.25)), v)
+
+
+@applied(steps=dict(attention=1, where=0, pointwise=0))
+def scale_behind_a_causal_mask(g):
+    q, k, v = qkv(g, n=7)
+    mask = np.where(lower_triangle(7, 7), 0, -np.inf).astype(np.float32)
+    attend(g, g.op("Div", g.op("Add", g.op("MatMul", q, k), g.constant(mask)), g.scalar(2.8)), v)
+
+
+@refused("scores_changed")
+def negative_scale_behind_the_mask(g):
+    q, k, v = qkv(g)
+    attend(g, g.op("Mul", g.op("Add", g.op("MatMul", q, k), g.input(7, 9)), g.scalar(-0.5)), v)
+
+
+@refused("scores_changed")
 def scale_per_head(g):
     q, k, v = qkv(g)
     attend(g, g.op("Mul", g.op("MatMul", q, k), g.positive(3, 1, 1)), v)
@@ -120,6 +148,13 @@ def two_masks_that_are_added(g):
     """A bias per head and position, and a mask per key."""
     q, k, v = qkv(g)
     attend(g, g.op("Add", g.input(2, 1, 1, 9), g.op("Add", g.op("MatMul", q, k), g.weight(1, 3, 7, 9))), v)
+
+
+@applied()
+def one_mask_added_twice(g):
+    q, k, v = qkv(g)
+    mask = g.input(2, 1, 7, 9)
+    attend(g, g.op("Add", g.op("Add", g.op("MatMul", q, k), mask), mask), v)
 
 
 @applied(**ANY)
@@ -152,7 +187,7 @@ def boolean_mask_of_two_layers_is_turned_into_numbers_once(g):
     g.output(g.op("MatMul", g.op("Softmax", scores, name="p2"), v))
 
 
-@refused("not_attention")
+@refused("scores_changed")
 def boolean_mask_with_a_small_number(g):
     """-10000 is not what score - 10000 is, where all keys are masked."""
     q, k, v = qkv(g)
@@ -414,10 +449,23 @@ def values_are_weights(g):
     attend(g, g.op("MatMul", q, k), g.weight(2, 3, 9, 5))
 
 
-@refused("not_attention")
+@refused("scores_changed")
 def scores_capped(g):
     q, k, v = qkv(g)
     attend(g, g.op("Mul", g.op("Tanh", g.op("Mul", g.op("MatMul", q, k), g.scalar(0.1))), g.scalar(10)), v)
+
+
+@refused("scores_changed")
+def scores_capped_before_a_mask(g):
+    q, k, v = qkv(g)
+    scores = g.op("Mul", g.op("Tanh", g.op("Mul", g.op("MatMul", q, k), g.scalar(0.1))), g.scalar(10))
+    attend(g, g.op("Add", scores, g.input(2, 1, 1, 9)), v)
+
+
+@refused("not_attention")
+def softmax_of_no_product(g):
+    q, _, v = qkv(g)
+    attend(g, g.op("Exp", g.input(2, 3, 7, 9)), v)
 
 
 @refused("not_attention")

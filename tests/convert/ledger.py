@@ -177,6 +177,21 @@ def exponential(g):
     g.output(g.op("Exp", g.conv(g.input(1, 3, 6, 6), 3, 5), name="exp"))
 
 
+@case(("affine", "add", APPLIED), ("epilogue", "relu", APPLIED), steps=dict(pointwise=0, slice=0))
+def activation_behind_moves(g):
+    """A convolution along one axis, with its bias behind a squeeze, all of it sliced on the way."""
+    y = g.conv(g.input(2, 3, 40, 1), 3, 5, (4, 1))
+    y = g.op("Slice", y, g.ints(0, 0), g.ints(2**31 - 1, 2**31 - 1), g.ints(0, 2))
+    y = g.op("Add", g.op("Squeeze", y, g.ints(3)), g.weight(1, 5, 1), name="add")
+    g.output(g.op("Relu", g.op("Transpose", y, perm=[0, 2, 1]), name="relu"))
+
+
+@case(("epilogue", "relu", "no_linear_producer"))
+def activation_of_a_move_read_twice(g):
+    y = g.op("Squeeze", g.conv(g.input(1, 3, 40, 1), 3, 5, (4, 1)), g.ints(3))
+    g.output(g.op("Relu", y, name="relu"), g.op("Abs", y))
+
+
 @case(("epilogue", "relu", "no_linear_producer"))
 def activation_of_a_pool(g):
     g.output(g.op("Relu", g.op("MaxPool", g.input(1, 3, 6, 6), kernel_shape=[2, 2]), name="relu"))
@@ -457,6 +472,14 @@ def group_norm_as_instance_norm(g):
     g.output(g.conv(g.op("Mul", y, g.op("Sigmoid", y), name="act"), 12, 5))
 
 
+@case(("norm", "norm", APPLIED), steps=dict(copy=0, group_norm=1))
+def group_norm_between_padded_convs(g):
+    """It writes between the borders that the next convolution pads with."""
+    x = g.conv(g.input(1, 3, 6, 6), 3, 12, pads=[1, 1, 1, 1])
+    y = group_norm(g, x, g.constant(np.ones(4, np.float32)), (1, 12, 6, 6))
+    g.output(g.op("GlobalMaxPool", g.conv(y, 12, 5, pads=[1, 2, 1, 2])))
+
+
 @case(("norm", "norm", "mixed_inputs"))
 def group_norm_of_unequal_scales(g):
     g.output(group_norm(g, g.input(2, 12, 3, 3), g.weight(4), (2, 12, 3, 3)))
@@ -526,6 +549,13 @@ def attention_with_a_chosen_number_and_a_mask(g):
     g.output(g.op("MatMul", g.op("Softmax", scores, axis=-1, name="probabilities"), v))
 
 
+@case(("attention", "probabilities", "scores_changed"))
+def attention_with_capped_scores(g):
+    q, k, v = g.input(3, 7, 6), g.input(3, 6, 9), g.input(3, 9, 5)
+    scores = g.op("Mul", g.op("Tanh", g.op("MatMul", q, k)), g.scalar(30))
+    g.output(g.op("MatMul", g.op("Softmax", scores, axis=-1, name="probabilities"), v))
+
+
 @case(("attention", "probabilities", "not_attention"))
 def softmax_of_a_product(g):
     g.output(g.op("Neg", g.op("Softmax", g.op("MatMul", g.input(3, 7, 6), g.input(3, 6, 9)), name="probabilities")))
@@ -560,6 +590,16 @@ def concat_of_a_value_pooled_before(g):
     part = g.conv(small, 16, 5, pads=[1, 1, 1, 1])
     z = g.conv(g.op("Concat", y, part, axis=1, name="join"), 21, 4, pads=[1, 1, 1, 1])
     g.output(z, g.conv(y, 16, 8, (1, 1)))
+
+
+@case(("concat", "join[0]", APPLIED), ("concat", "join[1]", APPLIED), steps=dict(copy=0, resize=1))
+def concat_of_a_resize(g):
+    """As in a U-Net: the upsampled part is written into its slice, between the borders for padding."""
+    y = g.conv(g.input(1, 3, 6, 6), 3, 16, pads=[1, 1, 1, 1])
+    small = g.op("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2])
+    large = g.op("Resize", small, "", g.constant(np.float32([1, 1, 2, 2])), mode="nearest")
+    z = g.conv(g.op("Concat", large, y, axis=1, name="join"), 32, 4, pads=[1, 1, 1, 1])
+    g.output(g.op("GlobalMaxPool", z))
 
 
 @case(("concat", "one[0]", "two_consumers"), ("concat", "two[1]", "two_consumers"))

@@ -99,6 +99,7 @@ void harness_sized_session(struct harness *h, enum ipex_isa isa, enum harness_th
         .n_dims = n_dims,
         .l2_bytes = h->l2_bytes,
         .no_bands = h->no_bands,
+        .request_amx = isa == IPEX_ISA_amx,
         .message = h->message,
         .message_size = sizeof h->message,
     };

@@ -245,7 +245,8 @@ int net_round(struct net *net, int x, int halo) {
     for (int side = 0; side < 4; side++)
         net->tensor[t].halo[side] = (uint16_t)halo;
     net_node(net, IPEX_OP_cast, t, NET_IN(x), 0, NULL, 0, NULL);
-    net->arithmetic = IPEX_ARITHMETIC_bf16_dp;
+    if (net->arithmetic == IPEX_ARITHMETIC_AUTO)
+        net->arithmetic = IPEX_ARITHMETIC_bf16_dp;
     return t;
 }
 

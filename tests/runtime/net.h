@@ -173,12 +173,15 @@ float net_random(uint32_t *seed);
 /* To nearest, ties to even. */
 float net_to_bf16(float value);
 
-/* A dot in the order of its profile: f32 one product after another, bf16-dp in pairs, of which the
- * odd one comes first. `end` closes a segment, behind which pairs begin anew. */
+/* A dot in the order of its profile: f32 one product after another; bf16-dp in pairs, of which the
+ * odd one comes first; bf16-amx in tiles of 32, the even ones and the odd ones for themselves.
+ * `end` closes a segment, behind which pairs and tiles begin anew. */
 struct net_chain {
     float sum;
-    bool pairs, half;
-    float x, w; /* the even product of half a pair */
+    bool pairs, tiles, half;
+    float x, w;  /* the even product of half a pair */
+    float of[2]; /* sums of a tile's even and odd products */
+    int count;   /* of products in the tile */
 };
 struct net_chain net_chain_begin(const struct net *net, int x, float sum);
 void net_chain_add(struct net_chain *chain, float x, float w);

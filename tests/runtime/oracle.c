@@ -56,10 +56,25 @@ float net_act(const struct net_node *node, int kind, float v) {
 }
 
 struct net_chain net_chain_begin(const struct net *net, int x, float sum) {
-    return (struct net_chain){.sum = sum, .pairs = net->tensor[x].dtype == IPEX_DTYPE_bf16};
+    const bool bf16 = net->tensor[x].dtype == IPEX_DTYPE_bf16;
+    const bool tiles = net->arithmetic == IPEX_ARITHMETIC_bf16_amx;
+    return (struct net_chain){.sum = sum, .pairs = bf16 && !tiles, .tiles = bf16 && tiles};
+}
+
+static void add_to_tile(struct net_chain *chain, float x, float w) {
+    chain->of[chain->count % 2] = fmaf(x, w, chain->of[chain->count % 2]);
+    if (++chain->count < 32)
+        return;
+    chain->sum += chain->of[0] + chain->of[1];
+    chain->of[0] = chain->of[1] = 0;
+    chain->count = 0;
 }
 
 void net_chain_add(struct net_chain *chain, float x, float w) {
+    if (chain->tiles) {
+        add_to_tile(chain, x, w);
+        return;
+    }
     if (chain->pairs && !chain->half) {
         chain->half = true;
         chain->x = x;
@@ -73,7 +88,7 @@ void net_chain_add(struct net_chain *chain, float x, float w) {
 }
 
 void net_chain_end(struct net_chain *chain) {
-    if (chain->half)
+    while (chain->half || chain->count > 0)
         net_chain_add(chain, 0, 0);
 }
 

@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products on bf16 (profile bf16-dp), and on f32 with weights in bf16, in all the ways of
- * check_net. */
+/* Products on bf16 (profiles bf16-dp and bf16-amx), and on f32 with weights in bf16, in all the
+ * ways of check_net. */
 #include "tests/runtime/harness.h"
+
+#include <stdio.h>
 
 static const struct net_window k1 = {.kernel = 1, .stride = 1, .dilation = 1, .groups = 1};
 static const struct net_window k3 = {
     .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 1};
+
+/* What a net's products compute on. */
+enum operands { WIDENED, BF16_DP, BF16_AMX };
+static const char *const operand_names[] = {"with weights in bf16", "on bf16",
+                                            "in profile bf16-amx"};
+
+static void init(struct net *net, enum operands operands) {
+    net_init(net);
+    net->bf16_weights = operands == WIDENED;
+    if (operands == BF16_AMX)
+        net->arithmetic = IPEX_ARITHMETIC_bf16_amx;
+}
+
+static void check_named(struct net *net, const char *what, enum operands operands,
+                        double tolerance) {
+    char name[64];
+    snprintf(name, sizeof name, "%s %s", what, operand_names[operands]);
+    check_net(net, name, tolerance);
+}
 
 /* x as the products of a net take it: rounded, or as it is. */
 static int operand(struct net *net, int x, int halo, bool rounded) {
@@ -18,10 +39,10 @@ static int operand(struct net *net, int x, int halo, bool rounded) {
 }
 
 /* Odd and even K, borders, groups, dilation, a residual, a slice of a concatenation. */
-static void test_conv(bool rounded, const char *name) {
+static void test_conv(enum operands operands) {
+    const bool rounded = operands != WIDENED;
     struct net net;
-    net_init(&net);
-    net.bf16_weights = !rounded;
+    init(&net, operands);
     const int x = net_input(&net, NET_DIMS(2, 11, 9, 6));
     const int xh = operand(&net, x, 2, rounded);
     const int cat = net_tensor(&net, NET_DIMS(2, 11, 9, 35));
@@ -39,13 +60,13 @@ static void test_conv(bool rounded, const char *name) {
     net_conv(&net, all, z, k1, true, cat, IPEX_ACT_none);
     net_output(&net, y);
     net_output(&net, z);
-    check_net(&net, name, 0);
+    check_named(&net, "conv", operands, 0);
 }
 
-static void test_linear(bool rounded, const char *name) {
+static void test_linear(enum operands operands) {
+    const bool rounded = operands != WIDENED;
     struct net net;
-    net_init(&net);
-    net.bf16_weights = !rounded;
+    init(&net, operands);
     const int x = net_input(&net, NET_DIMS(3, 7, 37));
     const int xr = rounded ? net_round(&net, x, 0) : x;
     const int a = net_tensor(&net, NET_DIMS(3, 7, 70)), b = net_tensor(&net, NET_DIMS(3, 7, 37));
@@ -53,7 +74,7 @@ static void test_linear(bool rounded, const char *name) {
     net_linear(&net, rounded ? net_round(&net, a, 0) : a, b, false, x, IPEX_ACT_none);
     net_output(&net, a);
     net_output(&net, b);
-    check_net(&net, name, 0);
+    check_named(&net, "linear", operands, 0);
 }
 
 /* Back to f32, and a constant as the operand of a cast. */
@@ -72,10 +93,10 @@ static void test_casts(void) {
 }
 
 /* Band groups, of which the first member reads bf16, of several images and lines. */
-static void test_bands(bool rounded, const char *name) {
+static void test_bands(enum operands operands) {
+    const bool rounded = operands != WIDENED;
     struct net net;
-    net_init(&net);
-    net.bf16_weights = !rounded;
+    init(&net, operands);
     const int x = net_input(&net, NET_DIMS(3, 14, 9, 6));
     const int a = net_halo(&net, NET_DIMS(3, 14, 9, 40), 1);
     const int b = net_tensor(&net, NET_DIMS(3, 14, 9, 40));
@@ -86,13 +107,13 @@ static void test_bands(bool rounded, const char *name) {
     net.node[net.nodes - 1].band = 1;
     net_output(&net, b);
     net.l2_bytes = 6000;
-    check_net(&net, name, 0);
+    check_named(&net, "bands", operands, 0);
 }
 
 /* Broadcast batches, odd K, rows of odd length, one column and few rows. */
-static void test_matmul(void) {
+static void test_matmul(enum operands operands) {
     struct net net;
-    net_init(&net);
+    init(&net, operands);
     const int a = net_round(&net, net_input(&net, NET_DIMS(2, 3, 17, 20)), 0);
     const int b = net_round(&net, net_input(&net, NET_DIMS(3, 20, 35)), 0);
     const int c = net_round(&net, net_input(&net, NET_DIMS(2, 1, 35, 20)), 0);
@@ -114,13 +135,13 @@ static void test_matmul(void) {
                  NET_INTS_(cases[i].trans_b), NET_FLOATS(i == 1 ? 0.125f : 1.0f));
         net_output(&net, cases[i].y);
     }
-    check_net(&net, "matmul on bf16", 0);
+    check_named(&net, "matmul", operands, 0);
 }
 
 /* The oracle does not round e: weights of a mean are off by 2^-8. */
-static void test_attention(void) {
+static void test_attention(enum operands operands) {
     struct net net;
-    net_init(&net);
+    init(&net, operands);
     const int q = net_round(&net, net_input(&net, NET_DIMS(2, 4, 33, 21)), 0);
     const int k = net_round(&net, net_input(&net, NET_DIMS(2, 2, 41, 21)), 0);
     const int v = net_round(&net, net_input(&net, NET_DIMS(2, 2, 41, 23)), 0);
@@ -131,13 +152,13 @@ static void test_attention(void) {
     net_node(&net, IPEX_OP_attention, z, NET_IN(q, k, v, mask), NET_INTS_(0, 0), NET_FLOATS(0.4f));
     net_output(&net, y);
     net_output(&net, z);
-    check_net(&net, "attention on bf16", 0x1p-8);
+    check_named(&net, "attention", operands, 0x1p-8);
 }
 
-static void test_conv_transpose(bool rounded, const char *name) {
+static void test_conv_transpose(enum operands operands) {
+    const bool rounded = operands != WIDENED;
     struct net net;
-    net_init(&net);
-    net.bf16_weights = !rounded;
+    init(&net, operands);
     const int x = operand(&net, net_input(&net, NET_DIMS(2, 5, 7, 10)), 1, rounded);
     const struct net_window up = {.kernel = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1};
     const struct net_window grouped = {.kernel = 2, .stride = 2, .dilation = 1, .groups = 2};
@@ -147,7 +168,7 @@ static void test_conv_transpose(bool rounded, const char *name) {
     net_conv_transpose(&net, x, z, grouped, 0, false, IPEX_ACT_none);
     net_output(&net, y);
     net_output(&net, z);
-    check_net(&net, name, 0);
+    check_named(&net, "conv_transpose", operands, 0);
 }
 
 static void test_recurrent(void) {
@@ -174,17 +195,17 @@ static void test_recurrent(void) {
 }
 
 int main(void) {
-    test_conv(true, "conv on bf16");
-    test_conv(false, "conv with weights in bf16");
-    test_linear(true, "linear on bf16");
-    test_linear(false, "linear with weights in bf16");
-    test_matmul();
-    test_attention();
-    test_conv_transpose(true, "conv_transpose on bf16");
-    test_conv_transpose(false, "conv_transpose with weights in bf16");
+    for (int operands = WIDENED; operands <= BF16_AMX; operands++) {
+        test_conv((enum operands)operands);
+        test_linear((enum operands)operands);
+        test_conv_transpose((enum operands)operands);
+        test_bands((enum operands)operands);
+    }
+    for (int operands = BF16_DP; operands <= BF16_AMX; operands++) {
+        test_matmul((enum operands)operands);
+        test_attention((enum operands)operands);
+    }
     test_recurrent();
     test_casts();
-    test_bands(true, "bands on bf16");
-    test_bands(false, "bands with weights in bf16");
     return check_result();
 }

@@ -3,6 +3,7 @@
 """The command line as its users see it: exit codes, messages, JSON fields, files. Uses a model written here (two layers of
 numbers that can be computed by hand), so it needs no data. verbs.py [FOLDER]"""
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -11,6 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import BUILD, CLI, Tap, command
 
+AMX_CLI = BUILD / "tests" / "ipexpack_amx_emu"
 FOLDER = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else BUILD / "test-verbs"
 tap = Tap()
 
@@ -126,6 +128,33 @@ def check_machine(model):
         check(f"{verb}: threads 0: exit 2", [verb, model, "--threads", "0"], 2, "between 1 and")
     check("a profile that is not available: exit 1, lists profiles", ["bench", model, "--arithmetic", "bf16-amx"], 1,
           "bf16-amx", "f32")
+
+
+# What AMX_EMU says of the machine (tests/amx_emu/amx_seam.c): "amx" in the report, and words on stderr for --isa amx.
+AMX_MACHINES = {"": ("permitted", None), "refused": ("refused", "refuses permission to use AMX (error 1)"),
+                "no-state": ("no_state", "does not save the registers of AMX"), "masked": ("absent", "a hypervisor hides it")}
+
+
+def check_amx(model):
+    """The command line with the emulator: it asks for AMX by itself, says what came of it, and never takes it unasked."""
+    for machine, (state, words) in AMX_MACHINES.items():
+        env = dict(os.environ, **({"AMX_EMU": machine} if machine else {}))
+        report = command(AMX_CLI, "bench", model, "--seconds", "0.01", "--json", env=env).stdout
+        found = json.loads(report or "{}")
+        if not machine and found.get("amx") != "permitted":
+            tap.skip("amx", "no level avx512_bf16 here, on which amx rests")
+            return
+        tap.ok(f"amx {machine}: the best level asks, and says what came of it",
+               found.get("amx") == state and (found["isa"] == "amx") == (words is None), report)
+        done = command(AMX_CLI, "bench", model, "--seconds", "0.01", "--isa", "amx", env=env)
+        tap.ok(f"amx {machine}: --isa amx", done.returncode == (1 if words else 0) and (words or "") in done.stderr
+               and ("this machine has: reference" in done.stderr) == bool(words), done.stderr, done.stdout)
+        if state in ["permitted", "refused"]:
+            done = command(AMX_CLI, "bench", model, "--seconds", "0.01", env=env)
+            tap.ok(f"amx {machine}: the text report says so", "to use AMX)" in done.stdout or "may use AMX)" in done.stdout,
+                   done.stdout)
+    done = command(AMX_CLI, "bench", model, "--isa", "amx", env=dict(os.environ, AMX_EMU="0"))
+    tap.ok("amx: without emulator a status, not a signal", done.returncode in [0, 1], done.returncode, done.stderr)
 
 
 def check_run(model):
@@ -268,6 +297,7 @@ def main():
     model = convert(FOLDER / "m.ipex", "--labels", FOLDER / "labels.txt", "--golden", "1")
     plain = convert(FOLDER / "plain.ipex")
     check_machine(model)
+    check_amx(model)
     check_run(model)
     check_run_errors(model)
     check_bench(model)

@@ -52,6 +52,15 @@ def check_block(tap, folder, title, program):
            report["passed"] and origins == {"torch"} and len(answers) == 2, report)
 
 
+def check_attention(tap, folder, title, program):
+    """Every layer's attention is one operator, however torch computes it."""
+    for implementation in ("eager", "sdpa"):
+        done = run(program.replace('"eager"', f'"{implementation}"').replace("encoder.ipex", "attention.ipex"), folder)
+        steps = cli_json("inspect", folder / "attention.ipex")["entries"][0]["nodes"] if done.returncode == 0 else []
+        tap.ok(f"{title}: its two attentions are two steps, {implementation}",
+               [step["op"] for step in steps].count("attention") == 2, done.stderr[-2000:])
+
+
 def check_refused(tap, folder, what, program, part):
     done = run(program, folder)
     tap.ok(f"{what} is refused", done.returncode == 1 and part in done.stderr and not (folder / "wrong.ipex").exists(),
@@ -73,6 +82,7 @@ def main():
         folder = pathlib.Path(name)
         for title, program in blocks:
             check_block(tap, folder, title, program)
+        check_attention(tap, folder, *blocks[-1])
         for what, arguments, part in WRONG:
             check_refused(tap, folder, what, PROGRAM.format(arguments), part)
         check_refused(tap, folder, "a result that is no tensor", NO_TENSOR, "TypeError: output_1 is a int")

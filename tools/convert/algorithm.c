@@ -16,6 +16,7 @@
 #define WEIGHT_B_PER_US   14000.0 /* weights of a network come from L3 or memory */
 #define TRANSFORMS_PER_US 4000.0  /* elements of a tile's 6 x 6, in or out */
 #define SITE_US           1.0     /* what a step of three parts costs at least */
+#define FEW_COLUMNS       4       /* runtime/ops/linear_conv.c */
 
 /* Gains below a tenth are within what other machines may differ by. */
 #define LEAST_GAIN 1.1
@@ -66,9 +67,15 @@ static double round_up(int64_t value, int64_t step) {
     return (double)((value + step - 1) / step * step);
 }
 
-/* Products that run through whole panels of 16 columns. */
-static double product_us(double rows, double k, int64_t n) {
-    return 2 * rows * k * round_up(n, IPEX_PANEL) / FLOPS_PER_US;
+/* `columns` counts the empty ones that are computed too. */
+static double product_us(double rows, double k, double columns) {
+    return 2 * rows * k * columns / FLOPS_PER_US;
+}
+
+/* The direct algorithm's last panel may be a half; few columns leave their lanes to pixels, whose
+ * loads then take as long as the products. */
+static double direct_columns(int64_t n) {
+    return n <= FEW_COLUMNS ? 2 * (double)n : round_up(n, IPEX_PANEL / 2);
 }
 
 static struct site predict(const struct ipex_dims *dims, struct ipex_node *node) {
@@ -76,14 +83,15 @@ static struct site predict(const struct ipex_dims *dims, struct ipex_node *node)
     const int64_t height = ipex_dim_at(dims, y[2], IPEX_DIM_MIDDLE),
                   width = ipex_dim_at(dims, y[3], IPEX_DIM_MIDDLE);
     const double pixels = (double)height * (double)width, channels = (double)w[1];
+    const double columns = round_up(w[0], IPEX_PANEL);
     const double tiles = round_up(height, 4) / 4 * round_up(width, 4) / 4;
     const int64_t before = conv_bytes(node),
                   after = tile_bytes(1, IPEX_WINOGRAD_POINTS, w[0], w[1]);
     struct site ret = {.node = node};
-    const double transforms =
-        IPEX_WINOGRAD_POINTS * tiles * (round_up(w[1], IPEX_PANEL) + round_up(w[0], IPEX_PANEL));
-    ret.direct_us = product_us(pixels, 9 * channels, w[0]) + (double)before / WEIGHT_B_PER_US;
-    ret.winograd_us = product_us(IPEX_WINOGRAD_POINTS * tiles, channels, w[0]) +
+    const double transforms = IPEX_WINOGRAD_POINTS * tiles * (round_up(w[1], IPEX_PANEL) + columns);
+    ret.direct_us =
+        product_us(pixels, 9 * channels, direct_columns(w[0])) + (double)before / WEIGHT_B_PER_US;
+    ret.winograd_us = product_us(IPEX_WINOGRAD_POINTS * tiles, channels, columns) +
                       (double)after / WEIGHT_B_PER_US + transforms / TRANSFORMS_PER_US + SITE_US;
     /* A weight that others read too may have to stay. */
     ret.added = after - (node->input[1]->uses == 1 ? before : 0);

@@ -34,7 +34,8 @@ struct ipex_value *ipex_attention_unmask(struct ipex_value *value, int32_t side,
     const double masked = ipex_constant_f64(node->input[1 + !side], 0);
     if (!(masked <= FAR_BELOW))
         return NULL;
-    *ret = (struct ipex_attention_mask){node->input[0], true, side == 1, (float)masked};
+    *ret = (struct ipex_attention_mask){
+        .value = node->input[0], .chooses = true, .where = side == 1, .masked = (float)masked};
     return node->input[1 + side];
 }
 
@@ -112,6 +113,31 @@ static struct ipex_value *sum(struct ipex_graph *graph, struct ipex_value *a, st
     return node->output;
 }
 
+/* The mask behind a scale that stands behind its step. */
+static struct ipex_value *scaled(struct ipex_graph *graph, struct ipex_value *mask, float scale,
+                                 struct ipex_node *before) {
+    if (scale == 1)
+        return mask;
+    if (mask->constant) {
+        const int64_t count = ipex_value_numel(mask);
+        float *data = ipex_arena_array(&graph->arena, (size_t)count + 1, sizeof *data);
+        for (int64_t i = 0; i < count; i++)
+            data[i] = (float)ipex_constant_f64(mask, i) * scale;
+        return ipex_graph_constant(graph, mask->name, IPEX_DTYPE_f32, mask->rank, mask->dims, data);
+    }
+    struct ipex_node *node =
+        ipex_graph_node(graph, IPEX_KIND_pointwise, before->name, "Mul", before);
+    node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
+    node->u.program->steps = node->u.program->constants = 1;
+    node->u.program->step[0].op = IPEX_STEP_mul;
+    node->u.program->step[0].b = -1;
+    node->u.program->constant[0] = scale;
+    ipex_node_add_input(node, mask);
+    ipex_node_set_output(
+        node, ipex_graph_value(graph, mask->name, IPEX_DTYPE_f32, mask->rank, mask->dims));
+    return node->output;
+}
+
 /* 0 where j <= i + keys - queries, and far below everything elsewhere. */
 static bool is_causal(const struct ipex_value *mask, const struct ipex_value *scores) {
     if (!mask->constant || mask->rank < 2)
@@ -137,6 +163,7 @@ struct ipex_value *ipex_attention_mask(struct ipex_graph *graph,
     *ret_causal = false;
     for (int32_t i = 0; i < steps; i++) {
         struct ipex_value *part = step[i].chooses ? choice(graph, &step[i], before) : step[i].value;
+        part = scaled(graph, part, step[i].scale, before);
         if (is_causal(part, scores))
             *ret_causal = true;
         else

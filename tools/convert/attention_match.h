@@ -12,7 +12,7 @@
 struct ipex_attention_mask {
     struct ipex_value *value;
     bool chooses, where;
-    float masked;
+    float masked, scale; /* scale: of masked scores, behind this step */
 };
 
 /* The step of masking whose result is `value`: the scores before it, or NULL when it is none. */

@@ -225,6 +225,10 @@ static enum ipex_status check_tensor(struct reader *r, const char *path,
     for (int32_t i = 0; fits && i < value->rank; i++)
         fits = tensor->dims[i] == ipex_dim_value(dims, value->dims[i], r->symbols);
     ipex_shape_text(tensor->dtype, tensor->dims, tensor->rank, given, sizeof given);
+    IPEX_CHECK(tensor->dtype != IPEX_DTYPE_f16 && tensor->dtype != IPEX_DTYPE_bf16, r->report,
+               IPEX_ERROR_DTYPE,
+               "%s: %s %s: f32 in the file, but this holds %s; give its answers in f32", path,
+               is_input ? "input" : "output", value->name, given);
     wanted_text(r->graph, value, wanted, sizeof wanted);
     IPEX_CHECK(fits, r->report, IPEX_ERROR_SHAPE, "%s holds %s, the model's %s is %s", path, given,
                value->name, wanted);

@@ -10,6 +10,7 @@
 
 #include "tools/convert/pixels.h"
 #include "tools/convert/import_build.h"
+#include "tools/convert/import_half.h"
 #include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"
 
@@ -267,6 +268,8 @@ static void check_opset(struct ipex_import *import) {
 enum ipex_dtype ipex_import_dtype(int64_t onnx_type) {
     switch (onnx_type) {
     case IPEX_ONNX_FLOAT:
+    case IPEX_ONNX_FLOAT16: /* import_half.c */
+    case IPEX_ONNX_BFLOAT16:
         return IPEX_DTYPE_f32;
     case IPEX_ONNX_UINT8:
         return IPEX_DTYPE_u8;
@@ -278,10 +281,6 @@ enum ipex_dtype ipex_import_dtype(int64_t onnx_type) {
         return IPEX_DTYPE_i64;
     case IPEX_ONNX_BOOL:
         return IPEX_DTYPE_bool;
-    case IPEX_ONNX_FLOAT16:
-        return IPEX_DTYPE_f16;
-    case IPEX_ONNX_BFLOAT16:
-        return IPEX_DTYPE_bf16;
     case IPEX_ONNX_DOUBLE:
         return IPEX_DTYPE_f64;
     default:
@@ -305,6 +304,8 @@ static struct ipex_value *constant_from(struct ipex_import *import, const char *
     enum ipex_dtype dtype = ipex_import_dtype(tensor->type);
     if (!dtype || tensor->rank > IPEX_MAX_RANK)
         return NULL;
+    if (ipex_import_is_half(tensor->type))
+        return ipex_import_half_constant(import, name, tensor);
     return ipex_graph_constant(import->graph, name, dtype, tensor->rank, tensor->dims,
                                tensor->data);
 }
@@ -355,23 +356,48 @@ static void import_constant(struct ipex_import *import) {
 
 /* ---- nodes ---- */
 
-static ipex_import_fn find_op(const char *op_type) {
+static ipex_import_fn find_in(const struct ipex_import_op *op, const char *op_type) {
+    for (; op->op_type; op++)
+        if (!strcmp(op->op_type, op_type))
+            return op->fn;
+    return NULL;
+}
+
+#define CONTRIB "com.microsoft" /* what ONNX Runtime's optimiser writes */
+
+static ipex_import_fn find_op(const char *domain, const char *op_type) {
+    ipex_import_fn fn;
+    if (*domain)
+        return strcmp(domain, CONTRIB) ? NULL : find_in(ipex_import_contrib, op_type);
     static const struct ipex_import_op *const tables[] = {
-        ipex_import_nn,     ipex_import_window, ipex_import_pointwise, ipex_import_move,
-        ipex_import_tensor, ipex_import_image,  ipex_import_sequence,  ipex_import_math,
-        ipex_import_reduce, ipex_import_index,  ipex_import_loss,      ipex_import_quantized};
+        ipex_import_nn,       ipex_import_window, ipex_import_pointwise, ipex_import_move,
+        ipex_import_tensor,   ipex_import_image,  ipex_import_sequence,  ipex_import_math,
+        ipex_import_reduce,   ipex_import_index,  ipex_import_loss,      ipex_import_quantized,
+        ipex_import_attention};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const struct ipex_import_op *op = tables[t]; op->op_type; op++)
-            if (!strcmp(op->op_type, op_type))
-                return op->fn;
+        if ((fn = find_in(tables[t], op_type)) != NULL)
+            return fn;
     static const struct ipex_import_op control[] = {{"Constant", import_constant},
                                                     {"If", ipex_import_if},
                                                     {"Loop", ipex_import_loop},
-                                                    {"Scan", ipex_import_loop}};
-    for (size_t i = 0; i < sizeof control / sizeof *control; i++)
-        if (!strcmp(control[i].op_type, op_type))
-            return control[i].fn;
-    return NULL;
+                                                    {"Scan", ipex_import_loop},
+                                                    {NULL, NULL}};
+    return find_in(control, op_type);
+}
+
+/* There is no function for the current node. */
+static void refuse_operator(struct ipex_import *import, bool on_shapes) {
+    if (!strcmp(import->node->domain, CONTRIB))
+        ipex_import_refuse(import,
+                           "this operator of domain %s, which ONNX Runtime's optimiser writes, is "
+                           "not supported: convert the model from before that optimisation",
+                           CONTRIB);
+    else if (*import->node->domain)
+        ipex_import_refuse(import, "operators of domain %s are not supported",
+                           import->node->domain);
+    else
+        ipex_import_refuse(import, on_shapes ? "this operator is supported in shape arithmetic only"
+                                             : "this operator is not supported");
 }
 
 #define SEARCHES 16 /* a hostile model has many names to look for */
@@ -462,7 +488,7 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
             return;
         }
     size_t before = import->unsupported_count;
-    ipex_import_fn fn = *node->domain ? NULL : find_op(node->op_type);
+    ipex_import_fn fn = find_op(node->domain, node->op_type);
     bool known = known_inputs(import);
     if (import->unsupported_count != before || !joined_as_today(import))
         return;
@@ -474,11 +500,7 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
     if (!known && (fn || on_shapes))
         outputs_unknown(import); /* what stands before it is in the list already */
     else if (!fn)
-        ipex_import_refuse(import,
-                           *node->domain ? "operators of domain %s are not supported"
-                           : on_shapes   ? "this operator is supported in shape arithmetic only%s"
-                                         : "this operator is not supported%s",
-                           node->domain);
+        refuse_operator(import, on_shapes);
     else
         import_known(import, fn);
 }
@@ -551,6 +573,7 @@ static enum ipex_import_result import_all(struct ipex_import *import,
     for (size_t i = 0; i < source->nodes; i++)
         ipex_import_one(import, &source->node[i]);
     import_outputs(import);
+    ipex_import_half_note(import);
     if (!import->unsupported_count)
         return IPEX_IMPORT_OK;
     *ret_message = list_unsupported(import);

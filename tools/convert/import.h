@@ -62,8 +62,9 @@ struct ipex_import {
     struct ipex_name_table names;      /* of the values computed so far; pointers to them */
     struct ipex_unsupported *unsupported;
     size_t unsupported_count, unsupported_capacity;
-    const char *notes;  /* lines for the person: what was assumed */
-    size_t shape_folds; /* nodes of shape arithmetic evaluated */
+    const char *notes;                 /* lines for the person: what was assumed */
+    size_t shape_folds;                /* nodes of shape arithmetic evaluated */
+    size_t half_constants, half_casts; /* import_half.c */
 };
 
 typedef void (*ipex_import_fn)(struct ipex_import *import);
@@ -74,7 +75,7 @@ struct ipex_import_op {
 extern const struct ipex_import_op ipex_import_nn[], ipex_import_window[], ipex_import_pointwise[],
     ipex_import_move[], ipex_import_tensor[], ipex_import_image[], ipex_import_sequence[],
     ipex_import_math[], ipex_import_reduce[], ipex_import_index[], ipex_import_loss[],
-    ipex_import_quantized[];
+    ipex_import_quantized[], ipex_import_attention[], ipex_import_contrib[];
 
 enum ipex_import_result { IPEX_IMPORT_OK, IPEX_IMPORT_FAILED, IPEX_IMPORT_USAGE };
 
@@ -133,10 +134,13 @@ bool ipex_import_broadcast(struct ipex_import *import, const struct ipex_value *
 struct ipex_node *ipex_import_plan(struct ipex_import *import, enum ipex_op op,
                                    enum ipex_order_policy policy, enum ipex_dtype dtype,
                                    int32_t rank, const int64_t *dims, bool bind);
-/* The element type of an ONNX data type; IPEX_DTYPE_NONE where there is none. */
+/* The element type in which an ONNX data type is computed; IPEX_DTYPE_NONE where there is none. */
 enum ipex_dtype ipex_import_dtype(int64_t onnx_type);
 /* An axis counted from the end where negative; false after refusing. */
 bool ipex_import_axis(struct ipex_import *import, int64_t *axis, int32_t rank);
+
+/* The current node as ONNX's Conv. */
+void ipex_import_conv(struct ipex_import *import);
 
 /* Building blocks shared by operators. */
 struct ipex_value *ipex_import_reshape(struct ipex_import *import, struct ipex_value *x,

@@ -195,6 +195,88 @@ struct ipex_value *ipex_build_matmul(struct ipex_import *import, struct ipex_val
     return node->output;
 }
 
+struct ipex_value *ipex_build_linear(struct ipex_import *import, struct ipex_value *x,
+                                     struct ipex_value *w, bool kn) {
+    int64_t dims[IPEX_MAX_RANK];
+    if (!x || !w)
+        return NULL;
+    if (x->rank < 1 || w->rank != 2 || x->dims[x->rank - 1] != w->dims[kn ? 0 : 1]) {
+        ipex_import_refuse(import, "the shapes of %s and %s do not fit", x->name, w->name);
+        return NULL;
+    }
+    memcpy(dims, x->dims, sizeof dims);
+    dims[x->rank - 1] = w->dims[kn ? 1 : 0];
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_linear);
+    ipex_node_add_input(node, x);
+    ipex_node_add_input(node, w);
+    node->weight_kn = kn;
+    node->fold.n = dims[x->rank - 1];
+    return finish(import, node, IPEX_DTYPE_f32, x->rank, dims);
+}
+
+/* ---- axes in another order ---- */
+
+struct ipex_value *ipex_build_transpose(struct ipex_import *import, struct ipex_value *x,
+                                        const int32_t *perm) {
+    return x ? ipex_import_transpose(import, x, result_name(import), perm) : NULL;
+}
+
+struct ipex_value *ipex_build_turned(struct ipex_import *import, struct ipex_value *x) {
+    int32_t perm[IPEX_MAX_RANK];
+    for (int32_t i = 0, rank = x ? x->rank : 0; i < rank; i++)
+        perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    return ipex_build_transpose(import, x, perm);
+}
+
+struct ipex_value *ipex_build_concat(struct ipex_import *import, int32_t axis, int32_t count,
+                                     struct ipex_value *const *x) {
+    int64_t dims[IPEX_MAX_RANK], total = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (!x[i])
+            return NULL;
+        total = ipex_dim_add(&import->graph->dims, total, x[i]->dims[axis]);
+    }
+    memcpy(dims, x[0]->dims, sizeof dims);
+    dims[axis] = total;
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_concat);
+    node->u.axis = axis;
+    node->concat_input = ipex_arena_array(&import->graph->arena, (size_t)count, sizeof *x);
+    for (int32_t i = 0; i < count; i++)
+        ipex_node_add_input(node, x[i]);
+    return finish(import, node, x[0]->dtype, x[0]->rank, dims);
+}
+
+/* ---- rows ---- */
+
+struct ipex_value *ipex_build_softmax(struct ipex_import *import, struct ipex_value *x,
+                                      int32_t axis) {
+    if (!x)
+        return NULL;
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_softmax);
+    node->u.axis = axis;
+    ipex_node_add_input(node, x);
+    return finish(import, node, IPEX_DTYPE_f32, x->rank, x->dims);
+}
+
+struct ipex_value *ipex_build_layer_norm(struct ipex_import *import, struct ipex_value *x,
+                                         struct ipex_value *gamma, struct ipex_value *beta,
+                                         float eps, int64_t kind) {
+    struct ipex_value *const parameter[] = {gamma, beta};
+    if (!x)
+        return NULL;
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_layer_norm, IPEX_ORDER_rows,
+                                              IPEX_DTYPE_f32, x->rank, x->dims, false);
+    ipex_node_add_input(node, x);
+    for (size_t i = 0; i < 2; i++)
+        if (parameter[i])
+            ipex_node_add_input(node, parameter[i]);
+    node->u.plan.ints = 2;
+    node->u.plan.int_[0] = kind;
+    node->u.plan.floats = 3;
+    node->u.plan.float_[0] = eps;
+    return node->output;
+}
+
 /* ---- constants ---- */
 
 static void put_number(void *at, enum ipex_dtype dtype, double value) {

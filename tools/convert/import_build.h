@@ -43,6 +43,24 @@ struct ipex_value *ipex_build_gather(struct ipex_import *import, struct ipex_val
 struct ipex_value *ipex_build_matmul(struct ipex_import *import, struct ipex_value *a,
                                      struct ipex_value *b);
 
+/* x [..., K] times a constant matrix, [K][N] or, without kn, [N][K]. */
+struct ipex_value *ipex_build_linear(struct ipex_import *import, struct ipex_value *x,
+                                     struct ipex_value *w, bool kn);
+struct ipex_value *ipex_build_transpose(struct ipex_import *import, struct ipex_value *x,
+                                        const int32_t *perm);
+/* The last two axes change places. */
+struct ipex_value *ipex_build_turned(struct ipex_import *import, struct ipex_value *x);
+/* Of values with the same other dims. */
+struct ipex_value *ipex_build_concat(struct ipex_import *import, int32_t axis, int32_t count,
+                                     struct ipex_value *const *x);
+struct ipex_value *ipex_build_softmax(struct ipex_import *import, struct ipex_value *x,
+                                      int32_t axis);
+/* Over the last axis, with vectors of its size or NULL (no beta without gamma); kind 1: without the
+ * mean (RMS). */
+struct ipex_value *ipex_build_layer_norm(struct ipex_import *import, struct ipex_value *x,
+                                         struct ipex_value *gamma, struct ipex_value *beta,
+                                         float eps, int64_t kind);
+
 /* One number of this type. */
 struct ipex_value *ipex_build_number(struct ipex_import *import, enum ipex_dtype dtype,
                                      double value);

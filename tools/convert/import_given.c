@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --const: an input of the graph that becomes a constant, from a number or from a file's tensor. */
+#include "tools/convert/import_build.h"
+#include "tools/convert/import_half.h"
 #include "tools/convert/import_scope.h"
 
 #include <errno.h>
@@ -55,13 +57,17 @@ static struct ipex_value *from_tensor(struct ipex_import *import,
                                       const struct ipex_onnx_value *input,
                                       const struct ipex_tensor_data *tensor,
                                       const char **ret_wrong) {
-    bool fits = tensor->dtype == ipex_import_dtype(input->type) &&
-                (input->rank < 0 || input->rank == tensor->rank);
+    const enum ipex_dtype dtype = ipex_import_dtype(input->type);
+    const bool is_half = ipex_import_is_half(input->type) && tensor->dtype == IPEX_DTYPE_f16;
+    bool fits =
+        (tensor->dtype == dtype || is_half) && (input->rank < 0 || input->rank == tensor->rank);
     for (int32_t i = 0; fits && i < input->rank; i++)
         fits = input->dims[i] < 0 || input->dims[i] == tensor->dims[i];
     if (fits)
-        return ipex_graph_constant(import->graph, input->name, tensor->dtype, tensor->rank,
-                                   tensor->dims, tensor->data);
+        return ipex_build_cast(import,
+                               ipex_graph_constant(import->graph, input->name, tensor->dtype,
+                                                   tensor->rank, tensor->dims, tensor->data),
+                               dtype);
     char given[128];
     *ret_wrong = ipex_arena_printf(
         &import->graph->arena, "the file holds %s, which does not fit the input",

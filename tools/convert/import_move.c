@@ -295,6 +295,14 @@ static int64_t slice_axis(struct ipex_dims *table, int64_t dim, int64_t *start, 
     return lo >= 1 ? count : 0;
 }
 
+/* Whether a slice takes all of x, as exporters write [:] along every axis. */
+static bool slice_is_whole(const struct ipex_value *x, const int64_t *dims, const int64_t *step) {
+    for (int32_t i = 0; i < x->rank; i++)
+        if (dims[i] != x->dims[i] || step[i] != 1)
+            return false;
+    return true;
+}
+
 static void import_slice(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0);
     int64_t start[IPEX_MAX_RANK], end[IPEX_MAX_RANK], axes[IPEX_MAX_RANK], step[IPEX_MAX_RANK],
@@ -329,6 +337,10 @@ static void import_slice(struct ipex_import *import) {
         }
         if (dims[axis] == 1) /* then the step, of any size, is not taken */
             by[axis] = 1;
+    }
+    if (slice_is_whole(x, dims, by)) {
+        ipex_import_out(import, 0, x);
+        return;
     }
     struct ipex_node *node = slice_node(import, x, 0, dims);
     memcpy(node->u.slice.start, from, sizeof from);

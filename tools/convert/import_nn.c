@@ -242,14 +242,9 @@ static void import_softmax(struct ipex_import *import) {
         rows = ipex_import_reshape(import, x, name, 2, dims);
         axis = 1;
     }
-    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_softmax);
-    node->u.axis = (int32_t)axis;
-    ipex_node_add_input(node, rows);
-    ipex_node_set_output(
-        node, ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, rows->rank, rows->dims));
+    struct ipex_value *y = ipex_build_softmax(import, rows, (int32_t)axis);
     ipex_import_out(import, 0,
-                    rows == x ? node->output
-                              : ipex_import_reshape(import, node->output, name, x->rank, x->dims));
+                    rows == x ? y : ipex_import_reshape(import, y, name, x->rank, x->dims));
 }
 
 static void reduce(struct ipex_import *import, enum ipex_reduce kind) {

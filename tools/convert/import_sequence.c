@@ -48,21 +48,12 @@ static void layer_norm(struct ipex_import *import, int64_t kind) {
     dims[axis] = count;
     struct ipex_value *rows =
         rank == x->rank ? x : ipex_import_reshape(import, x, x->name, rank, dims);
-    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_layer_norm, IPEX_ORDER_rows,
-                                              IPEX_DTYPE_f32, rank, dims, false);
-    ipex_node_add_input(node, rows);
-    for (size_t i = 0; i < 2; i++)
-        if (p[i])
-            ipex_node_add_input(node, p[i]);
-    node->u.plan.ints = 2;
-    node->u.plan.int_[0] = kind;
-    node->u.plan.floats = 3;
-    node->u.plan.float_[0] = ipex_import_float(import, "epsilon", 1e-5f);
-    ipex_import_out(
-        import, 0,
-        rank == x->rank
-            ? node->output
-            : ipex_import_reshape(import, node->output, import->node->output[0], x->rank, x->dims));
+    struct ipex_value *y = ipex_build_layer_norm(import, rows, p[0], p[1],
+                                                 ipex_import_float(import, "epsilon", 1e-5f), kind);
+    ipex_import_out(import, 0,
+                    rank == x->rank ? y
+                                    : ipex_import_reshape(import, y, import->node->output[0],
+                                                          x->rank, x->dims));
 }
 
 static void import_layer_norm(struct ipex_import *import) {
@@ -200,5 +191,6 @@ const struct ipex_import_op ipex_import_sequence[] = {
     {"LSTM", import_lstm},
     {"LayerNormalization", import_layer_norm},
     {"RMSNormalization", import_rms_norm},
+    {"SimplifiedLayerNormalization", import_rms_norm},
     {NULL, NULL},
 };

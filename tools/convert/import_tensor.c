@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX operators on tensors of any type: look-ups, casts, comparisons, logic, choices, integer
  * arithmetic, orderings. */
-#include "tools/convert/import.h"
+#include "tools/convert/import_half.h"
 
 #include <string.h>
 
@@ -109,17 +109,19 @@ static void import_where(struct ipex_import *import) {
 
 static void import_cast(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0);
-    enum ipex_dtype to = ipex_import_dtype(ipex_import_int(import, "to", 0));
+    const int64_t type = ipex_import_int(import, "to", 0);
+    enum ipex_dtype to = ipex_import_dtype(type);
     if (!x)
         return;
     if (to == x->dtype) {
+        if (ipex_import_is_half(type))
+            ipex_import_half_cast(import, type);
         ipex_import_out(import, 0, x);
         return;
     }
     if (to != IPEX_DTYPE_f32 && to != IPEX_DTYPE_i32 && to != IPEX_DTYPE_i64 &&
         to != IPEX_DTYPE_bool && to != IPEX_DTYPE_u8 && to != IPEX_DTYPE_i8) {
-        ipex_import_refuse(import, "a cast to ONNX type %lld is not supported",
-                           (long long)ipex_import_int(import, "to", 0));
+        ipex_import_refuse(import, "a cast to ONNX type %lld is not supported", (long long)type);
         return;
     }
     struct ipex_node *node =

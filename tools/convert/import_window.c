@@ -190,7 +190,7 @@ static bool check_conv(struct ipex_import *import, const struct ipex_value *x,
     return false;
 }
 
-static void import_conv(struct ipex_import *import) {
+void ipex_import_conv(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_in(import, 1) : NULL,
                       *bias = ipex_import_in(import, 2);
     if (!x)
@@ -325,7 +325,7 @@ static void import_global_max_pool(struct ipex_import *import) {
 
 const struct ipex_import_op ipex_import_window[] = {
     {"AveragePool", import_average_pool},
-    {"Conv", import_conv},
+    {"Conv", ipex_import_conv},
     {"GlobalAveragePool", import_global_average_pool},
     {"GlobalMaxPool", import_global_max_pool},
     {"MaxPool", import_max_pool},

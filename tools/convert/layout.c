@@ -158,6 +158,11 @@ static void choose_plan_order(struct ipex_node *node, int32_t *order) {
     }
 }
 
+/* A plan operator on images, whose kernel takes any strides between rows and pixels. */
+static bool is_image_op(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_plan && node->u.plan.policy == IPEX_ORDER_channels_last;
+}
+
 static void choose_order(struct ipex_dims *dims, struct ipex_node *node) {
     struct ipex_value *y = node->output;
     struct ipex_value_layout *l = y->layout;
@@ -192,9 +197,10 @@ static void choose_order(struct ipex_dims *dims, struct ipex_node *node) {
         break;
     }
     l->holds_halo =
-        y->rank == 4 && (node->kind == IPEX_KIND_conv || node->kind == IPEX_KIND_pool ||
-                         node->kind == IPEX_KIND_pointwise || node->kind == IPEX_KIND_pad ||
-                         (node->kind == IPEX_KIND_concat && l->order[3] == node->u.axis));
+        y->rank == 4 &&
+        (node->kind == IPEX_KIND_conv || node->kind == IPEX_KIND_pool ||
+         node->kind == IPEX_KIND_pointwise || node->kind == IPEX_KIND_pad || is_image_op(node) ||
+         (node->kind == IPEX_KIND_concat && l->order[3] == node->u.axis));
 }
 
 /* ---- concatenation ---- */
@@ -210,7 +216,7 @@ static bool reads_slices(const struct ipex_node *node, int32_t i) {
     case IPEX_KIND_concat:
         return true;
     default:
-        return false;
+        return i == 0 && is_image_op(node);
     }
 }
 
@@ -249,7 +255,7 @@ static bool writes_slices(const struct ipex_node *producer, bool last_axis) {
     case IPEX_KIND_linear:
         return last_axis;
     default:
-        return false;
+        return is_image_op(producer);
     }
 }
 

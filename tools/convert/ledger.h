@@ -50,6 +50,10 @@
     X(no_bf16_kernel, "there is no bf16 kernel for this operator: it computes in f32")             \
     X(not_an_activation, "the nodes around it spell none of the known activations")                \
     X(not_attention, "the softmax is not between a product and its use as weights of another")     \
+    X(scores_changed,                                                                              \
+      "between the product and the softmax stands something other than masks and "                 \
+      "scales that are one positive number: a cap, a small number in the place of "                \
+      "masked scores (use -inf)")                                                                  \
     X(finite_mask, "masked scores become a finite number, and other masks come on top: use -inf")  \
     X(shape_mismatch, "the operands' shapes do not fit the fused operator")                        \
     X(mixed_inputs, "the nodes do not all work on the same value")                                 \

@@ -84,7 +84,8 @@ int32_t ipex_lower_tensor(struct lower *lower, struct ipex_value *value, int32_t
                           const int32_t *order, const uint16_t *halo);
 /* The same in the order of its axes. */
 int32_t ipex_lower_identity(struct lower *lower, struct ipex_value *value);
-/* As ipex_lower_tensor, rounded to bf16 by a cast, which also makes the halo. */
+/* As ipex_lower_tensor, rounded to bf16 by a cast, which also makes the halo; a constant is
+ * stored so. */
 int32_t ipex_lower_bf16(struct lower *lower, struct ipex_value *value, int32_t rank,
                         const int32_t *order, const uint16_t *halo);
 /* The memory of a tensor under other dims. */

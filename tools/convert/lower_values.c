@@ -192,11 +192,11 @@ int32_t ipex_lower_view(struct lower *lower, int32_t tensor, int32_t rank, const
     return ipex_plan_add_tensor(lower->plan, &t);
 }
 
-/* A constant, stored in the order asked for. */
-static int32_t constant_tensor(struct lower *lower, struct ipex_value *value, int32_t rank,
-                               const int64_t *dims, const int32_t *order) {
+/* A constant, stored in the order asked for, of its own type or rounded to bf16. */
+static int32_t constant_tensor(struct lower *lower, struct ipex_value *value, enum ipex_dtype dtype,
+                               int32_t rank, const int64_t *dims, const int32_t *order) {
     struct ipex_plan_weight w = {.name = value->name,
-                                 .dtype = value->dtype,
+                                 .dtype = dtype,
                                  .layout = IPEX_LAYOUT_plain,
                                  .rank = rank,
                                  .recipe = IPEX_RECIPE_permute,
@@ -236,15 +236,22 @@ int32_t ipex_lower_materialise(struct lower *lower, struct ipex_value *value, in
     return to;
 }
 
+/* The value's dims with leading ones, and how they lie in memory in this order. */
+static void padded_dims(const struct ipex_value *value, int32_t rank, const int32_t *order,
+                        int64_t *padded, int64_t *dims) {
+    const int32_t pad = rank - value->rank;
+    for (int32_t i = 0; i < rank; i++)
+        padded[i] = i < pad ? 1 : value->dims[i - pad];
+    ipex_physical_dims(padded, order, rank, dims);
+}
+
 int32_t ipex_lower_tensor(struct lower *lower, struct ipex_value *value, int32_t rank,
                           const int32_t *order, const uint16_t *halo) {
     int64_t padded[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
     int32_t pad = rank - value->rank;
-    for (int32_t i = 0; i < rank; i++)
-        padded[i] = i < pad ? 1 : value->dims[i - pad];
-    ipex_physical_dims(padded, order, rank, dims);
+    padded_dims(value, rank, order, padded, dims);
     if (value->constant)
-        return constant_tensor(lower, value, rank, dims, order);
+        return constant_tensor(lower, value, value->dtype, rank, dims, order);
     const bool any_halo = halo && (halo[0] || halo[1] || halo[2] || halo[3]);
     struct variant *same = NULL;
     for (struct variant *v = value->layout->variants; v; v = v->next) {
@@ -298,6 +305,10 @@ int32_t ipex_lower_identity(struct lower *lower, struct ipex_value *value) {
 
 int32_t ipex_lower_bf16(struct lower *lower, struct ipex_value *value, int32_t rank,
                         const int32_t *order, const uint16_t *halo) {
+    int64_t padded[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
+    padded_dims(value, rank, order, padded, dims);
+    if (value->constant && !halo)
+        return constant_tensor(lower, value, IPEX_DTYPE_bf16, rank, dims, order);
     const int32_t from = ipex_lower_tensor(lower, value, rank, order, NULL);
     struct ipex_plan *plan = lower->plan;
     struct ipex_plan_tensor t = ipex_plan_new_tensor(value->name, rank, plan->tensor[from].dims);

@@ -159,6 +159,17 @@ static void pack_vector(const struct ipex_plan_weight *w, float *out) {
         out[i] = (float)w->vector[i];
 }
 
+/* One element of the source, of its own type or rounded to bf16. */
+static void put_element(const struct ipex_plan_weight *w, int64_t at, uint8_t *out) {
+    const size_t size = ipex_dtype_size(w->source->dtype);
+    if (w->dtype == w->source->dtype) {
+        memcpy(out, w->source->constant->data + (size_t)at * size, size);
+        return;
+    }
+    const uint16_t rounded = to_bf16(ipex_constant_f64(w->source, at));
+    memcpy(out, &rounded, sizeof rounded);
+}
+
 /* Row-major copy of the source with its axes permuted; the source's dims get leading ones up to the
  * rank. */
 static void pack_permute(const struct ipex_plan_weight *w, uint8_t *out) {
@@ -172,8 +183,8 @@ static void pack_permute(const struct ipex_plan_weight *w, uint8_t *out) {
     }
     for (int32_t i = 0; i < w->rank; i++)
         stride[i] = by_axis[w->perm[i]];
-    for (uint64_t n = w->source->constant->size / size; n-- > 0; out += size) {
-        memcpy(out, w->source->constant->data + (size_t)at * size, size);
+    for (int64_t n = ipex_value_numel(w->source); n-- > 0; out += size) {
+        put_element(w, at, out);
         for (int32_t i = w->rank; i-- > 0;) {
             at += stride[i];
             if (++index[i] < w->dims[i])

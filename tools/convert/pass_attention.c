@@ -52,28 +52,44 @@ static struct ipex_value *unscaled(const struct ipex_graph *graph, struct ipex_v
 
 /* ---- from the scores up to the product of queries and keys ---- */
 
-/* The product under the scores, looking through scales, then masks, then scales. */
+/* The product under the scores, looking through scales and masks in any order. `scale`: what stands
+ * behind them. */
 static struct ipex_node *find_first(const struct ipex_graph *graph, struct ipex_value *scores,
-                                    struct attention *a) {
-    float scale = 1;
+                                    struct attention *a, float scale) {
     struct ipex_value *x = unscaled(graph, scores, true, &scale);
     if (is_matmul(x->producer)) {
         a->scale = scale;
         return x->producer;
     }
-    if (scale != 1 || a->masks == IPEX_ATTENTION_MASKS)
-        return NULL; /* the mask is scaled too */
+    if (!(scale > 0) || isinf(scale) || a->masks == IPEX_ATTENTION_MASKS)
+        return NULL; /* -inf would not stay what it is */
     for (int32_t side = 0; side < 2; side++) {
         struct ipex_value *under = ipex_attention_unmask(x, side, &a->mask[a->masks]);
         if (!under || a->mask[a->masks].value == under)
             continue;
-        a->masks++;
-        struct ipex_node *first = find_first(graph, under, a);
+        a->mask[a->masks++].scale = scale;
+        struct ipex_node *first = find_first(graph, under, a, scale);
         if (first)
             return first;
         a->masks--;
     }
     return NULL;
+}
+
+/* Elementwise steps lead up to a product, whatever they compute. */
+static bool below_product(struct ipex_value *x) {
+    while (x && x->producer && !is_matmul(x->producer)) {
+        const struct ipex_node *node = x->producer;
+        struct ipex_value *next = NULL;
+        if (node->kind != IPEX_KIND_pointwise && !is_plan(node, IPEX_OP_where))
+            return false;
+        for (int32_t i = 0; !next && i < node->inputs; i++)
+            if (!node->input[i]->constant && node->input[i]->dtype == IPEX_DTYPE_f32 &&
+                ipex_same_shape(node->input[i], x))
+                next = node->input[i];
+        x = next;
+    }
+    return x && x->producer;
 }
 
 /* Everything between the product and the softmax has one reader. */
@@ -302,9 +318,10 @@ static enum ipex_reason check(struct ipex_graph *graph, struct attention *a) {
     const int32_t axis = skip_transposes(graph, a);
     a->over_rows = axis == a->scores->rank - 2;
     const bool found = find_product(graph, a);
-    a->first = find_first(graph, a->scores, a);
+    a->first = find_first(graph, a->scores, a, 1);
     if (!a->first || !a->product)
-        return IPEX_REASON_not_attention;
+        return a->product && below_product(a->scores) ? IPEX_REASON_scores_changed
+                                                      : IPEX_REASON_not_attention;
     if (!found || (axis < a->scores->rank - 2) || (a->over_rows && a->masks))
         return IPEX_REASON_axis_mismatch;
     if (!is_alone(graph, a))
@@ -377,7 +394,7 @@ static const char *apply(struct ipex_graph *graph, struct attention *a) {
 
 static bool reads_scores(const struct ipex_graph *graph, struct ipex_value *scores) {
     struct attention under = {.scale = 1};
-    return find_first(graph, scores, &under) != NULL;
+    return find_first(graph, scores, &under, 1) != NULL;
 }
 
 static void try_site(struct ipex_graph *graph, struct ipex_node *softmax) {

@@ -24,6 +24,27 @@ static void absorb(struct ipex_graph *graph, struct ipex_node *producer, struct 
     ipex_node_set_output(producer, y);
 }
 
+/* Looks through reshapes and transposes, which an activation does not mind, to the convolution or
+ * linear layer that they alone read: the value that it writes; x where there is none. */
+static struct ipex_value *behind_moves(const struct ipex_graph *graph, struct ipex_value *x) {
+    struct ipex_value *from = x;
+    while (from->producer &&
+           (from->producer->kind == IPEX_KIND_reshape ||
+            from->producer->kind == IPEX_KIND_transpose) &&
+           ipex_value_only_reader(graph, from))
+        from = from->producer->input[0];
+    return is_linear(from->producer) ? from : x;
+}
+
+/* Takes over `node`, before which stand moves: the last of them now writes its output. */
+static void pass_by(struct ipex_graph *graph, struct ipex_node *producer, struct ipex_node *node) {
+    struct ipex_node *move = node->input[0]->producer;
+    struct ipex_value *y = node->output;
+    producer->name = ipex_graph_join(graph, producer->name, node->name);
+    ipex_graph_remove(graph, node);
+    ipex_node_set_output(move, y);
+}
+
 static void record(struct ipex_graph *graph, const struct ipex_node *node, enum ipex_reason reason,
                    const char *what, const struct ipex_node *producer) {
     const char *text = reason == IPEX_REASON_applied
@@ -99,14 +120,19 @@ static void try_activation(struct ipex_graph *graph, struct ipex_node *node) {
         try_after_norm(graph, node, act, a, b);
         return;
     }
-    enum ipex_reason reason = check(graph, node->input[0]);
+    struct ipex_value *x = behind_moves(graph, node->input[0]);
+    enum ipex_reason reason = check(graph, x);
+    producer = x->producer;
     record(graph, node, reason, act_name(act), producer);
     if (reason != IPEX_REASON_applied)
         return;
     producer->epilogue.act = act;
     producer->epilogue.a = a;
     producer->epilogue.b = b;
-    absorb(graph, producer, node);
+    if (x == node->input[0])
+        absorb(graph, producer, node);
+    else
+        pass_by(graph, producer, node);
 }
 
 static bool same_shape(const struct ipex_value *a, const struct ipex_value *b) {

@@ -49,7 +49,10 @@ def main(path, folder, *words):
                                      os.path.dirname(os.path.abspath(path)))
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     feeds = {name: numpy.load(os.path.join(folder, f"input_{index}.npy")) for index, name in enumerate(inputs)}
+    halves = {i.name for i in session.get_inputs() if i.type == "tensor(float16)"}  # f32 in the file
+    feeds = {name: value.astype(numpy.float16) if name in halves else value for name, value in feeds.items()}
     for index, value in enumerate(session.run(outputs + inner, feeds)):
+        value = value.astype(numpy.float32) if value.dtype == numpy.float16 else value
         numpy.save(os.path.join(folder, f"output_{index}.npy"), value)
     print(f"ONNX Runtime {onnxruntime.__version__}")
 

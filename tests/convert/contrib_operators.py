@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of domain com.microsoft that ONNX Runtime's optimiser writes: those imported give what ONNX Runtime gives,
+also in a model that it optimised itself; all others are refused by name, with what to do."""
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from small_graphs import Bench, Graph, expected_outputs  # also finds ipextest
+from ipextest import Tap, cli_json
+
+DOMAIN = "com.microsoft"
+INT32 = onnx.TensorProto.INT32
+CASES, REFUSED = [], []
+
+
+class Contrib(Graph):
+    def contrib(self, op_type, *inputs, **attributes):
+        return self.op(op_type, *inputs, domain=DOMAIN, **attributes)
+
+    def key_mask(self, *dims):
+        return self.constant((self.random.random(dims) < 0.7).astype(np.int32))
+
+    def model(self):
+        model = super().model()
+        model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))
+        return model
+
+
+def case(function):
+    CASES.append((function.__name__.replace("_", " "), function))
+    return function
+
+
+def refused(*parts):
+    def mark(function):
+        REFUSED.append((function.__name__.replace("_", " "), function, parts))
+        return function
+    return mark
+
+
+# ---- activations ----
+
+def activation(op_type, bias, **attributes):
+    def fill(g):
+        x = g.input(2, 5, 16)
+        g.output(g.contrib(op_type, x, *[g.weight(16)] * bias, **attributes))
+    fill.__name__ = f"{op_type}_with_{bias}_biases"
+    return case(fill)
+
+
+for _arguments in ("Gelu", 0), ("BiasGelu", 1), ("FastGelu", 0), ("FastGelu", 1), ("QuickGelu", 0):
+    activation(*_arguments)
+activation("QuickGelu", 0, alpha=1.0)
+
+
+# ---- products ----
+
+def fused_matmul(a, b, constant, **attributes):
+    def fill(g):
+        g.output(g.contrib("FusedMatMul", g.input(*a), g.weight(*b) if constant else g.input(*b), **attributes))
+    fill.__name__ = f"FusedMatMul_of_{'x'.join(map(str, a))}_and_{'x'.join(map(str, b))}_{'_'.join(attributes)}"
+    return case(fill)
+
+
+fused_matmul((2, 3, 7, 8), (2, 3, 8, 5), False, alpha=0.3)
+fused_matmul((2, 3, 8, 7), (2, 3, 5, 8), False, transA=1, transB=1)
+fused_matmul((2, 7, 8), (9, 8), True, transB=1, alpha=2.0)
+fused_matmul((8, 7), (8, 9), True, transA=1)
+
+
+def fused_conv(name, addend=False, **attributes):
+    def fill(g):
+        operands = [g.input(1, 4, 9, 9), g.weight(8, 4, 3, 3), g.weight(8)] + [g.input(1, 8, 9, 9)] * addend
+        g.output(g.contrib("FusedConv", *operands, activation=name, pads=[1, 1, 1, 1], **attributes))
+    fill.__name__ = f"FusedConv_with_{name}{'_behind_a_sum' * addend}"
+    return case(fill)
+
+
+fused_conv("Relu")
+fused_conv("Sigmoid")
+fused_conv("Tanh")
+fused_conv("LeakyRelu", activation_params=[0.2])
+fused_conv("Clip", activation_params=[-0.5, 0.75])
+fused_conv("Relu", addend=True)
+
+
+# ---- normalisation ----
+
+@case
+def SkipLayerNormalization_with_bias_and_sum(g):
+    x, skip = g.input(2, 5, 16), g.input(2, 5, 16)
+    names = g.op("SkipLayerNormalization", x, skip, g.positive(16), g.weight(16), g.weight(16), outputs=4, domain=DOMAIN,
+                 epsilon=1e-5)
+    for i in (1, 2):
+        g.nodes[-1].output[i] = ""
+    g.output(names[0], names[3])
+
+
+@case
+def SkipLayerNormalization_without_beta(g):
+    g.output(g.contrib("SkipLayerNormalization", g.input(2, 5, 16), g.input(2, 5, 16), g.positive(16)))
+
+
+@case
+def SkipSimplifiedLayerNormalization_with_bias(g):
+    g.output(g.contrib("SkipSimplifiedLayerNormalization", g.input(2, 5, 16), g.input(2, 5, 16), g.positive(16), g.weight(16),
+                       epsilon=1e-6))
+
+
+@case
+def SimplifiedLayerNormalization_of_the_default_domain(g):
+    g.output(g.op("SimplifiedLayerNormalization", g.input(2, 5, 16), g.positive(16), axis=-1, epsilon=1e-6))
+
+
+# ---- attention ----
+
+def multi_head(name, mask=None, bias=False, scores=None, **attributes):
+    def fill(g):
+        operands = [g.input(2, 6, 24), g.input(2, 9, 24), g.input(2, 9, 24)]
+        operands.append(g.weight(72) if bias else "")
+        operands.append(g.key_mask(*mask) if mask else "")
+        operands.append(g.input(*scores) if scores else "")
+        while not operands[-1]:
+            operands.pop()
+        g.output(g.contrib("MultiHeadAttention", *operands, num_heads=3, **attributes))
+    fill.__name__ = f"MultiHeadAttention_{name}"
+    return case(fill)
+
+
+multi_head("plain")
+multi_head("with_a_bias", bias=True)
+multi_head("with_a_mask_per_key", mask=(2, 9))
+multi_head("with_a_bias_of_the_scores", scores=(2, 3, 6, 9))
+multi_head("with_a_scale", scale=0.11)
+
+
+def attention(name, mask=None, **attributes):
+    def fill(g):
+        operands = [g.input(2, 7, 20), g.weight(20, 72), g.weight(72)] + ([g.key_mask(*mask)] if mask else [])
+        g.output(g.contrib("Attention", *operands, num_heads=3, **attributes))
+    fill.__name__ = f"Attention_{name}"
+    return case(fill)
+
+
+attention("plain")
+attention("with_a_mask_per_key", mask=(2, 7))
+attention("with_a_mask_per_query", mask=(2, 7, 7))
+attention("causal", unidirectional=1)
+
+
+@case
+def RotaryEmbedding_with_positions(g):
+    table = [g.weight(16, 4) for _ in range(2)]
+    positions = g.constant(g.random.integers(0, 16, (2, 5)).astype(np.int64))
+    g.output(g.contrib("RotaryEmbedding", g.input(2, 5, 24), positions, *table, num_heads=3))
+
+
+# ---- refused ----
+
+@refused("GroupQueryAttention0 (GroupQueryAttention)", "com.microsoft", "before that optimisation")
+def an_operator_that_is_not_known(g):
+    g.output(g.contrib("GroupQueryAttention", g.input(1, 4, 16), g.input(1, 4, 16), g.input(1, 4, 16), num_heads=2, kv_num_heads=2))
+
+
+@refused("a cache of keys and values")
+def attention_with_past_keys(g):
+    g.output(g.contrib("Attention", g.input(2, 7, 20), g.weight(20, 72), g.weight(72), "", g.input(2, 2, 3, 4, 8), num_heads=3))
+
+
+@refused("lengths instead of a mask")
+def attention_with_lengths(g):
+    g.output(g.contrib("Attention", g.input(2, 7, 20), g.weight(20, 72), g.weight(72), g.input(2, dtype=INT32), num_heads=3))
+
+
+@refused("cannot be split into 5 heads")
+def heads_that_do_not_divide(g):
+    g.output(g.contrib("MultiHeadAttention", *[g.input(2, 7, 24) for _ in range(3)], num_heads=5))
+
+
+@refused("the activation Softmax is not supported")
+def an_activation_that_is_not_known(g):
+    g.output(g.contrib("FusedConv", g.input(1, 4, 9, 9), g.weight(8, 4, 3, 3), activation="Softmax"))
+
+
+@refused("operators of domain my.own are not supported")
+def a_domain_that_is_not_known(g):
+    g.output(g.op("Gelu", g.input(4), domain="my.own"))
+
+
+# ---- what ONNX Runtime writes ----
+
+def encoder(g):
+    """One layer as exporters write it: fusions make SkipLayerNormalization, BiasGelu and others of it."""
+    x = g.input(2, 6, 32)
+    def linear(x, k, n):
+        return g.op("Add", g.op("MatMul", x, g.weight(k, n, scale=0.2)), g.weight(n))
+    def norm(x, name):
+        d = g.op("Sub", x, g.op("ReduceMean", x, axes=[-1]))
+        v = g.op("ReduceMean", g.op("Pow", d, g.scalar(2)), axes=[-1])
+        y = g.op("Div", d, g.op("Sqrt", g.op("Add", v, g.scalar(1e-5))))
+        return g.op("Add", g.op("Mul", y, g.positive(32)), g.weight(32), name=name)
+    def heads(x, perm):
+        return g.op("Transpose", g.op("Reshape", x, g.ints(2, 6, 4, 8)), perm=perm)
+    q, k, v = (linear(x, 32, 32) for _ in range(3))
+    scores = g.op("MatMul", heads(q, [0, 2, 1, 3]), heads(k, [0, 2, 3, 1]))
+    p = g.op("Softmax", g.op("Div", scores, g.scalar(8 ** 0.5)), axis=-1)
+    y = g.op("Reshape", g.op("Transpose", g.op("MatMul", p, heads(v, [0, 2, 1, 3])), perm=[0, 2, 1, 3]), g.ints(2, 6, 32))
+    x = norm(g.op("Add", linear(y, 32, 32), x), "norm1")
+    y = linear(x, 32, 64)
+    y = g.op("Mul", g.op("Mul", y, g.op("Add", g.op("Erf", g.op("Div", y, g.scalar(2 ** 0.5))), g.scalar(1))), g.scalar(0.5))
+    g.output(norm(g.op("Add", linear(y, 64, 32), x), "norm2"))
+
+
+def check_optimised(tap, bench):
+    graph = Contrib(opset=17)
+    encoder(graph)
+    model, path = graph.model(), bench.folder / "optimised.onnx"
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.optimized_model_filepath = str(path)
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    optimised = onnx.load(path)
+    kinds = {node.op_type for node in optimised.graph.node if node.domain == DOMAIN}
+    feeds = graph.feeds()
+    done = bench.convert(optimised, "--golden", "1")
+    why = done.stderr if done.returncode else bench.compare(feeds, expected_outputs(model, feeds)) or bench.verify()
+    tap.ok(f"an encoder layer optimised by ONNX Runtime ({', '.join(sorted(kinds))})", kinds and not why, kinds, why)
+
+
+def check_attention_is_one_step(tap, bench):
+    graph = Contrib(opset=17)
+    graph.output(graph.contrib("MultiHeadAttention", *[graph.input(2, 7, 24) for _ in range(3)], num_heads=3))
+    bench.convert(graph.model())
+    steps = [node["op"] for node in cli_json("inspect", bench.ipex)["entries"][0]["nodes"]]
+    tap.ok("MultiHeadAttention is one step, with its heads where they lie", steps == ["attention"], steps)
+
+
+def main():
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        for name, fill in CASES:
+            graph = Contrib(opset=17)
+            fill(graph)
+            why = bench.right(graph, "--golden", "1", bits=True)
+            tap.ok(f"{name}: agrees with ONNX Runtime", why is None, why)
+        for name, fill, parts in REFUSED:
+            graph = Contrib(opset=17)
+            fill(graph)
+            done = bench.convert(graph.model())
+            tap.ok(f"{name}: refused by name", done.returncode == 1 and all(part in done.stderr for part in parts),
+                   f"exit {done.returncode}", done.stderr)
+        check_optimised(tap, bench)
+        check_attention_is_one_step(tap, bench)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX Attention and RotaryEmbedding (opset 23). Attention becomes the plan operator; with capped
+ * scores, which that does not compute, the products and the softmax that it stands for. Caches of
+ * keys and values are the caller's: past ones are refused, the present ones are results. */
+#include "tools/convert/import_attention.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- heads ---- */
+
+static const int32_t heads_first[4] = {0, 2, 1, 3}; /* its own inverse */
+
+/* [B][S][heads D] -> [B][S][heads][D]; NULL after refusing. */
+static struct ipex_value *with_heads(struct ipex_import *import, struct ipex_value *x,
+                                     int64_t heads) {
+    if (!x)
+        return NULL;
+    const int64_t size = x->rank == 3 && heads > 0
+                             ? ipex_dim_exact_div(&import->graph->dims, x->dims[2], heads)
+                             : IPEX_DIM_NONE;
+    if (size == IPEX_DIM_NONE) {
+        ipex_import_refuse(import, "%s cannot be split into %lld heads", x->name, (long long)heads);
+        return NULL;
+    }
+    const int64_t dims[4] = {x->dims[0], x->dims[1], heads, size};
+    return ipex_build_reshape(import, x, 4, dims);
+}
+
+struct ipex_value *ipex_build_split_heads(struct ipex_import *import, struct ipex_value *x,
+                                          int64_t heads) {
+    return ipex_build_transpose(import, with_heads(import, x, heads), heads_first);
+}
+
+struct ipex_value *ipex_build_join_heads(struct ipex_import *import, struct ipex_value *x) {
+    if (!x)
+        return NULL;
+    const int64_t dims[3] = {x->dims[0], x->dims[2],
+                             ipex_dim_mul(&import->graph->dims, x->dims[1], x->dims[3])};
+    return ipex_build_reshape(import, ipex_build_transpose(import, x, heads_first), 3, dims);
+}
+
+/* ---- masks ---- */
+
+struct ipex_value *ipex_build_mask(struct ipex_import *import, struct ipex_value *mask,
+                                   float masked) {
+    if (!mask || !mask->constant)
+        return ipex_build_where(import, mask, ipex_build_number(import, IPEX_DTYPE_f32, 0),
+                                ipex_build_number(import, IPEX_DTYPE_f32, (double)masked));
+    const int64_t count = ipex_value_numel(mask);
+    float *data = ipex_arena_array(&import->graph->arena, (size_t)count + 1, sizeof *data);
+    for (int64_t i = 0; i < count; i++)
+        data[i] = ipex_constant_i64(mask, i) ? 0 : masked;
+    return ipex_graph_constant(import->graph, mask->name, IPEX_DTYPE_f32, mask->rank, mask->dims,
+                               data);
+}
+
+/* 0 where j <= i, else -inf. */
+static struct ipex_value *causal_mask(struct ipex_import *import, int64_t queries, int64_t keys) {
+    const int64_t dims[2] = {queries, keys};
+    if (queries < 1 || keys < 1 || keys > IPEX_BUILD_MAX / queries) {
+        ipex_import_refuse(import,
+                           "is_causal with %s queries and %s keys: of different sizes, they must "
+                           "be numbers (--dim)",
+                           ipex_import_text(import, queries), ipex_import_text(import, keys));
+        return NULL;
+    }
+    float *data = ipex_arena_array(&import->graph->arena, (size_t)(queries * keys), sizeof *data);
+    for (int64_t i = 0; i < queries; i++)
+        for (int64_t j = 0; j < keys; j++)
+            data[i * keys + j] = j <= i ? 0 : -INFINITY;
+    return ipex_graph_constant(import->graph, "causal", IPEX_DTYPE_f32, 2, dims, data);
+}
+
+static struct ipex_value *add_mask(struct ipex_import *import, struct ipex_value *mask,
+                                   struct ipex_value *more) {
+    return mask && more ? ipex_build_binary(import, IPEX_STEP_add, mask, more) : mask ? mask : more;
+}
+
+/* y with zeros in the rows of which every key is masked by -inf. */
+static struct ipex_value *zero_masked_rows(struct ipex_import *import, struct ipex_value *mask,
+                                           struct ipex_value *y) {
+    if (!mask || mask->rank == 0)
+        return y;
+    struct ipex_value *most =
+        ipex_build_reduce(import, IPEX_REDUCE_max, mask, 1u << (mask->rank - 1));
+    struct ipex_value *lowest = ipex_build_number(import, IPEX_DTYPE_f32, -(double)INFINITY),
+                      *zero = ipex_build_number(import, IPEX_DTYPE_f32, 0);
+    return ipex_build_where(import, ipex_build_compare(import, IPEX_COMPARE_equal, most, lowest),
+                            zero, y);
+}
+
+/* ---- attention ---- */
+
+/* The shapes fit together, and the mask to the scores; false after refusing. */
+static bool shapes_fit(struct ipex_import *import, const struct ipex_attention *a) {
+    const struct ipex_value *q = a->q, *k = a->k, *v = a->v, *mask = a->mask;
+    bool fits = q->rank == 4 && k->rank == 4 && v->rank == 4;
+    fits = fits && q->dims[0] == k->dims[0] && k->dims[0] == v->dims[0] &&
+           k->dims[1] == v->dims[1] && k->dims[1] > 0 && q->dims[1] > 0 &&
+           q->dims[1] % k->dims[1] == 0 && q->dims[3] == k->dims[3] && k->dims[2] == v->dims[2];
+    const int64_t scores[4] = {fits ? q->dims[0] : 0, fits ? q->dims[1] : 0, fits ? q->dims[2] : 0,
+                               fits ? k->dims[2] : 0};
+    for (int32_t i = 1; fits && mask && i <= mask->rank; i++) {
+        const int64_t dim = mask->dims[mask->rank - i];
+        fits = dim == 1 || (i <= 4 && dim == scores[4 - i]);
+    }
+    if (!fits)
+        ipex_import_refuse(import, "queries, keys, values and mask do not fit together, or are not "
+                                   "[batch][heads][rows][size]");
+    return fits;
+}
+
+static struct ipex_value *one_operator(struct ipex_import *import, const struct ipex_attention *a,
+                                       bool causal) {
+    struct ipex_value *const operand[] = {a->q, a->k, a->v, a->mask};
+    const int64_t dims[4] = {a->q->dims[0], a->q->dims[1], a->q->dims[2], a->v->dims[3]};
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_attention, IPEX_ORDER_logical,
+                                              IPEX_DTYPE_f32, 4, dims, false);
+    for (int32_t i = 0; i < 3 + !!a->mask; i++)
+        ipex_node_add_input(node, operand[i]);
+    node->u.plan.ints = 2; /* causal, heads_last: lower.c */
+    node->u.plan.int_[0] = causal;
+    node->u.plan.floats = 1;
+    node->u.plan.float_[0] = a->scale;
+    return node->output;
+}
+
+/* With capped scores; causal is in the mask. */
+static struct ipex_value *several_steps(struct ipex_import *import,
+                                        const struct ipex_attention *a) {
+    struct ipex_value *scores = ipex_build_matmul(import, a->q, ipex_build_turned(import, a->k));
+    scores = ipex_build_with(import, IPEX_STEP_mul, scores, a->scale / a->cap);
+    scores = ipex_build_unary(import, IPEX_STEP_tanh, scores);
+    scores = ipex_build_with(import, IPEX_STEP_mul, scores, a->cap);
+    if (scores && a->mask)
+        scores = ipex_build_binary(import, IPEX_STEP_add, scores, a->mask);
+    return ipex_build_matmul(import, ipex_build_softmax(import, scores, 3), a->v);
+}
+
+struct ipex_value *ipex_build_attention(struct ipex_import *import, struct ipex_attention *a) {
+    if (!a->q || !a->k || !a->v || !shapes_fit(import, a))
+        return NULL;
+    if (a->q->constant || a->k->constant || a->v->constant) {
+        ipex_import_refuse(import, "queries, keys or values are constants");
+        return NULL;
+    }
+    const int64_t queries = a->q->dims[2], keys = a->k->dims[2], size = a->q->dims[3];
+    if (a->scale == 0 && size < 1) {
+        ipex_import_refuse(import, "the size of a head is %s, and no scale is given",
+                           ipex_import_text(import, size));
+        return NULL;
+    }
+    if (a->scale == 0)
+        a->scale = (float)(1 / sqrt((double)size));
+    const bool square = queries == keys;
+    if (a->causal && (!square || a->cap != 0)) {
+        struct ipex_value *mask = causal_mask(import, queries, keys);
+        if (!mask)
+            return NULL;
+        a->mask = add_mask(import, a->mask, mask);
+    }
+    if (a->cap != 0 && a->q->dims[1] != a->k->dims[1]) {
+        ipex_import_refuse(import, "softcap with groups of heads is not supported");
+        return NULL;
+    }
+    struct ipex_value *y =
+        a->cap != 0 ? several_steps(import, a) : one_operator(import, a, a->causal && square);
+    return y && a->may_hide_all ? zero_masked_rows(import, a->mask, y) : y;
+}
+
+/* ---- ONNX's operator ---- */
+
+/* What the operator can do and this importer cannot; false after refusing. */
+static bool is_plain(struct ipex_import *import) {
+    static const char *const past[] = {"past_key", "past_value", "nonpad_kv_seqlen"};
+    for (size_t i = 0; i < 3; i++)
+        if (ipex_import_in(import, 4 + i)) {
+            ipex_import_refuse(import,
+                               "input %s: a cache of keys and values inside of it is not "
+                               "supported; concatenate them before it",
+                               past[i]);
+            return false;
+        }
+    if (import->node->outputs > 3 && *import->node->output[3])
+        ipex_import_refuse(import, "its fourth result, the scores, is not supported");
+    else if (ipex_import_int(import, "left_window_size", -1) >= 0 ||
+             ipex_import_int(import, "right_window_size", -1) >= 0)
+        ipex_import_refuse(import, "sliding windows are not supported: give them as a mask");
+    else if (ipex_import_int(import, "softmax_precision", 1) == IPEX_ONNX_DOUBLE)
+        ipex_import_refuse(import, "a softmax in float64 is not supported");
+    else
+        return true;
+    return false;
+}
+
+static void import_attention(struct ipex_import *import) {
+    struct ipex_attention a = {.scale = ipex_import_float(import, "scale", 0),
+                               .cap = ipex_import_float(import, "softcap", 0),
+                               .causal = ipex_import_int(import, "is_causal", 0) != 0,
+                               .may_hide_all = true};
+    struct ipex_value *mask = ipex_import_in(import, 3) ? ipex_import_any(import, 3) : NULL;
+    a.q = ipex_import_f32(import, 0);
+    a.k = a.q ? ipex_import_f32(import, 1) : NULL;
+    a.v = a.k ? ipex_import_f32(import, 2) : NULL;
+    if (!a.v || (ipex_import_in(import, 3) && !mask) || !is_plain(import))
+        return;
+    const bool flat = a.q->rank == 3;
+    const int64_t q_heads = ipex_import_int(import, "q_num_heads", 0),
+                  k_heads = ipex_import_int(import, "kv_num_heads", 0);
+    if (flat) {
+        a.q = ipex_build_split_heads(import, a.q, q_heads);
+        a.k = a.q ? ipex_build_split_heads(import, a.k, k_heads) : NULL;
+        a.v = a.k ? ipex_build_split_heads(import, a.v, k_heads) : NULL;
+    }
+    if (mask && mask->dtype != IPEX_DTYPE_bool && mask->dtype != IPEX_DTYPE_f32) {
+        ipex_import_refuse(import, "the mask %s is %s", mask->name, ipex_dtype_name(mask->dtype));
+        return;
+    }
+    a.mask =
+        mask && mask->dtype == IPEX_DTYPE_bool ? ipex_build_mask(import, mask, -INFINITY) : mask;
+    struct ipex_value *y = ipex_build_attention(import, &a);
+    if (!y)
+        return;
+    ipex_import_out(import, 0, flat ? ipex_build_join_heads(import, y) : y);
+    ipex_import_out(import, 1, a.k);
+    ipex_import_out(import, 2, a.v);
+}
+
+/* ---- RotaryEmbedding ---- */
+
+/* Cosines or sines as [B][S][1][..] or, with heads first, [B][1][S][..], along the other axis than
+ * `pair` of the last two. */
+static struct ipex_value *angles(struct ipex_import *import, size_t i, struct ipex_value *position,
+                                 const struct ipex_value *x, int32_t pair, int64_t half) {
+    struct ipex_value *table = ipex_import_f32(import, i);
+    if (table && position)
+        table = ipex_build_gather(import, table, position, 0);
+    if (!table)
+        return NULL;
+    if (table->rank != 3 || table->dims[2] != half) {
+        ipex_import_refuse(import, "input %s does not have half the rotated size (%lld)",
+                           table->name, (long long)half);
+        return NULL;
+    }
+    const bool heads_first_ = x->rank == 4;
+    int64_t dims[5] = {table->dims[0], 1, 1, 1, 1};
+    dims[heads_first_ ? 2 : 1] = table->dims[1];
+    dims[pair == 4 ? 3 : 4] = half;
+    return ipex_build_reshape(import, table, 5, dims);
+}
+
+/* The rotated part, [..][2][half] or interleaved [..][half][2], its pairs along `pair`. */
+static struct ipex_value *rotate(struct ipex_import *import, struct ipex_value *x, int32_t pair,
+                                 struct ipex_value *cosine, struct ipex_value *sine) {
+    struct ipex_value *a = ipex_build_slice(import, x, pair, 0, 1),
+                      *b = ipex_build_slice(import, x, pair, 1, 1);
+    struct ipex_value *part[2] = {
+        ipex_build_binary(import, IPEX_STEP_sub,
+                          ipex_build_binary(import, IPEX_STEP_mul, cosine, a),
+                          ipex_build_binary(import, IPEX_STEP_mul, sine, b)),
+        ipex_build_binary(import, IPEX_STEP_add, ipex_build_binary(import, IPEX_STEP_mul, sine, a),
+                          ipex_build_binary(import, IPEX_STEP_mul, cosine, b))};
+    return ipex_build_concat(import, pair, 2, part);
+}
+
+void ipex_import_rotary(struct ipex_import *import, size_t cosines, size_t sines,
+                        size_t positions) {
+    struct ipex_value *x = ipex_import_f32(import, 0), *position = NULL;
+    const int64_t heads = ipex_import_int(import, "num_heads", 0);
+    struct ipex_value *y = x && x->rank == 4 ? x : with_heads(import, x, heads);
+    if (!y ||
+        (ipex_import_in(import, positions) && !(position = ipex_import_any(import, positions))))
+        return;
+    const int64_t size = y->dims[3], given = ipex_import_int(import, "rotary_embedding_dim", 0),
+                  rotated = given ? given : size;
+    if (rotated < 2 || rotated % 2 || size < rotated) {
+        ipex_import_refuse(import, "rotary_embedding_dim %lld of a head of %s", (long long)rotated,
+                           ipex_import_text(import, size));
+        return;
+    }
+    const int32_t pair = ipex_import_int(import, "interleaved", 0) ? 4 : 3;
+    const int64_t half = rotated / 2;
+    struct ipex_value *cosine = angles(import, cosines, position, x, pair, half),
+                      *sine = cosine ? angles(import, sines, position, x, pair, half) : NULL;
+    if (!sine)
+        return;
+    int64_t pairs[5] = {y->dims[0], y->dims[1], y->dims[2], half, half}, flat[4];
+    pairs[pair] = 2;
+    memcpy(flat, y->dims, sizeof flat);
+    flat[3] = rotated;
+    struct ipex_value *part[2] = {ipex_build_slice(import, y, 3, 0, rotated)};
+    part[0] = rotate(import, ipex_build_reshape(import, part[0], 5, pairs), pair, cosine, sine);
+    part[0] = ipex_build_reshape(import, part[0], 4, flat);
+    if (rotated < size) {
+        part[1] = ipex_build_slice(import, y, 3, rotated, size - rotated);
+        part[0] = ipex_build_concat(import, 3, 2, part);
+    }
+    if (part[0])
+        ipex_import_out(import, 0, ipex_build_reshape(import, part[0], x->rank, x->dims));
+}
+
+static void import_rotary(struct ipex_import *import) {
+    ipex_import_rotary(import, 1, 2, 3);
+}
+
+const struct ipex_import_op ipex_import_attention[] = {
+    {"Attention", import_attention},
+    {"RotaryEmbedding", import_rotary},
+    {NULL, NULL},
+};
