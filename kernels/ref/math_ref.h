@@ -5,6 +5,10 @@
 
 #include "kernels/ref/functions_ref.h"
 
+static inline float ref_hard_swish(float x) {
+    return x * ref_clip(fmaf(1.0f / 6.0f, x, 0.5f), 0.0f, 1.0f);
+}
+
 /* The activations of format/ops.h on one finished value. */
 static inline float ref_act(float x, int32_t act, float a, float b) {
     switch (act) {
@@ -17,7 +21,7 @@ static inline float ref_act(float x, int32_t act, float a, float b) {
     case IPEX_ACT_hard_sigmoid:
         return ref_clip(fmaf(a, x, b), 0.0f, 1.0f);
     case IPEX_ACT_hard_swish:
-        return x * ref_clip(fmaf(1.0f / 6.0f, x, 0.5f), 0.0f, 1.0f);
+        return ref_hard_swish(x);
     case IPEX_ACT_sigmoid:
         return ref_sigmoid(x);
     case IPEX_ACT_silu:
@@ -34,6 +38,8 @@ static inline float ref_act(float x, int32_t act, float a, float b) {
         return ref_elu(x, a);
     case IPEX_ACT_softplus:
         return ref_softplus(x);
+    case IPEX_ACT_hard_swish_affine:
+        return fmaf(a, ref_hard_swish(x), b);
     default:
         return x;
     }

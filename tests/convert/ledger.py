@@ -328,6 +328,18 @@ def hard_swish(g):
     g.output(g.op("Mul", x, g.op("Div", y, g.scalar(6.0), name="div"), name="mul"))
 
 
+@case(("epilogue", "times", APPLIED), ("epilogue", "plus", APPLIED))
+def scale_and_shift_after_hard_swish(g):
+    x = g.op("HardSwish", g.conv(g.input(1, 3, 6, 6), 3, 5))
+    g.output(g.op("Add", g.op("Mul", x, g.scalar(1.25), name="times"), g.scalar(-0.5), name="plus"))
+
+
+@case(("epilogue", "times", "two_consumers"))
+def scale_of_a_value_read_twice(g):
+    x = g.op("HardSwish", g.conv(g.input(1, 3, 6, 6), 3, 5))
+    g.output(g.op("Mul", x, g.scalar(1.25), name="times"), g.op("Exp", x))
+
+
 # ---- winograd: the algorithm of a convolution ----
 
 @case(("winograd", "conv", APPLIED), ("winograd", "down", "not_3x3_stride_1"), ("winograd", "few", "winograd_slower"))
