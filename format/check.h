@@ -113,7 +113,7 @@ IPEX_WARN_UNUSED enum ipex_status ipex_shape_infer(const struct ipex_shape_node 
 
 /* Whether a node of a checked entry is a product whose operands are bf16: such nodes compute in a
  * bf16 profile, all others in f32. Operators that only move or cast elements round nothing. */
-bool ipex_node_multiplies_bf16(struct ipex_fb_node node, const struct ipex_tensor_info *tensors);
+bool ipex_entry_multiplies_bf16(struct ipex_fb_entry entry);
 
 /* Where data begins: the first section's offset, or the end of the file where there are no
  * sections. Chunk i of chunk_digests is the MiB from here + i MiB on. */

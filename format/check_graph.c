@@ -322,18 +322,26 @@ static enum ipex_status check_shapes(const struct ipex_checked_entry *e, struct 
     return IPEX_OK;
 }
 
-bool ipex_node_multiplies_bf16(struct ipex_fb_node node, const struct ipex_tensor_info *tensors) {
+static bool multiplies_bf16(struct ipex_fb_entry entry, struct ipex_fb_node node) {
     const uint16_t op = ipex_fb_node_op(node);
     const bool product = op == IPEX_OP_linear || op == IPEX_OP_conv || op == IPEX_OP_matmul ||
                          op == IPEX_OP_conv_transpose || op == IPEX_OP_attention;
-    return product && tensors[ipex_fb_node_inputs(node)[0]].dtype == IPEX_DTYPE_bf16;
+    return product && ipex_fb_tensor_dtype(ipex_fb_entry_tensors(
+                          entry, (uint32_t)ipex_fb_node_inputs(node)[0])) == IPEX_DTYPE_bf16;
+}
+
+bool ipex_entry_multiplies_bf16(struct ipex_fb_entry entry) {
+    for (uint32_t i = 0; i < ipex_fb_entry_nodes_len(entry); i++)
+        if (multiplies_bf16(entry, ipex_fb_entry_nodes(entry, i)))
+            return true;
+    return false;
 }
 
 /* R39: f32 says nothing about what products of bf16 round, and when. */
 static enum ipex_status check_profile(const struct ipex_checked_entry *e,
                                       struct ipex_fb_node node) {
     IPEX_CHECK(ipex_fb_entry_arithmetic(e->fb) != IPEX_ARITHMETIC_f32 ||
-                   !ipex_node_multiplies_bf16(node, e->tensor),
+                   !multiplies_bf16(e->fb, node),
                e->report, IPEX_ERROR_MODEL_ENTRY,
                "a product of bf16 in an entry that pins the profile f32");
     return IPEX_OK;

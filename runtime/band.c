@@ -229,7 +229,9 @@ enum ipex_status ipex_band_build(struct ipex_plan_builder *b, int32_t index, int
                                                    .op = list_operators(b, index, count),
                                                    .kernel = group.kernel,
                                                    .flops = group.flops,
-                                                   .bytes = group.bytes});
+                                                   .bytes = group.bytes,
+                                                   .node = index,
+                                                   .nodes = count});
     for (int32_t i = 0; i < count; i++)
         ipex_plan_give_dead(b, index + i);
     return IPEX_OK;

@@ -154,6 +154,8 @@ void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *no
                               .kernel = bind->kernel,
                               .flops = bind->flops,
                               .bytes = moved_bytes(bind),
+                              .node = node->index,
+                              .nodes = 1,
                           });
 }
 

@@ -185,6 +185,15 @@ struct ipex_step_info {
     int64_t flops;      /* of the direct algorithm: 2 per multiply-add */
     int64_t bytes;      /* inputs read + weights read + outputs written, once each */
     int64_t jobs;
+    int32_t node, nodes; /* it belongs to this node of the file, or does so many from it on */
+};
+
+/* A tensor's place in the arena, for reports. Views lie in the place of what they look at, tensors
+ * of a band group in none; copies that a step makes for itself are not told. */
+struct ipex_storage_info {
+    const char *name;
+    int64_t offset, bytes; /* 0 bytes: constants, views, and what has no place of its own */
+    int64_t first, last; /* steps between which it is kept; last is -1: an input that none reads */
 };
 
 /* Sizes that a session must be able to run: part of a symbol's range in the file. What a session
@@ -298,6 +307,10 @@ size_t ipex_session_step_count(const struct ipex_session *session, const char *e
 IPEX_WARN_UNUSED enum ipex_status ipex_session_step(const struct ipex_session *session,
                                                     const char *entry, size_t index,
                                                     struct ipex_step_info *ret_step);
+/* index: of the tensor in the file. ERROR_NOT_FOUND past the last. Sizes as above. */
+IPEX_WARN_UNUSED enum ipex_status ipex_session_storage(const struct ipex_session *session,
+                                                       const char *entry, size_t index,
+                                                       struct ipex_storage_info *ret_storage);
 
 #ifdef __cplusplus
 }

@@ -260,6 +260,7 @@ static void take_tables(struct ipex_plan_builder *b) {
         return;
     memset(ports, 0, (inputs + outputs) * sizeof *ports);
     b->plan->storage = storage;
+    b->plan->arena = b->arena;
     b->plan->input = ports;
     b->plan->output = ports + inputs;
 }

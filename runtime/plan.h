@@ -21,6 +21,7 @@ struct ipex_plan_step {
     bool alone; /* too short to be worth waking other threads */
     const char *name, *op, *kernel;
     int64_t flops, bytes;
+    int32_t node, nodes; /* the first of those that it does */
 };
 
 /* A pointer inside a step's arguments that points into a port's storage. */
@@ -53,6 +54,7 @@ struct ipex_plan {
     struct ipex_plan_step *step;   /* [steps] */
     int64_t steps;
     struct ipex_storage *storage; /* [entry->tensors] */
+    const uint8_t *arena;
     struct ipex_plan_port *input; /* [entry->inputs] */
     struct ipex_plan_port *output;
 };

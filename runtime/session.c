@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "runtime/emit.h"
 #include "runtime/memory.h"
 #include "runtime/sizes.h"
 
@@ -80,13 +81,6 @@ static enum ipex_status choose_isa(struct request *r) {
     return isa_missing(r, have);
 }
 
-static bool multiplies_bf16(const struct ipex_image_entry *entry) {
-    for (int32_t i = 0; i < entry->nodes; i++)
-        if (ipex_node_multiplies_bf16(ipex_fb_entry_nodes(entry->fb, (uint32_t)i), entry->tensor))
-            return true;
-    return false;
-}
-
 /* The bf16 profile that a level computes fastest. */
 static enum ipex_arithmetic native_bf16(enum ipex_isa isa) {
     return isa == IPEX_ISA_amx ? IPEX_ARITHMETIC_bf16_amx : IPEX_ARITHMETIC_bf16_dp;
@@ -100,7 +94,7 @@ static enum ipex_status choose_arithmetic(struct request *r) {
     for (int32_t i = r->first; i < r->first + r->count; i++) {
         const enum ipex_arithmetic pin =
             (enum ipex_arithmetic)ipex_fb_entry_arithmetic(r->image->entry[i].fb);
-        bf16 = bf16 || multiplies_bf16(&r->image->entry[i]);
+        bf16 = bf16 || ipex_entry_multiplies_bf16(r->image->entry[i].fb);
         if (pin == IPEX_ARITHMETIC_AUTO)
             continue;
         IPEX_CHECK(wanted == IPEX_ARITHMETIC_AUTO || wanted == pin, &r->report,
@@ -426,6 +420,29 @@ enum ipex_status ipex_session_step(const struct ipex_session *session, const cha
         .flops = step->flops,
         .bytes = step->bytes,
         .jobs = step->jobs,
+        .node = step->node,
+        .nodes = step->nodes,
     };
+    return IPEX_OK;
+}
+
+enum ipex_status ipex_session_storage(const struct ipex_session *session, const char *entry,
+                                      size_t index, struct ipex_storage_info *ret_storage) {
+    const struct ipex_plan *plan = ipex_session_plan(session, entry);
+    if (plan == NULL || index >= (size_t)plan->entry->tensors)
+        return IPEX_ERROR_NOT_FOUND;
+    const struct ipex_tensor_info *info = &plan->entry->tensor[index];
+    const uint8_t *place = plan->storage[index].arena;
+    *ret_storage = (struct ipex_storage_info){
+        .name = ipex_fb_tensor_name(ipex_fb_entry_tensors(plan->entry->fb, (uint32_t)index))};
+    if (place == NULL)
+        return IPEX_OK;
+    ret_storage->offset = place - plan->arena;
+    ret_storage->bytes = info->storage * ipex_element_size(info);
+    ret_storage->last = -1;
+    for (int64_t i = 0; i < plan->steps; i++) { /* steps are in the order of the nodes */
+        ret_storage->first += plan->step[i].node + plan->step[i].nodes <= info->first;
+        ret_storage->last += plan->step[i].node <= info->last;
+    }
     return IPEX_OK;
 }

@@ -93,8 +93,8 @@ float amx_model_chain(float c, const uint16_t *a, const uint16_t *b, int64_t k, 
         float chain[2] = {0, 0};
         for (int64_t i = begin; i < end; i++)
             chain[i % 2] = amx_model_fma(from_bf16(a[i]), from_bf16(b[i]), chain[i % 2]);
-        if (end % 2 != 0)
-            chain[1] = add(chain[1], 0);
+        for (int odd = 0; odd < 2 && end < begin + k_block; odd++) /* zeros to the block's end */
+            chain[odd] = add(chain[odd], 0);
         c = add(c, add(chain[0], chain[1]));
     }
     return c;

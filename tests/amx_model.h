@@ -20,7 +20,7 @@ int32_t amx_model_i8(int32_t c, const uint32_t *a, const uint32_t *b, int64_t b_
                      bool a_signed, bool b_signed);
 
 /* One element of a product of any size as kernels cut it: for blocks of `k_block` k (even, at most
- * 32), ascending, what tdpbf16ps does; behind an odd k both sides are +0. */
+ * 32), ascending, what tdpbf16ps does; behind k both sides are +0 to the end of its block. */
 float amx_model_chain(float c, const uint16_t *a, const uint16_t *b, int64_t k, int64_t k_block);
 
 #endif

@@ -36,6 +36,8 @@ size_t ipex_inspect_memory(struct ipex_inspect *inspect,
 
 /* The operator's name. */
 const char *ipex_inspect_op(struct ipex_fb_node node);
+/* What an entry's products on bf16 compute in, and who says so; all else is f32. */
+const char *ipex_inspect_profile(struct ipex_fb_entry entry);
 /* The name of an entry. */
 const char *ipex_inspect_entry(const struct ipex_inspect *inspect, uint32_t entry);
 /* Hexadecimal. */

@@ -118,6 +118,7 @@ static json_t *entry_json(const struct ipex_inspect *inspect, struct ipex_fb_ent
     for (uint32_t i = 0; i < ipex_fb_entry_answers_len(entry); i++)
         ipex_json_append_text(answers, ipex_fb_answer_origin(ipex_fb_entry_answers(entry, i)));
     ipex_json_set(object, "answers", answers);
+    ipex_json_set_text(object, "profile", ipex_inspect_profile(entry));
     ipex_json_set(object, "nodes", nodes_json(entry));
     return object;
 }

@@ -82,9 +82,21 @@ void ipex_json_set_dims(json_t *object, const char *key, const int64_t *dims, in
     ipex_json_set(object, key, array);
 }
 
-void ipex_json_finish(json_t *object) {
-    /* 9 digits tell every f32 apart */
-    json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+#define DIGITS JSON_REAL_PRECISION(9) /* tell every f32 apart */
+
+void ipex_json_print(const json_t *object) {
+    json_dumpf(object, stdout, JSON_INDENT(2) | DIGITS);
     putchar('\n');
+}
+
+void ipex_json_finish(json_t *object) {
+    ipex_json_print(object);
     json_decref(object);
+}
+
+char *ipex_json_text(const json_t *object) {
+    char *text = json_dumps(object, JSON_COMPACT | DIGITS);
+    if (!text)
+        ipex_die_memory();
+    return text;
 }

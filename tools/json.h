@@ -24,7 +24,10 @@ void ipex_json_append_real(json_t *array, double value);
 /* "dims": [1, 3, 224, 224] */
 void ipex_json_set_dims(json_t *object, const char *key, const int64_t *dims, int32_t rank);
 
-/* Prints the object to stdout, and releases it. */
+/* Prints the object to stdout; the second also releases it. */
+void ipex_json_print(const json_t *object);
 void ipex_json_finish(json_t *object);
+/* The same numbers without line ends; freed with free(). */
+char *ipex_json_text(const json_t *object);
 
 #endif

@@ -16,7 +16,8 @@ static const struct {
     {"convert", ipex_verb_convert, "turn an ONNX model into one packed, optimised .ipex file"},
     {"inspect", ipex_verb_inspect, "show what is in a file, and what the optimiser did and why"},
     {"run", ipex_verb_run, "run a file on tensors (.npy or ONNX .pb)"},
-    {"bench", ipex_verb_bench, "measure opening and running a file; with --profile every step"},
+    {"bench", ipex_verb_bench,
+     "measure opening and running a file, every step of it, or this machine"},
     {"verify", ipex_verb_verify, "replay the known answers that a file carries"},
     {"compare", ipex_verb_compare, "find the first tensor where a file departs from its model"},
 };

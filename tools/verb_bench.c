@@ -8,12 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "tools/arena.h"
-#include "tools/metadata.h"
-#include "tools/model.h"
-#include "tools/run_sizes.h"
-#include "tools/text_table.h"
-#include "tools/tensor_file.h"
+#include "tools/bench.h"
 #include "tools/verbs.h"
 
 /* Recording must not disturb what is measured: its memory is taken before the runs and bounded. A
@@ -22,34 +17,6 @@
 #define MAX_RUNS     100000
 #define MIN_RUNS     3
 #define MAX_PROFILED 1000 /* runs whose steps are recorded */
-
-struct bench {
-    const char *file;
-    const char *entry_wanted, *entry; /* as given, and the entry's name */
-    struct ipex_machine_options machine;
-    double seconds;
-    bool profile, json;
-    struct ipex_cli_list dims;
-    struct ipex_model model;
-    struct ipex_metadata metadata;
-    struct ipex_run_sizes sizes;
-    struct ipex_arena arena;
-    struct ipex_tensor *inputs, *outputs;
-    struct ipex_tensor_data *input_data;
-    size_t input_count, output_count;
-
-    double first_run_us;
-    float *run_us; /* [runs], sorted once all are done */
-    size_t runs;
-    long page_faults; /* of the runs in run_us */
-
-    size_t steps, profiled;
-    uint64_t *ticks;      /* [steps + 1] of the latest run */
-    uint32_t *step_ticks; /* [profiled][steps] */
-    double us_per_tick;
-    uint64_t first_tick, last_tick; /* of all profiled runs, and the clock beside them */
-    double first_us, last_us;
-};
 
 /* ---- inputs ---- */
 
@@ -100,7 +67,7 @@ static void fill(struct ipex_tensor_data *tensor, uint64_t *state) {
     }
 }
 
-static int make_inputs(struct bench *bench) {
+static int make_inputs(struct ipex_bench *bench) {
     uint64_t state = 0x9e3779b97f4a7c15u;
     struct ipex_port port;
     bench->input_count = ipex_image_input_count(bench->model.image, bench->entry);
@@ -126,7 +93,7 @@ static int make_inputs(struct bench *bench) {
 
 /* ---- measuring ---- */
 
-static int run_once(struct bench *bench, double *ret_start, double *ret_end) {
+static int run_once(struct ipex_bench *bench, double *ret_start, double *ret_end) {
     struct ipex_run_options options = {
         .size_of_struct = sizeof options,
         .step_ticks = bench->ticks,
@@ -152,7 +119,7 @@ static long page_faults(void) {
 }
 
 /* Takes the memory for the records of about `runs` runs, and touches it. */
-static void make_records(struct bench *bench, size_t runs) {
+static void make_records(struct ipex_bench *bench, size_t runs) {
     bench->run_us = ipex_arena_array(&bench->arena, runs, sizeof *bench->run_us);
     memset(bench->run_us, 0xff, runs * sizeof *bench->run_us);
     if (!bench->profile)
@@ -164,7 +131,7 @@ static void make_records(struct bench *bench, size_t runs) {
     bench->ticks = ipex_arena_array(&bench->arena, bench->steps + 1, sizeof *bench->ticks);
 }
 
-static void record_steps(struct bench *bench, double start, double end) {
+static void record_steps(struct ipex_bench *bench, double start, double end) {
     if (!bench->ticks || bench->profiled == MAX_PROFILED)
         return;
     if (!bench->profiled) {
@@ -185,12 +152,21 @@ static int compare_float(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static int compare_u32(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+/* "Name:   123 kB" of a file of /proc/self; -1 when it is not there. */
+static long proc_kb(const char *path, const char *name) {
+    char line[256];
+    long value = -1;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return -1;
+    while (value < 0 && fgets(line, sizeof line, file))
+        if (!strncmp(line, name, strlen(name)))
+            value = strtol(line + strlen(name), NULL, 10);
+    fclose(file);
+    return value;
 }
 
-static int measure(struct bench *bench) {
+static int measure(struct ipex_bench *bench) {
     double start, end;
     int code = run_once(bench, &start, &end);
     if (code)
@@ -212,6 +188,8 @@ static int measure(struct bench *bench) {
         record_steps(bench, start, end);
     }
     bench->page_faults = page_faults() - faults;
+    bench->peak_rss_kb = proc_kb("/proc/self/status", "VmHWM:");
+    bench->anon_kb = proc_kb("/proc/self/smaps_rollup", "Anonymous:");
     qsort(bench->run_us, bench->runs, sizeof *bench->run_us, compare_float);
     if (bench->last_tick > bench->first_tick)
         bench->us_per_tick =
@@ -219,35 +197,15 @@ static int measure(struct bench *bench) {
     return 0;
 }
 
-/* Nearest rank; the runs are sorted. */
-static double percentile(const struct bench *bench, double share) {
-    size_t rank = (size_t)ceil(share * (double)bench->runs);
-    return (double)bench->run_us[rank ? rank - 1 : 0];
-}
-
-/* "Name:   123 kB" of a file of /proc/self; -1 when it is not there. */
-static long proc_kb(const char *path, const char *name) {
-    char line[256];
-    long value = -1;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return -1;
-    while (value < 0 && fgets(line, sizeof line, file))
-        if (!strncmp(line, name, strlen(name)))
-            value = strtol(line + strlen(name), NULL, 10);
-    fclose(file);
-    return value;
-}
-
 /* ---- steps ---- */
 
-struct step {
-    struct ipex_step_info info;
-    double median_us;
-};
+static int compare_u32(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
 
-static struct step *make_steps(struct bench *bench) {
-    struct step *list = ipex_arena_array(&bench->arena, bench->steps, sizeof *list);
+static void make_steps(struct ipex_bench *bench) {
+    struct ipex_bench_step *list = ipex_arena_array(&bench->arena, bench->steps, sizeof *list);
     uint32_t *one = ipex_arena_array(&bench->arena, bench->profiled, sizeof *one);
     for (size_t i = 0; i < bench->steps; i++) {
         if (ipex_session_step(bench->model.session, bench->entry, i, &list[i].info) != IPEX_OK)
@@ -257,108 +215,40 @@ static struct step *make_steps(struct bench *bench) {
         qsort(one, bench->profiled, sizeof *one, compare_u32);
         list[i].median_us = one[(bench->profiled - 1) / 2] * bench->us_per_tick;
     }
-    return list;
+    bench->step = list;
 }
 
-static int slowest_first(const void *a, const void *b) {
-    double x = ((const struct step *)a)->median_us, y = ((const struct step *)b)->median_us;
-    return (x < y) - (x > y);
+/* ---- the verb ---- */
+
+/* The page's file is opened first: what is wrong with its path is told before all measuring. */
+static int open_page(struct ipex_bench *bench) {
+    char message[512] = "";
+    const struct ipex_report report = {message, sizeof message};
+    if (!bench->html || ipex_atomic_open(bench->html, &bench->page, &report) == IPEX_OK)
+        return IPEX_EXIT_DONE;
+    return ipex_cli_failed("--html: %s", message);
 }
 
-static void print_steps(struct bench *bench) {
-    static const struct ipex_table_column columns[] = {
-        {"us", true, 0},  {"share", true, 0},   {"GFLOP/s", true, 0}, {"GB/s", true, 0},
-        {"op", false, 0}, {"kernel", false, 0}, {"step", false, 60},
-    };
-    struct ipex_table table;
-    struct step *list = make_steps(bench);
-    double total = 0;
-    ipex_table_init(&table, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < bench->steps; i++)
-        total += list[i].median_us;
-    qsort(list, bench->steps, sizeof *list, slowest_first);
-    for (size_t i = 0; i < bench->steps; i++) {
-        double us = list[i].median_us > 0 ? list[i].median_us : NAN;
-        ipex_table_cell(&table, "%.1f", list[i].median_us);
-        ipex_table_cell(&table, "%.1f %%", 100 * list[i].median_us / total);
-        ipex_table_cell(&table, "%.1f", (double)list[i].info.flops * 1e-3 / us);
-        ipex_table_cell(&table, "%.1f", (double)list[i].info.bytes * 1e-3 / us);
-        ipex_table_cell(&table, "%s", list[i].info.op);
-        ipex_table_cell(&table, "%s", list[i].info.kernel);
-        ipex_table_cell(&table, "%s", list[i].info.name);
-    }
-    printf("\nsteps, medians of %zu runs, slowest first; all together %.1f us\n\n", bench->profiled,
-           total);
-    ipex_table_print(&table, stdout);
-    ipex_table_finish(&table);
+static int write_page(struct ipex_bench *bench, const json_t *data) {
+    char message[512] = "";
+    const struct ipex_report report = {message, sizeof message};
+    if (ipex_bench_page(&bench->page, data, &report) == IPEX_OK)
+        return IPEX_EXIT_DONE;
+    return ipex_cli_failed("--html: %s", message);
 }
 
-static json_t *steps_json(struct bench *bench) {
-    struct step *list = make_steps(bench);
-    json_t *array = ipex_json_array();
-    for (size_t i = 0; i < bench->steps; i++) {
-        json_t *object = ipex_json_object();
-        ipex_json_set_text(object, "name", list[i].info.name);
-        ipex_json_set_text(object, "op", list[i].info.op);
-        ipex_json_set_text(object, "kernel", list[i].info.kernel);
-        ipex_json_set_real(object, "median_us", list[i].median_us);
-        ipex_json_set_integer(object, "flops", list[i].info.flops);
-        ipex_json_set_integer(object, "bytes", list[i].info.bytes);
-        ipex_json_append(array, object);
-    }
-    return array;
+static int tell(struct ipex_bench *bench) {
+    json_t *data = bench->json || bench->html ? ipex_bench_json(bench) : NULL;
+    int code = bench->html ? write_page(bench, data) : IPEX_EXIT_DONE;
+    if (!code && !bench->json)
+        ipex_bench_print(bench);
+    if (!code && bench->json)
+        ipex_json_print(data);
+    json_decref(data);
+    return code;
 }
 
-/* ---- report ---- */
-
-static void print_json(struct bench *bench) {
-    json_t *object = ipex_json_object();
-    ipex_json_set_text(object, "file", bench->file);
-    ipex_json_set_text(object, "entry", bench->entry);
-    ipex_run_sizes_json(&bench->sizes, object);
-    ipex_json_set_real(object, "min_us", percentile(bench, 0));
-    ipex_json_set_real(object, "median_us", percentile(bench, 0.5));
-    ipex_json_set_real(object, "p90_us", percentile(bench, 0.9));
-    ipex_json_set_real(object, "p99_us", percentile(bench, 0.99));
-    ipex_json_set_real(object, "max_us", percentile(bench, 1));
-    ipex_json_set_integer(object, "runs", (long long)bench->runs);
-    ipex_model_json(&bench->model, object);
-    ipex_json_set_real(object, "open_us", bench->model.open_us);
-    ipex_json_set_real(object, "init_us", bench->model.init_us);
-    ipex_json_set_real(object, "first_run_us", bench->first_run_us);
-    ipex_json_set_integer(object, "session_bytes", (long long)bench->model.session_bytes);
-    ipex_json_set_integer(object, "file_bytes", (long long)bench->model.file_bytes);
-    ipex_json_set_integer(object, "peak_rss_kb", proc_kb("/proc/self/status", "VmHWM:"));
-    ipex_json_set_integer(object, "anon_kb", proc_kb("/proc/self/smaps_rollup", "Anonymous:"));
-    ipex_json_set_integer(object, "page_faults", bench->page_faults);
-    if (bench->profile)
-        ipex_json_set(object, "steps", steps_json(bench));
-    ipex_json_finish(object);
-}
-
-static void print_report(struct bench *bench) {
-    char file[16], session[16];
-    ipex_bytes_text((double)bench->model.file_bytes, file);
-    ipex_bytes_text((double)bench->model.session_bytes, session);
-    printf("%s: ", bench->file);
-    ipex_model_print(&bench->model);
-    if (bench->sizes.count)
-        printf(", %s", ipex_run_sizes_text(&bench->sizes, &bench->arena));
-    printf("\n\n");
-    printf("run       min %.1f us, median %.1f, p90 %.1f, p99 %.1f, max %.1f (%zu runs)\n",
-           percentile(bench, 0), percentile(bench, 0.5), percentile(bench, 0.9),
-           percentile(bench, 0.99), percentile(bench, 1), bench->runs);
-    printf("start     open %.1f us, init %.1f us, first run %.1f us\n", bench->model.open_us,
-           bench->model.init_us, bench->first_run_us);
-    printf("memory    file %s, session %s, peak resident %ld kB, anonymous %ld kB\n", file, session,
-           proc_kb("/proc/self/status", "VmHWM:"),
-           proc_kb("/proc/self/smaps_rollup", "Anonymous:"));
-    printf("faults    %ld page faults while running\n", bench->page_faults);
-    if (bench->profile)
-        print_steps(bench);
-}
-
-static int work(struct bench *bench, const struct ipex_cli_verb *verb) {
+static int start(struct ipex_bench *bench, const struct ipex_cli_verb *verb) {
     int code = ipex_model_open(&bench->model, bench->file, false);
     if (!code)
         code = ipex_model_entry(&bench->model, verb, bench->entry_wanted, &bench->entry);
@@ -370,42 +260,78 @@ static int work(struct bench *bench, const struct ipex_cli_verb *verb) {
     if (!code)
         code = ipex_run_sizes_lowest(&bench->sizes);
     if (!code)
-        code = ipex_model_start(&bench->model, verb, &bench->machine, bench->entry,
+        code = ipex_model_start(&bench->model, verb, &bench->options, bench->entry,
                                 bench->sizes.range, bench->sizes.count);
+    return code;
+}
+
+static int work(struct ipex_bench *bench, const struct ipex_cli_verb *verb) {
+    int code = start(bench, verb);
+    if (!code)
+        code = open_page(bench);
     if (!code)
         code = make_inputs(bench);
     if (!code)
         code = measure(bench);
+    if (!code && bench->profile)
+        make_steps(bench);
+    if (!code && bench->html)
+        code = ipex_machine_measure((int)bench->options.threads, &bench->machine);
+    return code ? code : tell(bench);
+}
+
+/* --machine: no file is measured. */
+static int work_machine(struct ipex_bench *bench, const struct ipex_cli_verb *verb) {
+    if (bench->file)
+        return ipex_cli_wrong(verb, "--machine measures no file: what is '%s'?", bench->file);
+    if (bench->profile || bench->html || bench->entry_wanted || bench->dims.count ||
+        bench->options.isa || bench->options.arithmetic || bench->options.no_bands)
+        return ipex_cli_wrong(verb, "--machine goes with --threads and --json alone");
+    int code = ipex_machine_measure((int)bench->options.threads, &bench->machine);
     if (code)
         return code;
     if (bench->json)
-        print_json(bench);
+        ipex_json_finish(ipex_machine_json(&bench->machine));
     else
-        print_report(bench);
+        ipex_machine_print(&bench->machine);
     return IPEX_EXIT_DONE;
 }
 
 int ipex_verb_bench(int argc, char **argv) {
-    struct bench bench = {.machine = {.threads = 1}, .seconds = 3};
+    struct ipex_bench bench = {.seconds = 3, .page = {.fd = -1, .folder_fd = -1}};
     const struct ipex_cli_option options[] = {
         {"dim", "[ENTRY:]NAME=N", "a size that each run chooses (the lowest of its range)",
          IPEX_CLI_LIST, false, &bench.dims, 0, 0},
         IPEX_ENTRY_OPTION(bench.entry_wanted),
-        IPEX_MACHINE_OPTIONS(bench.machine),
+        IPEX_MACHINE_OPTIONS(bench.options),
         {"seconds", "S", "how long to run (3)", IPEX_CLI_REAL, false, &bench.seconds, 0.001, 86400},
         {"profile", NULL, "also time every step", IPEX_CLI_FLAG, false, &bench.profile, 0, 0},
+        {"html", "PAGE",
+         "also write a page: roofline of this machine, steps, operators, memory (with --profile)",
+         IPEX_CLI_TEXT, false, &bench.html, 0, 0},
+        {"machine", NULL,
+         "instead of a file, measure this machine: arithmetic of every level, reading from caches "
+         "and memory, with one thread and with --threads (all CPUs)",
+         IPEX_CLI_FLAG, false, &bench.machine_only, 0, 0},
         {"json", NULL, "print one JSON object", IPEX_CLI_FLAG, false, &bench.json, 0, 0},
         {0},
     };
-    const struct ipex_cli_verb verb = {"bench", "FILE",
+    const struct ipex_cli_verb verb = {"bench", "[FILE]",
                                        "Measures a file on seeded random inputs: opening, "
                                        "preparing, running, memory, page faults.",
                                        options, NULL};
     int code;
-    if (ipex_cli_parse(&verb, argc, argv, &bench.file, &code))
-        code = work(&bench, &verb);
+    if (ipex_cli_parse(&verb, argc, argv, &bench.file, &code)) {
+        if (!bench.options.threads)
+            bench.options.threads = bench.machine_only ? ipex_machine_threads() : 1;
+        bench.profile |= bench.html != NULL;
+        code = bench.machine_only ? work_machine(&bench, &verb)
+               : bench.file       ? work(&bench, &verb)
+                                  : ipex_cli_wrong(&verb, "FILE is missing");
+    }
     for (size_t i = 0; i < bench.input_count && bench.input_data; i++)
         ipex_tensor_data_finish(&bench.input_data[i]);
+    ipex_atomic_discard(&bench.page);
     ipex_metadata_close(&bench.metadata);
     ipex_model_close(&bench.model);
     ipex_cli_list_finish(&bench.dims);

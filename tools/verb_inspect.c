@@ -151,6 +151,15 @@ static void print_operators(struct ipex_fb_entry entry) {
     putchar('\n');
 }
 
+const char *ipex_inspect_profile(struct ipex_fb_entry entry) {
+    const enum ipex_arithmetic pinned = (enum ipex_arithmetic)ipex_fb_entry_arithmetic(entry);
+    if (!ipex_entry_multiplies_bf16(entry))
+        return "f32";
+    return pinned == IPEX_ARITHMETIC_AUTO      ? "not pinned: bf16-amx at level amx, else bf16-dp"
+           : pinned == IPEX_ARITHMETIC_bf16_dp ? "bf16-dp, pinned"
+                                               : "bf16-amx, pinned";
+}
+
 static void print_answers(struct ipex_fb_entry entry) {
     uint32_t count = ipex_fb_entry_answers_len(entry);
     printf("  answers %u", count);
@@ -167,6 +176,7 @@ static void print_entry(struct ipex_inspect *inspect, uint32_t index) {
     if (ipex_fb_entry_symbols_len(entry))
         printf("  sizes   %s\n", ipex_run_sizes_ranges(entry, &inspect->arena));
     print_operators(entry);
+    printf("  profile %s\n", ipex_inspect_profile(entry));
     print_answers(entry);
 }
 

@@ -25,34 +25,60 @@ static inline vec rows_neutral(int32_t kind) {
                                              : 0.0f);
 }
 
+/* 16 lanes: lanes 0 to LANES - 1, and the rest where a vector has no room for them. */
+struct rows_lanes {
+    vec low, high;
+};
+
+static inline struct rows_lanes rows_begin(int32_t kind) {
+    return (struct rows_lanes){rows_neutral(kind), rows_neutral(kind)};
+}
+
 /* Lane i with lane i + 8, then + 4, + 2, + 1. */
-static inline float rows_tree(int32_t kind, const float *lanes) {
-    float fold[2 * SUM_LANES] = {0};
-    for (int i = 0; i < SUM_LANES; i += LANES)
-        vec_store(fold + i, vec_load(lanes + i));
-    for (int half = SUM_LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i += LANES) {
-            const vec v = rows_combine(kind, vec_load(fold + i), vec_load(fold + i + half));
-            vec_store(fold + i, v);
-        }
-    return fold[0];
+static inline float rows_tree(int32_t kind, struct rows_lanes lanes) {
+    vec v = rows_combine(kind, lanes.low, SUM_VECS == 2 ? lanes.high : vec_swap(lanes.low, 8));
+    v = rows_combine(kind, v, vec_swap(v, 4));
+    v = rows_combine(kind, v, vec_swap(v, 2));
+    return vec_lowest_lane(rows_combine(kind, v, vec_swap(v, 1)));
+}
+
+/* The first n of a vector's lanes take v in. */
+static inline vec rows_combine_part(int32_t kind, vec acc, vec v, int64_t n) {
+    return n >= LANES ? rows_combine(kind, acc, v)
+                      : vec_select(vec_first(n), rows_combine(kind, acc, v), acc);
 }
 
 /* Lane j combines elements j, j + 16, ... of a row of n; lanes past the end keep what they have. */
 static inline float rows_reduce(int32_t kind, const float *x, int64_t n) {
-    float lanes[SUM_LANES];
-    for (int part = 0; part < SUM_VECS; part++) {
-        vec acc = rows_neutral(kind);
-        int64_t i = part * LANES;
-        for (; i + LANES <= n; i += SUM_LANES)
-            acc = rows_combine(kind, acc, vec_load(x + i));
-        if (i < n) {
-            const vec_mask rest = vec_first(n - i);
-            acc = vec_select(rest, rows_combine(kind, acc, vec_load_masked(x + i, rest)), acc);
-        }
-        vec_store(lanes + part * LANES, acc);
+    struct rows_lanes lanes = rows_begin(kind);
+    for (; n >= SUM_LANES; n -= SUM_LANES, x += SUM_LANES) {
+        lanes.low = rows_combine(kind, lanes.low, vec_load(x));
+        if (SUM_VECS == 2)
+            lanes.high = rows_combine(kind, lanes.high, vec_load(x + LANES));
     }
+    if (n > 0)
+        lanes.low = rows_combine_part(kind, lanes.low, vec_load_part(x, n), n);
+    if (SUM_VECS == 2 && n > LANES)
+        lanes.high =
+            rows_combine_part(kind, lanes.high, vec_load_part(x + LANES, n - LANES), n - LANES);
     return rows_tree(kind, lanes);
+}
+
+/* y = exp(x - most) for a row of n; their sum. */
+static inline float rows_exps(const float *x, float *y, int64_t n, vec most) {
+    struct rows_lanes sum = rows_begin(IPEX_REDUCE_sum);
+    for (int64_t i = 0; i < n; i += SUM_LANES) {
+        const vec e = vec_exp(vec_sub(vec_load_part(x + i, n - i), most));
+        vec_store_part(y + i, n - i, e);
+        sum.low = rows_combine_part(IPEX_REDUCE_sum, sum.low, e, n - i);
+        if (SUM_VECS == 1 || n - i <= LANES)
+            continue;
+        const int64_t at = i + LANES, left = n - at;
+        const vec f = vec_exp(vec_sub(vec_load_part(x + at, left), most));
+        vec_store_part(y + at, left, f);
+        sum.high = rows_combine_part(IPEX_REDUCE_sum, sum.high, f, left);
+    }
+    return rows_tree(IPEX_REDUCE_sum, sum);
 }
 
 #endif

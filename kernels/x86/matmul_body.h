@@ -150,12 +150,13 @@ static inline void attention_dots(struct attention_work *w, int64_t row, int64_t
     }
 }
 
-/* Dots become scores. */
-static inline void attention_scores(const struct attention_work *w, int64_t row, float *s) {
+/* Dots become scores; returns the largest. */
+static inline float attention_scores(const struct attention_work *w, int64_t row, float *s) {
     const struct ipex_attention_args *args = w->args;
     const float *mask = w->job.mask ? w->job.mask + row * args->mask_row : NULL;
     const int64_t n = args->n, visible = ipex_attention_visible(args, row);
-    const vec scale = vec_set(args->scale), hidden = vec_set(-__builtin_inff());
+    const vec scale = vec_set(args->scale), hidden = rows_neutral(IPEX_REDUCE_max);
+    struct rows_lanes most = {hidden, hidden};
     for (int64_t j = 0; j < n; j += LANES) {
         vec v = vec_mul(scale, vec_load_part(s + j, n - j));
         if (mask)
@@ -163,15 +164,10 @@ static inline void attention_scores(const struct attention_work *w, int64_t row,
         if (visible - j < LANES)
             v = vec_select(vec_first(visible - j), v, hidden);
         vec_store_part(s + j, n - j, v);
+        most.low = rows_combine_part(IPEX_REDUCE_max, most.low, v, n - j);
     }
-}
-
-/* Scores become e; returns their sum. */
-static inline float attention_exps(float *s, int64_t n) {
-    const vec most = vec_set(rows_reduce(IPEX_REDUCE_max, s, n));
-    for (int64_t j = 0; j < n; j += LANES)
-        vec_store_part(s + j, n - j, vec_exp(vec_sub(vec_load_part(s + j, n - j), most)));
-    return rows_reduce(IPEX_REDUCE_sum, s, n);
+    most.high = most.low; /* in any order: all of them went to the lower lanes */
+    return rows_tree(IPEX_REDUCE_max, most);
 }
 
 static inline void attention_values(struct attention_work *w, int64_t row, int64_t rows) {
@@ -205,8 +201,8 @@ static inline void attention_rows(struct attention_work *w, int64_t row, int64_t
     float *sums = w->scores + rows * w->score_row;
     for (int64_t r = 0; r < rows; r++) {
         float *s = w->scores + r * w->score_row;
-        attention_scores(w, row + r, s);
-        sums[r] = attention_exps(s, args->n);
+        const vec most = vec_set(attention_scores(w, row + r, s));
+        sums[r] = rows_exps(s, s, args->n, most);
 #ifdef PRODUCT_BF16
         ipex_bf16_in_place(s, args->n);
 #endif

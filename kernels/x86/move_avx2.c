@@ -135,66 +135,92 @@ static void copy_inner(const struct copy *c, enum inner inner, const char *x, ch
                   c->y_stride[last - 1], c->dims[last], c->dims[last - 1]);
 }
 
-/* Every index of the first `lead` dims, the last of them fastest. No dim is empty. */
-static void walk_outer(const struct copy *c, enum inner inner, int32_t lead) {
-    int64_t index[MAX_DIMS] = {0};
-    const char *x = c->x;
-    char *y = c->y;
-    for (int32_t i = 0; i >= 0;) {
-        copy_inner(c, inner, x, y);
-        for (i = lead - 1; i >= 0; i--) {
-            x += c->x_stride[i] * c->size;
-            y += c->y_stride[i] * c->size;
-            if (++index[i] < c->dims[i])
-                break;
-            x -= c->dims[i] * c->x_stride[i] * c->size;
-            y -= c->dims[i] * c->y_stride[i] * c->size;
-            index[i] = 0;
-        }
+/* Where a walk over the first dims is. */
+struct position {
+    int64_t index[MAX_DIMS];
+    const char *x;
+    char *y;
+};
+
+/* The next index of the first `lead` dims, the last of them fastest; false behind the last. No dim
+ * is empty. */
+static bool next_position(const struct copy *c, int32_t lead, struct position *at) {
+    for (int32_t i = lead - 1; i >= 0; i--) {
+        at->x += c->x_stride[i] * c->size;
+        at->y += c->y_stride[i] * c->size;
+        if (++at->index[i] < c->dims[i])
+            return true;
+        at->x -= c->dims[i] * c->x_stride[i] * c->size;
+        at->y -= c->dims[i] * c->y_stride[i] * c->size;
+        at->index[i] = 0;
     }
+    return false;
+}
+
+static bool is_empty(const struct copy *c) {
+    for (int32_t i = 0; i < c->rank; i++)
+        if (c->dims[i] == 0)
+            return true;
+    return false;
 }
 
 void ipex_k_move__avx2(const struct ipex_move_args *args, int64_t job_begin, int64_t job_end,
                        void *scratch) {
     (void)scratch;
     struct copy c = simplify(args, job_begin, job_end);
-    for (int32_t i = 0; i < c.rank; i++)
-        if (c.dims[i] == 0)
-            return;
+    if (is_empty(&c))
+        return;
     if (c.rank == 0) { /* one element */
         memcpy(c.y, c.x, (size_t)c.size);
         return;
     }
     const enum inner inner = choose_inner(&c);
-    walk_outer(&c, inner, c.rank - (inner == TRANSPOSE ? 2 : 1));
+    struct position at = {.x = c.x, .y = c.y};
+    do
+        copy_inner(&c, inner, at.x, at.y);
+    while (next_position(&c, c.rank - (inner == TRANSPOSE ? 2 : 1), &at));
 }
 
-/* Rows of halves are short borders: compilers vectorise them well enough. */
-static void fill_half_row(uint16_t *y, int64_t step, uint16_t pattern, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
+/* ---- fill ---- */
+
+/* The box with the jobs of this call as its first dim, as a copy onto itself. */
+static struct copy simplify_box(const struct ipex_fill_args *args, int64_t begin, int64_t end) {
+    const int32_t size = args->half ? 2 : 4;
+    struct copy ret = {.y = (char *)args->y + begin * args->y_stride[0] * size, .size = size};
+    append(&ret, end - begin, args->y_stride[0], args->y_stride[0]);
+    for (int32_t i = 1; i < args->rank; i++)
+        append(&ret, args->dims[i], args->y_stride[i], args->y_stride[i]);
+    ret.x = ret.y;
+    return ret;
+}
+
+static void fill_row(const struct copy *c, char *to, uint32_t pattern) {
+    const int32_t last = c->rank - 1;
+    const int64_t n = c->rank > 0 ? c->dims[last] : 1;
+    const int64_t step = c->rank > 0 ? c->y_stride[last] : 1;
+    uint16_t *halves = (uint16_t *)(void *)to;
+    uint32_t *y = (uint32_t *)(void *)to;
+    int64_t i = 0;
+    if (c->size == 2) { /* short borders: compilers vectorise them well enough */
+        for (; i < n; i++)
+            halves[i * step] = (uint16_t)pattern;
+        return;
+    }
+    const __m256i wide = _mm256_set1_epi32((int32_t)pattern);
+    for (; step == 1 && i + 8 <= n; i += 8)
+        _mm256_storeu_si256((__m256i *)(void *)(y + i), wide);
+    for (; i < n; i++)
         y[i * step] = pattern;
 }
 
 void ipex_k_fill__avx2(const struct ipex_fill_args *args, int64_t job_begin, int64_t job_end,
                        void *scratch) {
     (void)scratch;
-    const int32_t lead = ipex_move_lead(args->rank), last = args->rank - 1;
-    const int64_t rows = ipex_row_count(args->dims, 1, lead);
-    const int64_t n = ipex_move_length(args->dims, args->rank);
-    const __m256i pattern = _mm256_set1_epi32((int32_t)args->pattern);
-    for (int64_t row = job_begin * rows; row < job_end * rows; row++) {
-        const int64_t offset = ipex_row_offset(args->dims, args->y_stride, lead, row);
-        if (args->half) {
-            fill_half_row((uint16_t *)args->y + offset, args->y_stride[last],
-                          (uint16_t)args->pattern, n);
-            continue;
-        }
-        int32_t *y = (int32_t *)args->y + offset;
-        int64_t i = 0;
-        if (args->y_stride[last] == 1)
-            for (; i + 8 <= n; i += 8)
-                _mm256_storeu_si256((__m256i *)(void *)(y + i), pattern);
-        for (; i < n; i++)
-            y[i * args->y_stride[last]] = (int32_t)args->pattern;
-    }
+    const struct copy box = simplify_box(args, job_begin, job_end);
+    if (is_empty(&box))
+        return;
+    struct position at = {.x = box.x, .y = box.y};
+    do
+        fill_row(&box, at.y, args->pattern);
+    while (next_position(&box, box.rank - 1, &at));
 }

@@ -29,22 +29,23 @@ static inline vec norm_beta(const float *beta, int64_t i, int64_t n) {
     return beta ? vec_load_part(beta + i, n) : vec_set(-0.0f);
 }
 
-static inline float norm_squares(const float *x, int64_t n, vec mean) {
-    float lanes[SUM_LANES];
-    for (int part = 0; part < SUM_VECS; part++) {
-        vec acc = vec_set(0.0f);
-        int64_t i = part * LANES;
-        for (; i + LANES <= n; i += SUM_LANES) {
-            const vec d = vec_sub(vec_load(x + i), mean);
-            acc = vec_fma(d, d, acc);
-        }
-        if (i < n) {
-            const vec_mask rest = vec_first(n - i);
-            const vec d = vec_sub(vec_load_masked(x + i, rest), mean);
-            acc = vec_select(rest, vec_fma(d, d, acc), acc);
-        }
-        vec_store(lanes + part * LANES, acc);
+static inline vec norm_square(vec acc, const float *x, int64_t n, vec mean) {
+    const vec d = vec_sub(vec_load_part(x, n), mean), sum = vec_fma(d, d, acc);
+    return n >= LANES ? sum : vec_select(vec_first(n), sum, acc);
+}
+
+/* Out of line: with the loops before and after it gcc 12 would put a vector on the stack. */
+static __attribute__((noinline)) float norm_squares(const float *x, int64_t n, vec mean) {
+    struct rows_lanes lanes = rows_begin(IPEX_REDUCE_sum);
+    for (; n >= SUM_LANES; n -= SUM_LANES, x += SUM_LANES) {
+        lanes.low = norm_square(lanes.low, x, LANES, mean);
+        if (SUM_VECS == 2)
+            lanes.high = norm_square(lanes.high, x + LANES, LANES, mean);
     }
+    if (n > 0)
+        lanes.low = norm_square(lanes.low, x, n, mean);
+    if (SUM_VECS == 2 && n > LANES)
+        lanes.high = norm_square(lanes.high, x + LANES, n - LANES, mean);
     return rows_tree(IPEX_REDUCE_sum, lanes);
 }
 

@@ -8,19 +8,17 @@
 
 /* The same over elements that are not neighbours. */
 static inline float rows_reduce_strided(int32_t kind, const float *x, int64_t n, int64_t stride) {
-    float lanes[SUM_LANES], next[SUM_LANES];
-    for (int part = 0; part < SUM_VECS; part++)
-        vec_store(lanes + part * LANES, rows_neutral(kind));
-    for (int64_t i = 0; i < n; i += SUM_LANES)
-        for (int part = 0; part < SUM_VECS; part++) {
-            const int64_t at = i + part * LANES, left = n - at < LANES ? n - at : LANES;
-            for (int64_t k = 0; k < left; k++)
-                next[k] = x[(at + k) * stride];
-            const vec_mask rest = vec_first(left);
-            const vec acc = vec_load(lanes + part * LANES);
-            const vec sum = rows_combine(kind, acc, vec_load_masked(next, rest));
-            vec_store(lanes + part * LANES, vec_select(rest, sum, acc));
-        }
+    struct rows_lanes lanes = rows_begin(kind);
+    float next[SUM_LANES];
+    for (int64_t i = 0; i < n; i += SUM_LANES) {
+        const int64_t left = n - i < SUM_LANES ? n - i : SUM_LANES;
+        for (int64_t k = 0; k < left; k++)
+            next[k] = x[(i + k) * stride];
+        lanes.low = rows_combine_part(kind, lanes.low, vec_load_part(next, left), left);
+        if (SUM_VECS == 2 && left > LANES)
+            lanes.high = rows_combine_part(kind, lanes.high,
+                                           vec_load_part(next + LANES, left - LANES), left - LANES);
+    }
     return rows_tree(kind, lanes);
 }
 
@@ -32,9 +30,7 @@ void IPEX_LEVEL(softmax_f32)(const struct ipex_softmax_args *args, int64_t job_b
         float *y = args->y + row * args->y_row;
         const vec m = vec_set(rows_reduce(IPEX_REDUCE_max, x, args->columns));
         const int64_t n = args->columns;
-        for (int64_t i = 0; i < n; i += LANES)
-            vec_store_part(y + i, n - i, vec_exp(vec_sub(vec_load_part(x + i, n - i), m)));
-        const vec sum = vec_set(rows_reduce(IPEX_REDUCE_sum, y, n));
+        const vec sum = vec_set(rows_exps(x, y, n, m));
         for (int64_t i = 0; i < n; i += LANES)
             vec_store_part(y + i, n - i, vec_div(vec_load_part(y + i, n - i), sum));
     }

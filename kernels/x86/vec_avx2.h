@@ -91,6 +91,16 @@ static inline vec vec_select(vec_mask m, vec yes, vec no) {
     return _mm256_blendv_ps(no, yes, m);
 }
 
+/* Lanes i and i ^ n change places; n is 1, 2 or 4. */
+static inline vec vec_swap(vec a, int n) {
+    return n == 4   ? _mm256_permute2f128_ps(a, a, 0x01)
+           : n == 2 ? _mm256_permute_ps(a, 0x4e)
+                    : _mm256_permute_ps(a, 0xb1);
+}
+static inline float vec_lowest_lane(vec a) {
+    return _mm256_cvtss_f32(a);
+}
+
 static inline vec_int vec_bits(vec a) {
     return _mm256_castps_si256(a);
 }

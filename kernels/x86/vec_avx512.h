@@ -90,6 +90,17 @@ static inline vec vec_select(vec_mask m, vec yes, vec no) {
     return _mm512_mask_mov_ps(no, m, yes);
 }
 
+/* Lanes i and i ^ n change places; n is 1, 2, 4 or 8. */
+static inline vec vec_swap(vec a, int n) {
+    return n == 8   ? _mm512_shuffle_f32x4(a, a, 0x4e)
+           : n == 4 ? _mm512_shuffle_f32x4(a, a, 0xb1)
+           : n == 2 ? _mm512_permute_ps(a, 0x4e)
+                    : _mm512_permute_ps(a, 0xb1);
+}
+static inline float vec_lowest_lane(vec a) {
+    return _mm512_cvtss_f32(a);
+}
+
 static inline vec_int vec_bits(vec a) {
     return _mm512_castps_si512(a);
 }

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <xmmintrin.h>
 
+#include "tests/amx_emu/amx_check.h"
 #include "tests/amx_emu/amx_execute.h"
 #include "tests/amx_model.h"
-#include "tests/checkkern/checkkern.h"
 #include "tests/tools/tool_test.h"
 
 enum { SLOT = 16, HALT = 0xf4, NONE = AMX_NO_REGISTER };
@@ -251,27 +251,6 @@ static void check_transfer(int rows, int bytes, int64_t stride, struct rng *rng)
 
 /* ---- products ---- */
 
-/* Halves with zeros, denormals, infinities and NaNs among them. */
-static uint32_t random_pair(struct rng *rng, bool special) {
-    static const uint16_t specials[] = {0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x8080,
-                                        0x7f80, 0xff80, 0x7fc0, 0x7f7f, 0x2000, 0x9f80};
-    uint32_t ret = 0;
-    for (int half = 0; half < 2; half++) {
-        const float value = rng_float(rng);
-        uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        bits >>= 16;
-        if (special && rng_one_in(rng, 4))
-            bits = specials[rng_next(rng) % (sizeof specials / sizeof *specials)];
-        else if (special && rng_one_in(rng, 3))
-            bits = (uint32_t)(rng_next(rng) & 0xffff);
-        else if (rng_one_in(rng, 3)) /* products around the smallest normal number */
-            bits = (bits & 0x8000) | (uint32_t)rng_range(rng, 0x1e00, 0x21ff);
-        ret |= bits << 16 * half;
-    }
-    return ret;
-}
-
 static bool same_float(uint32_t got, float wanted) {
     uint32_t bits;
     float value;
@@ -308,8 +287,9 @@ static void make_tiles(struct amx_tiles *tiles, const struct amx_instruction *i,
     for (int t = 0; t < IPEX_TILES; t++)
         for (int r = 0; r < IPEX_TILE_ROWS; r++)
             for (int w = 0; w < IPEX_TILE_ROW_BYTES / 4; w++)
-                tiles->row[t][r].words[w] =
-                    i->op == AMX_OP_tdpbf16ps ? random_pair(rng, special) : (uint32_t)rng_next(rng);
+                tiles->row[t][r].words[w] = i->op == AMX_OP_tdpbf16ps
+                                                ? amx_random_pair(special, rng)
+                                                : (uint32_t)rng_next(rng);
 }
 
 static bool product_is_right(const struct amx_instruction *i, bool special, struct rng *rng) {

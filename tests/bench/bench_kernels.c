@@ -13,10 +13,8 @@
 #include "runtime/fpu.h"
 #include "runtime/session.h"
 #include "tests/bench/peer_onednn.h"
+#include "tools/machine_loops.h"
 #include "tools/model.h"
-
-double peak_avx2(void);
-double peak_avx512(void);
 
 #define ROUND_US 8000.0 /* of one measurement of one side */
 
@@ -309,10 +307,7 @@ int main(int argc, char **argv) {
     }
     const bool wide = options.isa == NULL ? __builtin_cpu_supports("avx512f")
                                           : strncmp(options.isa, "avx512", 6) == 0;
-    for (int i = 0; i < 5; i++) {
-        const double peak = wide ? peak_avx512() : peak_avx2();
-        tally.peak = peak > tally.peak ? peak : tally.peak;
-    }
+    tally.peak = ipex_multiply_gflops(wide ? IPEX_ISA_avx512 : IPEX_ISA_avx2, IPEX_DTYPE_f32);
     onednn_start();
     printf("%s; FMA peak %.1f GFLOP/s; minima of %d alternating rounds, one thread\n",
            onednn_version(), tally.peak, options.rounds);

@@ -208,9 +208,10 @@ def print_machine(peers, peaks, rounds):
     versions = ", ".join(f"{peer} {version}" for peer, (_, version) in peers.items()) or "nobody"
     print(f"{time.strftime('%Y-%m-%d')}, {cpu_name()}, Linux {platform.release()}")
     print(f"against {versions}; {rounds} alternating rounds")
-    for threads, peak in peaks.items():
-        print(f"{threads} thread(s): FMA peak {peak['fma512_gflops']} GFLOP/s with AVX-512, {peak['fma256_gflops']} with"
-              f" AVX2; memory read {peak['read_gbs']} GB/s")
+    for threads, machine in peaks.items():
+        rates = ", ".join(f"{p['isa']} {p['dtype']} {p['gflops']:.1f}" for p in machine["peaks"])
+        reads = ", ".join(f"{store['name']} {store['gbs']:.1f}" for store in machine["read"])
+        print(f"{threads} thread(s): GFLOP/s at most: {rates}; GB/s read: {reads}")
 
 
 def pair(times):
@@ -233,8 +234,8 @@ def print_times(rows, peers, peaks):
 
 
 def peak_of(row, peaks):
-    wide = "512" in row["isa"] or row["isa"] == "amx"
-    return peaks[row["threads"]]["fma512_gflops" if wide else "fma256_gflops"]
+    level = "avx512" if "512" in row["isa"] or row["isa"] == "amx" else "avx2"
+    return next(p["gflops"] for p in peaks[row["threads"]]["peaks"] if (p["isa"], p["dtype"]) == (level, "f32"))
 
 
 def print_means(rows, peers):
@@ -297,7 +298,7 @@ def main():
         else:
             print(f"  {work.name} is skipped: {work.network.path} is not here", file=sys.stderr)
     peers, load, rows = peer_libraries(), Load(), []
-    peaks = {t: bound(t, BUILD / "tests" / "bench" / "ceilings", t) for t in counts}
+    peaks = {t: bound(t, CLI, "bench", "--machine", "--json") for t in counts}
     print_machine(peers, peaks, options.rounds)
     for t in counts:
         for work in chosen:

@@ -8,9 +8,7 @@
 #include <time.h>
 
 #include "tests/checkkern/checkkern.h"
-
-double peak_avx2(void);
-double peak_avx512(void);
+#include "tools/machine_loops.h"
 
 struct layer {
     const char *name;
@@ -170,15 +168,6 @@ static double best_time(ipex_kernel_fn fn, const void *args, int64_t jobs) {
     return best;
 }
 
-static double level_peak(enum ipex_isa isa) {
-    double best = 0;
-    for (int i = 0; i < 5; i++) {
-        const double p = isa >= IPEX_ISA_avx512 ? peak_avx512() : peak_avx2();
-        best = p > best ? p : best;
-    }
-    return best;
-}
-
 static void bench_layer(const struct level *level, const struct layer *l, int32_t l2) {
     struct rng rng = {7};
     struct ipex_conv_args conv = conv_args(l, l2);
@@ -199,7 +188,8 @@ static void bench_layer(const struct level *level, const struct layer *l, int32_
                                                     &depthwise, ipex_depthwise_jobs(&depthwise))
                                         : best_time((ipex_kernel_fn)level->kernels.conv_f32, &conv,
                                                     ipex_conv_jobs(&conv));
-    const double peak = level_peak(level->isa), rate = flops / seconds * 1e-9;
+    const double peak = ipex_multiply_gflops(level->isa, IPEX_DTYPE_f32),
+                 rate = flops / seconds * 1e-9;
     printf("%-44s %10.1f us %7.1f GFLOP/s %5.1f %%\n", l->name, seconds * 1e6, rate,
            100 * rate / peak);
     fflush(stdout);
@@ -230,7 +220,7 @@ void bench(const struct context *context) {
         if (level->isa != IPEX_ISA_avx2 && level->isa != IPEX_ISA_avx512)
             continue; /* the others run the same f32 kernels */
         printf("level %s, register-only FMA peak %.1f GFLOP/s, one thread\n", level->name,
-               level_peak(level->isa));
+               ipex_multiply_gflops(level->isa, IPEX_DTYPE_f32));
         for (size_t k = 0; k < sizeof layers / sizeof layers[0]; k++)
             if (wanted(context, layers[k].depthwise ? "depthwise_f32" : "conv_f32"))
                 bench_layer(level, &layers[k], cpu.l2_bytes);

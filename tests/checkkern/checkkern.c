@@ -27,39 +27,6 @@ static enum ipex_isa parse_isa(const char *text) {
     exit(2);
 }
 
-/* The portable reference, which no level of this CPU uses by itself. */
-#define IPEX_KERNEL(slot, args_struct)                                                             \
-    void ipex_k_##slot##__reference(const struct args_struct *, int64_t, int64_t, void *);
-#include "kernels/ops.inc"
-
-static struct level baseline(void) {
-    struct level ret = {.name = "reference without FMA", .isa = IPEX_ISA_reference};
-#define IPEX_KERNEL(slot, args_struct) ret.kernels.slot = ipex_k_##slot##__reference;
-#include "kernels/ops.inc"
-    return ret;
-}
-
-/* The reference twice, then `only`, or every level that this machine has. */
-static size_t make_levels(enum ipex_isa only, struct level *levels) {
-    struct ipex_cpu cpu;
-    int error;
-    ipex_cpu_detect(&cpu);
-    if (ipex_cpu_amx(IPEX_AMX_ASK_PERMISSION, &error) != IPEX_AMX_permitted)
-        cpu.features &= ~(uint32_t)IPEX_CPU_AMX;
-    size_t n = 0;
-    for (int i = IPEX_ISA_reference; i <= IPEX_ISA_amx; i++) {
-        const enum ipex_isa isa = (enum ipex_isa)i;
-        const bool chosen = only == IPEX_ISA_AUTO || isa == only || isa == IPEX_ISA_reference;
-        if (!chosen || !ipex_isa_usable(isa, cpu.features))
-            continue;
-        levels[n] = (struct level){.name = ipex_isa_name(isa), .isa = isa};
-        ipex_kernels_init(&levels[n++].kernels, NULL, isa);
-        if (isa == IPEX_ISA_reference)
-            levels[n++] = baseline();
-    }
-    return n;
-}
-
 int main(int argc, char **argv) {
     struct context context = {.seed = 1, .cases = 300, .float_stride = 509};
     enum ipex_isa only = IPEX_ISA_AUTO;
@@ -101,19 +68,6 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < context.n_levels; i++)
         printf("%s %s", i ? "," : "", levels[i].name);
     printf("\n");
-    check_math(&context);
-    check_conv(&context);
-    check_winograd(&context);
-    check_depthwise(&context);
-    check_pool(&context);
-    check_pointwise(&context);
-    check_rows(&context);
-    check_move(&context);
-    check_products(&context);
-    check_norms(&context);
-    check_recurrent(&context);
-    check_image(&context);
-    check_element(&context);
-    check_order(&context);
+    check_all(&context);
     return report_failures() != 0;
 }

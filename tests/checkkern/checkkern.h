@@ -64,10 +64,17 @@ struct context {
     uint32_t float_stride; /* functions are tested on one in so many bit patterns */
 };
 
+/* The reference twice, then `only`, or every level that this machine has (AUTO), into room for
+ * IPEX_ISA_amx + 1. Asks for permission to use AMX. Returns how many there are. */
+size_t make_levels(enum ipex_isa only, struct level *levels);
+/* Every test of this folder, as far as the context wants it. */
+void check_all(const struct context *context);
+
 /* TAP. `ok` counts; the text of the reason follows as a comment. Returns passed. */
 bool report(bool passed, const char *name, const char *reason, ...)
     __attribute__((format(printf, 3, 4)));
 int report_failures(void);
+int report_passes(void);
 bool wanted(const struct context *context, const char *slot);
 
 /* What runs now. A kernel that touches a guard page ends the program with this text as the failed

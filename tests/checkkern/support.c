@@ -131,10 +131,11 @@ int64_t first_byte_difference(const struct buffer *a, const struct buffer *b) {
     return -1;
 }
 
-static int failures;
+static int passes, failures;
 
 bool report(bool passed, const char *name, const char *reason, ...) {
     printf("%s - %s\n", passed ? "ok" : "not ok", name);
+    passes += passed;
     if (!passed) {
         failures++;
         va_list list;
@@ -146,6 +147,10 @@ bool report(bool passed, const char *name, const char *reason, ...) {
     }
     fflush(stdout);
     return passed;
+}
+
+int report_passes(void) {
+    return passes;
 }
 
 int report_failures(void) {

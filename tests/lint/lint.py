@@ -51,7 +51,7 @@ FREESTANDING = {f"{name}.h" for name in "assert float limits stdarg stdatomic st
 HOSTED = ("tools/", "tests/", "format/gen/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
-GENERATED = {"format/model_fb.h", "format/model_fb_tables.h", "format/model_fb_build.h", "tools/convert/reference_script.h"}
+GENERATED = {"format/model_fb.h", "format/model_fb_tables.h", "format/model_fb_build.h", "tools/convert/reference_script.h", "tools/bench_page_text.h"}
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 NEEDS_LICENCE = {".c", ".h", ".inc", ".py", ".sh", ".fbs"}
 MAY_REPEAT = {"meson.build", "README.md", "requirements.txt", "ops.inc"}  # ops.inc: the operator and the kernel table

@@ -123,6 +123,29 @@ void harness_sized_session(struct harness *h, enum ipex_isa isa, enum harness_th
          "session init", h->message);
 }
 
+static bool is_apart(const struct ipex_storage_info *a, const struct ipex_storage_info *b) {
+    return a->last < b->first || b->last < a->first || a->offset + a->bytes <= b->offset ||
+           b->offset + b->bytes <= a->offset;
+}
+
+int harness_places(const struct harness *h, const char *entry) {
+    const int64_t steps = (int64_t)ipex_session_step_count(h->session, entry);
+    struct ipex_storage_info one, other;
+    int places = 0;
+    for (size_t i = 0; ipex_session_storage(h->session, entry, i, &one) == IPEX_OK; i++) {
+        if (one.bytes == 0)
+            continue;
+        places++;
+        if (one.offset < 0 || one.first < 0 || one.last >= steps || one.name == NULL)
+            return -1;
+        for (size_t k = 0; k < i; k++)
+            if (ipex_session_storage(h->session, entry, k, &other) != IPEX_OK ||
+                (other.bytes > 0 && !is_apart(&one, &other)))
+                return -1;
+    }
+    return places;
+}
+
 void harness_close(struct harness *h) {
     end_session(h);
     ipex_image_close(h->image);

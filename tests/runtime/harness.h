@@ -30,6 +30,9 @@ void harness_session(struct harness *h, enum ipex_isa isa, enum harness_threads 
 void harness_sized_session(struct harness *h, enum ipex_isa isa, enum harness_threads threads,
                            const struct ipex_dim_range *dims, size_t n_dims);
 void harness_close(struct harness *h);
+/* How many tensors of an entry have a place in the session's arena; -1 where two have one at one
+ * time, or where a place is not between the first and the last step. */
+int harness_places(const struct harness *h, const char *entry);
 
 /* A caller's parallel_for: new threads for every call. user: NULL. */
 void harness_parallel_for(void *user, void (*fn)(void *arg, int i), void *arg, int n);

@@ -182,8 +182,13 @@ static void test_step(void) {
     check(banded == 3 && found && strcmp(step.op, "conv+depthwise+conv") == 0 &&
               strcmp(step.name, "node3") == 0 && step.flops == 2 * 64 * 64 * 37 * (16 + 9 + 16),
           "a group is one step", step.op != NULL ? step.op : "");
+    const int banded_places = harness_places(&h, NULL);
+    check(step.node == 1 && step.nodes == 3 && banded_places > 0,
+          "a group's nodes, places in the arena", "they differ, or two are in one place");
     h.no_bands = 1;
     harness_session(&h, IPEX_ISA_reference, ONE_THREAD);
+    check(harness_places(&h, NULL) == banded_places + 2,
+          "no_bands: what lies between members has places", "another number of places");
     check(steps(&h) == 5, "no_bands: a step for every node", "another number of steps");
     check(banded_bytes < h.session_size, "what lies between members takes no arena",
           "the session is not smaller");

@@ -240,8 +240,11 @@ static void test_introspection(void) {
               strcmp(step.op, "conv") == 0 && strcmp(step.kernel, "conv_f32__reference") == 0 &&
               strcmp(step.name, "node1") == 0 && step.flops == 2 * 64 * 24 * 9 * 16 &&
               step.bytes == 4 * (64 * 16 + 9 * 16 * 24 + 24 + 64 * 24) && step.jobs >= 1 &&
+              step.node == 1 && step.nodes == 1 &&
               ipex_session_step(h.session, NULL, 2, &step) == IPEX_ERROR_NOT_FOUND,
           "steps", "a step differs");
+    check(harness_places(&h, NULL) == 3, "places in the arena: none shared at one time",
+          "their number differs, or two are in one place");
     const struct ipex_session_options one = {.size_of_struct = sizeof one, .entry = "other"};
     const struct ipex_session_options all = {.size_of_struct = sizeof all};
     struct ipex_requirements need_one, need_all;

@@ -388,6 +388,23 @@ static bool take_precision(struct ipex_convert *c, const struct ipex_cli_verb *v
     return true;
 }
 
+static bool take_arithmetic(struct ipex_convert *c, const struct ipex_cli_verb *verb) {
+    static const enum ipex_arithmetic profiles[] = {IPEX_ARITHMETIC_bf16_dp,
+                                                    IPEX_ARITHMETIC_bf16_amx};
+    if (!c->profile)
+        return true;
+    for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++)
+        if (!strcmp(c->profile, ipex_arithmetic_name(profiles[i])))
+            c->arithmetic = profiles[i];
+    if (c->arithmetic == IPEX_ARITHMETIC_AUTO)
+        ipex_cli_wrong(verb, "--arithmetic %s: bf16-dp or bf16-amx is expected", c->profile);
+    else if (c->precision != IPEX_PRECISION_bf16)
+        ipex_cli_wrong(verb, "--arithmetic %s: only with --dtype bf16", c->profile);
+    else
+        return true;
+    return false;
+}
+
 static const char *describe(struct ipex_convert *c) {
     const struct {
         const char *option;
@@ -403,6 +420,8 @@ static const char *describe(struct ipex_convert *c) {
         text = ipex_arena_printf(&c->arena, "%s%s--dtype %s", text, *text ? " " : "", c->dtype);
     if (c->weights)
         text = ipex_arena_printf(&c->arena, "%s%s--weights %s", text, *text ? " " : "", c->weights);
+    if (c->profile)
+        text = ipex_arena_printf(&c->arena, "%s --arithmetic %s", text, c->profile);
     if (c->speed || c->size)
         text = ipex_arena_printf(&c->arena, "%s%s%s", text, *text ? " " : "",
                                  c->speed ? "--speed" : "--size");
@@ -413,7 +432,7 @@ int ipex_convert_take_options(struct ipex_convert *c, const struct ipex_cli_verb
     if (c->speed && c->size)
         return ipex_cli_wrong(verb, "--speed and --size contradict each other");
     if (!take_entries(c, verb) || !take_sizes(c, verb) || !take_images(c, verb) ||
-        !take_files(c, verb) || !take_precision(c, verb))
+        !take_files(c, verb) || !take_precision(c, verb) || !take_arithmetic(c, verb))
         return IPEX_EXIT_USAGE;
     c->options_text = describe(c);
     return take_constants(c, verb);

@@ -178,6 +178,7 @@ enum ipex_precision {
 struct ipex_graph {
     struct ipex_arena arena;
     enum ipex_precision precision;
+    enum ipex_arithmetic arithmetic; /* to be pinned, of products on bf16; AUTO: none */
     struct ipex_node *first, *last;
     size_t nodes;
     struct ipex_value **input, **output;

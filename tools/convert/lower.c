@@ -537,8 +537,7 @@ static void lower_outputs(struct lower *lower) {
 void ipex_lower(struct ipex_graph *graph, struct ipex_plan *ret_plan) {
     *ret_plan = (struct ipex_plan){.arena = &graph->arena, .dims = &graph->dims};
     struct lower lower = {.graph = graph, .plan = ret_plan, .step_name = ""};
-    ret_plan->arithmetic =
-        graph->precision == IPEX_PRECISION_bf16 ? IPEX_ARITHMETIC_bf16_dp : IPEX_ARITHMETIC_AUTO;
+    ret_plan->arithmetic = graph->arithmetic;
     ipex_dtype_report(graph);
     ipex_layout(graph);
     lower_inputs(&lower);

@@ -70,6 +70,7 @@ static int plan_entry(struct ipex_convert_entry *entry, struct ipex_convert *c) 
         return code;
     ipex_progress_say("optimising %.45s", entry->name);
     entry->graph.precision = c->precision;
+    entry->graph.arithmetic = c->arithmetic;
     ipex_passes_run(&entry->graph);
     ipex_choose_algorithms(&entry->graph, c->speed  ? IPEX_GROWTH_any
                                           : c->size ? IPEX_GROWTH_none
@@ -223,6 +224,10 @@ int ipex_verb_convert(int argc, char **argv) {
          false, &c.dtype, 0, 0},
         {"weights", "bf16", "store weights of products in bf16, compute in f32", IPEX_CLI_TEXT,
          false, &c.weights, 0, 0},
+        {"arithmetic", "PROFILE",
+         "with --dtype bf16: pin how products round on every machine, bf16-dp or bf16-amx "
+         "(default: not pinned; sessions take what is fastest)",
+         IPEX_CLI_TEXT, false, &c.profile, 0, 0},
         {"speed", NULL,
          "let weights grow as far as it makes the network faster (default: to 1.5 times)",
          IPEX_CLI_FLAG, false, &c.speed, 0, 0},

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of level amx, instruction by instruction: against tests/amx_model.c, and against
+ * every other level that computes in their order, for every residue of M, N and K; and how many
+ * products, loads and stores of tiles they make, which must be the least that their blocks need.
+ * tests/checkkern compares them with the reference on random shapes, tests/runtime on networks. */
+#include <stdio.h>
+#include <string.h>
+#include <xmmintrin.h>
+
+#include "tests/amx_emu/amx_emu.h"
+#include "tests/amx_model.h"
+#include "tests/checkkern/checkkern.h"
+
+#define MXCSR_KERNELS 0x9fc0u
+
+enum { TILE = 16, TILE_K = 32 };
+
+static int64_t div_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/* y [m][n] = x [m][k] times w, k contiguous in rows that are row elements apart. */
+struct gemm {
+    struct ipex_conv_args args;
+    struct buffer x, w, bias, y;
+};
+
+static uint16_t random_bf16(struct rng *rng, bool special) {
+    const float value = rng_value(rng, special);
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+/* Element (k, n) of tiles of `k_all` k. */
+static uint16_t *weight(const struct gemm *g, int64_t k, int64_t n) {
+    const int64_t tiles = div_up(g->args.k, TILE_K);
+    return (uint16_t *)g->w.data + ((n / TILE * tiles * TILE + k / 2) * TILE + n % TILE) * 2 +
+           k % 2;
+}
+
+static struct gemm make_gemm(struct rng *rng, int32_t m, int32_t n, int32_t k, int32_t gap,
+                             bool special) {
+    const int64_t row = k + gap, bytes = div_up(n, TILE) * div_up(k, TILE_K) * 1024;
+    struct gemm g = {
+        .args = {.x_pixel = row,
+                 .y_pixel = n,
+                 .images = 1,
+                 .lines = 1,
+                 .pixels = m,
+                 .last_pixels = m,
+                 .groups = 1,
+                 .segments_h = 1,
+                 .segments_w = 1,
+                 .k = k,
+                 .n = n,
+                 .lines_per_job = 1,
+                 .panels_per_job = (int32_t)div_up(n, TILE),
+                 .cache_l2 = 1 << 20},
+        .x = buffer_make((size_t)((m - 1) * row + k) * 2),
+        .w = buffer_make((size_t)bytes),
+        .bias = buffer_make((size_t)(div_up(n, TILE) * TILE) * 4),
+        .y = buffer_make((size_t)m * (size_t)n * 4),
+    };
+    fill_poison(&g.x); /* NaN and, in pairs, what is no NaN, in the gaps */
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t c = 0; c < k; c++)
+            ((uint16_t *)g.x.data)[i * row + c] = random_bf16(rng, special);
+    memset(g.w.data, 0, g.w.bytes);
+    for (int64_t c = 0; c < n; c++)
+        for (int64_t i = 0; i < k; i++)
+            *weight(&g, i, c) = random_bf16(rng, false);
+    fill_poison(&g.bias);
+    for (int64_t c = 0; c < n; c++)
+        ((float *)g.bias.data)[c] = rng_value(rng, special);
+    g.args.x = g.x.data;
+    g.args.w = g.w.data;
+    g.args.bias = g.bias.data;
+    return g;
+}
+
+static void free_gemm(struct gemm *g) {
+    buffer_free(&g->x);
+    buffer_free(&g->w);
+    buffer_free(&g->bias);
+    buffer_free(&g->y);
+}
+
+static struct buffer run_gemm(const struct ipex_kernels *kernels, const struct gemm *g) {
+    struct ipex_conv_args args = g->args;
+    struct buffer y = buffer_copy(&g->y);
+    fill_canary(&y);
+    args.y = y.data;
+    kernels->conv_bf16t(&args, 0, ipex_conv_jobs(&args), NULL);
+    return y;
+}
+
+static struct buffer model_gemm(const struct gemm *g) {
+    struct buffer y = buffer_copy(&g->y);
+    uint16_t column[256];
+    for (int64_t c = 0; c < g->args.n; c++) {
+        for (int64_t k = 0; k < g->args.k; k++)
+            column[k] = *weight(g, k, c);
+        for (int64_t i = 0; i < g->args.pixels; i++)
+            ((float *)y.data)[i * g->args.n + c] = amx_model_chain(
+                ((const float *)g->bias.data)[c], (const uint16_t *)g->x.data + i * g->args.x_pixel,
+                column, g->args.k, TILE_K);
+    }
+    return y;
+}
+
+/* ---- counts ---- */
+
+/* What blocks of one run of `tiles` tiles of x make: two of x with two panels, or, where there is
+ * only one, it with four; every product of a block with the fewest loads. */
+struct counts {
+    uint64_t products, loads, stores;
+};
+
+static void count_run(int64_t tiles, int64_t panels, int64_t k_tiles, struct counts *counts) {
+    const int64_t most = tiles == 1 ? 4 : 2;
+    for (int64_t t = 0; t < tiles; t += 2)
+        for (int64_t p = 0; p < panels; p += most) {
+            const int64_t x = tiles - t < 2 ? tiles - t : 2;
+            const int64_t w = panels - p < most ? panels - p : most;
+            counts->products += (uint64_t)(x * w * k_tiles);
+            counts->loads += (uint64_t)((x + w) * k_tiles + x * w);
+            counts->stores += (uint64_t)(x * w);
+        }
+}
+
+static bool counted(const char *what, const struct counts *want) {
+    const struct amx_counts got = amx_emu_counts();
+    const uint64_t loads = got.of[AMX_OP_tileloadd] + got.of[AMX_OP_tileloaddt1];
+    const bool same = got.of[AMX_OP_tdpbf16ps] == want->products && loads == want->loads &&
+                      got.of[AMX_OP_tilestored] == want->stores &&
+                      got.of[AMX_OP_ldtilecfg] == (want->products > 0) &&
+                      got.of[AMX_OP_tilerelease] == (want->products > 0);
+    return same ||
+           report(false, what,
+                  "%llu products, %llu loads, %llu stores, %llu configurations, %llu releases; "
+                  "want %llu, %llu, %llu",
+                  (unsigned long long)got.of[AMX_OP_tdpbf16ps], (unsigned long long)loads,
+                  (unsigned long long)got.of[AMX_OP_tilestored],
+                  (unsigned long long)got.of[AMX_OP_ldtilecfg],
+                  (unsigned long long)got.of[AMX_OP_tilerelease],
+                  (unsigned long long)want->products, (unsigned long long)want->loads,
+                  (unsigned long long)want->stores);
+}
+
+/* ---- gemm ---- */
+
+static bool same_as(const char *what, const char *whose, const struct buffer *got,
+                    const struct buffer *want) {
+    const int64_t at = first_difference(want, got);
+    return at < 0 || report(false, what, "element %lld: %a, %s has %a", (long long)at,
+                            (double)((const float *)got->data)[at], whose,
+                            (double)((const float *)want->data)[at]);
+}
+
+static int check_gemm(const struct level *levels, size_t n_levels, struct rng *rng, int32_t m,
+                      int32_t n, int32_t k) {
+    const int32_t gap = (int32_t)rng_range(rng, 0, 3);
+    const bool special = rng_one_in(rng, 4);
+    struct gemm g = make_gemm(rng, m, n, k, gap, special);
+    g.args.panels_outside = rng_one_in(rng, 2);
+    struct counts want = {0};
+    char what[100];
+    snprintf(what, sizeof what, "gemm %d x %d x %d, rows %d apart%s", m, k, n, k + gap,
+             special ? ", special" : "");
+    if (m > 1)
+        count_run(div_up(m, TILE), div_up(n, TILE), div_up(k, TILE_K), &want);
+    running("conv_bf16t", "amx");
+    amx_emu_reset_counts();
+    struct buffer got = run_gemm(&levels[0].kernels, &g), model = model_gemm(&g);
+    bool passed = !amx_emu_installed() || counted(what, &want);
+    passed = same_as(what, "the model", &got, &model) && passed;
+    for (size_t i = 1; i < n_levels; i++) {
+        running("conv_bf16t", levels[i].name);
+        struct buffer other = run_gemm(&levels[i].kernels, &g);
+        passed = same_as(what, levels[i].name, &got, &other) && passed;
+        buffer_free(&other);
+    }
+    buffer_free(&got);
+    buffer_free(&model);
+    free_gemm(&g);
+    return !passed;
+}
+
+/* Every pair of residues of (M, K), (N, K) and (M, N) up to three tiles and a few. */
+static void check_residues(const struct level *levels, size_t n_levels) {
+    struct rng rng = {11};
+    int failed = 0;
+    for (int32_t a = 1; a <= 37; a++)
+        for (int32_t k = 1; k <= 67; k++)
+            failed += check_gemm(levels, n_levels, &rng, k % 2 ? a : 1 + (a * 7 + k) % 37,
+                                 k % 2 ? 1 + (a * 5 + k) % 37 : a, k);
+    for (int32_t m = 1; m <= 37; m++)
+        for (int32_t n = 1; n <= 70; n++)
+            failed += check_gemm(levels, n_levels, &rng, m, n, 1 + (m * 3 + n) % 40);
+    report(failed == 0, "gemm: bits of the model and of all levels, and counts", "%d failed",
+           failed);
+}
+
+/* ---- convolution ---- */
+
+struct conv_case {
+    int32_t lines, pixels, kernel, channels, n, dilation, groups;
+    int64_t products; /* from the shapes by hand */
+};
+
+/* lines x ceil(pixels / 16) x groups x panels x the sum over segments of ceil(K / 32). */
+static const struct conv_case conv_cases[] = {
+    {5, 14, 3, 16, 40, 1, 1, 5 * 1 * 3 * 3 * 2},     /* K = 48: rows of the kernel */
+    {3, 33, 3, 3, 16, 1, 1, 3 * 3 * 1 * 3 * 1},      /* K = 9 */
+    {4, 17, 5, 8, 20, 1, 1, 4 * 2 * 2 * 5 * 2},      /* K = 40 */
+    {3, 20, 3, 40, 33, 2, 1, 3 * 2 * 3 * 9 * 2},     /* K = 40: taps */
+    {3, 20, 3, 70, 17, 1, 2, 3 * 2 * 2 * 2 * 9 * 3}, /* K = 70: taps, two groups */
+    {7, 7, 1, 64, 64, 1, 1, 4 * 4 * 2},              /* lines that follow: 49 rows */
+};
+
+static struct ipex_conv_args conv_args(const struct conv_case *c) {
+    const bool rows = c->dilation == 1 && c->groups == 1;
+    const int64_t pitch = (int64_t)c->channels * c->groups;
+    const int64_t line = pitch * (c->pixels + (c->kernel - 1) * c->dilation);
+    return (struct ipex_conv_args){
+        .x_line = line,
+        .x_pixel = pitch,
+        .x_group = c->channels,
+        .x_kh = c->dilation * line,
+        .x_kw = c->dilation * pitch,
+        .y_line = (int64_t)c->pixels * c->n * c->groups,
+        .y_pixel = (int64_t)c->n * c->groups,
+        .images = 1,
+        .lines = c->lines,
+        .pixels = c->pixels,
+        .last_pixels = c->pixels,
+        .groups = c->groups,
+        .segments_h = c->kernel,
+        .segments_w = rows ? 1 : c->kernel,
+        .k = rows ? c->kernel * c->channels : c->channels,
+        .n = c->n,
+        .lines_per_job = c->lines,
+        .panels_per_job = (int32_t)div_up(c->n, TILE),
+        .cache_l2 = 1 << 20,
+    };
+}
+
+static int check_conv_counts(const struct level *levels, const struct conv_case *c) {
+    struct ipex_conv_args args = conv_args(c);
+    struct rng rng = {5};
+    const int64_t x_lines = c->lines + (c->kernel - 1) * c->dilation;
+    const int64_t outputs = (int64_t)c->groups * c->n;
+    const int64_t segments = (int64_t)c->groups * args.segments_h * args.segments_w;
+    struct buffer x = buffer_make((size_t)(x_lines * args.x_line) * 2);
+    struct buffer w =
+        buffer_make((size_t)(segments * div_up(c->n, TILE) * div_up(args.k, TILE_K) * 1024));
+    struct buffer bias = buffer_make((size_t)(outputs + TILE) * 4);
+    struct buffer y[2] = {buffer_make((size_t)(c->lines * args.y_line) * 4),
+                          buffer_make((size_t)(c->lines * args.y_line) * 4)};
+    for (size_t i = 0; i < x.bytes / 2; i++)
+        ((uint16_t *)x.data)[i] = random_bf16(&rng, false);
+    memset(w.data, 0, w.bytes);
+    for (size_t i = 0; i < w.bytes / 2; i += 7)
+        ((uint16_t *)w.data)[i] = random_bf16(&rng, false);
+    memset(bias.data, 0, bias.bytes);
+    args.x = x.data;
+    args.w = w.data;
+    args.bias = bias.data;
+    char what[100];
+    snprintf(what, sizeof what,
+             "conv %d x %d, kernel %d, %d -> %d channels, dilation %d, groups %d", c->lines,
+             c->pixels, c->kernel, c->channels, c->n, c->dilation, c->groups);
+    amx_emu_reset_counts();
+    for (int i = 0; i < 2; i++) {
+        args.y = y[i].data;
+        fill_canary(&y[i]);
+        running("conv_bf16t", levels[i].name);
+        levels[i].kernels.conv_bf16t(&args, 0, ipex_conv_jobs(&args), NULL);
+    }
+    const struct amx_counts got = amx_emu_counts();
+    bool passed = same_as(what, levels[1].name, &y[0], &y[1]);
+    if (amx_emu_installed() && got.of[AMX_OP_tdpbf16ps] != (uint64_t)c->products)
+        passed = report(false, what, "%llu products, want %lld",
+                        (unsigned long long)got.of[AMX_OP_tdpbf16ps], (long long)c->products);
+    buffer_free(&x);
+    buffer_free(&w);
+    buffer_free(&bias);
+    buffer_free(&y[0]);
+    buffer_free(&y[1]);
+    return !passed;
+}
+
+static void check_convolutions(const struct level *levels) {
+    int failed = 0;
+    for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases; i++)
+        failed += check_conv_counts(levels, &conv_cases[i]);
+    report(failed == 0, "convolutions: one product per tile of a segment's K", "%d failed", failed);
+}
+
+int main(void) {
+    static const enum ipex_isa isas[] = {IPEX_ISA_amx, IPEX_ISA_reference, IPEX_ISA_avx2,
+                                         IPEX_ISA_avx512};
+    struct level levels[sizeof isas / sizeof *isas];
+    struct ipex_cpu cpu;
+    size_t n = 0;
+    int error;
+    _mm_setcsr(MXCSR_KERNELS);
+    catch_faults();
+    if (ipex_cpu_amx(IPEX_AMX_ASK_PERMISSION, &error) != IPEX_AMX_permitted) {
+        printf("ok - kernels of level amx # SKIP no AMX, and no emulator\n");
+        return 0;
+    }
+    ipex_cpu_detect(&cpu);
+    if (!ipex_isa_usable(IPEX_ISA_amx, cpu.features)) {
+        printf("ok - kernels of level amx # SKIP the emulator needs AVX512-BF16\n");
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
+        levels[n] = (struct level){.name = ipex_isa_name(isas[i]), .isa = isas[i]};
+        ipex_kernels_init(&levels[n++].kernels, NULL, isas[i]);
+    }
+    check_residues(levels, n);
+    check_convolutions(levels);
+    return report_failures() != 0;
+}
