@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool. A step is published in `work` and cut into chunks; `ticket` holds the step's number and
- * its next free chunk in one word:
+/* The pool. A step is published in `work` and cut into chunks, and these into ranges of neighbours.
+ * Every thread begins with the same range in every step, so that it finds what it wrote in the step
+ * before in its own cache, and then helps with the others. A range's ticket holds the step's number
+ * and the range's next free chunk in one word:
  *
  *   ticket = step << 16 | next chunk
  *
- * A thread claims a chunk by compare-and-swap of the whole word. While the word names a free chunk
- * the step cannot end and its fields do not change; before they change the word is closed (next
+ * A thread claims a chunk by compare-and-swap of the whole word. While a word names a free chunk
+ * the step cannot end and its fields do not change; before they change all words are closed (next
  * chunk = all ones), and fields are stored with release and read with acquire, so a thread that
- * read a new field fails to swap the old word. Nobody waits for workers that did not come: a step
+ * read a new field fails to swap an old word. Nobody waits for workers that did not come: a step
  * ends when its chunks are done, not when every worker has seen it.
  *
  * Waiting: spin for spin_us, then sleep on a futex. Memory: the pool, its workers and their stacks
@@ -34,6 +36,7 @@
 #define SPIN_US_DEFAULT   200
 #define SPIN_US_MAX       1000000
 #define CHUNKS_PER_THREAD 8
+#define RANGES_MAX        16 /* more threads share them: a step opens and closes every one */
 #define CHUNK_BITS        16
 #define CHUNK_MASK        ((UINT64_C(1) << CHUNK_BITS) - 1)
 
@@ -56,13 +59,17 @@ struct shared_work {
     _Atomic(size_t) scratch_stride;
 };
 
+struct chunk_range {
+    _Alignas(LINE) _Atomic uint64_t ticket;
+};
+
 struct ipex_pool {
-    int32_t threads;
+    int32_t threads, ranges;
     int64_t spins; /* pauses before sleeping */
     struct ipex_worker *worker;
 
     _Alignas(LINE) struct shared_work work;
-    _Alignas(LINE) _Atomic uint64_t ticket;
+    struct chunk_range range[RANGES_MAX]; /* [ranges] */
     _Alignas(LINE) _Atomic uint32_t done; /* chunks finished; the caller sleeps on it */
     _Atomic uint32_t caller_sleeps;
     _Alignas(LINE) _Atomic uint32_t wake; /* changes with every step; workers sleep on it */
@@ -95,9 +102,10 @@ static int64_t chunk_count(int64_t jobs, int32_t threads) {
     return jobs < most ? jobs : most;
 }
 
-/* Claims one chunk of the step that is running and does it. False when there is none. */
-static bool claim_and_run(struct ipex_pool *pool, int32_t thread) {
-    uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
+/* Claims one chunk of a range of the step that is running and does it. False when there is none. */
+static bool claim_in(struct ipex_pool *pool, int32_t index, int32_t thread) {
+    _Atomic uint64_t *const word = &pool->range[index].ticket;
+    uint64_t ticket = atomic_load_explicit(word, memory_order_acquire);
     for (;;) {
         struct shared_work *shared = &pool->work;
         const struct ipex_work work = {
@@ -108,11 +116,12 @@ static bool claim_and_run(struct ipex_pool *pool, int32_t thread) {
             .scratch_stride = atomic_load_explicit(&shared->scratch_stride, memory_order_acquire),
         };
         const int64_t chunks = atomic_load_explicit(&shared->chunks, memory_order_acquire);
-        const int64_t chunk = (int64_t)(ticket & CHUNK_MASK);
-        if (chunk >= chunks)
+        const int64_t begin = index * chunks / pool->ranges;
+        const int64_t chunk = begin + (int64_t)(ticket & CHUNK_MASK);
+        if (chunk >= (index + 1) * chunks / pool->ranges)
             return false;
-        if (!atomic_compare_exchange_weak_explicit(&pool->ticket, &ticket, ticket + 1,
-                                                   memory_order_acq_rel, memory_order_acquire))
+        if (!atomic_compare_exchange_weak_explicit(word, &ticket, ticket + 1, memory_order_acq_rel,
+                                                   memory_order_acquire))
             continue;
         run_chunk(&work, chunk, chunks, thread);
         const uint32_t done = atomic_fetch_add(&pool->done, 1) + 1;
@@ -120,6 +129,15 @@ static bool claim_and_run(struct ipex_pool *pool, int32_t thread) {
             futex_wake(&pool->done, 1);
         return true;
     }
+}
+
+/* The thread's own range first. */
+static bool claim_and_run(struct ipex_pool *pool, int32_t thread) {
+    const int32_t own = thread % pool->ranges;
+    for (int32_t i = 0; i < pool->ranges; i++)
+        if (claim_in(pool, (own + i) % pool->ranges, thread))
+            return true;
+    return false;
 }
 
 /* ---- workers ---- */
@@ -178,8 +196,11 @@ static void end_turn(struct ipex_pool *pool) {
 
 static void publish(struct ipex_pool *pool, const struct ipex_work *work, int64_t chunks) {
     struct shared_work *shared = &pool->work;
-    const uint64_t step = atomic_load_explicit(&pool->ticket, memory_order_relaxed) >> CHUNK_BITS;
-    atomic_store_explicit(&pool->ticket, step << CHUNK_BITS | CHUNK_MASK, memory_order_relaxed);
+    const uint64_t step =
+        atomic_load_explicit(&pool->range[0].ticket, memory_order_relaxed) >> CHUNK_BITS;
+    for (int32_t r = 0; r < pool->ranges; r++)
+        atomic_store_explicit(&pool->range[r].ticket, step << CHUNK_BITS | CHUNK_MASK,
+                              memory_order_relaxed);
     atomic_store_explicit(&shared->fn, work->fn, memory_order_release);
     atomic_store_explicit(&shared->args, work->args, memory_order_release);
     atomic_store_explicit(&shared->jobs, work->jobs, memory_order_release);
@@ -187,7 +208,9 @@ static void publish(struct ipex_pool *pool, const struct ipex_work *work, int64_
     atomic_store_explicit(&shared->scratch, work->scratch, memory_order_release);
     atomic_store_explicit(&shared->scratch_stride, work->scratch_stride, memory_order_release);
     atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
-    atomic_store_explicit(&pool->ticket, (step + 1) << CHUNK_BITS, memory_order_release);
+    for (int32_t r = 0; r < pool->ranges; r++)
+        atomic_store_explicit(&pool->range[r].ticket, (step + 1) << CHUNK_BITS,
+                              memory_order_release);
     atomic_fetch_add(&pool->wake, 1);
     if (chunks > 1 && atomic_load(&pool->sleepers) != 0)
         futex_wake(&pool->wake, (int)chunks - 1);
@@ -427,6 +450,7 @@ enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
     struct ipex_pool *pool = lay_out(&bump, set.threads, &stacks);
     pool->spins = measure_spins(set.spin_us);
     pool->threads = 1;
+    pool->ranges = set.threads < RANGES_MAX ? set.threads : RANGES_MAX;
     const enum ipex_status status = start_workers(pool, &set, stacks, &report);
     if (status != IPEX_OK) {
         ipex_pool_finish(pool);

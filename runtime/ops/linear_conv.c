@@ -267,6 +267,10 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
                            attr[IPEX_CONV_PAD_RIGHT] == 0;
     if (pointwise && !bind->lines && !flatten(bind))
         return IPEX_BOUND_TOO_LARGE;
+    /* A signal's only line is cut like a matrix, so that work can be shared out along it. */
+    const bool signal = !pointwise && !bind->lines && args->lines == 1 && !is_planar(bind);
+    if (signal && !set_rows(args, args->images, args->pixels))
+        return IPEX_BOUND_TOO_LARGE;
     if (!pointwise && !bind->lines && bind->output->dims[2] == 1 && !lines_are_pixels(bind))
         return IPEX_BOUND_TOO_LARGE;
     const int64_t shift =

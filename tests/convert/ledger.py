@@ -505,6 +505,29 @@ def group_norm_turned_into_rows(g):
     g.output(group_norm(g, g.input(2, 12, 3, 3), g.constant(np.ones(4, np.float32)), (2, 9, 12)))
 
 
+# ---- one-hot ----
+
+def one_hot(g, depth, index=None):
+    index = index or g.input(2, 7, name="index", dtype=onnx.TensorProto.INT32)
+    hot = g.op("Equal", g.op("Unsqueeze", index, g.ints(2)), g.constant(np.arange(depth, dtype=np.int32).reshape(1, 1, depth)))
+    return g.op("Cast", hot, to=onnx.TensorProto.FLOAT)
+
+
+@case(("one_hot", "look+add", APPLIED), ("affine", "add", APPLIED), steps=dict(linear=0, compare=0, cast=0, gather=1))
+def one_hot_rows_through_a_linear_layer(g):
+    """Of the indices, some are below the rows and some behind them."""
+    index = g.op("Sub", g.op("Mul", g.input(2, 7, name="index", dtype=onnx.TensorProto.INT32),
+                             g.constant(np.int32(3))), g.constant(np.int32(4)))
+    y = g.op("MatMul", one_hot(g, 9, index), g.weight(9, 5), name="look")
+    g.output(g.op("Relu", g.op("Add", y, g.weight(5), name="add")))
+
+
+@case(steps=dict(gather=0, linear=1))
+def one_hot_rows_read_twice(g):
+    hot = one_hot(g, 9)
+    g.output(g.op("MatMul", hot, g.weight(9, 5)), g.op("Abs", hot))
+
+
 # ---- attention ----
 
 def heads(g, x, *shape, perm=(0, 2, 1, 3)):

@@ -84,6 +84,8 @@ class Graph:
         shape = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in tensor.shape.dim]
         if tensor.elem_type == onnx.TensorProto.BOOL:
             return self.random.random(shape) < 0.6
+        if tensor.elem_type in (onnx.TensorProto.INT32, onnx.TensorProto.INT64):
+            return self.random.integers(0, 6, shape).astype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
         return self.random.standard_normal(shape).astype(np.float32)
 
 

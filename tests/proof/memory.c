@@ -3,7 +3,7 @@
  * session's and the image's (and a margin for libc and stack), changing sizes do not add to it, its
  * map of the file stays clean, and two processes share one copy of it.
  *
- * memory FILE.ipex... */
+ * memory [--isa LEVEL] FILE.ipex... */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,7 +156,7 @@ static void prove_shared(const char *path) {
 }
 
 int main(int argc, char **argv) {
-    for (int i = 1; i < argc; i++) {
+    for (int i = proof_start(argc, argv); i < argc; i++) {
         if (access(argv[i], R_OK) != 0) {
             proof_skip(proof_name(argv[i], "memory"), "the model is not here");
             continue;

@@ -3,7 +3,7 @@
  * comes back as it was: rounding, flush-to-zero, denormals-are-zero, exception masks and flags,
  * also after a run that failed.
  *
- * mxcsr FILE.ipex... */
+ * mxcsr [--isa LEVEL] FILE.ipex... */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,7 +72,7 @@ static void prove(const char *path, int threads) {
 }
 
 int main(int argc, char **argv) {
-    for (int i = 1; i < argc; i++) {
+    for (int i = proof_start(argc, argv); i < argc; i++) {
         if (access(argv[i], R_OK) != 0) {
             proof_skip(proof_name(argv[i], "MXCSR"), "the model is not here");
             continue;

@@ -4,10 +4,15 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 static int checks, failures;
+static enum ipex_isa level = IPEX_ISA_AUTO;
+
+/* tests/amx_emu, in the programs that link it. */
+bool amx_emu_installed(void) __attribute__((weak));
 
 bool proof_ok(bool condition, const char *name, const char *why) {
     checks++;
@@ -36,6 +41,26 @@ const char *proof_name(const char *path, const char *what) {
     const char *slash = strrchr(path, '/');
     snprintf(name, sizeof name, "%s: %s", slash ? slash + 1 : path, what);
     return name;
+}
+
+int proof_start(int argc, char **argv) {
+    if (argc < 3 || strcmp(argv[1], "--isa") != 0)
+        return 1;
+#define LEVEL(name, value)                                                                         \
+    if (strcmp(argv[2], #name) == 0)                                                               \
+        level = IPEX_ISA_##name;
+    IPEX_ISA_LIST(LEVEL)
+#undef LEVEL
+    const bool may_ask = level == IPEX_ISA_amx && ipex_amx_detect() == IPEX_AMX_not_requested;
+    if (level == IPEX_ISA_AUTO || (!may_ask && !ipex_isa_available(level))) {
+        proof_skip(argv[2], "this machine has no such level");
+        exit(77);
+    }
+    return 3;
+}
+
+bool proof_is_emulated(void) {
+    return amx_emu_installed && amx_emu_installed();
 }
 
 static bool map_block(struct proof_block *block, size_t size, int sharing) {
@@ -78,6 +103,8 @@ static bool open_pool(struct proof_model *model, int threads) {
 
 static bool open_session(struct proof_model *model) {
     struct ipex_session_options options = {.size_of_struct = sizeof options,
+                                           .isa = level,
+                                           .request_amx = level == IPEX_ISA_amx,
                                            .pool = model->pool,
                                            .message = model->message,
                                            .message_size = sizeof model->message};

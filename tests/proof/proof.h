@@ -41,6 +41,14 @@ struct proof_model {
 bool proof_ok(bool condition, const char *name, const char *why);
 void proof_skip(const char *name, const char *reason);
 
+/* Reads "--isa LEVEL" if that is the first argument: sessions are then made at that level. Returns
+ * the index of the next argument. Ends the program with status 77 where the level cannot be had. */
+int proof_start(int argc, char **argv);
+
+/* Whether AMX instructions are carried out by a signal handler: the one system call that its return
+ * needs must then be allowed. */
+bool proof_is_emulated(void);
+
 /* 0 when every proof_ok held and there was at least one check; 1 otherwise: for main to return. */
 int proof_result(void);
 

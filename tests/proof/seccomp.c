@@ -4,7 +4,7 @@
  * process under a seccomp filter that kills it on anything else; control cases make a forbidden
  * call and must die, so that a filter which does not work cannot pass.
  *
- * seccomp [--tries N] FILE.ipex... */
+ * seccomp [--isa LEVEL] [--tries N] FILE.ipex... */
 #include <errno.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -24,14 +24,16 @@ static int tries = 10;
 
 enum { ROUNDS = 2, DONE = 42, WRONG = 43, NO_FILTER = 44 };
 
-/* Kills the process, all its threads included, on every call but exit_group and, on request, futex.
- */
+/* Kills the process, all its threads included, on every call but exit_group, on request futex, and
+ * what returns from the emulator's signal handler. */
 static bool allow_only(bool futex) {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
     if (!filter)
         return false;
     int error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
     error |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(exit_group), 0);
+    if (proof_is_emulated())
+        error |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(rt_sigreturn), 0);
     if (futex)
         error |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(futex), 0);
     return error == 0 && seccomp_load(filter) == 0;
@@ -157,10 +159,10 @@ static void prove(const char *path) {
 
 int main(int argc, char **argv) {
     const struct proof_answer none = {0, 0};
-    int first = 1;
-    if (argc > 2 && strcmp(argv[1], "--tries") == 0) {
-        tries = atoi(argv[2]);
-        first = 3;
+    int first = proof_start(argc, argv);
+    if (argc > first + 1 && strcmp(argv[first], "--tries") == 0) {
+        tries = atoi(argv[first + 1]);
+        first += 2;
     }
     expect(-SIGSYS, control_call, "control", none, "getpid is killed");
     expect(-SIGSYS, control_futex, "control", none, "futex is killed where it is not allowed");

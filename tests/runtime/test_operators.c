@@ -319,8 +319,27 @@ static void test_large(void) {
     check_net(&net, "large", 0);
 }
 
+/* One line of many pixels, cut into rows of a matrix; of two images, in groups, with a residual. */
+static void test_signal(int groups, int stride) {
+    struct net_window window = k3;
+    struct net net;
+    const int64_t pixels = 1 + (200 - 3) / stride;
+    window.pad = 0;
+    window.stride = stride;
+    window.groups = groups;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 3, 200, 6));
+    const int r = net_input(&net, NET_DIMS(2, 1, pixels, 34));
+    const int y = net_tensor(&net, NET_DIMS(2, 1, pixels, 34));
+    net_conv(&net, x, y, window, true, r, IPEX_ACT_leaky_relu);
+    net_output(&net, y);
+    check_net(&net, groups > 1 ? "signal in groups" : "signal", 0);
+}
+
 int main(void) {
     test_conv_halo();
+    test_signal(1, 1);
+    test_signal(2, 2);
     test_residual();
     test_concat();
     test_winograd();

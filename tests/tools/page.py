@@ -5,6 +5,7 @@ what names hold; `bench --machine`: the peaks of this machine. Where chromium is
 import collections
 import html.parser
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -12,9 +13,10 @@ import tempfile
 import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / part) for part in (".", "convert")]
-from ipextest import CLI, Tap, command, isa_levels
+from ipextest import BUILD, CLI, Tap, command, isa_levels
 from small_graphs import Graph
 
+AMX_CLI = BUILD / "tests" / "ipexpack_amx_emu"
 HOSTILE = "</script><script>document.title='taken'</script><!--"
 VOID = {"meta", "br", "link", "img", "input"}
 STEPS = 60  # more than the page shows at first
@@ -143,6 +145,12 @@ def check_machine(tap, file):
     sizes = [s["bytes"] for s in stores]
     tap.ok("--machine: caches, the nearest first, then memory", sizes[-1] == 0 and sorted(sizes[:-1]) == sizes[:-1]
            and stores[-1]["name"] == "memory", stores)
+    if "avx512_bf16" in here:
+        for emulator, is_there in ({}, True), ({"AMX_EMU": "refused"}, False):
+            done = command(AMX_CLI, "bench", "--machine", "--threads", "1", "--json", env=os.environ | emulator)
+            levels = [p["isa"] for p in json.loads(done.stdout or "{}").get("peaks", [])]
+            tap.ok(f"--machine: AMX {'with' if is_there else 'without'} permission", ("amx" in levels) == is_there and levels,
+                   levels, done.stderr)
     done = bench("--machine", "--threads", "2")
     tap.ok("--machine: tables", done.returncode == 0 and "2 threads" in done.stdout and "memory" in done.stdout, done.stdout)
     fails(tap, "--machine with a file", 2, ["--machine measures no file"], "--machine", file)
