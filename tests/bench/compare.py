@@ -125,16 +125,20 @@ class Work:
         stem = FOLDER / name.replace(" ", "_")
         self.ipex, self.model, self.stem = stem.with_suffix(".ipex"), stem.with_suffix(".onnx"), stem
 
+    def convert(self, target, *flags):
+        """At these sizes alone."""
+        FOLDER.mkdir(exist_ok=True)
+        dims = [word for symbol, value in self.sizes.items() for word in ("--dim", f"{symbol}={value}")]
+        given = [word for name, value in self.network.bound.items() for word in ("--const", f"{name}={value}")]
+        done = command(CLI, "convert", self.network.path, "-o", target, "--quiet", *dims, *given, *flags)
+        if done.returncode != 0:
+            raise RuntimeError(f"{self.name}: {done.stderr}")
+
     def prepare(self):
         """Whether the network is here."""
         if not self.network.path.exists():
             return False
-        FOLDER.mkdir(exist_ok=True)
-        dims = [word for symbol, value in self.sizes.items() for word in ("--dim", f"{symbol}={value}")]
-        given = [word for name, value in self.network.bound.items() for word in ("--const", f"{name}={value}")]
-        done = command(CLI, "convert", self.network.path, "-o", self.ipex, "--quiet", *dims, *given)
-        if done.returncode != 0:
-            raise RuntimeError(f"{self.name}: {done.stderr}")
+        self.convert(self.ipex)
         self.inputs = self.write_model()
         return True
 

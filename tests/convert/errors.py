@@ -132,10 +132,19 @@ def single_refusals():
     g = Graph()
     g.output(g.op("Loop", g.input(2), name="the_loop"))
     yield "a loop", ["the_loop (Loop): loops are not supported"], g.model()
-    yield "a recurrent state of another batch", ["the_node (LSTM)", "state in1 is m, but has to be n", "--dim"], states(
-        "m"), "--dim", "n=1..4", "--dim", "m=1..4"
-    yield "a recurrent state of another size", ["the_node (LSTM)", "dim 1 of its state in1 is 3"], states(
+    yield "a recurrent state of another batch", ["the_node (LSTM)", "state in1 is m, but has to be n",
+                                                 "--dim 'm=N' --dim 'n=N'"], states("m"), "--dim", "n=1..4", "--dim", "m=1..4"
+    yield "a recurrent state of another size", ["the_node (LSTM)", "dim 1 of its state in1 is 3", "give --dim 'n=3'"], states(
         3), "--dim", "n=1..4"
+    yield "an If on a number of an input", ["(If)", "computed from the input rate", "--const 'rate=VALUE'"], rated()
+    for op_type in "Add", "Concat":
+        yield f"{op_type} of sizes that are rounded differently", [f"the_node ({op_type})", "a step (--dim NAME=LO..HI:32)"], (
+            pyramid(op_type)), "--dim", "h=8..32", "--dim", "w=16"
+        yield f"{op_type} of two sizes", [f"the_node ({op_type})", "--dim 'h=N' --dim 'w=N'"], joined(op_type, "h", "w"), (
+            "--dim"), "h=8..32", "--dim", "w=8..32"
+        yield f"{op_type} of a size and a number", [f"the_node ({op_type})", "give --dim 'h=5'"], joined(op_type, "h", 5), (
+            "--dim"), "h=4..32"
+    yield "Concat of two ranks", ["the_node (Concat)", "the ranks or data types of in0 and in1"], joined("Concat", 4, 4, 1)
     yield "a name computed twice", ["twice (Neg)", "y has been computed before"], twice()
     yield "a sparse initializer", ["sparse"], sparse()
     yield "a function", ["Twice", "function"], function()
@@ -158,6 +167,35 @@ def branching(condition=None, result="y"):
     g.input(2)
     chosen = (g.input(dtype=onnx.TensorProto.BOOL, name="chosen") if condition is None else g.constant(condition))
     g.output(g.op("If", chosen, then_branch=branch, else_branch=branch))
+    return g.model()
+
+
+def rated():
+    """An If on whether an input equals a number."""
+    branch = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["in0"], ["y"])], "branch", [],
+                                    [onnx.helper.make_tensor_value_info("y", 1, [2])])
+    g = Graph()
+    g.input(2)
+    rate = g.op("Cast", g.input(name="rate", dtype=onnx.TensorProto.INT64), to=1)
+    g.output(g.op("If", g.op("Equal", rate, g.scalar(16000)), then_branch=branch, else_branch=branch))
+    return g.model()
+
+
+def pyramid(op_type):
+    """A picture and its half, doubled: equal where the height is even."""
+    g = Graph()
+    x = g.input(1, 3, "h", "w")
+    half = g.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    twice_as_large = g.op("Resize", half, "", g.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest",
+                          coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    g.output(g.op(op_type, twice_as_large, x, name="the_node", **{"axis": 1} if op_type == "Concat" else {}))
+    return g.model()
+
+
+def joined(op_type, a, b, ones=0):
+    g = Graph()
+    x, y = g.input(2, a), g.input(2, b, *[1] * ones)
+    g.output(g.op(op_type, x, y, name="the_node", **{"axis": 0} if op_type == "Concat" else {}))
     return g.model()
 
 
@@ -322,11 +360,29 @@ def files(errors):
     errors.fails("a folder as target, with a slash", 1, ["folder"], target=f"{folder}/")
     errors.fails("a device as target", 1, ["/dev/null", "not a regular file"], target="/dev/null")
     folder.rmdir()
+    sources(errors)
     errors.onnx.unlink()
     errors.fails("no model", 1, ["model.onnx", "No such file"])
     errors.onnx.mkdir()
     errors.fails("a folder as model", 1, ["model.onnx"])
     errors.onnx.rmdir()
+
+
+def sources(errors):
+    """The target is a file that is read, under its own name or another: it stays what it is."""
+    link, labels, constant = (errors.folder / name for name in ("link.onnx", "labels.txt", "constant.npy"))
+    link.hardlink_to(errors.onnx)
+    labels.write_text("\n".join(f"class {i}" for i in range(144)))
+    np.save(constant, np.zeros((1, 3, 8, 8), np.float32))
+    rows = [("the model", errors.onnx, []), ("another name of the model", link, []), ("the labels", labels, ["--labels", labels]),
+            ("a constant", constant, ["--const", f"image={constant}"])]
+    for name, path, flags in rows:
+        before = path.read_bytes()
+        done = command(CLI, "convert", errors.onnx, "-o", path, *flags)
+        errors.tap.ok(f"{name} as target: exit 2, said, untouched", done.returncode == 2 and f"-o {path}: this is" in done.stderr
+                      and "give another name" in done.stderr and path.read_bytes() == before, f"exit {done.returncode}", done.stderr)
+    for path in (link, labels, constant):
+        path.unlink()
 
 
 def unwritable(tap, folder):
@@ -424,6 +480,11 @@ def external(errors, folder):
                      "nobody.bin", "sub", "/dev/zero"):
         what = "not a regular file" if location == "sub" else "external data"
         errors.fails(f"external data '{location}'", 1, [what, location], model=model_with(location, 0))
+    weights = inside / "weights.bin"
+    errors.onnx.write_bytes(model_with("weights.bin", 64).SerializeToString())
+    done = command(CLI, "convert", errors.onnx, "-o", weights)
+    errors.tap.ok("external data as target: exit 2, said, untouched", done.returncode == 2 and "its weights that is read" in
+                  done.stderr and weights.read_bytes()[64:] == w.tobytes(), f"exit {done.returncode}", done.stderr)
     errors.fails("external data that is too short", 1, ["weights.bin", "120 bytes"],
                  model=model_with("weights.bin", 68))
     errors.fails("external data beyond 64 bits", 1, ["weights.bin"], model=model_with("weights.bin", 2**64 - 8))

@@ -88,6 +88,32 @@ def sizes():
 NETWORKS = ["mnist", "basic_pitch", "super_resolution", "ppocr_cls", "resnet20", "silero_vad", "silero_vad_op18", "magika"]
 
 
+def attention():
+    """Attention as an operator of ONNX and of ONNX Runtime, and in nodes, with rotated queries."""
+    g = Graph(opset=23)
+    x, mask = g.input("batch", 5, 24), g.input(5, 5, name="mask")
+    table = [g.weight(8, 4) for _ in range(2)]
+    places = g.constant(np.arange(5).reshape(1, 5))
+    q = g.op("RotaryEmbedding", x, *table, places, num_heads=3)
+    y = g.op("Attention", q, x, x, mask, q_num_heads=3, kv_num_heads=3, is_causal=1, softcap=5.0)
+    y = g.op("MultiHeadAttention", y, x, x, g.weight(72), num_heads=3, domain="com.microsoft")
+    y = g.op("SkipLayerNormalization", y, x, g.positive(24), g.weight(24), domain="com.microsoft")
+    scores = g.op("FusedMatMul", y, y, transB=1, alpha=0.2, domain="com.microsoft")
+    scores = g.op("Mul", g.op("Add", scores, mask), g.scalar(0.5))
+    g.output(g.op("MatMul", g.op("Softmax", scores), g.op("FastGelu", y, g.weight(24), domain="com.microsoft")))
+    return g
+
+
+def half_precision():
+    g = Graph()
+    f16, bf16 = onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16
+    x = g.op("Cast", g.input(1, 3, 6, 6, dtype=f16), to=bf16)
+    w = g.constant(g.random.standard_normal((4, 3, 3, 3)).astype(np.float16))
+    y = g.op("Cast", g.op("Conv", x, w), to=1)
+    g.output(g.op("Gemm", g.op("Flatten", y), g.constant(g.random.standard_normal((64, 5)).astype(np.float16))))
+    return g
+
+
 def real_networks():
     """(name, model, a size), with the inputs that --const binds as constants."""
     for network in SIZED:
@@ -110,7 +136,7 @@ def fix_sizes(model, size):
 def write_seeds(networks):
     folder = BUILD / "onnx-mutants"
     folder.mkdir(exist_ok=True)
-    small = (classifier, branches, shape_arithmetic, elementwise, movement, sizes)
+    small = (classifier, branches, shape_arithmetic, elementwise, movement, sizes, attention, half_precision)
     models = [(make.__name__, make().model(), {}) for make in small] + (list(real_networks()) if networks else [])
     for name, model, size in models:
         fix_sizes(model, size)

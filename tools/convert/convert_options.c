@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "format/check.h"
 #include "tools/convert/convert.h"
@@ -507,7 +508,30 @@ static bool check_shared(const struct ipex_convert *c, const struct ipex_cli_ver
     return true;
 }
 
+static bool same_file(const char *a, const char *b) {
+    struct stat first, second;
+    return a && !stat(a, &first) && !stat(b, &second) && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+/* The target is none of the files that are read: it would take their place. */
+static bool target_is_apart(const struct ipex_convert *c, const struct ipex_cli_verb *verb) {
+    const char *what = NULL;
+    for (size_t e = 0; e < c->entries && !what; e++)
+        what = ipex_onnx_reads(&c->entry[e].model, c->output)  ? "a model or its weights"
+               : same_file(c->entry[e].labels_path, c->output) ? "the labels"
+                                                               : NULL;
+    for (size_t i = 0; i < c->constants.count && !what; i++)
+        if (c->constant[i].is_file && same_file(c->constant[i].text, c->output))
+            what = "a constant";
+    if (what)
+        ipex_cli_wrong(verb, "-o %s: this is %s that is read: give another name", c->output, what);
+    return !what;
+}
+
 bool ipex_convert_check_options(const struct ipex_convert *c, const struct ipex_cli_verb *verb) {
+    if (!target_is_apart(c, verb))
+        return false;
     for (size_t e = 0; e < c->entries; e++)
         if (!check_shared(c, verb, &c->entry[e].import))
             return false;

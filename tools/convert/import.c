@@ -199,8 +199,9 @@ bool ipex_import_broadcast(struct ipex_import *import, const struct ipex_value *
         int64_t a = i - (r - *rank) >= 0 ? dims[i - (r - *rank)] : 1,
                 b = i - (r - x->rank) >= 0 ? x->dims[i - (r - x->rank)] : 1;
         if (a != b && a != 1 && b != 1) {
-            ipex_import_refuse(import, "the operands cannot be broadcast together (%s and %s)",
-                               ipex_import_text(import, a), ipex_import_text(import, b));
+            ipex_import_refuse(import, "the operands cannot be broadcast together (%s and %s)%s",
+                               ipex_import_text(import, a), ipex_import_text(import, b),
+                               ipex_import_make_equal(import, a, b));
             return false;
         }
         joint[i] = a == 1 ? b : a;

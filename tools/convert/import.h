@@ -117,6 +117,9 @@ const int64_t *ipex_import_known(struct ipex_import *import, struct ipex_value *
 /* As ipex_import_ints, from an input only, but the elements are dims and may be expressions. */
 int ipex_import_dims(struct ipex_import *import, const char *name, size_t input, int64_t *ret,
                      int max);
+/* What makes two dims equal, for the end of a message: flags to paste where both are plain sizes.
+ * "" where both are numbers. */
+const char *ipex_import_make_equal(struct ipex_import *import, int64_t a, int64_t b);
 /* A dim as text, for messages. */
 const char *ipex_import_text(const struct ipex_import *import, int64_t dim);
 

@@ -50,16 +50,47 @@ static void import_branch(struct ipex_import *import, const struct ipex_onnx_gra
         ipex_import_out(import, i, result[i]);
 }
 
+/* The graph input that a value is computed from through nodes with one operand that is no constant;
+ * NULL where there is none or several. */
+static const struct ipex_value *deciding_input(const struct ipex_value *value) {
+    while (value && value->producer) {
+        const struct ipex_node *node = value->producer;
+        value = NULL;
+        for (int32_t i = 0; i < node->inputs; i++) {
+            const struct ipex_value *x =
+                node->concat_input ? node->concat_input[i] : node->input[i];
+            if (!x || x->constant || x == value)
+                continue;
+            if (value)
+                return NULL;
+            value = x;
+        }
+    }
+    return value && !value->unknown ? value : NULL;
+}
+
+static void refuse_condition(struct ipex_import *import, const struct ipex_value *condition) {
+    const struct ipex_value *input = deciding_input(condition);
+    if (input)
+        ipex_import_refuse(
+            import,
+            "its condition %s is computed from the input %s at run time; it is known "
+            "with --const '%s=VALUE'",
+            condition->name, input->name, input->name);
+    else
+        ipex_import_refuse(import,
+                           "its condition %s is computed from data at run time; a condition on an "
+                           "input is known with --const NAME=VALUE",
+                           condition ? condition->name : "");
+}
+
 void ipex_import_if(struct ipex_import *import) {
     struct ipex_value *condition = ipex_import_in(import, 0);
     const int64_t *known = condition ? ipex_import_known(import, condition) : NULL;
     int64_t chosen;
     if (!known || ipex_value_numel(condition) != 1 ||
         !ipex_dim_number(&import->graph->dims, known[0], &chosen)) {
-        ipex_import_refuse(import,
-                           "its condition %s is computed from data at run time; a condition on an "
-                           "input is known with --const NAME=VALUE",
-                           condition ? condition->name : "");
+        refuse_condition(import, condition);
         return;
     }
     const struct ipex_onnx_attr *attr =

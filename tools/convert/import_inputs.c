@@ -247,6 +247,29 @@ static const char *describe_inputs(struct dims_state *state) {
     return text;
 }
 
+/* The name of a dim that is one symbol, the text of a number; NULL for other expressions. */
+static const char *plain_size(struct ipex_import *import, int64_t dim) {
+    int64_t number;
+    const bool plain = ipex_dim_number(&import->graph->dims, dim, &number) ||
+                       ipex_dim_is_symbol(&import->graph->dims, dim) >= 0;
+    return plain ? ipex_import_text(import, dim) : NULL;
+}
+
+const char *ipex_import_make_equal(struct ipex_import *import, int64_t a, int64_t b) {
+    struct ipex_arena *arena = &import->graph->arena;
+    const char *name_a = plain_size(import, a), *name_b = plain_size(import, b);
+    if (a >= 0 && b >= 0)
+        return "";
+    if (!name_a || !name_b)
+        return "; they must be equal for all sizes: give these a step (--dim NAME=LO..HI:32), a "
+               "lower HI or one number";
+    if (a < 0 && b < 0)
+        return ipex_arena_printf(arena, "; give both the same number: --dim '%s=N' --dim '%s=N'",
+                                 name_a, name_b);
+    return ipex_arena_printf(arena, "; give --dim '%s=%s'", a < 0 ? name_a : name_b,
+                             a < 0 ? name_b : name_a);
+}
+
 bool ipex_import_inputs(struct ipex_import *import, struct ipex_import_options *options,
                         const char **ret_message) {
     const struct ipex_onnx_graph *source = &import->model->graph;

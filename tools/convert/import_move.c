@@ -170,13 +170,20 @@ static void import_transpose(struct ipex_import *import) {
 static bool concat_fits(struct ipex_import *import, struct ipex_value *const *x, size_t count,
                         int64_t axis, int64_t *dims) {
     for (size_t i = 0; i < count; i++) {
-        for (int32_t k = 0; k < x[0]->rank; k++)
-            if (x[i]->rank != x[0]->rank || x[i]->dtype != x[0]->dtype ||
-                (k != axis && x[i]->dims[k] != x[0]->dims[k])) {
-                ipex_import_refuse(import, "the shapes or data types of %s and %s do not fit",
-                                   x[0]->name, x[i]->name);
-                return false;
-            }
+        if (x[i]->rank != x[0]->rank || x[i]->dtype != x[0]->dtype) {
+            ipex_import_refuse(import, "the ranks or data types of %s and %s do not fit",
+                               x[0]->name, x[i]->name);
+            return false;
+        }
+        for (int32_t k = 0; k < x[0]->rank; k++) {
+            const int64_t a = x[0]->dims[k], b = x[i]->dims[k];
+            if (k == axis || a == b)
+                continue;
+            ipex_import_refuse(import, "the shapes of %s and %s do not fit (%s and %s)%s",
+                               x[0]->name, x[i]->name, ipex_import_text(import, a),
+                               ipex_import_text(import, b), ipex_import_make_equal(import, a, b));
+            return false;
+        }
         if (i)
             dims[axis] = ipex_dim_add(&import->graph->dims, dims[axis], x[i]->dims[axis]);
     }

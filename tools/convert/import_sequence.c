@@ -127,13 +127,11 @@ static bool states_fit(struct ipex_import *import, const struct recurrent *n) {
         for (int32_t k = 0; state && k < 3; k++) {
             if (state->rank == 3 && state->dims[k] == wanted[k])
                 continue;
-            const bool varies = state->rank == 3 && (state->dims[k] < 0 || wanted[k] < 0);
             ipex_import_refuse(
                 import, "dim %d of its state %s is %s, but has to be %s%s", (int)k, state->name,
                 state->rank == 3 ? ipex_import_text(import, state->dims[k]) : "missing",
                 ipex_import_text(import, wanted[k]),
-                varies ? "; where both are sizes of inputs, give each the same number by --dim"
-                       : "");
+                state->rank == 3 ? ipex_import_make_equal(import, state->dims[k], wanted[k]) : "");
             return false;
         }
     }

@@ -109,6 +109,9 @@ IPEX_WARN_UNUSED enum ipex_status ipex_onnx_open(const char *path,
                                                  const struct ipex_report *report);
 void ipex_onnx_close(struct ipex_onnx_model *model);
 
+/* The path is that of the model, or of a file with its external data, under whatever name. */
+bool ipex_onnx_reads(const struct ipex_onnx_model *model, const char *path);
+
 /* Reads one serialized TensorProto (.pb of a test data set), fully in memory; `ret` points into
  * `*ret_memory`, which the caller frees with free(). */
 IPEX_WARN_UNUSED enum ipex_status ipex_onnx_read_tensor(const char *path,

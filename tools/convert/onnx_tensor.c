@@ -93,7 +93,10 @@ static enum ipex_status map_file(const char *path, const struct ipex_report *rep
     close(fd);
     if (why)
         return ipex_fail(report, IPEX_ERROR_FILE_IO, "%s: cannot map: %s", path, why);
-    *ret = (struct ipex_onnx_map){NULL, bytes, (uint64_t)status.st_size};
+    *ret = (struct ipex_onnx_map){.bytes = bytes,
+                                  .size = (uint64_t)status.st_size,
+                                  .device = status.st_dev,
+                                  .inode = status.st_ino};
     return IPEX_OK;
 }
 
@@ -117,6 +120,17 @@ enum ipex_status ipex_onnx_reader_open(const char *path, const struct ipex_repor
         .files = files,
     };
     return IPEX_OK;
+}
+
+bool ipex_onnx_reads(const struct ipex_onnx_model *model, const char *path) {
+    struct stat status;
+    if (!model->private_ || stat(path, &status))
+        return false;
+    for (size_t i = 0; i < model->private_->map_count; i++)
+        if (model->private_->maps[i].device == status.st_dev &&
+            model->private_->maps[i].inode == status.st_ino)
+            return true;
+    return false;
 }
 
 void ipex_onnx_files_close(struct ipex_onnx_private *files) {

@@ -4,6 +4,8 @@
 #ifndef IPEX_TOOLS_ONNX_TENSOR_H
 #define IPEX_TOOLS_ONNX_TENSOR_H
 
+#include <sys/types.h>
+
 #include "tools/convert/onnx_read.h"
 #include "tools/convert/protobuf.h"
 
@@ -11,6 +13,8 @@ struct ipex_onnx_map {
     const char *location; /* as the model names it; the model's own file: NULL */
     const uint8_t *bytes;
     uint64_t size;
+    dev_t device; /* and inode: which file it is */
+    ino_t inode;
 };
 
 /* What an open model holds. */

@@ -190,8 +190,8 @@ int ipex_verb_convert(int argc, char **argv) {
     struct ipex_convert c = {.file = {.fd = -1, .folder_fd = -1}};
     c.report = (struct ipex_report){c.text, sizeof c.text};
     const struct ipex_cli_option options[] = {
-        {"o", "FILE.ipex", "the file to write (replaced as a whole)", IPEX_CLI_TEXT, true,
-         &c.output, 0, 0},
+        {"o", "FILE.ipex", "the file to write (replaced as a whole; none of those that are read)",
+         IPEX_CLI_TEXT, true, &c.output, 0, 0},
         {"entry", "NAME=MODEL.onnx", "one of several graphs of the file (MODEL.onnx alone: main)",
          IPEX_CLI_LIST, false, &c.entry_list, 0, 0},
         {"dim", "[ENTRY:]NAME=N",
