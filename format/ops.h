@@ -74,11 +74,12 @@ enum ipex_pool_attr {
     X(6, sigmoid)                                                                                  \
     X(7, silu) /* x * sigmoid(x) */                                                                \
     X(8, tanh)                                                                                     \
-    X(9, gelu)       /* x / 2 (1 + erf(x / sqrt(2))) */                                            \
-    X(10, gelu_tanh) /* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */                       \
-    X(11, mish)      /* x tanh(log(1 + e^x)) */                                                    \
-    X(12, elu)       /* x > 0 ? x : a (e^x - 1) */                                                 \
-    X(13, softplus)  /* log(1 + e^x) */
+    X(9, gelu)               /* x / 2 (1 + erf(x / sqrt(2))) */                                    \
+    X(10, gelu_tanh)         /* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */               \
+    X(11, mish)              /* x tanh(log(1 + e^x)) */                                            \
+    X(12, elu)               /* x > 0 ? x : a (e^x - 1) */                                         \
+    X(13, softplus)          /* log(1 + e^x) */                                                    \
+    X(14, hard_swish_affine) /* fma(a, hard_swish(x), b) */
 
 enum ipex_act {
 #define IPEX_ACT_ENUM(id, name) IPEX_ACT_##name = id,

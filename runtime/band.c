@@ -46,15 +46,17 @@ static int64_t output_bytes(const struct ipex_plan_builder *b, int32_t index) {
 
 int32_t ipex_band_length(const struct ipex_plan_builder *b, int32_t index) {
     const uint32_t band = ipex_fb_node_band(node_at(b, index));
-    int64_t between = 0;
     int32_t count = 1;
     if (band == 0 || b->setup->no_bands)
         return 1;
+    /* What stays in L2 by itself gains nothing, and bands that are longer for it hold fewer lines.
+     */
     while (count < IPEX_BAND_MEMBERS && index + count < b->entry->nodes &&
-           ipex_fb_node_band(node_at(b, index + count)) == band && feeds_next(b, index + count - 1))
-        between += output_bytes(b, index + count++ - 1);
-    /* What stays in L2 by itself gains nothing. */
-    return between > b->setup->l2_bytes / 2 ? count : 1;
+           ipex_fb_node_band(node_at(b, index + count)) == band &&
+           feeds_next(b, index + count - 1) &&
+           output_bytes(b, index + count - 1) > b->setup->l2_bytes)
+        count++;
+    return count;
 }
 
 /* ---- the step ---- */

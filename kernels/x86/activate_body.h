@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) void activate_as(const struct ipex_
 
 void IPEX_LEVEL(activate)(const struct ipex_act_rows *args) {
     struct ipex_act_rows rows = *args;
-    if (rows.row == rows.columns && rows.half == (rows.rows + 1) / 2 * rows.row) {
+    if (rows.rows > 0 && rows.row == rows.columns && rows.half == (rows.rows + 1) / 2 * rows.row) {
         rows.columns *= rows.rows; /* without gaps: one row, in full vectors */
         rows.rows = 1;
     }

@@ -36,9 +36,10 @@ struct conv_block {
     int64_t w_ahead;             /* of the prefetch */
     int64_t init_row, init_half, y_row, y_half, r_row, r_half;
     int32_t k, segments;
-    int32_t segments_w, tap_w; /* taps in a kernel row, and the first segment's place in it */
-    int32_t columns;           /* of the last panel: 1 to 16 */
-    float lo, hi;              /* clamp of the store */
+    int32_t segments_w, tap_w;    /* taps in a kernel row, and the first segment's place in it */
+    int32_t columns;              /* of the last panel: 1 to 16 */
+    float lo, hi;                 /* clamp of the store */
+    struct ipex_act_rows pending; /* of the block before: its activation, which is no clamp */
 };
 
 struct conv_walk;
@@ -80,10 +81,12 @@ static inline int64_t most_rows(const struct conv_level *level, const struct ipe
                : level->max_rows;
 }
 
-/* Activations that are not clamps: a pass over what a block has just written. */
-static inline void activate(const struct conv_block *b, const struct ipex_conv_args *args,
-                            int64_t rows, int64_t columns) {
-    const struct ipex_act_rows block = {
+/* Activations that are not clamps: a pass over the block before this one, whose stores have reached
+ * L1 by now. This one's have not: loads would wait for them. */
+static inline void activate(struct conv_block *b, const struct ipex_conv_args *args, int64_t rows,
+                            int64_t columns) {
+    IPEX_LEVEL(activate)(&b->pending);
+    b->pending = (struct ipex_act_rows){
         .y = b->y,
         .rows = rows,
         .columns = columns,
@@ -93,7 +96,6 @@ static inline void activate(const struct conv_block *b, const struct ipex_conv_a
         .act_a = args->act_a,
         .act_b = args->act_b,
     };
-    IPEX_LEVEL(activate)(&block);
 }
 
 /* Panels [begin, end) of one block of rows; b has everything that does not depend on the panel. */
@@ -182,6 +184,7 @@ static inline void walk_lines(const struct conv_walk *walk, const struct conv_pa
         lines = two ? 2 : 1;
         walk_pixels(walk, part, &b, line, lines, begin, end);
     }
+    IPEX_LEVEL(activate)(&b.pending);
 }
 
 /* Cuts K so that the weights of panels [begin, end) stay in half of L2 while the lines go by: into

@@ -91,18 +91,19 @@ static const depthwise_fn depthwise_cut[DEPTHWISE_ROWS + 1] = {
     depthwise_8_cut,
 };
 
-/* Activations that are not clamps: a pass over the pixels that a block has just written. */
+/* Activations that are not clamps: a pass over the pixels that the block before has written. Those
+ * of this one have not reached L1 yet: loads would wait for them. */
 static inline void depthwise_activate(const struct ipex_depthwise_args *args, float *y,
-                                      int64_t pixels) {
-    const struct ipex_act_rows rows = ipex_act_rows(y, pixels, args->channels, args->y_pixel,
-                                                    args->act, args->act_a, args->act_b);
-    IPEX_LEVEL(activate)(&rows);
+                                      int64_t pixels, struct ipex_act_rows *pending) {
+    IPEX_LEVEL(activate)(pending);
+    *pending = ipex_act_rows(y, pixels, args->channels, args->y_pixel, args->act, args->act_a,
+                             args->act_b);
 }
 
 /* All channels of a block of `rows` pixels in each of `lines` lines. */
 static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                   const struct depthwise_block *b, enum depthwise_kind kind,
-                                  int64_t rows, int64_t lines) {
+                                  int64_t rows, int64_t lines, struct ipex_act_rows *pending) {
     const depthwise_fn slide =
         lines == 2 ? depthwise_slide_two[kind][rows] : depthwise_slide[kind][rows];
     const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
@@ -119,7 +120,7 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
         if (c < b->channels)
             depthwise_cut[rows](&line, c, vec_first(b->channels - c));
         if (!act_is_clamp(args->act))
-            depthwise_activate(args, line.y, rows);
+            depthwise_activate(args, line.y, rows, pending);
         line.x += b->x_kh; /* pairs have the stride of a line between kernel rows */
         line.y += b->y_line;
         if (line.residual)
@@ -129,7 +130,8 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
 
 /* One line, or two of them together. */
 static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64_t image,
-                                   enum depthwise_kind kind, int64_t line, int64_t lines) {
+                                   enum depthwise_kind kind, int64_t line, int64_t lines,
+                                   struct ipex_act_rows *pending) {
     const int64_t count = ipex_div_up(args->pixels, depthwise_most(kind, lines));
     for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
         rows = args->pixels / count + (i < args->pixels % count);
@@ -155,7 +157,7 @@ static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64
         if (args->residual)
             b.residual = args->residual + image * args->r_image + line * args->r_line +
                          pixel * args->r_pixel;
-        depthwise_rows(args, &b, kind, rows, lines);
+        depthwise_rows(args, &b, kind, rows, lines, pending);
     }
 }
 
@@ -164,13 +166,15 @@ void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t j
     (void)scratch;
     const enum depthwise_kind kind = depthwise_kind(args);
     const bool two = depthwise_takes_two(args, kind);
+    struct ipex_act_rows pending = {.rows = 0};
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
         for (int64_t line = job.line, lines; line < job.line_end; line += lines) {
             lines = two && line + 1 < job.line_end ? 2 : 1;
-            depthwise_lines(args, job.image, kind, line, lines);
+            depthwise_lines(args, job.image, kind, line, lines, &pending);
         }
     }
+    IPEX_LEVEL(activate)(&pending);
 }
 
 #endif

@@ -6,6 +6,11 @@
 #include "kernels/x86/activate.h"
 #include "kernels/x86/vec_functions.h"
 
+static inline vec vec_hard_swish(vec x) {
+    const vec gate = vec_fma(vec_set(1.0f / 6.0f), x, vec_set(0.5f));
+    return vec_mul(x, vec_clip(gate, vec_set(0.0f), vec_set(1.0f)));
+}
+
 /* The activations of format/ops.h. */
 static inline vec vec_act(vec x, int32_t act, float a, float b) {
     const vec va = vec_set(a), vb = vec_set(b), zero = vec_set(0.0f), one = vec_set(1.0f);
@@ -18,10 +23,8 @@ static inline vec vec_act(vec x, int32_t act, float a, float b) {
         return vec_leaky(x, va);
     case IPEX_ACT_hard_sigmoid:
         return vec_clip(vec_fma(va, x, vb), zero, one);
-    case IPEX_ACT_hard_swish: {
-        const vec gate = vec_fma(vec_set(1.0f / 6.0f), x, vec_set(0.5f));
-        return vec_mul(x, vec_clip(gate, zero, one));
-    }
+    case IPEX_ACT_hard_swish:
+        return vec_hard_swish(x);
     case IPEX_ACT_sigmoid:
         return vec_sigmoid(x);
     case IPEX_ACT_silu:
@@ -38,6 +41,8 @@ static inline vec vec_act(vec x, int32_t act, float a, float b) {
         return vec_elu(x, va);
     case IPEX_ACT_softplus:
         return vec_softplus(x);
+    case IPEX_ACT_hard_swish_affine:
+        return vec_fma(va, vec_hard_swish(x), vb);
     default:
         return x;
     }

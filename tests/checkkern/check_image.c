@@ -47,11 +47,18 @@ static struct ipex_conv_transpose_args random_transpose(struct rng *rng) {
         .panels_outside = rng_one_in(rng, 2),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
     };
+    const bool touching = rng_one_in(rng, 4); /* windows that have a way of their own */
+    if (touching) {
+        a.stride_h = a.kernel_h;
+        a.stride_w = a.kernel_w;
+        a.dilation_h = a.dilation_w = a.groups = 1;
+        a.pad_top = a.pad_left = 0;
+    }
     /* as large as the taps reach, sometimes less (padding), sometimes more (output padding) */
     const int32_t reach_h = (a.height - 1) * a.stride_h + (a.kernel_h - 1) * a.dilation_h + 1;
     const int32_t reach_w = (a.width - 1) * a.stride_w + (a.kernel_w - 1) * a.dilation_w + 1;
-    a.lines = reach_h - a.pad_top + (int32_t)rng_range(rng, -2, 5);
-    a.pixels = reach_w - a.pad_left + (int32_t)rng_range(rng, -2, 5);
+    a.lines = reach_h - a.pad_top + (touching ? 0 : (int32_t)rng_range(rng, -2, 5));
+    a.pixels = reach_w - a.pad_left + (touching ? 0 : (int32_t)rng_range(rng, -2, 5));
     a.lines = a.lines < 1 ? 1 : a.lines;
     a.pixels = a.pixels < 1 ? 1 : a.pixels;
     a.x_pixel = (int64_t)a.groups * a.k + (rng_one_in(rng, 3) ? rng_range(rng, 1, 9) : 0);
@@ -130,7 +137,8 @@ static struct buffer run_transpose(const struct level *level,
     if (operands->slot >= TRANSPOSE_BF16)
         a.x = operands->x_bf16.data;
     running(slot_names[operands->slot], level->name);
-    run_jobs(rng, kernels[operands->slot], &a, ipex_conv_transpose_jobs(&a), 0);
+    run_jobs(rng, kernels[operands->slot], &a, ipex_conv_transpose_jobs(&a),
+             ipex_conv_transpose_scratch(&a));
     return y;
 }
 

@@ -238,6 +238,8 @@ double exact_act(double x, int32_t act, double a, double b) {
         return x > 0 ? x : a * expm1(x);
     case IPEX_ACT_softplus:
         return fmax(x, 0) + log1p(exp(-fabs(x)));
+    case IPEX_ACT_hard_swish_affine:
+        return a * x * clamp(x / 6 + 0.5, 0, 1) + b;
     default:
         return x;
     }
@@ -252,6 +254,8 @@ double act_slope(int32_t act, double a) {
         return fabs(a);
     case IPEX_ACT_hard_swish:
         return 1.5;
+    case IPEX_ACT_hard_swish_affine:
+        return fmax(1, 1.5 * fabs(a));
     case IPEX_ACT_silu:
     case IPEX_ACT_mish:
     case IPEX_ACT_gelu:

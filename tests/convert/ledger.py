@@ -321,11 +321,26 @@ def chain_of_nine_inputs(g):
     g.output(g.op("Sum", left, *[g.input(3, 5) for _ in range(4)], name="right"))
 
 
+def spelled_hard_swish(g, x):
+    y = g.op("Clip", g.op("Add", x, g.scalar(3.0), name="add"), g.scalar(0.0), g.scalar(6.0), name="clip")
+    return g.op("Mul", x, g.op("Div", y, g.scalar(6.0), name="div"), name="mul")
+
+
 @case(("activation", "add+clip+div+mul", APPLIED))
 def hard_swish(g):
-    x = g.conv(g.input(1, 3, 6, 6), 3, 5)
-    y = g.op("Clip", g.op("Add", x, g.scalar(3.0), name="add"), g.scalar(0.0), g.scalar(6.0), name="clip")
-    g.output(g.op("Mul", x, g.op("Div", y, g.scalar(6.0), name="div"), name="mul"))
+    g.output(spelled_hard_swish(g, g.conv(g.input(1, 3, 6, 6), 3, 5)))
+
+
+@case(("epilogue", "times", APPLIED), ("epilogue", "plus", APPLIED))
+def scale_and_shift_after_hard_swish(g):
+    x = spelled_hard_swish(g, g.conv(g.input(1, 3, 6, 6), 3, 5))
+    g.output(g.op("Add", g.op("Mul", x, g.scalar(1.25), name="times"), g.scalar(-0.5), name="plus"))
+
+
+@case(("epilogue", "times", "two_consumers"))
+def scale_of_a_value_read_twice(g):
+    x = spelled_hard_swish(g, g.conv(g.input(1, 3, 6, 6), 3, 5))
+    g.output(g.op("Mul", x, g.scalar(1.25), name="times"), g.op("Exp", x))
 
 
 # ---- winograd: the algorithm of a convolution ----

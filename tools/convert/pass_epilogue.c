@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv or linear -> [Add residual] -> [activation]: both are computed where the result is stored,
- * so the tensor in between never exists. */
+/* conv or linear -> [Add residual] -> [activation] -> [scale and shift of a hard_swish]: all are
+ * computed where the result is stored, so the tensors in between never exist. */
 #include "tools/convert/passes.h"
 
 #include <string.h>
@@ -135,6 +135,43 @@ static void try_activation(struct ipex_graph *graph, struct ipex_node *node) {
         pass_by(graph, producer, node);
 }
 
+/* x * scale + shift with a number each, one of which this node brings. */
+static bool is_scaling(const struct ipex_node *node, float *ret_scale, float *ret_shift) {
+    const struct ipex_program *p = node->u.program;
+    const int16_t op = p->step[0].op, a = p->step[0].a, b = p->step[0].b;
+    if (node->inputs != 1 || p->steps != 1 || (op != IPEX_STEP_mul && op != IPEX_STEP_add) ||
+        (a < 0) == (b < 0))
+        return false;
+    const float number = p->constant[-1 - (a < 0 ? a : b)];
+    *ret_scale = op == IPEX_STEP_mul ? number : 1.0f;
+    *ret_shift = op == IPEX_STEP_mul ? 0.0f : number;
+    return true;
+}
+
+/* hard_swish has room for a scale and a shift behind it (PP-OCR's blocks end in these). True where
+ * that was looked at. */
+static bool try_scaling(struct ipex_graph *graph, struct ipex_node *node) {
+    struct ipex_node *producer = node->input[0]->producer;
+    float scale, shift;
+    if (!is_linear(producer) || !is_scaling(node, &scale, &shift))
+        return false;
+    struct ipex_epilogue *epilogue = &producer->epilogue;
+    if (epilogue->act != IPEX_ACT_hard_swish && epilogue->act != IPEX_ACT_hard_swish_affine)
+        return false;
+    const bool alone = ipex_value_only_reader(graph, node->input[0]) != NULL;
+    record(graph, node, alone ? IPEX_REASON_applied : IPEX_REASON_two_consumers,
+           "scale or shift after hard_swish", producer);
+    if (!alone)
+        return true;
+    if (epilogue->act == IPEX_ACT_hard_swish)
+        epilogue->a = 1.0f;
+    epilogue->act = IPEX_ACT_hard_swish_affine;
+    epilogue->a *= scale;
+    epilogue->b = epilogue->b * scale + shift;
+    absorb(graph, producer, node);
+    return true;
+}
+
 static bool same_shape(const struct ipex_value *a, const struct ipex_value *b) {
     return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
@@ -181,7 +218,7 @@ void ipex_pass_epilogue(struct ipex_graph *graph) {
         ipex_program_absorb_scalars(node);
         if (is_add(node))
             try_residual(graph, node);
-        else
+        else if (!try_scaling(graph, node))
             try_activation(graph, node);
     }
 }

@@ -378,6 +378,11 @@ void ipex_program_make(struct ipex_program *p, enum ipex_act act, float a, float
     case IPEX_ACT_softplus:
         emit(p, IPEX_STEP_softplus, 0, 0);
         break;
+    case IPEX_ACT_hard_swish_affine: {
+        const int16_t y = emit(p, IPEX_STEP_mul, 0, emit_clip01(p, 1.0f / 6.0f, 0.5f));
+        emit(p, IPEX_STEP_add, emit(p, IPEX_STEP_mul, y, number(p, a)), number(p, b));
+        break;
+    }
     case IPEX_ACT_none:
     case IPEX_ACT_COUNT:
         emit(p, IPEX_STEP_copy, 0, 0);
