@@ -65,15 +65,14 @@ static inline void ref_bf16_pair_chains(const char *x, const char *w, int64_t k_
 static inline void ref_bf16_tile_chains(const char *x, const char *w, int64_t k_count,
                                         float chain[IPEX_PANEL]) {
     for (int64_t tile = 0; tile < k_count; tile += REF_BF16_TILE_K) {
-        float even[IPEX_PANEL] = {0}, odd[IPEX_PANEL] = {0};
-        for (int64_t k = tile; k < tile + REF_BF16_TILE_K; k += 2) {
-            const float x_even = ref_bf16_or_zero(x, k, k_count, 1);
-            const float x_odd = ref_bf16_or_zero(x, k + 1, k_count, 1);
+        float even[IPEX_PANEL] = {0}, odd[IPEX_PANEL] = {0}, row[REF_BF16_TILE_K];
+        for (int64_t k = 0; k < REF_BF16_TILE_K; k++)
+            row[k] = ref_bf16_or_zero(x, tile + k, k_count, 1);
+        for (int64_t k = 0; k < REF_BF16_TILE_K; k += 2)
             for (int64_t c = 0; c < IPEX_PANEL; c++) {
-                even[c] = fmaf(x_even, ref_bf16_weight(w, k, c), even[c]);
-                odd[c] = fmaf(x_odd, ref_bf16_weight(w, k + 1, c), odd[c]);
+                even[c] = fmaf(row[k], ref_bf16_weight(w, tile + k, c), even[c]);
+                odd[c] = fmaf(row[k + 1], ref_bf16_weight(w, tile + k + 1, c), odd[c]);
             }
-        }
         for (int64_t c = 0; c < IPEX_PANEL; c++)
             chain[c] = chain[c] + (even[c] + odd[c]);
     }
