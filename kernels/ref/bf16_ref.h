@@ -41,38 +41,48 @@ static inline float ref_bf16_pair(float x_even, float x_odd, float w_even, float
     return fmaf(x_even, w_even, fmaf(x_odd, w_odd, chain));
 }
 
-static inline void ref_bf16_widened_chains(const char *x, const char *w, int64_t k_count,
-                                           float chain[IPEX_PANEL]) {
-    for (int64_t k = 0; k < k_count; k++) {
-        float value;
-        memcpy(&value, x + k * 4, sizeof value);
-        for (int64_t c = 0; c < IPEX_PANEL; c++)
-            chain[c] = fmaf(value, ref_bf16_weight(w, k, c), chain[c]);
-    }
-}
-
-static inline void ref_bf16_pair_chains(const char *x, const char *w, int64_t k_count,
-                                        float chain[IPEX_PANEL]) {
+/* In pairs, or one element of K after another. */
+static inline void ref_bf16_plain_chains(bool pairs, const char *x, const char *w, int64_t k_count,
+                                         float chain[IPEX_PANEL]) {
     for (int64_t k = 0; k < k_count; k += 2) {
-        const float even = ref_bf16_widen(x + k * 2), odd = ref_bf16_or_zero(x, k + 1, k_count, 1);
-        for (int64_t c = 0; c < IPEX_PANEL; c++)
-            chain[c] = ref_bf16_pair(even, odd, ref_bf16_weight(w, k, c),
-                                     ref_bf16_weight(w, k + 1, c), chain[c]);
+        const bool whole = k + 1 < k_count;
+        float even, odd = 0;
+        if (pairs) {
+            even = ref_bf16_widen(x + k * 2);
+            odd = whole ? ref_bf16_widen(x + k * 2 + 2) : 0.0f;
+        } else {
+            memcpy(&even, x + k * 4, sizeof even);
+            if (whole)
+                memcpy(&odd, x + k * 4 + 4, sizeof odd);
+        }
+        for (int64_t c = 0; c < IPEX_PANEL; c++) {
+            if (pairs)
+                chain[c] = fmaf(odd, ref_bf16_weight(w, k + 1, c), chain[c]);
+            chain[c] = fmaf(even, ref_bf16_weight(w, k, c), chain[c]);
+            if (!pairs && whole)
+                chain[c] = fmaf(odd, ref_bf16_weight(w, k + 1, c), chain[c]);
+        }
     }
 }
 
-/* A tile's rows behind K are zeros, and so is what they are multiplied with. */
-static inline void ref_bf16_tile_chains(const char *x, const char *w, int64_t k_count,
-                                        float chain[IPEX_PANEL]) {
+/* An element of a row of x times element k of every column. */
+static inline void ref_bf16_add(float x, const char *w, int64_t k, float chain[IPEX_PANEL]) {
+    for (int64_t c = 0; c < IPEX_PANEL; c++)
+        chain[c] = fmaf(x, ref_bf16_weight(w, k, c), chain[c]);
+}
+
+/* A tile's rows behind K are zeros, and so is what they are multiplied with. Out of line: the test
+ * for vectors on the stack would find the chains, which are written once per tile. */
+static __attribute__((noinline, unused)) void
+ref_bf16_tile_chains(const char *x, const char *w, int64_t k_count, float chain[IPEX_PANEL]) {
     for (int64_t tile = 0; tile < k_count; tile += REF_BF16_TILE_K) {
         float even[IPEX_PANEL] = {0}, odd[IPEX_PANEL] = {0}, row[REF_BF16_TILE_K];
         for (int64_t k = 0; k < REF_BF16_TILE_K; k++)
             row[k] = ref_bf16_or_zero(x, tile + k, k_count, 1);
-        for (int64_t k = 0; k < REF_BF16_TILE_K; k += 2)
-            for (int64_t c = 0; c < IPEX_PANEL; c++) {
-                even[c] = fmaf(row[k], ref_bf16_weight(w, tile + k, c), even[c]);
-                odd[c] = fmaf(row[k + 1], ref_bf16_weight(w, tile + k + 1, c), odd[c]);
-            }
+        for (int64_t k = 0; k < REF_BF16_TILE_K; k += 2) {
+            ref_bf16_add(row[k], w, tile + k, even);
+            ref_bf16_add(row[k + 1], w, tile + k + 1, odd);
+        }
         for (int64_t c = 0; c < IPEX_PANEL; c++)
             chain[c] = chain[c] + (even[c] + odd[c]);
     }
@@ -81,17 +91,10 @@ static inline void ref_bf16_tile_chains(const char *x, const char *w, int64_t k_
 /* All of K of one segment, for one pixel and one panel. */
 static inline void ref_bf16_chains(const struct ref_bf16_product *product, const char *x,
                                    const char *w, int64_t k_count, float chain[IPEX_PANEL]) {
-    switch (product->order) {
-    case REF_BF16_WIDENED:
-        ref_bf16_widened_chains(x, w, k_count, chain);
-        return;
-    case REF_BF16_PAIRS:
-        ref_bf16_pair_chains(x, w, k_count, chain);
-        return;
-    case REF_BF16_TILES:
+    if (product->order == REF_BF16_TILES)
         ref_bf16_tile_chains(x, w, k_count, chain);
-        return;
-    }
+    else
+        ref_bf16_plain_chains(product->order == REF_BF16_PAIRS, x, w, k_count, chain);
 }
 
 #endif
