@@ -145,7 +145,6 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, conv, residual, 3, 0);
     IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
-    args->planar = is_planar(bind);
     choose_blocks(bind->setup, &sizes, args);
     bind->jobs = ipex_conv_jobs(args);
     bind->scratch = ipex_conv_scratch(args);
@@ -267,8 +266,9 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
                            attr[IPEX_CONV_PAD_RIGHT] == 0;
     if (pointwise && !bind->lines && !flatten(bind))
         return IPEX_BOUND_TOO_LARGE;
+    args->planar = is_planar(bind);
     /* A signal's only line is cut like a matrix, so that work can be shared out along it. */
-    const bool signal = !pointwise && !bind->lines && args->lines == 1 && !is_planar(bind);
+    const bool signal = !pointwise && !bind->lines && args->lines == 1 && !args->planar;
     if (signal && !set_rows(args, args->images, args->pixels))
         return IPEX_BOUND_TOO_LARGE;
     if (!pointwise && !bind->lines && bind->output->dims[2] == 1 && !lines_are_pixels(bind))

@@ -204,26 +204,28 @@ static struct ipex_value *given_input(struct dims_state *state,
     return value;
 }
 
-static void unused_options(struct dims_state *state) {
+/* An option that named nothing. */
+static void unused_option(struct dims_state *state, bool used, bool shared, const char *option,
+                          const char *name, const char *why) {
     struct ipex_graph *graph = state->import->graph;
-    for (size_t i = 0; i < state->options->dims; i++)
-        if (!state->options->dim[i].used && !state->options->dim[i].shared)
-            append(graph, &state->wrong,
-                   ipex_arena_printf(&graph->arena,
-                                     "  --dim %s: no input has a dimension of that name\n",
-                                     state->options->dim[i].name));
-    for (size_t i = 0; i < state->options->shapes; i++)
-        if (!state->options->shape[i].used && !state->options->shape[i].shared)
-            append(graph, &state->wrong,
-                   ipex_arena_printf(&graph->arena,
-                                     "  --input %s: the model has no input of that name\n",
-                                     state->options->shape[i].name));
-    for (size_t i = 0; i < state->options->constants; i++)
-        if (!state->options->constant[i].used && !state->options->constant[i].shared)
-            append(graph, &state->wrong,
-                   ipex_arena_printf(&graph->arena,
-                                     "  --const %s: the model has no input of that name\n",
-                                     state->options->constant[i].name));
+    if (!used && !shared)
+        append(graph, &state->wrong,
+               ipex_arena_printf(&graph->arena, "  %s %s: %s\n", option, name, why));
+}
+
+static void unused_options(struct dims_state *state) {
+    static const char no_dim[] = "no input has a dimension of that name";
+    static const char no_input[] = "the model has no input of that name";
+    const struct ipex_import_options *options = state->options;
+    for (size_t i = 0; i < options->dims; i++)
+        unused_option(state, options->dim[i].used, options->dim[i].shared, "--dim",
+                      options->dim[i].name, no_dim);
+    for (size_t i = 0; i < options->shapes; i++)
+        unused_option(state, options->shape[i].used, options->shape[i].shared, "--input",
+                      options->shape[i].name, no_input);
+    for (size_t i = 0; i < options->constants; i++)
+        unused_option(state, options->constant[i].used, options->constant[i].shared, "--const",
+                      options->constant[i].name, no_input);
 }
 
 static const char *describe_inputs(struct dims_state *state) {
