@@ -6,9 +6,11 @@
 #include "runtime/bind.h"
 #include "runtime/loops.h"
 
-/* Rows of a matrix that are handled as one line of pixels: a multiple of the row blocks of all
- * micro-kernels (14, 12, 6, 4). */
-#define MATRIX_LINE 84
+/* Rows of a matrix that are handled as one line of pixels, and that jobs are cut at: a multiple of
+ * the row blocks of all micro-kernels (14, 12, 6, 4); in bf16-amx, of those that have its order
+ * (12, 6, 4) and of a tile. */
+#define MATRIX_LINE       84
+#define MATRIX_LINE_TILES 96
 
 /* A job below this many flops costs more to hand out than another thread saves. */
 #define JOB_FLOPS 1000000
@@ -155,8 +157,12 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
 }
 
 /* Lays M rows out as lines of MATRIX_LINE pixels, of each of `images`. */
-static bool set_rows(struct ipex_conv_args *args, int64_t images, int64_t rows) {
-    const int64_t pixels = ipex_max_i64(1, ipex_min_i64(rows, MATRIX_LINE));
+static bool set_rows(struct ipex_bind *bind, int64_t images, int64_t rows) {
+    struct ipex_conv_args *args = &bind->args.conv;
+    const bool tiles = bind->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx &&
+                       bind->input[0]->dtype == IPEX_DTYPE_bf16;
+    const int64_t most = tiles ? MATRIX_LINE_TILES : MATRIX_LINE;
+    const int64_t pixels = ipex_max_i64(1, ipex_min_i64(rows, most));
     const int64_t lines = ipex_ceil_div(rows, pixels);
     args->x_line = pixels * args->x_pixel;
     args->y_line = pixels * args->y_pixel;
@@ -187,7 +193,7 @@ enum ipex_bound ipex_bind_linear(struct ipex_bind *bind) {
     for (int32_t d = 0; d < leading; d++)
         rows *= x->dims[d];
     args->groups = args->segments_h = args->segments_w = 1;
-    if (!set_rows(args, 1, rows) || !set_i32(&args->k, tiles.k) || !set_i32(&args->n, tiles.n))
+    if (!set_rows(bind, 1, rows) || !set_i32(&args->k, tiles.k) || !set_i32(&args->n, tiles.n))
         return IPEX_BOUND_TOO_LARGE;
     return finish(bind, bind->ints[0], 0);
 }
@@ -202,13 +208,13 @@ static bool flatten(struct ipex_bind *bind) {
         args->x_pixel = x_all;
         args->y_pixel = y_all;
         args->r_pixel = r_all;
-        return set_rows(args, 1, y->dims[0] * y->dims[1] * y->dims[2]);
+        return set_rows(bind, 1, y->dims[0] * y->dims[1] * y->dims[2]);
     }
     if (one_stride(x, 1, 3, &x_all) && one_stride(y, 1, 3, &y_all) && one_stride(r, 1, 3, &r_all)) {
         args->x_pixel = x_all;
         args->y_pixel = y_all;
         args->r_pixel = r_all;
-        return set_rows(args, y->dims[0], y->dims[1] * y->dims[2]);
+        return set_rows(bind, y->dims[0], y->dims[1] * y->dims[2]);
     }
     return true;
 }
@@ -220,7 +226,7 @@ static bool lines_are_pixels(struct ipex_bind *bind) {
     args->x_pixel = args->x_line;
     args->y_pixel = args->y_line;
     args->r_pixel = args->r_line;
-    return set_rows(args, bind->output->dims[0], bind->output->dims[1]);
+    return set_rows(bind, bind->output->dims[0], bind->output->dims[1]);
 }
 
 static bool set_image_strides(struct ipex_bind *bind) {
@@ -269,7 +275,7 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     args->planar = is_planar(bind);
     /* A signal's only line is cut like a matrix, so that work can be shared out along it. */
     const bool signal = !pointwise && !bind->lines && args->lines == 1 && !args->planar;
-    if (signal && !set_rows(args, args->images, args->pixels))
+    if (signal && !set_rows(bind, args->images, args->pixels))
         return IPEX_BOUND_TOO_LARGE;
     if (!pointwise && !bind->lines && bind->output->dims[2] == 1 && !lines_are_pixels(bind))
         return IPEX_BOUND_TOO_LARGE;
