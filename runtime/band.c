@@ -49,12 +49,13 @@ int32_t ipex_band_length(const struct ipex_plan_builder *b, int32_t index) {
     int32_t count = 1;
     if (band == 0 || b->setup->no_bands)
         return 1;
-    /* What stays in L2 by itself gains nothing, and bands that are longer for it hold fewer lines.
-     */
+    /* What stays in L2 by itself, each thread's part in its own, gains nothing, and bands that are
+     * longer for it hold fewer lines. */
+    const int64_t cached = ipex_mul_sat(b->setup->l2_bytes, b->setup->threads);
     while (count < IPEX_BAND_MEMBERS && index + count < b->entry->nodes &&
            ipex_fb_node_band(node_at(b, index + count)) == band &&
            feeds_next(b, index + count - 1) &&
-           output_bytes(b, index + count - 1) > b->setup->l2_bytes)
+           output_bytes(b, index + count - 1) > cached)
         count++;
     return count;
 }
