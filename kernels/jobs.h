@@ -77,39 +77,6 @@ ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args, int64_t job
     return ipex_conv_job(&grid, job);
 }
 
-/* Windows of a transposed convolution that touch and never overlap, as upsampling by learned
- * weights has them, in y without gaps: a kernel row's taps can be columns of one product. The
- * merged weights take scratch, so only where they are small; where they are large, panels are full
- * anyway. */
-static inline bool ipex_transpose_merges(const struct ipex_conv_transpose_args *args) {
-    const int64_t columns = (int64_t)args->kernel_h * args->kernel_w * args->n;
-    return args->groups == 1 && args->kernel_w > 1 && args->kernel_h == args->stride_h &&
-           args->kernel_w == args->stride_w && args->dilation_h == 1 && args->dilation_w == 1 &&
-           args->pad_top == 0 && args->pad_left == 0 &&
-           args->lines == (int64_t)args->height * args->stride_h &&
-           args->pixels == (int64_t)args->width * args->stride_w && args->y_pixel == args->n &&
-           columns <= 256 && args->k <= 256;
-}
-
-/* Columns of a kernel row, and in floats: from panel to panel, kernel row to kernel row, and tap to
- * tap of what is merged; where in scratch the bias lies, and all of it. */
-struct ipex_transpose_merged {
-    int64_t columns, panels, panel, row, tap, bias, total;
-};
-
-static inline struct ipex_transpose_merged
-ipex_transpose_merged(const struct ipex_conv_transpose_args *args) {
-    struct ipex_transpose_merged ret;
-    ret.columns = (int64_t)args->kernel_w * args->n;
-    ret.panels = ipex_div_up(ret.columns, IPEX_PANEL);
-    ret.panel = ipex_div_up(args->k, IPEX_TILE_ROWS) * IPEX_TILE_ROWS * IPEX_PANEL;
-    ret.row = ret.panels * ret.panel;
-    ret.tap = ipex_div_up(args->n, IPEX_PANEL) * ret.panel;
-    ret.bias = args->kernel_h * ret.row;
-    ret.total = ret.bias + ret.panels * IPEX_PANEL;
-    return ret;
-}
-
 enum { IPEX_WINOGRAD_TILE = 4 }; /* outputs along each side of a tile; inputs: 2 more */
 
 static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args) {
@@ -186,6 +153,17 @@ ipex_winograd_space(const struct ipex_winograd_args *args) {
     return ret;
 }
 
+/* First and end of the taps i in [0, kernel) with 0 <= start + i * dilation < size. */
+static inline void ipex_inner_taps(int64_t start, int64_t dilation, int64_t kernel, int64_t size,
+                                   int64_t *ret_begin, int64_t *ret_end) {
+    const int64_t begin = start < 0 ? ipex_div_up(-start, dilation) : 0;
+    int64_t end = start >= size ? 0 : ipex_div_up(size - start, dilation);
+    if (end > kernel)
+        end = kernel;
+    *ret_begin = begin;
+    *ret_end = end;
+}
+
 /* One job of a depthwise convolution: lines [line, line_end) of one image. */
 struct ipex_depthwise_job {
     int64_t image, line, line_end;
@@ -203,30 +181,32 @@ static inline struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_dep
     return ret;
 }
 
+/* Kernel rows [begin, end) that lie inside x, of a line. */
+struct ipex_depthwise_rows {
+    int64_t begin, end;
+};
+
+static inline struct ipex_depthwise_rows ipex_depthwise_rows(const struct ipex_depthwise_args *args,
+                                                             int64_t line) {
+    struct ipex_depthwise_rows ret;
+    ipex_inner_taps(line * args->stride_h - args->pad_top, args->dilation_h, args->kernel_h,
+                    args->height, &ret.begin, &ret.end);
+    return ret;
+}
+
 /* One window of a pool, cut at the borders of x: taps [h, h_end) x [w, w_end), where tap (i, j) is
  * row row + i * dilation_h, column column + j * dilation_w of x. */
 struct ipex_pool_window {
     int64_t row, column, h, h_end, w, w_end;
 };
 
-/* First and end of the taps i in [0, kernel) with 0 <= start + i * dilation < size. */
-static inline void ipex_pool_taps(int64_t start, int64_t dilation, int64_t kernel, int64_t size,
-                                  int64_t *ret_begin, int64_t *ret_end) {
-    const int64_t begin = start < 0 ? ipex_div_up(-start, dilation) : 0;
-    int64_t end = start >= size ? 0 : ipex_div_up(size - start, dilation);
-    if (end > kernel)
-        end = kernel;
-    *ret_begin = begin;
-    *ret_end = end;
-}
-
 static inline struct ipex_pool_window ipex_pool_window(const struct ipex_pool_args *args,
                                                        int64_t line, int64_t pixel) {
     struct ipex_pool_window ret;
     ret.row = line * args->stride_h - args->pad_top;
     ret.column = pixel * args->stride_w - args->pad_left;
-    ipex_pool_taps(ret.row, args->dilation_h, args->kernel_h, args->height, &ret.h, &ret.h_end);
-    ipex_pool_taps(ret.column, args->dilation_w, args->kernel_w, args->width, &ret.w, &ret.w_end);
+    ipex_inner_taps(ret.row, args->dilation_h, args->kernel_h, args->height, &ret.h, &ret.h_end);
+    ipex_inner_taps(ret.column, args->dilation_w, args->kernel_w, args->width, &ret.w, &ret.w_end);
     return ret;
 }
 
@@ -236,10 +216,10 @@ static inline int64_t ipex_pool_divisor(const struct ipex_pool_args *args,
     if (!args->count_pad)
         return (window->h_end - window->h) * (window->w_end - window->w);
     int64_t begin_h, end_h, begin_w, end_w;
-    ipex_pool_taps(window->row + args->pad_top, args->dilation_h, args->kernel_h,
-                   args->height + args->pad_top + args->pad_bottom, &begin_h, &end_h);
-    ipex_pool_taps(window->column + args->pad_left, args->dilation_w, args->kernel_w,
-                   args->width + args->pad_left + args->pad_right, &begin_w, &end_w);
+    ipex_inner_taps(window->row + args->pad_top, args->dilation_h, args->kernel_h,
+                    args->height + args->pad_top + args->pad_bottom, &begin_h, &end_h);
+    ipex_inner_taps(window->column + args->pad_left, args->dilation_w, args->kernel_w,
+                    args->width + args->pad_left + args->pad_right, &begin_w, &end_w);
     return (end_h - begin_h) * (end_w - begin_w);
 }
 

@@ -111,11 +111,13 @@ struct ipex_winograd_args {
 
 /* y[i][l][p][c] = act(chain + residual[i][l][p][c])
  *
- * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain)
+ * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain), over the kernel
+ * rows that meet one of x's `height` rows: tap kh of line l is row l * stride_h + kh * dilation_h -
+ * pad_top. The others, which the padding above and below x would feed with zeros, are left out.
  *
  * Job = (image, block of lines). */
 struct ipex_depthwise_args {
-    const float *x;        /* first tap of output pixel (0, 0) */
+    const float *x;        /* first tap of output pixel (0, 0), pad_top rows above x */
     const float *w;        /* [kernel_h][kernel_w][channels rounded up to 16] */
     const float *bias;     /* [channels] */
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
@@ -124,7 +126,8 @@ struct ipex_depthwise_args {
     int64_t y_image, y_line, y_pixel;
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels, channels;
-    int32_t kernel_h, kernel_w;
+    int32_t kernel_h, kernel_w, stride_h, dilation_h;
+    int64_t height, pad_top; /* pad_top is below 0 where line 0 is no image's first line */
     int32_t lines_per_job;
     int32_t act;
     float act_a, act_b;
@@ -509,7 +512,6 @@ int64_t ipex_resize_jobs(const struct ipex_resize_args *args);
 int64_t ipex_gather_jobs(const struct ipex_gather_args *args);
 int64_t ipex_map_jobs(const struct ipex_map_args *args);
 size_t ipex_conv_scratch(const struct ipex_conv_args *args);
-size_t ipex_conv_transpose_scratch(const struct ipex_conv_transpose_args *args);
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
 size_t ipex_resize_scratch(const struct ipex_resize_args *args);

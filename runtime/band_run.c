@@ -138,6 +138,7 @@ static void call(const struct band *band, int32_t index) {
     if (member->depthwise) {
         struct ipex_depthwise_args narrow = member->args.depthwise;
         NARROW(&narrow, band, index, lines);
+        narrow.pad_top -= lines.begin * narrow.stride_h;
         member->fn(&narrow, 0, ipex_depthwise_jobs(&narrow), scratch);
     } else {
         struct ipex_conv_args narrow = member->args.conv;

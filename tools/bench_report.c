@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/roofline.h"
 #include "tools/text_table.h"
 
 /* Nearest rank; the runs are sorted. */
@@ -54,20 +55,10 @@ static void print_steps(const struct ipex_bench *bench) {
     free(list);
 }
 
-/* The level whose instructions a step may use: tiles only for products in their own profile. */
-static enum ipex_isa level_of(const struct ipex_bench *bench, bool tiles) {
-    const enum ipex_isa isa = ipex_session_isa(bench->model.session);
-    return isa == IPEX_ISA_amx && !tiles ? IPEX_ISA_avx512_bf16 : isa;
-}
-
-/* Winograd's F(4,3) multiplies 36 times where the direct algorithm does 144 times. */
 static double bound_us(const struct ipex_bench *bench, const struct ipex_step_info *step) {
-    const double flops = (double)step->flops / (strcmp(step->op, "winograd") ? 1 : 4);
-    const bool tiles = strstr(step->kernel, "_bf16t__") != NULL,
-               bf16 = tiles || strstr(step->kernel, "_bf16__");
-    return ipex_machine_bound_us(&bench->machine, level_of(bench, tiles),
-                                 bf16 ? IPEX_DTYPE_bf16 : IPEX_DTYPE_f32, flops,
-                                 (double)step->bytes);
+    const struct ipex_roofline bound =
+        ipex_step_roofline(&bench->machine, ipex_session_isa(bench->model.session), step);
+    return ipex_roofline_us(&bound);
 }
 
 static json_t *steps_json(const struct ipex_bench *bench) {
@@ -125,9 +116,10 @@ static json_t *storages_json(const struct ipex_bench *bench) {
 /* Of the profile that the session computes in. */
 static double peak_gflops(const struct ipex_bench *bench) {
     const enum ipex_arithmetic profile = ipex_session_arithmetic(bench->model.session);
+    const enum ipex_isa isa =
+        ipex_step_isa(ipex_session_isa(bench->model.session), profile == IPEX_ARITHMETIC_bf16_amx);
     return ipex_machine_peak_gflops(
-        &bench->machine, level_of(bench, profile == IPEX_ARITHMETIC_bf16_amx),
-        profile == IPEX_ARITHMETIC_f32 ? IPEX_DTYPE_f32 : IPEX_DTYPE_bf16);
+        &bench->machine, isa, profile == IPEX_ARITHMETIC_f32 ? IPEX_DTYPE_f32 : IPEX_DTYPE_bf16);
 }
 
 json_t *ipex_bench_json(const struct ipex_bench *bench) {

@@ -14,7 +14,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_packages=(gcc libc6-dev meson ninja-build pkg-config flatbuffers-compiler libjansson-dev
     libjpeg62-turbo-dev libpng-dev python3 python3-venv)
 test_packages=(g++ clang-14 clang-format-14 libclang-rt-14-dev llvm-14 libcmocka-dev libseccomp-dev
-    libflatbuffers-dev util-linux)
+    libflatbuffers-dev util-linux valgrind)
 
 die() {
     printf 'install_deps: %s\n' "$*" >&2

@@ -181,8 +181,8 @@ static size_t block_size(const struct ipex_machine *machine, size_t index, int t
     return (size_t)(bytes / IPEX_READ_UNIT * IPEX_READ_UNIT);
 }
 
-static bool measure_stores(struct ipex_machine *machine) {
-    const bool wide = ipex_isa_available(IPEX_ISA_avx512);
+static bool measure_stores(struct ipex_machine *machine, enum ipex_isa isa) {
+    const bool wide = isa >= IPEX_ISA_avx512 && ipex_isa_available(IPEX_ISA_avx512);
     size_t room = 0;
     for (size_t i = 0; i < machine->stores; i++) {
         const size_t need = block_size(machine, i, machine->threads) * (size_t)machine->threads;
@@ -226,7 +226,7 @@ static void find_name(struct ipex_machine *machine) {
         fclose(file);
 }
 
-int ipex_machine_measure(int threads, struct ipex_machine *ret) {
+int ipex_machine_measure(int threads, enum ipex_isa isa, struct ipex_machine *ret) {
     int error;
     *ret = (struct ipex_machine){.threads = threads};
     find_name(ret);
@@ -242,44 +242,8 @@ int ipex_machine_measure(int threads, struct ipex_machine *ret) {
     if (!ret->peaks)
         return ipex_cli_failed("this machine has no level above the reference to measure");
     find_caches(ret);
-    return measure_stores(ret) ? IPEX_EXIT_DONE
-                               : ipex_cli_failed("no memory to measure reading with");
-}
-
-/* ---- bounds ---- */
-
-/* bf16 is widened where there is nothing faster. */
-double ipex_machine_peak_gflops(const struct ipex_machine *machine, enum ipex_isa isa,
-                                enum ipex_dtype dtype) {
-    double best = 0;
-    for (size_t i = 0; i < machine->peaks; i++) {
-        const struct ipex_machine_peak *peak = &machine->peak[i];
-        const bool fits =
-            peak->isa <= isa && (peak->dtype == IPEX_DTYPE_f32 || peak->dtype == dtype);
-        if (fits && peak->gflops.all > best)
-            best = peak->gflops.all;
-    }
-    return best;
-}
-
-static double read_gbs(const struct ipex_machine *machine, double bytes) {
-    for (size_t i = 0; i < machine->stores; i++) {
-        const struct ipex_machine_store *store = &machine->store[i];
-        const double room = (double)store->size * (store->own ? machine->threads : 1);
-        if (!store->size || bytes <= room)
-            return store->gbs.all;
-    }
-    return 0;
-}
-
-double ipex_machine_bound_us(const struct ipex_machine *machine, enum ipex_isa isa,
-                             enum ipex_dtype dtype, double flops, double bytes) {
-    const double gflops = ipex_machine_peak_gflops(machine, isa, dtype),
-                 gbs = read_gbs(machine, bytes);
-    if (!(gflops > 0) || !(gbs > 0))
-        return 0;
-    const double computing = flops / gflops * 1e-3, reading = bytes / gbs * 1e-3;
-    return computing > reading ? computing : reading;
+    return measure_stores(ret, isa) ? IPEX_EXIT_DONE
+                                    : ipex_cli_failed("no memory to measure reading with");
 }
 
 /* ---- report ---- */

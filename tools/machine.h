@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this machine can do at most, measured: multiply-adds a second at every instruction set
- * level, and reading from every cache and from memory. What a step of a network can reach follows.
- */
+ * level, and reading from every cache and from memory. What a step of a network can reach follows
+ * (tools/roofline.h). */
 #ifndef IPEX_TOOLS_MACHINE_H
 #define IPEX_TOOLS_MACHINE_H
 
@@ -41,19 +41,10 @@ struct ipex_machine {
 /* The CPUs that this process may use. */
 int ipex_machine_threads(void);
 
-/* Measures with one thread and with so many; takes about a second. An exit code. Levels that the
- * machine lacks and caches that the system does not tell of are left out. */
-int ipex_machine_measure(int threads, struct ipex_machine *ret);
-
-/* The most that all threads reach at levels up to `isa`, with factors of this type; 0: not known.
- */
-double ipex_machine_peak_gflops(const struct ipex_machine *machine, enum ipex_isa isa,
-                                enum ipex_dtype dtype);
-/* The time that work takes at least with all threads, in us: its arithmetic at the peak, or its
- * bytes at the speed of the nearest store that holds them. 0 where no peak of the level was
- * measured. */
-double ipex_machine_bound_us(const struct ipex_machine *machine, enum ipex_isa isa,
-                             enum ipex_dtype dtype, double flops, double bytes);
+/* Measures with one thread and with so many; takes about a second. Reading is by the widest loads
+ * of levels up to `isa`. An exit code. Levels that the machine lacks and caches that the system
+ * does not tell of are left out. */
+int ipex_machine_measure(int threads, enum ipex_isa isa, struct ipex_machine *ret);
 
 void ipex_machine_print(const struct ipex_machine *machine);
 json_t *ipex_machine_json(const struct ipex_machine *machine);

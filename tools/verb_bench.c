@@ -276,7 +276,8 @@ static int work(struct ipex_bench *bench, const struct ipex_cli_verb *verb) {
     if (!code && bench->profile)
         make_steps(bench);
     if (!code && bench->html)
-        code = ipex_machine_measure((int)bench->options.threads, &bench->machine);
+        code = ipex_machine_measure((int)bench->options.threads,
+                                    ipex_session_isa(bench->model.session), &bench->machine);
     return code ? code : tell(bench);
 }
 
@@ -287,7 +288,8 @@ static int work_machine(struct ipex_bench *bench, const struct ipex_cli_verb *ve
     if (bench->profile || bench->html || bench->entry_wanted || bench->dims.count ||
         bench->options.isa || bench->options.arithmetic || bench->options.no_bands)
         return ipex_cli_wrong(verb, "--machine goes with --threads and --json alone");
-    int code = ipex_machine_measure((int)bench->options.threads, &bench->machine);
+    int code =
+        ipex_machine_measure((int)bench->options.threads, ipex_isa_detect(), &bench->machine);
     if (code)
         return code;
     if (bench->json)

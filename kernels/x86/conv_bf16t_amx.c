@@ -2,7 +2,7 @@
 /* Convolution and linear on bf16 with tdpbf16ps (profile bf16-amx). */
 #define CONV_X         uint16_t
 #define CONV_K_PER_ROW 2
-#include "kernels/x86/vec_avx512.h"
+#include "kernels/x86/vec_amx.h"
 
 #include "kernels/x86/amx_tile.h"
 #include "kernels/x86/conv_tiles.h"
@@ -34,12 +34,12 @@ static void configure_and_walk(const struct conv_walk *walk, int64_t begin, int6
 static const struct conv_level level = {.walk = walk_amx};
 static const struct conv_level transposed = {.walk = configure_and_walk};
 
-/* One row fills a sixteenth of a tile: it is left to AVX-512, which reads weights as fast. */
+/* One row fills a sixteenth of a tile: it is left to vectors, which read weights as fast. */
 void ipex_k_conv_bf16t__amx(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                             void *scratch) {
     const int64_t rows = rows_of_tiles(args);
     if (rows == 1) {
-        ipex_k_conv_bf16t__avx512(args, job_begin, job_end, scratch);
+        IPEX_LEVEL(conv_bf16t)(args, job_begin, job_end, scratch);
         return;
     }
     configure(rows);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on i8 with tdpbssd. */
-#include "kernels/x86/vec_avx512.h"
+#include "kernels/x86/vec_amx.h"
 
 #include "kernels/x86/amx_tile.h"
 #include "kernels/x86/conv_i8.h"

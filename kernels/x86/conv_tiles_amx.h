@@ -143,12 +143,14 @@ static void finish_results(const struct amx_block *b) {
 static inline void copy_tile(const struct amx_block *b, int64_t i, const CONV_X *x, int64_t k,
                              CONV_X *to) {
     const int64_t bytes = (k < TILE_K ? k : TILE_K) * (int64_t)sizeof *x;
-    const __mmask64 mask = ~(__mmask64)0 >> (TILE_ROW_BYTES - bytes);
     for (int64_t r = 0; r < b->tile_rows; r++) {
-        const __m512i row = r < b->rows[i].count
-                                ? _mm512_maskz_loadu_epi8(mask, x + b->rows[i].x[r])
-                                : _mm512_setzero_si512();
-        _mm512_store_si512(to + r * TILE_K, row);
+        float *row = (float *)(void *)(to + r * TILE_K);
+        const bool there = r < b->rows[i].count;
+        const char *from = there ? (const char *)(x + b->rows[i].x[r]) : NULL;
+        for (int64_t at = 0; at < TILE_ROW_BYTES; at += (int64_t)sizeof(vec)) {
+            const vec_int part = there ? vec_load_bytes(from + at, bytes - at) : vec_int_set(0);
+            vec_store(row + at / 4, vec_float(part));
+        }
     }
 }
 

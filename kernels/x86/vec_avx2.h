@@ -6,6 +6,7 @@
 #define IPEX_KERNELS_X86_VEC_AVX2_H
 
 #include <immintrin.h>
+#include <string.h>
 
 #include "kernels/x86/x86.h"
 
@@ -106,6 +107,12 @@ static inline vec_int vec_bits(vec a) {
 }
 static inline vec vec_float(vec_int a) {
     return _mm256_castsi256_ps(a);
+}
+/* The first n bytes, zeros behind them; memory behind them is not touched. */
+static inline vec_int vec_load_bytes(const void *p, int64_t n) {
+    uint8_t bytes[sizeof(vec_int)] = {0}; /* there are no masks of bytes */
+    memcpy(bytes, p, n >= (int64_t)sizeof bytes ? sizeof bytes : n <= 0 ? 0 : (size_t)n);
+    return _mm256_loadu_si256((const __m256i *)(const void *)bytes);
 }
 static inline vec_int vec_int_set(int32_t x) {
     return _mm256_set1_epi32(x);

@@ -107,6 +107,12 @@ static inline vec_int vec_bits(vec a) {
 static inline vec vec_float(vec_int a) {
     return _mm512_castsi512_ps(a);
 }
+/* The first n bytes, zeros behind them; memory behind them is not touched. */
+static inline vec_int vec_load_bytes(const void *p, int64_t n) {
+    const __mmask64 all = ~(__mmask64)0;
+    const __mmask64 first = n >= 64 ? all : n <= 0 ? 0 : all >> (64 - n);
+    return _mm512_maskz_loadu_epi8(first, p);
+}
 static inline vec_int vec_int_set(int32_t x) {
     return _mm512_set1_epi32(x);
 }

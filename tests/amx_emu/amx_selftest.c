@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amx_selftest [--cases N] [--seed N] [--normal]: AMX as this machine has it, in one thread,
- * without files.
+/* amx_selftest [--cases N] [--seed N] [--normal] [--heap] [--over-read]: AMX as this machine has
+ * it, in one thread, without files.
  *
  * Executes the instructions and compares with tests/amx_model.c, then every kernel that uses them
  * with the reference, bit for bit. The last line is "N passed, M failed". Natively where the CPU
  * has AMX; else by the emulator; with AMX_EMU=0 by whatever else executes the instructions: another
  * emulator of the process or of the whole machine. Exit status 77: nothing executes them.
  *
- * --cases: random shapes per kernel. --normal: instructions only, no denormals: for valgrind, which
- * knows neither DAZ and FTZ nor AVX-512. */
+ * --cases: random shapes per kernel. --normal: no denormals, infinities and NaNs: for valgrind,
+ * which knows neither DAZ nor FTZ. --heap: buffers from the heap, whose bounds valgrind and
+ * sanitizers know, and not between guard pages. --over-read: only a kernel that is given an x of
+ * two bytes too few, for which they must end the program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +20,16 @@
 
 #include "tests/amx_emu/amx_check.h"
 #include "tests/amx_emu/amx_emu.h"
+#include "tests/amx_emu/amx_gemm.h"
+#include "tests/amx_emu/amx_level.h"
 #include "tests/checkkern/checkkern.h"
 
 #define MXCSR_KERNELS 0x9fc0u
 
-enum {
-    CASES = 200, /* of an instruction */
-    LEVELS = 3,  /* the reference twice, and amx */
+enum { CASES = 200 }; /* of an instruction */
+
+struct options {
+    bool only_normal, over_read;
 };
 
 static bool child_can_use_tiles(void) {
@@ -87,46 +92,86 @@ static void check_instructions(uint64_t seed, bool only_normal) {
     check_values(AMX_SPECIAL, "denormals, infinities and NaN", &rng);
 }
 
-/* The slots that level amx does not have from the level below. */
+static void check_slot(struct context *context, const char *slot) {
+    context->slot = slot;
+    check_all(context);
+}
+
+/* The slots that level amx does not have from the level below, and i8. */
 static int check_kernels(struct context *context) {
-    struct ipex_kernels below, amx;
-    int slots = 0;
-    ipex_kernels_init(&below, NULL, IPEX_ISA_avx512_bf16);
-    ipex_kernels_init(&amx, NULL, IPEX_ISA_amx);
+    const struct ipex_kernels *amx = &context->levels[AMX_LEVELS - 1].kernels;
+    struct ipex_kernels below;
+    int slots = 1;
+    ipex_kernels_init(&below, NULL, amx_level_below);
 #define IPEX_KERNEL(slot_, args_struct)                                                            \
-    if (amx.slot_ != below.slot_) {                                                                \
-        context->slot = #slot_;                                                                    \
-        check_all(context);                                                                        \
+    if (amx->slot_ != below.slot_) {                                                               \
+        check_slot(context, #slot_);                                                               \
         slots++;                                                                                   \
     }
 #include "kernels/ops.inc"
+    check_slot(context, "conv_i8");
     return slots;
 }
 
-static int usage(void) {
-    fprintf(stderr, "usage: amx_selftest [--cases N] [--seed N] [--normal]\n");
-    return 2;
+/* Tiles of two whole rows, of which the second ends two bytes behind the buffer. */
+static int over_read(const struct level *level) {
+    struct rng rng = {1};
+    struct amx_gemm g = amx_gemm_make(&rng, 2, AMX_TILE, 2 * AMX_TILE_K, 0, false);
+    struct buffer shorter = buffer_make(g.x.bytes - 2);
+    memcpy(shorter.data, g.x.data, shorter.bytes);
+    g.args.x = shorter.data;
+    struct buffer y = amx_gemm_run(&level->kernels, &g);
+    printf("a tile was loaded from two bytes behind its buffer\n");
+    buffer_free(&y);
+    buffer_free(&shorter);
+    amx_gemm_free(&g);
+    return 0;
+}
+
+static int run_checks(struct context *context, const struct options *options) {
+    const bool kernels = context->n_levels == AMX_LEVELS;
+    if (options->over_read && kernels)
+        return over_read(&context->levels[AMX_LEVELS - 1]);
+    check_instructions(context->seed, options->only_normal);
+    if (kernels)
+        printf("# %d kernels of level amx\n", check_kernels(context));
+    else
+        printf("# no kernel was run: level amx needs AVX512-BF16 beside AMX\n");
+    printf("%d passed, %d failed\n", report_passes(), report_failures());
+    return report_failures() != 0;
+}
+
+/* False: wrong use. */
+static bool parse(int argc, char **argv, struct context *context, struct options *options) {
+    for (int i = 1; i < argc; i++) {
+        const bool value = i + 1 < argc;
+        if (strcmp(argv[i], "--normal") == 0)
+            options->only_normal = context->only_normal = true;
+        else if (strcmp(argv[i], "--heap") == 0)
+            buffers_from_heap();
+        else if (strcmp(argv[i], "--over-read") == 0)
+            options->over_read = true;
+        else if (value && strcmp(argv[i], "--cases") == 0)
+            context->cases = atoi(argv[++i]);
+        else if (value && strcmp(argv[i], "--seed") == 0)
+            context->seed = strtoull(argv[++i], NULL, 0);
+        else
+            return false;
+    }
+    return context->cases >= 1;
 }
 
 int main(int argc, char **argv) {
     struct context context = {.seed = 1, .cases = 100, .float_stride = 509};
     struct level levels[IPEX_ISA_amx + 1];
+    struct options options = {0};
     const char *why;
-    bool only_normal = false;
-    for (int i = 1; i < argc; i++) {
-        const bool value = i + 1 < argc;
-        if (strcmp(argv[i], "--normal") == 0)
-            only_normal = true;
-        else if (value && strcmp(argv[i], "--cases") == 0)
-            context.cases = atoi(argv[++i]);
-        else if (value && strcmp(argv[i], "--seed") == 0)
-            context.seed = strtoull(argv[++i], NULL, 0);
-        else
-            return usage();
+    if (!parse(argc, argv, &context, &options)) {
+        fprintf(stderr, "usage: amx_selftest [--cases N] [--seed N] [--normal] [--heap]"
+                        " [--over-read]\n");
+        return 2;
     }
     const char *by = executor(&why);
-    if (context.cases < 1)
-        return usage();
     if (!by) {
         printf("amx_selftest: AMX instructions cannot be executed here: %s\n", why);
         return 77;
@@ -134,14 +179,7 @@ int main(int argc, char **argv) {
     printf("# AMX instructions are executed by %s\n", by);
     _mm_setcsr(MXCSR_KERNELS);
     catch_faults();
-    check_instructions(context.seed, only_normal);
     context.levels = levels;
-    context.n_levels = make_levels(IPEX_ISA_amx, levels);
-    if (only_normal || context.n_levels != LEVELS)
-        printf("# no kernel was run: %s\n",
-               only_normal ? "--normal" : "level amx needs AVX512-BF16 beside AMX");
-    else
-        printf("# %d slots with kernels of level amx\n", check_kernels(&context));
-    printf("%d passed, %d failed\n", report_passes(), report_failures());
-    return report_failures() != 0;
+    context.n_levels = amx_make_levels(levels);
+    return run_checks(&context, &options);
 }

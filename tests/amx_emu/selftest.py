@@ -5,7 +5,6 @@ is preloaded, and where nothing executes AMX: then it says so and is skipped, wh
 import os
 import pathlib
 import re
-import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -23,16 +22,6 @@ REFUSALS = {
 
 def run(*program, **environment):
     return command(*program, "--cases", "5", env=dict(os.environ, **environment))
-
-
-def check_valgrind(tap, program):
-    """It must find nothing; it would see a tile loaded from where nothing was stored."""
-    if not shutil.which("valgrind"):
-        tap.skip("valgrind", "it is not installed")
-        return
-    done = run("valgrind", "-q", "--error-exitcode=9", program, "--normal")
-    check_run(tap, "valgrind", done, "this program's emulator")
-    tap.ok("valgrind: no error", not done.stderr, done.stderr)
 
 
 def check_run(tap, name, done, by):
@@ -57,7 +46,6 @@ def main(dynamic, static, preload):
         done = run(program, AMX_EMU="nonsense")
         tap.ok(f"{name}, AMX_EMU=nonsense: wrong use", done.returncode == 2 and "nonsense" in done.stderr, done.stderr)
     if not natively:
-        check_valgrind(tap, dynamic)
         check_run(tap, "preloaded", run(dynamic, AMX_EMU="0", LD_PRELOAD=preload), "another emulator of this process")
     return tap.done()
 

@@ -7,146 +7,12 @@
 #include <string.h>
 #include <xmmintrin.h>
 
+#include "tests/amx_emu/amx_counted.h"
 #include "tests/amx_emu/amx_emu.h"
-#include "tests/amx_model.h"
+#include "tests/amx_emu/amx_gemm.h"
 #include "tests/checkkern/checkkern.h"
 
 #define MXCSR_KERNELS 0x9fc0u
-
-enum { TILE = 16, TILE_K = 32 };
-
-static int64_t div_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
-/* y [m][n] = x [m][k] times w, k contiguous in rows that are row elements apart. */
-struct gemm {
-    struct ipex_conv_args args;
-    struct buffer x, w, bias, y;
-};
-
-static uint16_t random_bf16(struct rng *rng, bool special) {
-    const float value = rng_value(rng, special);
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (uint16_t)(bits >> 16);
-}
-
-/* Element (k, n) of tiles of `k_all` k. */
-static uint16_t *weight(const struct gemm *g, int64_t k, int64_t n) {
-    const int64_t tiles = div_up(g->args.k, TILE_K);
-    return (uint16_t *)g->w.data + ((n / TILE * tiles * TILE + k / 2) * TILE + n % TILE) * 2 +
-           k % 2;
-}
-
-static struct gemm make_gemm(struct rng *rng, int32_t m, int32_t n, int32_t k, int32_t gap,
-                             bool special) {
-    const int64_t row = k + gap, bytes = div_up(n, TILE) * div_up(k, TILE_K) * 1024;
-    struct gemm g = {
-        .args = {.x_pixel = row,
-                 .y_pixel = n,
-                 .images = 1,
-                 .lines = 1,
-                 .pixels = m,
-                 .last_pixels = m,
-                 .groups = 1,
-                 .segments_h = 1,
-                 .segments_w = 1,
-                 .k = k,
-                 .n = n,
-                 .lines_per_job = 1,
-                 .panels_per_job = (int32_t)div_up(n, TILE),
-                 .cache_l2 = 1 << 20},
-        .x = buffer_make((size_t)((m - 1) * row + k) * 2),
-        .w = buffer_make((size_t)bytes),
-        .bias = buffer_make((size_t)(div_up(n, TILE) * TILE) * 4),
-        .y = buffer_make((size_t)m * (size_t)n * 4),
-    };
-    fill_poison(&g.x); /* NaN and, in pairs, what is no NaN, in the gaps */
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t c = 0; c < k; c++)
-            ((uint16_t *)g.x.data)[i * row + c] = random_bf16(rng, special);
-    memset(g.w.data, 0, g.w.bytes);
-    for (int64_t c = 0; c < n; c++)
-        for (int64_t i = 0; i < k; i++)
-            *weight(&g, i, c) = random_bf16(rng, false);
-    fill_poison(&g.bias);
-    for (int64_t c = 0; c < n; c++)
-        ((float *)g.bias.data)[c] = rng_value(rng, special);
-    g.args.x = g.x.data;
-    g.args.w = g.w.data;
-    g.args.bias = g.bias.data;
-    return g;
-}
-
-static void free_gemm(struct gemm *g) {
-    buffer_free(&g->x);
-    buffer_free(&g->w);
-    buffer_free(&g->bias);
-    buffer_free(&g->y);
-}
-
-static struct buffer run_gemm(const struct ipex_kernels *kernels, const struct gemm *g) {
-    struct ipex_conv_args args = g->args;
-    struct buffer y = buffer_copy(&g->y);
-    fill_canary(&y);
-    args.y = y.data;
-    kernels->conv_bf16t(&args, 0, ipex_conv_jobs(&args), NULL);
-    return y;
-}
-
-static struct buffer model_gemm(const struct gemm *g) {
-    struct buffer y = buffer_copy(&g->y);
-    uint16_t column[256];
-    for (int64_t c = 0; c < g->args.n; c++) {
-        for (int64_t k = 0; k < g->args.k; k++)
-            column[k] = *weight(g, k, c);
-        for (int64_t i = 0; i < g->args.pixels; i++)
-            ((float *)y.data)[i * g->args.n + c] = amx_model_chain(
-                ((const float *)g->bias.data)[c], (const uint16_t *)g->x.data + i * g->args.x_pixel,
-                column, g->args.k, TILE_K);
-    }
-    return y;
-}
-
-/* ---- counts ---- */
-
-/* What blocks of one run of `tiles` tiles of x make: two of x with two panels, or, where there is
- * only one, it with four; every product of a block with the fewest loads. */
-struct counts {
-    uint64_t products, loads, stores;
-};
-
-static void count_run(int64_t tiles, int64_t panels, int64_t k_tiles, struct counts *counts) {
-    const int64_t most = tiles == 1 ? 4 : 2;
-    for (int64_t t = 0; t < tiles; t += 2)
-        for (int64_t p = 0; p < panels; p += most) {
-            const int64_t x = tiles - t < 2 ? tiles - t : 2;
-            const int64_t w = panels - p < most ? panels - p : most;
-            counts->products += (uint64_t)(x * w * k_tiles);
-            counts->loads += (uint64_t)((x + w) * k_tiles + x * w);
-            counts->stores += (uint64_t)(x * w);
-        }
-}
-
-static bool counted(const char *what, const struct counts *want) {
-    const struct amx_counts got = amx_emu_counts();
-    const uint64_t loads = got.of[AMX_OP_tileloadd] + got.of[AMX_OP_tileloaddt1];
-    const bool same = got.of[AMX_OP_tdpbf16ps] == want->products && loads == want->loads &&
-                      got.of[AMX_OP_tilestored] == want->stores &&
-                      got.of[AMX_OP_ldtilecfg] == (want->products > 0) &&
-                      got.of[AMX_OP_tilerelease] == (want->products > 0);
-    return same ||
-           report(false, what,
-                  "%llu products, %llu loads, %llu stores, %llu configurations, %llu releases; "
-                  "want %llu, %llu, %llu",
-                  (unsigned long long)got.of[AMX_OP_tdpbf16ps], (unsigned long long)loads,
-                  (unsigned long long)got.of[AMX_OP_tilestored],
-                  (unsigned long long)got.of[AMX_OP_ldtilecfg],
-                  (unsigned long long)got.of[AMX_OP_tilerelease],
-                  (unsigned long long)want->products, (unsigned long long)want->loads,
-                  (unsigned long long)want->stores);
-}
 
 /* ---- gemm ---- */
 
@@ -162,28 +28,27 @@ static int check_gemm(const struct level *levels, size_t n_levels, struct rng *r
                       int32_t n, int32_t k) {
     const int32_t gap = (int32_t)rng_range(rng, 0, 3);
     const bool special = rng_one_in(rng, 4);
-    struct gemm g = make_gemm(rng, m, n, k, gap, special);
+    struct amx_gemm g = amx_gemm_make(rng, m, n, k, gap, special);
     g.args.panels_outside = rng_one_in(rng, 2);
-    struct counts want = {0};
+    struct amx_work want = {0};
     char what[100];
     snprintf(what, sizeof what, "gemm %d x %d x %d, rows %d apart%s", m, k, n, k + gap,
              special ? ", special" : "");
-    if (m > 1)
-        count_run(div_up(m, TILE), div_up(n, TILE), div_up(k, TILE_K), &want);
+    amx_work_add_gemm(&want, m, n, k);
     running("conv_bf16t", "amx");
     amx_emu_reset_counts();
-    struct buffer got = run_gemm(&levels[0].kernels, &g), model = model_gemm(&g);
-    bool passed = !amx_emu_installed() || counted(what, &want);
+    struct buffer got = amx_gemm_run(&levels[0].kernels, &g), model = amx_gemm_model(&g);
+    bool passed = amx_work_is(what, AMX_OP_tdpbf16ps, &want);
     passed = same_as(what, "the model", &got, &model) && passed;
     for (size_t i = 1; i < n_levels; i++) {
         running("conv_bf16t", levels[i].name);
-        struct buffer other = run_gemm(&levels[i].kernels, &g);
+        struct buffer other = amx_gemm_run(&levels[i].kernels, &g);
         passed = same_as(what, levels[i].name, &got, &other) && passed;
         buffer_free(&other);
     }
     buffer_free(&got);
     buffer_free(&model);
-    free_gemm(&g);
+    amx_gemm_free(&g);
     return !passed;
 }
 
@@ -213,20 +78,20 @@ static void check_layers(const struct level *level) {
     struct rng rng = {3};
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         const int32_t m = layers[i][0], n = layers[i][1], k = layers[i][2];
-        struct gemm g = make_gemm(&rng, m, n, k, 0, false);
-        struct counts want = {0};
+        struct amx_gemm g = amx_gemm_make(&rng, m, n, k, 0, false);
+        struct amx_work want = {0};
         char what[60];
-        count_run(div_up(m, TILE), div_up(n, TILE), div_up(k, TILE_K), &want);
+        amx_work_add_gemm(&want, m, n, k);
         snprintf(what, sizeof what, "layer %d x %d x %d", m, k, n);
         running("conv_bf16t", "amx");
         amx_emu_reset_counts();
-        struct buffer y = run_gemm(&level->kernels, &g);
-        failed += amx_emu_installed() && !counted(what, &want);
+        struct buffer y = amx_gemm_run(&level->kernels, &g);
+        failed += !amx_work_is(what, AMX_OP_tdpbf16ps, &want);
         printf("# %-20s %8llu products %8llu loads %6llu stores\n", what,
                (unsigned long long)want.products, (unsigned long long)want.loads,
                (unsigned long long)want.stores);
         buffer_free(&y);
-        free_gemm(&g);
+        amx_gemm_free(&g);
     }
     report(failed == 0, "layers: counts", "%d failed", failed);
 }
@@ -270,20 +135,21 @@ static struct ipex_conv_args conv_args(const struct conv_case *c) {
         .k = rows ? c->kernel * c->channels : c->channels,
         .n = c->n,
         .lines_per_job = c->lines,
-        .panels_per_job = (int32_t)div_up(c->n, TILE),
+        .panels_per_job = (int32_t)amx_div_up(c->n, AMX_TILE),
         .cache_l2 = 1 << 20,
     };
 }
 
 /* Tiles of x are of one line each, or, where lines follow each other, of all of them. */
-static struct counts conv_counts(const struct conv_case *c, const struct ipex_conv_args *args) {
+static struct amx_work conv_work(const struct conv_case *c, const struct ipex_conv_args *args) {
     const bool follow = args->x_line == c->pixels * args->x_pixel;
-    const int64_t tiles =
-        follow ? div_up(c->lines * c->pixels, TILE) : c->lines * div_up(c->pixels, TILE);
+    const int64_t tiles = follow ? amx_div_up(c->lines * c->pixels, AMX_TILE)
+                                 : c->lines * amx_div_up(c->pixels, AMX_TILE);
     const int64_t segments = (int64_t)args->segments_h * args->segments_w;
-    struct counts ret = {0};
+    struct amx_work ret = {.configurations = 1, .releases = 1};
     for (int32_t g = 0; g < c->groups; g++)
-        count_run(tiles, div_up(c->n, TILE), segments * div_up(args->k, TILE_K), &ret);
+        amx_work_add_run(&ret, tiles, amx_div_up(c->n, AMX_TILE),
+                         segments * amx_div_up(args->k, AMX_TILE_K));
     return ret;
 }
 
@@ -294,16 +160,16 @@ static int check_conv_counts(const struct level *levels, const struct conv_case 
     const int64_t outputs = (int64_t)c->groups * c->n;
     const int64_t segments = (int64_t)c->groups * args.segments_h * args.segments_w;
     struct buffer x = buffer_make((size_t)(x_lines * args.x_line) * 2);
-    struct buffer w =
-        buffer_make((size_t)(segments * div_up(c->n, TILE) * div_up(args.k, TILE_K) * 1024));
-    struct buffer bias = buffer_make((size_t)(outputs + TILE) * 4);
+    struct buffer w = buffer_make(
+        (size_t)(segments * amx_div_up(c->n, AMX_TILE) * amx_div_up(args.k, AMX_TILE_K) * 1024));
+    struct buffer bias = buffer_make((size_t)(outputs + AMX_TILE) * 4);
     struct buffer y[2] = {buffer_make((size_t)(c->lines * args.y_line) * 4),
                           buffer_make((size_t)(c->lines * args.y_line) * 4)};
     for (size_t i = 0; i < x.bytes / 2; i++)
-        ((uint16_t *)x.data)[i] = random_bf16(&rng, false);
+        ((uint16_t *)x.data)[i] = amx_random_bf16(&rng, false);
     memset(w.data, 0, w.bytes);
     for (size_t i = 0; i < w.bytes / 2; i += 7)
-        ((uint16_t *)w.data)[i] = random_bf16(&rng, false);
+        ((uint16_t *)w.data)[i] = amx_random_bf16(&rng, false);
     memset(bias.data, 0, bias.bytes);
     args.x = x.data;
     args.w = w.data;
@@ -319,13 +185,12 @@ static int check_conv_counts(const struct level *levels, const struct conv_case 
         running("conv_bf16t", levels[i].name);
         levels[i].kernels.conv_bf16t(&args, 0, ipex_conv_jobs(&args), NULL);
     }
-    const struct counts want = conv_counts(c, &args);
+    const struct amx_work want = conv_work(c, &args);
     bool passed = same_as(what, levels[1].name, &y[0], &y[1]);
     if (want.products != (uint64_t)c->products)
         passed = report(false, what, "%llu products by the blocks, %lld by hand",
                         (unsigned long long)want.products, (long long)c->products);
-    if (amx_emu_installed())
-        passed = counted(what, &want) && passed;
+    passed = amx_work_is(what, AMX_OP_tdpbf16ps, &want) && passed;
     buffer_free(&x);
     buffer_free(&w);
     buffer_free(&bias);

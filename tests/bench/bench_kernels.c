@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every convolution and product of converted files, one by one, against oneDNN: time, GFLOP/s,
- * share of the FMA peak, ratio. One thread, both hot: rounds alternate, minima are compared. oneDNN
- * may choose its own layouts of x and y, which a network would have to reorder; the better of that
- * and channels-last counts.
+/* Every convolution and product of converted files, one by one, beside the machine's roofline and
+ * oneDNN. One thread, both hot: rounds alternate, minima are compared. oneDNN may choose its own
+ * layouts of x and y, which a network would have to reorder; the better of that and channels-last
+ * counts. Layers that several files have are measured once.
  *
- * bench_kernels [--isa LEVEL] [--rounds N] FILE.ipex... (f32 files of fixed sizes: --dim NAME=N) */
+ * bench_kernels [--isa LEVEL] [--rounds N] [--markdown] FILE.ipex...
+ *
+ * Files are f32 and of fixed sizes (convert --dim NAME=N). At level avx2 oneDNN is limited to AVX2
+ * too. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +15,7 @@
 
 #include "runtime/fpu.h"
 #include "runtime/session.h"
-#include "tests/bench/peer_onednn.h"
-#include "tools/machine_loops.h"
+#include "tests/bench/kernel_report.h"
 #include "tools/model.h"
 
 #define ROUND_US 8000.0 /* of one measurement of one side */
@@ -23,15 +25,21 @@ enum { SEEN_MAX = 4096 };
 struct options {
     const char *isa;
     int rounds;
+    bool markdown;
 };
 
-struct tally {
-    struct onednn_layer seen[SEEN_MAX];
-    int n_seen, measured, behind, unknown; /* behind: more than 5 % */
-    double peak;
+struct seen {
+    struct onednn_layer layer;
+    const char *op;
 };
 
-/* ---- from a node to a layer ---- */
+struct bench {
+    struct options options;
+    struct ipex_machine machine;
+    struct kernel_report report;
+    struct seen seen[SEEN_MAX];
+    int n_seen;
+};
 
 static int64_t product(const int64_t *dims, int from, int to) {
     int64_t ret = 1;
@@ -40,105 +48,14 @@ static int64_t product(const int64_t *dims, int from, int to) {
     return ret;
 }
 
-/* Attributes of a convolution in the order of format/ops.inc. */
-static void set_window(struct onednn_layer *l, const int32_t *ints) {
-    l->kernel_h = ints[0], l->kernel_w = ints[1];
-    l->stride_h = ints[2], l->stride_w = ints[3];
-    l->pad_top = ints[4], l->pad_left = ints[5];
-    l->pad_bottom = ints[6], l->pad_right = ints[7];
-    l->dilation_h = ints[8], l->dilation_w = ints[9];
-    l->groups = ints[10];
-    l->act = ints[11];
-}
-
-static void set_conv(struct onednn_layer *l, const struct ipex_tensor_info *x,
-                     const struct ipex_tensor_info *y, const int32_t *ints) {
-    set_window(l, ints);
-    l->images = x->dims[0], l->height = x->dims[1], l->width = x->dims[2];
-    l->channels = x->dims[3];
-    l->out_height = y->dims[1], l->out_width = y->dims[2], l->n = y->dims[3];
-}
-
-/* oneDNN wants the padding from which its rule gives y's size. */
-static void fit_padding(struct onednn_layer *l) {
-    if (l->kind == ONEDNN_CONV) {
-        l->pad_bottom = (l->out_height - 1) * l->stride_h + (l->kernel_h - 1) * l->dilation_h + 1 -
-                        l->height - l->pad_top;
-        l->pad_right = (l->out_width - 1) * l->stride_w + (l->kernel_w - 1) * l->dilation_w + 1 -
-                       l->width - l->pad_left;
-    } else {
-        l->pad_bottom = (l->height - 1) * l->stride_h + (l->kernel_h - 1) * l->dilation_h + 1 -
-                        l->out_height - l->pad_top;
-        l->pad_right = (l->width - 1) * l->stride_w + (l->kernel_w - 1) * l->dilation_w + 1 -
-                       l->out_width - l->pad_left;
-    }
-}
-
-static void set_linear(struct onednn_layer *l, const struct ipex_tensor_info *x,
-                       const struct ipex_tensor_info *y, const int32_t *ints) {
-    l->kind = ONEDNN_MATMUL;
-    l->constant = true;
-    l->act = ints[0];
-    l->batch = 1;
-    l->k = x->dims[x->rank - 1];
-    l->m = product(x->dims, 0, x->rank - 1);
-    l->inner = y->dims[y->rank - 1];
-}
-
-static void set_matmul(struct onednn_layer *l, const struct ipex_tensor_info *a,
-                       const struct ipex_tensor_info *y, const int32_t *ints) {
-    l->kind = ONEDNN_MATMUL;
-    l->transposed = ints[0] != 0;
-    l->batch = product(y->dims, 0, y->rank - 2);
-    l->k = a->dims[a->rank - 1];
-    l->m = y->dims[y->rank - 2];
-    l->inner = y->dims[y->rank - 1];
-}
-
-/* False for operators that oneDNN is not asked about. */
-static bool layer_of_node(const struct ipex_image_entry *entry, struct ipex_fb_node node,
-                          struct onednn_layer *l) {
-    const int32_t *inputs = ipex_fb_node_inputs(node), *ints = ipex_fb_node_ints(node);
-    const uint32_t op = ipex_fb_node_op(node), n_inputs = ipex_fb_node_inputs_len(node);
-    const struct ipex_tensor_info *x = &entry->tensor[inputs[0]];
-    const struct ipex_tensor_info *y = &entry->tensor[ipex_fb_node_outputs(node)[0]];
-    memset(l, 0, sizeof *l); /* layers are compared as bytes */
-    if (x->dtype != IPEX_DTYPE_f32)
-        return false;
-    switch (op) {
-    case IPEX_OP_conv:
-    case IPEX_OP_depthwise:
-    case IPEX_OP_winograd:
-        l->kind = ONEDNN_CONV;
-        set_conv(l, x, y, ints);
-        fit_padding(l);
-        break;
-    case IPEX_OP_conv_transpose:
-        l->kind = ONEDNN_CONV_TRANSPOSE;
-        set_conv(l, x, y, ints);
-        fit_padding(l);
-        break;
-    case IPEX_OP_linear:
-        set_linear(l, x, y, ints);
-        break;
-    case IPEX_OP_matmul:
-        set_matmul(l, x, y, ints);
-        return true;
-    default:
-        return false;
-    }
-    l->act_a = ipex_fb_node_floats(node)[0];
-    l->act_b = ipex_fb_node_floats(node)[1];
-    l->residual = n_inputs > 3 && inputs[3] >= 0;
-    return true;
-}
-
-static bool seen_before(struct tally *tally, const struct onednn_layer *l) {
-    for (int i = 0; i < tally->n_seen; i++)
-        if (memcmp(&tally->seen[i], l, sizeof *l) == 0)
+/* One layer may be computed by two algorithms, in different files. */
+static bool seen_before(struct bench *bench, const struct onednn_layer *layer, const char *op) {
+    for (int i = 0; i < bench->n_seen; i++)
+        if (memcmp(&bench->seen[i].layer, layer, sizeof *layer) == 0 &&
+            strcmp(bench->seen[i].op, op) == 0)
             return true;
-    if (tally->n_seen < SEEN_MAX)
-        tally->seen[tally->n_seen++] = *l;
+    if (bench->n_seen < SEEN_MAX)
+        bench->seen[bench->n_seen++] = (struct seen){*layer, op};
     return false;
 }
 
@@ -153,8 +70,16 @@ static double now_us(void) {
 struct side {
     const struct ipex_plan_step *step; /* ours, else theirs */
     uint8_t *scratch;
-    const struct onednn_primitive *primitive;
+    struct onednn_primitive *primitive;
     double best_us;
+};
+
+/* What is measured. */
+struct subject {
+    const struct ipex_session *session;
+    const char *network;
+    struct ipex_step_info info;
+    struct onednn_layer layer;
 };
 
 static void run_side(const struct side *side) {
@@ -175,40 +100,54 @@ static void measure(struct side *side) {
     side->best_us = each < side->best_us ? each : side->best_us;
 }
 
-/* Ours, theirs in both layouts, ours, ... */
-static void measure_layer(const struct options *options, struct tally *tally,
-                          const struct ipex_session *session, const struct ipex_plan_step *step,
-                          const struct onednn_layer *layer) {
-    struct onednn_primitive *primitives[2] = {onednn_create(layer, false),
-                                              onednn_create(layer, true)};
-    struct side ours = {step, session->team.scratch, NULL, 1e30};
-    struct side theirs[2] = {{NULL, NULL, primitives[0], 1e30}, {NULL, NULL, primitives[1], 1e30}};
+/* Ours, theirs in both layouts, ours, ... Returns the better layout of theirs. */
+static int measure_sides(int rounds, struct side *ours, struct side theirs[2]) {
     const uint32_t fpu = ipex_fpu_enter();
-    for (int round = 0; round < options->rounds; round++) {
-        measure(&ours);
+    for (int round = 0; round < rounds; round++) {
+        measure(ours);
         for (int i = 0; i < 2; i++)
-            if (primitives[i])
+            if (theirs[i].primitive)
                 measure(&theirs[i]);
     }
     ipex_fpu_leave(fpu);
-    const int better = theirs[1].best_us < theirs[0].best_us;
-    const double rate = (double)step->flops * 1e-3 / ours.best_us;
-    printf("%-11s %10.1f %7.1f %6.1f ", step->op, ours.best_us, rate, 100 * rate / tally->peak);
-    if (primitives[better]) {
-        const double ratio = ours.best_us / theirs[better].best_us;
-        printf("%10.1f %6.2f  %-24s", theirs[better].best_us, ratio,
-               onednn_implementation(primitives[better]));
-        tally->measured++;
-        tally->behind += ratio > 1.05;
-    } else {
-        printf("%10s %6s  %-24s", "-", "-", "none");
-        tally->unknown++;
-    }
-    printf(" %s\n", step->name);
-    fflush(stdout);
+    return theirs[1].best_us < theirs[0].best_us;
+}
+
+static void add_row(struct bench *bench, const struct subject *subject, double us,
+                    const struct side *theirs) {
+    char layer[LAYER_TEXT];
+    const struct ipex_step_info *info = &subject->info;
+    const enum ipex_isa isa = ipex_session_isa(subject->session);
+    const struct ipex_roofline bound = ipex_step_roofline(&bench->machine, isa, info),
+                               direct =
+                                   ipex_machine_roofline(&bench->machine, isa, IPEX_DTYPE_f32,
+                                                         (double)info->flops, (double)info->bytes);
+    const struct kernel_row row = {
+        .op = info->op,
+        .network = subject->network,
+        .node = info->name,
+        .layer = layer_text(&subject->layer, layer),
+        .us = us,
+        .flops = (double)info->flops,
+        .bound = bound,
+        .direct_us = ipex_roofline_us(&direct),
+        .rule = kernel_rule_of(&subject->layer, info->op, &bound),
+        .onednn_us = theirs->primitive ? theirs->best_us : 0,
+        .implementation = theirs->primitive ? onednn_implementation(theirs->primitive) : "none",
+    };
+    kernel_report_add(&bench->report, &row);
+}
+
+static void measure_layer(struct bench *bench, const struct subject *subject,
+                          const struct ipex_plan_step *step) {
+    struct side ours = {step, subject->session->team.scratch, NULL, 1e30}, theirs[2];
     for (int i = 0; i < 2; i++)
-        if (primitives[i])
-            onednn_destroy(primitives[i]);
+        theirs[i] = (struct side){NULL, NULL, onednn_create(&subject->layer, i == 1), 1e30};
+    const int better = measure_sides(bench->options.rounds, &ours, theirs);
+    add_row(bench, subject, ours.best_us, &theirs[better]);
+    for (int i = 0; i < 2; i++)
+        if (theirs[i].primitive)
+            onednn_destroy(theirs[i].primitive);
 }
 
 /* ---- files ---- */
@@ -248,8 +187,8 @@ static void run_once(const struct ipex_model *model, const char *file, const cha
 }
 
 /* Nodes and steps are in the same order; a step that copies for a node has no operator of it. */
-static void measure_entry(const struct options *options, struct tally *tally,
-                          const struct ipex_session *session, const struct ipex_plan *plan) {
+static void measure_entry(struct bench *bench, struct subject *subject,
+                          const struct ipex_plan *plan) {
     int64_t at = 0;
     for (int32_t i = 0; i < plan->entry->nodes; i++) {
         const struct ipex_fb_node node = ipex_fb_entry_nodes(plan->entry->fb, (uint32_t)i);
@@ -262,60 +201,96 @@ static void measure_entry(const struct options *options, struct tally *tally,
         if (found == plan->steps)
             continue; /* nothing is left to do for it */
         at = found + 1;
-        struct onednn_layer layer;
-        if (layer_of_node(plan->entry, node, &layer) && !seen_before(tally, &layer))
-            measure_layer(options, tally, session, &plan->step[found], &layer);
+        if (layer_of_node(plan->entry, node, &subject->layer) &&
+            !seen_before(bench, &subject->layer, op) &&
+            ipex_session_step(subject->session, plan->name, (size_t)found, &subject->info) ==
+                IPEX_OK)
+            measure_layer(bench, subject, &plan->step[found]);
     }
 }
 
-static void measure_file(const struct options *options, struct tally *tally,
-                         const struct ipex_cli_verb *verb, const char *file) {
+/* "resnet34" of "build/bench/resnet34.ipex". */
+static const char *network_of(struct bench *bench, const char *file) {
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    return ipex_arena_strndup(&bench->report.arena, name, strcspn(name, "."));
+}
+
+static void measure_file(struct bench *bench, const struct ipex_cli_verb *verb, const char *file) {
     struct ipex_model model = {0};
     const struct ipex_machine_options machine = {
-        .threads = 1, .isa = options->isa, .no_bands = true};
+        .threads = 1, .isa = bench->options.isa, .no_bands = true};
     if (ipex_model_open(&model, file, false) != 0 ||
         ipex_model_start(&model, verb, &machine, NULL, NULL, 0) != 0)
         exit(1);
+    struct subject subject = {.session = model.session, .network = network_of(bench, file)};
     for (int32_t i = 0; i < model.session->plans; i++) {
         const struct ipex_plan *plan = &model.session->plan[i];
         if (plan->sizes)
             fail(file, "its sizes vary: convert it with --dim NAME=N");
-        printf("%s, entry %s, level %s\n", file, plan->name,
-               ipex_isa_name(ipex_session_isa(model.session)));
+        fprintf(stderr, "%s, entry %s\n", file, plan->name);
         run_once(&model, file, plan->name);
-        measure_entry(options, tally, model.session, plan);
+        measure_entry(bench, &subject, plan);
     }
     ipex_model_close(&model);
+}
+
+/* ---- the program ---- */
+
+/* Index of the first file; 0: not understood. */
+static int read_options(int argc, char **argv, struct options *ret) {
+    int at = 1;
+    for (; at < argc && argv[at][0] == '-'; at++)
+        if (strcmp(argv[at], "--markdown") == 0)
+            ret->markdown = true;
+        else if (strcmp(argv[at], "--isa") == 0 && at + 1 < argc)
+            ret->isa = argv[++at];
+        else if (strcmp(argv[at], "--rounds") == 0 && at + 1 < argc)
+            ret->rounds = atoi(argv[++at]);
+        else
+            return 0;
+    return at < argc && ret->rounds > 0 ? at : 0;
+}
+
+/* The level that all files are measured at. */
+static enum ipex_isa find_isa(const char *name) {
+    enum ipex_isa isa = ipex_isa_detect();
+    while (name && isa > IPEX_ISA_reference && strcmp(ipex_isa_name(isa), name) != 0)
+        isa--;
+    return isa;
+}
+
+static void print_head(const struct bench *bench, enum ipex_isa isa) {
+    const struct ipex_machine *machine = &bench->machine;
+    printf("%s, level %s, %s; FMA peak %.1f GFLOP/s; GB/s read:", machine->cpu, ipex_isa_name(isa),
+           onednn_version(), bench->report.peak);
+    for (size_t i = 0; i < machine->stores; i++)
+        printf("%s %s %.1f", i ? "," : "", machine->store[i].name, machine->store[i].gbs.one);
+    printf("; minima of %d alternating rounds, one thread\n\n", bench->options.rounds);
 }
 
 int main(int argc, char **argv) {
     static const struct ipex_cli_option none[] = {{0}};
     static const struct ipex_cli_verb verb = {"bench_kernels", "FILE", "", none, NULL};
-    static struct tally tally;
-    struct options options = {.isa = NULL, .rounds = 5};
-    int first = 1;
-    for (; first + 1 < argc && argv[first][0] == '-'; first += 2)
-        if (strcmp(argv[first], "--isa") == 0)
-            options.isa = argv[first + 1];
-        else if (strcmp(argv[first], "--rounds") == 0)
-            options.rounds = atoi(argv[first + 1]);
-        else
-            break;
-    if (first >= argc || argv[first][0] == '-' || options.rounds < 1) {
-        fputs("usage: bench_kernels [--isa LEVEL] [--rounds N] FILE.ipex...\n", stderr);
+    static struct bench bench = {.options = {.rounds = 5}};
+    const int first = read_options(argc, argv, &bench.options);
+    if (!first) {
+        fputs("usage: bench_kernels [--isa LEVEL] [--rounds N] [--markdown] FILE.ipex...\n",
+              stderr);
         return 2;
     }
-    const bool wide = options.isa == NULL ? __builtin_cpu_supports("avx512f")
-                                          : strncmp(options.isa, "avx512", 6) == 0;
-    tally.peak = ipex_multiply_gflops(wide ? IPEX_ISA_avx512 : IPEX_ISA_avx2, IPEX_DTYPE_f32);
-    onednn_start();
-    printf("%s; FMA peak %.1f GFLOP/s; minima of %d alternating rounds, one thread\n",
-           onednn_version(), tally.peak, options.rounds);
-    printf("%-11s %10s %7s %6s %10s %6s  %-24s %s\n", "operator", "us", "GFLOP/s", "% peak",
-           "oneDNN us", "ratio", "its kernel", "node");
+    const enum ipex_isa isa = find_isa(bench.options.isa);
+    const bool wide = isa >= IPEX_ISA_avx512;
+    if (ipex_machine_measure(1, isa, &bench.machine) != 0)
+        return 1;
+    const double peak = ipex_machine_peak_gflops(&bench.machine, isa, IPEX_DTYPE_f32);
+    if (!(peak > 0))
+        fail(bench.options.isa, "this machine has no such level above the reference");
+    onednn_start(!wide);
+    kernel_report_init(&bench.report, peak, wide);
+    print_head(&bench, isa);
     for (int i = first; i < argc; i++)
-        measure_file(&options, &tally, &verb, argv[i]);
-    printf("%d layers, %d more than 5 %% behind oneDNN, %d that it has not\n",
-           tally.measured + tally.unknown, tally.behind, tally.unknown);
+        measure_file(&bench, &verb, argv[i]);
+    kernel_report_print(&bench.report, bench.options.markdown);
+    kernel_report_finish(&bench.report);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An opponent behind three functions. It is reached through its C interface by dlopen, so that
- * neither its headers nor Python stand in the timed path. A failure ends the program with a
+/* A runtime behind three functions. Opponents are reached through their C interfaces by dlopen, so
+ * that neither their headers nor Python stand in the timed path. A failure ends the program with a
  * message: these are measuring tools. */
 #ifndef IPEX_TESTS_BENCH_PEER_H
 #define IPEX_TESTS_BENCH_PEER_H
@@ -22,15 +22,16 @@ enum { PEER_INPUTS = 8, PEER_OUTPUTS = 16 };
 
 /* A network with inputs of fixed shapes. */
 struct peer_job {
-    const char *library, *model; /* paths */
+    const char *model; /* a path */
     int threads;
     struct peer_input input[PEER_INPUTS];
     size_t inputs;
 };
 
 struct peer {
-    /* Finds the interface in the loaded library. */
-    void (*load)(void *library);
+    const char *name;
+    /* Loads the library and finds the interface in it. */
+    void (*load)(const char *path);
     /* Loads the model and binds the input: what a product does once. */
     void (*create)(const struct peer_job *job);
     /* One inference; returns the first output. */
@@ -38,6 +39,8 @@ struct peer {
 };
 
 extern const struct peer peer_onnxruntime, peer_openvino;
+/* Those that a program has, NULL behind the last. */
+extern const struct peer *const peers[];
 
 /* The function of that name; ends the program when the library lacks it. */
 void *peer_symbol(void *library, const char *name);

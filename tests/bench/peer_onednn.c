@@ -130,9 +130,10 @@ static void add_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha, 
 
 /* ---- layers ---- */
 
-void onednn_start(void) {
+void onednn_start(bool avx2_only) {
     omp_set_num_threads(1);
-    if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
+    if ((avx2_only && dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2) != dnnl_success) ||
+        dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success) {
         fputs("bench_kernels: oneDNN does not start\n", stderr);
         exit(1);

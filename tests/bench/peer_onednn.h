@@ -27,8 +27,9 @@ struct onednn_layer {
 
 struct onednn_primitive;
 
-/* One thread from here on. Ends the program when the library cannot start. */
-void onednn_start(void);
+/* One thread from here on; avx2_only: no instructions of later levels. Ends the program when the
+ * library cannot start. */
+void onednn_start(bool avx2_only);
 const char *onednn_version(void);
 
 /* blocked: oneDNN chooses the layouts of x and y; else they are channels-last. Weights are in the

@@ -50,7 +50,8 @@ static void check(status failure, const char *what) {
 /* CALL(ENTRY, (argument types), arguments...) */
 #define CALL(entry, types, ...) check(((status(*) types)api[entry])(__VA_ARGS__), #entry)
 
-static void load(void *library) {
+static void load(const char *path) {
+    void *library = peer_library(path);
     const struct api_base *(*get_base)(void);
     *(void **)&get_base = peer_symbol(library, "OrtGetApiBase");
     api = get_base()->get_api(API_VERSION);
@@ -113,4 +114,4 @@ static const float *run(void) {
     return data;
 }
 
-const struct peer peer_onnxruntime = {load, create, run};
+const struct peer peer_onnxruntime = {"onnxruntime", load, create, run};

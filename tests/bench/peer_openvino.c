@@ -32,7 +32,8 @@ static void check(int status, const char *what) {
         peer_fail(what, why);
 }
 
-static void load(void *library) {
+static void load(const char *path) {
+    void *library = peer_library(path);
     *(void **)&ov.core_create = peer_symbol(library, "ov_core_create");
     *(void **)&ov.read_model = peer_symbol(library, "ov_core_read_model");
     *(void **)&ov.compile_model = peer_symbol(library, "ov_core_compile_model");
@@ -75,4 +76,4 @@ static const float *run(void) {
     return data;
 }
 
-const struct peer peer_openvino = {load, create, run};
+const struct peer peer_openvino = {"openvino", load, create, run};

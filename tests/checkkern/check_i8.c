@@ -116,13 +116,6 @@ static void free_operands(struct operands *o) {
         buffer_free(all[i]);
 }
 
-static ipex_kernel_fn kernel_of(enum ipex_isa isa) {
-    return (ipex_kernel_fn)(isa == IPEX_ISA_amx           ? ipex_k_conv_i8__amx
-                            : isa >= IPEX_ISA_avx512_vnni ? ipex_k_conv_i8__avx512_vnni
-                            : isa >= IPEX_ISA_avx2        ? ipex_k_conv_i8__avx2
-                                                          : ipex_k_conv_i8__reference);
-}
-
 static struct buffer run_level(const struct level *level, const struct ipex_conv_args *args,
                                const struct operands *operands, struct rng *rng) {
     struct ipex_conv_args a = *args;
@@ -130,7 +123,7 @@ static struct buffer run_level(const struct level *level, const struct ipex_conv
     fill_canary(&y);
     a.y = y.data;
     running("conv_i8", level->name);
-    run_jobs(rng, kernel_of(level->isa), &a, ipex_conv_jobs(&a), 0);
+    run_jobs(rng, level->conv_i8, &a, ipex_conv_jobs(&a), 0);
     return y;
 }
 

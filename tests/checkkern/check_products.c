@@ -127,7 +127,7 @@ static int check_matmul(const struct context *context, struct rng *rng, enum kin
     args.rows_per_job = (int32_t)rng_range(rng, 1, args.m);
     args.columns_per_job = 16 * (int32_t)rng_range(rng, 1, (args.n + 15) / 16);
     args.k_block = random_block(rng, kind, args.k);
-    const bool special = rng_one_in(rng, 5);
+    const bool special = rng_one_in(rng, 5) && !context->only_normal;
     struct matrices x[2] = {
         make_matrices(rng, args.batch, args.batch_rank, args.m, args.k, true, special),
         make_matrices(rng, args.batch, args.batch_rank, args.transposed ? args.n : args.k,
@@ -273,7 +273,7 @@ static int check_attention(const struct context *context, struct rng *rng, enum 
     struct ipex_attention_args args = random_attention(rng, kind);
     const int64_t batches = random_batch(rng, args.batch, &args.batch_rank);
     const int32_t rank = args.batch_rank;
-    const bool special = rng_one_in(rng, 5);
+    const bool special = rng_one_in(rng, 5) && !context->only_normal;
     const int64_t mask_rows = rng_one_in(rng, 2) ? 1 : args.m;
     const int64_t mask_columns = rng_one_in(rng, 3) ? 1 : args.n;
     struct matrices x[OPERANDS] = {

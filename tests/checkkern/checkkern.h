@@ -11,7 +11,8 @@
 #include "kernels/kernels.h"
 
 /* Memory between two inaccessible pages. The data ends at the second; every fourth buffer begins
- * right after the first. */
+ * right after the first. Or, where valgrind or a sanitizer watches, memory of the heap, whose first
+ * and last bytes they know. */
 struct buffer {
     char *map;
     size_t map_bytes;
@@ -21,6 +22,7 @@ struct buffer {
 struct buffer buffer_make(size_t bytes);
 void buffer_free(struct buffer *buffer);
 struct buffer buffer_copy(const struct buffer *from);
+void buffers_from_heap(void); /* all that are made from here on */
 
 /* Fills with a NaN (what must not be read), or with a pattern that is no NaN (what must not be
  * written). */
@@ -53,6 +55,7 @@ struct level {
     const char *name;
     enum ipex_isa isa;
     struct ipex_kernels kernels;
+    ipex_kernel_fn conv_i8; /* no slot has it yet */
 };
 
 struct context {
@@ -62,6 +65,7 @@ struct context {
     const char *slot;      /* NULL: all */
     int cases;             /* random shapes per slot */
     uint32_t float_stride; /* functions are tested on one in so many bit patterns */
+    bool only_normal;      /* no special values in the slots that level amx has */
 };
 
 /* The reference twice, then `only`, or every level that this machine has (AUTO), into room for

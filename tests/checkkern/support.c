@@ -14,8 +14,27 @@
 #define POISON UINT32_C(0x7fc0dead)
 #define CANARY UINT32_C(0x4b1d4b1d)
 
+static bool from_heap;
+
+void buffers_from_heap(void) {
+    from_heap = true;
+}
+
+static struct buffer heap_buffer(size_t bytes) {
+    struct buffer ret = {.bytes = bytes};
+    void *data;
+    if (posix_memalign(&data, 64, bytes) != 0) {
+        fprintf(stderr, "checkkern: no memory\n");
+        exit(2);
+    }
+    ret.map = ret.data = data;
+    return ret;
+}
+
 struct buffer buffer_make(size_t bytes) {
     static unsigned count;
+    if (from_heap)
+        return heap_buffer(bytes);
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t inside = (bytes + page - 1) / page * page;
     struct buffer ret = {.map_bytes = inside + 2 * page, .bytes = bytes};
@@ -30,7 +49,10 @@ struct buffer buffer_make(size_t bytes) {
 }
 
 void buffer_free(struct buffer *buffer) {
-    munmap(buffer->map, buffer->map_bytes);
+    if (buffer->map_bytes)
+        munmap(buffer->map, buffer->map_bytes);
+    else
+        free(buffer->map);
 }
 
 struct buffer buffer_copy(const struct buffer *from) {
