@@ -88,5 +88,6 @@ int main(void) {
         cmocka_unit_test(bounds_hold),          cmocka_unit_test(images_count),
         cmocka_unit_test(repeated_work_counts),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
