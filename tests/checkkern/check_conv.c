@@ -17,7 +17,7 @@ static const char *const slot_names[SLOTS] = {"conv_f32", "conv_bf16w", "conv_bf
  * elements between pixels. */
 struct shape {
     int32_t images, lines, pixels, last_pixels;
-    int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+    int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_bottom;
     int32_t groups, k, n; /* channels per group: in, out */
     int32_t x_gap, y_gap, r_gap;
     int32_t lines_per_job, panels_per_job, cache_l2;
@@ -63,6 +63,7 @@ static void make_args(const struct shape *s, struct ipex_conv_args *ret) {
         .segments_w = dense ? 1 : s->kernel_w,
         .k = dense ? s->k * s->kernel_w : s->k,
         .n = s->n,
+        .padding = {s->pad_top, s->pad_bottom, s->stride_h, s->dilation_h},
         .lines_per_job = s->lines_per_job,
         .panels_per_job = s->panels_per_job,
         .act = s->act,
@@ -85,7 +86,10 @@ static void visit_x(const struct ipex_conv_args *a, void (*visit)(void *, int64_
             for (int64_t p = 0; p < line_pixels(a, l); p++)
                 for (int64_t g = 0; g < a->groups; g++)
                     for (int64_t s = 0; s < a->segments_h * a->segments_w; s++)
-                        for (int64_t k = 0; k < a->k; k++)
+                        for (int64_t k = 0; takes_row(&a->padding, a->lines, l, a->segments_h,
+                                                      s / a->segments_w) &&
+                                            k < a->k;
+                             k++)
                             visit(data, i * a->x_image + l * a->x_line + p * a->x_pixel +
                                             g * a->x_group + s / a->segments_w * a->x_kh +
                                             s % a->segments_w * a->x_kw + k);
@@ -144,8 +148,10 @@ static struct buffer make_weights(const struct ipex_conv_args *a, struct rng *rn
 static struct operands make_operands(const struct shape *s, struct ipex_conv_args *a,
                                      struct rng *rng) {
     struct operands ret = {0};
+    struct ipex_conv_args all = *a; /* rows that are left out are there, but hold NaN */
     int64_t last = 0;
-    visit_x(a, visit_last, &last);
+    all.padding = (struct ipex_padding){.above = 0};
+    visit_x(&all, visit_last, &last);
     ret.x = buffer_make((size_t)(last + 1) * 4);
     fill_poison(&ret.x);
     struct filler filler = {ret.x.data, rng, s->special};
@@ -221,7 +227,9 @@ static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l,
     const int64_t segments = (int64_t)a->segments_h * a->segments_w;
     double sum = (double)a->bias[c], magnitude = fabs(sum);
     for (int64_t s = 0; s < segments; s++)
-        for (int64_t k = 0; k < a->k; k++) {
+        for (int64_t k = 0;
+             takes_row(&a->padding, a->lines, l, a->segments_h, s / a->segments_w) && k < a->k;
+             k++) {
             const float x =
                 ((const float *)
                      a->x)[i * a->x_image + l * a->x_line + p * a->x_pixel + g * a->x_group +
@@ -264,14 +272,15 @@ static double worst_error(const struct ipex_conv_args *a, const float *y) {
 }
 
 static void describe(const struct shape *s, const char *level, char *text, size_t size) {
-    snprintf(text, size,
-             "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d groups %d %d->%d "
-             "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s%s",
-             slot_names[s->slot], level, s->images, s->lines, s->pixels, s->last_pixels,
-             s->kernel_h, s->kernel_w, s->stride_h, s->stride_w, s->dilation_h, s->dilation_w,
-             s->groups, s->k, s->n, s->act, s->residual, s->in_place ? " in place" : "",
-             s->panels_outside, s->lines_per_job, s->panels_per_job, s->cache_l2, s->x_gap,
-             s->y_gap, s->special ? " special" : "", s->planar ? " planar" : "");
+    snprintf(
+        text, size,
+        "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d pads %d,%d groups %d %d->%d "
+        "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s%s",
+        slot_names[s->slot], level, s->images, s->lines, s->pixels, s->last_pixels, s->kernel_h,
+        s->kernel_w, s->stride_h, s->stride_w, s->dilation_h, s->dilation_w, s->pad_top,
+        s->pad_bottom, s->groups, s->k, s->n, s->act, s->residual, s->in_place ? " in place" : "",
+        s->panels_outside, s->lines_per_job, s->panels_per_job, s->cache_l2, s->x_gap, s->y_gap,
+        s->special ? " special" : "", s->planar ? " planar" : "");
 }
 
 /* bf16 weights give the bits of conv_f32 on the widened weights. */
@@ -349,6 +358,14 @@ static struct shape random_shape(struct rng *rng) {
     return s;
 }
 
+/* At times every row that some line sees is padding. */
+static void random_padding(struct shape *s, struct rng *rng) {
+    if (s->slot == CONV_BF16T || rng_one_in(rng, 2))
+        return;
+    s->pad_top = (int32_t)rng_range(rng, -2, s->kernel_h + 1);
+    s->pad_bottom = (int32_t)rng_range(rng, -2, s->kernel_h + 1);
+}
+
 /* Every number of rows with every number of panels around the register blocks, with a cut last
  * panel and without. */
 static int check_blocks(const struct context *context, enum slot slot, struct rng *rng) {
@@ -412,6 +429,7 @@ static int check_planar(const struct context *context, struct rng *rng) {
         s.in_place = s.residual && rng_one_in(rng, 2);
         s.r_gap = s.in_place ? s.y_gap : (int32_t)rng_range(rng, 0, 5);
         s.lines_per_job = (int32_t)rng_range(rng, 1, s.lines);
+        random_padding(&s, rng);
         failed += check_shape(context, &s, rng);
     }
     return failed;
@@ -430,6 +448,7 @@ static void check_slot(const struct context *context, enum slot slot) {
     for (int i = 0; i < context->cases; i++) {
         struct shape s = random_shape(&rng);
         s.slot = slot;
+        random_padding(&s, &rng);
         s.special = s.special && !context->only_normal;
         failed += check_shape(context, &s, &rng);
     }
