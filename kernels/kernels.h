@@ -522,7 +522,6 @@ int64_t ipex_resize_jobs(const struct ipex_resize_args *args);
 int64_t ipex_gather_jobs(const struct ipex_gather_args *args);
 int64_t ipex_map_jobs(const struct ipex_map_args *args);
 size_t ipex_conv_scratch(const struct ipex_conv_args *args);
-size_t ipex_conv_transpose_scratch(const struct ipex_conv_transpose_args *args);
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
 size_t ipex_resize_scratch(const struct ipex_resize_args *args);

@@ -202,8 +202,8 @@ static inline bool same_run(struct conv_run a, struct conv_run b) {
 /* Two lines that take the same segments go together where that makes fewer, fuller blocks, each
  * with half its rows in each line: 7 pixels and at most 6 rows are 3 + 3, 2 + 2, 2 + 2 instead of
  * 4, 3, 4, 3. */
-static inline void walk_lines(const struct conv_walk *walk, const struct conv_part *part,
-                              int64_t begin, int64_t end) {
+static __attribute__((noinline, unused)) void
+walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t most = most_rows(walk->level, args);
     struct conv_block b = part_block(walk, part);

@@ -4,11 +4,15 @@
  * either the job's weights (lines outside) or the job's lines (panels outside), whichever moves
  * fewer bytes. */
 #include "runtime/bind.h"
+#include "runtime/cut.h"
 #include "runtime/loops.h"
 
 /* Rows of a matrix that are handled as one line of pixels: a multiple of the row blocks of all
- * micro-kernels (14, 12, 6, 4). */
-#define MATRIX_LINE 84
+ * micro-kernels (14, 12, 6, 4). Several threads may take other multiples of the largest of them. */
+#define MATRIX_LINE       84
+#define MATRIX_LINE_LEAST 56
+#define MATRIX_LINE_MOST  112
+#define ROW_BLOCK         14
 
 /* A job below this many flops costs more to hand out than another thread saves. */
 #define JOB_FLOPS 1000000
@@ -69,21 +73,50 @@ static void block_for_cache(struct ipex_conv_args *args, const struct sizes *siz
         args->panels_per_job = (int32_t)panels_that_fit;
 }
 
-/* Cuts blocks in halves until there are jobs enough for all threads, along the dimension that does
- * not share what the cache holds. */
-static void block_for_threads(const struct ipex_setup *setup, struct ipex_conv_args *args) {
-    const int64_t wanted = ipex_jobs_wanted(setup);
-    while (ipex_conv_jobs(args) < wanted) {
-        const int64_t flops =
-            ipex_mul_sat(args->lines_per_job, line_flops(args, args->panels_per_job));
-        const bool lines = args->lines_per_job > 1, panels = args->panels_per_job > 4;
-        if (flops < 2 * JOB_FLOPS || (!lines && !panels))
-            return;
-        if (lines && (!args->panels_outside || !panels))
-            args->lines_per_job = (args->lines_per_job + 1) / 2;
-        else
-            args->panels_per_job = (args->panels_per_job / 2 + 3) / 4 * 4;
-    }
+/* Cuts lines into as many jobs as all threads want. */
+static void cut_lines(const struct ipex_setup *setup, struct ipex_conv_args *args, int64_t panels) {
+    const int64_t flops = line_flops(args, args->panels_per_job);
+    const struct ipex_cut cut = {
+        .count = args->lines,
+        .times = ipex_mul_sat((int64_t)args->images * args->groups,
+                              ipex_ceil_div(panels, args->panels_per_job)),
+        .least = ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, flops)),
+        .most = args->lines_per_job,
+        .multiple = 1,
+    };
+    args->lines_per_job = (int32_t)ipex_cut_even(&cut, setup->threads);
+}
+
+static void cut_panels(const struct ipex_setup *setup, struct ipex_conv_args *args,
+                       int64_t panels) {
+    const int64_t flops = ipex_mul_sat(args->lines_per_job, line_flops(args, 1));
+    const struct ipex_cut cut = {
+        .count = panels,
+        .times = ipex_mul_sat((int64_t)args->images * args->groups,
+                              ipex_ceil_div(args->lines, args->lines_per_job)),
+        .least = ipex_max_i64(2, ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, flops))),
+        .most = args->panels_per_job,
+        .multiple = 2, /* products of one panel are slower */
+        .again = 0.125,
+    };
+    args->panels_per_job = (int32_t)ipex_cut_even(&cut, setup->threads);
+}
+
+/* First along the dimension that does not share what the cache holds; along the other one where
+ * that is not enough. */
+static void block_for_threads(const struct ipex_setup *setup, struct ipex_conv_args *args,
+                              int64_t panels) {
+    const bool panels_first = args->panels_outside && args->panels_per_job > 2;
+    if (panels_first)
+        cut_panels(setup, args, panels);
+    else
+        cut_lines(setup, args, panels);
+    if (ipex_conv_jobs(args) >= setup->threads)
+        return;
+    if (panels_first)
+        cut_lines(setup, args, panels);
+    else
+        cut_panels(setup, args, panels);
 }
 
 /* With one thread, or many lines, whole-tensor jobs would leave a late thread with everything:
@@ -103,7 +136,7 @@ static void choose_blocks(const struct ipex_setup *setup, const struct sizes *si
     args->cache_l2 = setup->l2_bytes;
     block_for_cache(args, sizes, panels);
     block_lines(args);
-    block_for_threads(setup, args);
+    block_for_threads(setup, args, panels);
 }
 
 static void choose_kernel(struct ipex_bind *bind) {
@@ -154,9 +187,27 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     return IPEX_BOUND;
 }
 
-/* Lays M rows out as lines of MATRIX_LINE pixels, of each of `images`. */
-static bool set_rows(struct ipex_conv_args *args, int64_t images, int64_t rows) {
-    const int64_t pixels = ipex_max_i64(1, ipex_min_i64(rows, MATRIX_LINE));
+/* Rows of the thread that has most, where each takes its share of lines. */
+static int64_t slowest_rows(int64_t images, int64_t rows, int64_t line, int64_t threads) {
+    const int64_t lines = ipex_mul_sat(images, ipex_ceil_div(rows, line));
+    return ipex_min_i64(ipex_ceil_div(lines, threads), lines) * line;
+}
+
+/* Pixels of a line such that threads have about equal shares. */
+static int64_t matrix_line(const struct ipex_setup *setup, int64_t images, int64_t rows) {
+    int64_t ret = MATRIX_LINE;
+    if (setup->threads > 1 && rows > MATRIX_LINE_LEAST)
+        for (int64_t line = MATRIX_LINE_LEAST; line <= MATRIX_LINE_MOST; line += ROW_BLOCK)
+            if (slowest_rows(images, rows, line, setup->threads) <
+                slowest_rows(images, rows, ret, setup->threads))
+                ret = line;
+    return ipex_max_i64(1, ipex_min_i64(rows, ret));
+}
+
+/* Lays M rows out as lines, of each of `images`. */
+static bool set_rows(const struct ipex_setup *setup, struct ipex_conv_args *args, int64_t images,
+                     int64_t rows) {
+    const int64_t pixels = matrix_line(setup, images, rows);
     const int64_t lines = ipex_ceil_div(rows, pixels);
     args->x_line = pixels * args->x_pixel;
     args->y_line = pixels * args->y_pixel;
@@ -187,7 +238,8 @@ enum ipex_bound ipex_bind_linear(struct ipex_bind *bind) {
     for (int32_t d = 0; d < leading; d++)
         rows *= x->dims[d];
     args->groups = args->segments_h = args->segments_w = 1;
-    if (!set_rows(args, 1, rows) || !set_i32(&args->k, tiles.k) || !set_i32(&args->n, tiles.n))
+    if (!set_rows(bind->setup, args, 1, rows) || !set_i32(&args->k, tiles.k) ||
+        !set_i32(&args->n, tiles.n))
         return IPEX_BOUND_TOO_LARGE;
     return finish(bind, bind->ints[0], 0);
 }
@@ -202,13 +254,13 @@ static bool flatten(struct ipex_bind *bind) {
         args->x_pixel = x_all;
         args->y_pixel = y_all;
         args->r_pixel = r_all;
-        return set_rows(args, 1, y->dims[0] * y->dims[1] * y->dims[2]);
+        return set_rows(bind->setup, args, 1, y->dims[0] * y->dims[1] * y->dims[2]);
     }
     if (one_stride(x, 1, 3, &x_all) && one_stride(y, 1, 3, &y_all) && one_stride(r, 1, 3, &r_all)) {
         args->x_pixel = x_all;
         args->y_pixel = y_all;
         args->r_pixel = r_all;
-        return set_rows(args, y->dims[0], y->dims[1] * y->dims[2]);
+        return set_rows(bind->setup, args, y->dims[0], y->dims[1] * y->dims[2]);
     }
     return true;
 }
@@ -220,7 +272,7 @@ static bool lines_are_pixels(struct ipex_bind *bind) {
     args->x_pixel = args->x_line;
     args->y_pixel = args->y_line;
     args->r_pixel = args->r_line;
-    return set_rows(args, bind->output->dims[0], bind->output->dims[1]);
+    return set_rows(bind->setup, args, bind->output->dims[0], bind->output->dims[1]);
 }
 
 static bool set_image_strides(struct ipex_bind *bind) {
@@ -281,7 +333,7 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     const bool signal = !pointwise && !bind->lines && args->lines == 1 && !args->planar;
     if (signal) {
         args->padding.stride = 0; /* all lines are that line */
-        if (!set_rows(args, args->images, args->pixels))
+        if (!set_rows(bind->setup, args, args->images, args->pixels))
             return IPEX_BOUND_TOO_LARGE;
     }
     if (!pointwise && !bind->lines && bind->output->dims[2] == 1 && !lines_are_pixels(bind))

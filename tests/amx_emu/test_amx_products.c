@@ -340,7 +340,6 @@ static int check_transpose(const struct transpose *t) {
         .y = &args.y,
         .y_floats = lines * pixels * t->n,
         .jobs = ipex_conv_transpose_jobs(&args),
-        .scratch = ipex_conv_transpose_scratch(&args),
     };
     const struct amx_work want = transpose_work(t);
     char what[120];
