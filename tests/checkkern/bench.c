@@ -136,9 +136,6 @@ static struct ipex_depthwise_args depthwise_args(const struct layer *l) {
         .channels = l->channels,
         .kernel_h = l->kernel,
         .kernel_w = l->kernel,
-        .stride_h = l->stride,
-        .dilation_h = 1,
-        .height = (l->height - 1) * l->stride + l->kernel,
         .lines_per_job = l->height,
         .act = IPEX_ACT_relu,
     };

@@ -46,6 +46,11 @@ static int64_t line_pixels(const struct ipex_conv_args *args, int64_t line) {
     return line == args->lines - 1 ? args->last_pixels : args->pixels;
 }
 
+/* Whether segment s belongs to the chains of line l. */
+static bool is_taken(const struct ipex_conv_args *a, int64_t l, int64_t s) {
+    return takes_row(&a->padding, a->lines, l, a->segments_h, s / a->segments_w);
+}
+
 /* Calls visit(x offset) for every element of x that the formula in kernels.h reads. */
 static void visit_x(const struct ipex_conv_args *a, void (*visit)(void *, int64_t), void *data) {
     for (int64_t i = 0; i < a->images; i++)
@@ -53,7 +58,7 @@ static void visit_x(const struct ipex_conv_args *a, void (*visit)(void *, int64_
             for (int64_t p = 0; p < line_pixels(a, l); p++)
                 for (int64_t g = 0; g < a->groups; g++)
                     for (int64_t s = 0; s < a->segments_h * a->segments_w; s++)
-                        for (int64_t k = 0; k < a->k; k++)
+                        for (int64_t k = 0; is_taken(a, l, s) && k < a->k; k++)
                             visit(data, i * a->x_image + l * a->x_line + p * a->x_pixel +
                                             g * a->x_group + s / a->segments_w * a->x_kh +
                                             s % a->segments_w * a->x_kw + k);
@@ -112,8 +117,10 @@ static struct buffer make_weights(const struct ipex_conv_args *a, struct rng *rn
 static struct operands make_operands(const struct shape *s, struct ipex_conv_args *a,
                                      struct rng *rng) {
     struct operands ret = {0};
+    struct ipex_conv_args all = *a; /* rows that are left out are there, but hold NaN */
     int64_t last = 0;
-    visit_x(a, visit_last, &last);
+    all.padding = (struct ipex_padding){.above = 0};
+    visit_x(&all, visit_last, &last);
     ret.x = buffer_make((size_t)(last + 1) * 4);
     fill_poison(&ret.x);
     struct filler filler = {ret.x.data, rng, s->special};
@@ -189,7 +196,7 @@ static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l,
     const int64_t segments = (int64_t)a->segments_h * a->segments_w;
     double sum = (double)a->bias[c], magnitude = fabs(sum);
     for (int64_t s = 0; s < segments; s++)
-        for (int64_t k = 0; k < a->k; k++) {
+        for (int64_t k = 0; is_taken(a, l, s) && k < a->k; k++) {
             const float x =
                 ((const float *)
                      a->x)[i * a->x_image + l * a->x_line + p * a->x_pixel + g * a->x_group +
@@ -233,14 +240,15 @@ static double worst_error(const struct ipex_conv_args *a, const float *y) {
 
 static void describe(const struct shape *s, const char *level, char *text, size_t size) {
     const struct conv_shape c = conv_shape_whole(&s->conv);
-    snprintf(text, size,
-             "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d groups %d %d->%d "
-             "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s%s",
-             slot_names[s->slot], level, c.images, c.lines, c.pixels, c.last_pixels, c.kernel_h,
-             c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.groups, c.k, c.n,
-             s->act, s->residual, s->in_place ? " in place" : "", s->panels_outside,
-             s->lines_per_job, s->panels_per_job, s->cache_l2, c.x_gap, c.y_gap,
-             s->special ? " special" : "", s->planar ? " planar" : "");
+    snprintf(
+        text, size,
+        "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d pads %d,%d groups %d %d->%d "
+        "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s%s",
+        slot_names[s->slot], level, c.images, c.lines, c.pixels, c.last_pixels, c.kernel_h,
+        c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_bottom,
+        c.groups, c.k, c.n, s->act, s->residual, s->in_place ? " in place" : "", s->panels_outside,
+        s->lines_per_job, s->panels_per_job, s->cache_l2, c.x_gap, c.y_gap,
+        s->special ? " special" : "", s->planar ? " planar" : "");
 }
 
 /* bf16 weights give the bits of conv_f32 on the widened weights. */
@@ -321,6 +329,14 @@ static struct shape random_shape(struct rng *rng) {
     return s;
 }
 
+/* At times every row that some line sees is padding. */
+static void random_padding(struct shape *s, struct rng *rng) {
+    if (s->slot == CONV_BF16T || rng_one_in(rng, 2))
+        return;
+    s->conv.pad_top = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
+    s->conv.pad_bottom = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
+}
+
 /* Every number of rows with every number of panels around the register blocks, with a cut last
  * panel and without. */
 static int check_blocks(const struct context *context, enum slot slot, struct rng *rng) {
@@ -373,6 +389,7 @@ static int check_planar(const struct context *context, struct rng *rng) {
         s.in_place = s.residual && rng_one_in(rng, 2);
         s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
         s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
+        random_padding(&s, rng);
         failed += check_shape(context, &s, rng);
     }
     return failed;
@@ -391,6 +408,7 @@ static void check_slot(const struct context *context, enum slot slot) {
     for (int i = 0; i < context->cases; i++) {
         struct shape s = random_shape(&rng);
         s.slot = slot;
+        random_padding(&s, &rng);
         s.special = s.special && !context->only_normal;
         failed += check_shape(context, &s, &rng);
     }

@@ -10,7 +10,8 @@
 struct conv_shape {
     int32_t images, lines, pixels, last_pixels;
     int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
-    int32_t groups, k, n; /* channels per group: in, out */
+    int32_t pad_top, pad_bottom; /* of the rows that windows see, so many are no rows of x */
+    int32_t groups, k, n;        /* channels per group: in, out */
     int32_t x_gap, y_gap, r_gap;
 };
 
