@@ -46,13 +46,6 @@ size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
     return args->planar ? (size_t)ipex_conv_planes(args).total * sizeof(float) : 0;
 }
 
-/* With room to align it. */
-size_t ipex_conv_transpose_scratch(const struct ipex_conv_transpose_args *args) {
-    return ipex_transpose_merges(args)
-               ? (size_t)ipex_transpose_merged(args).total * sizeof(float) + IPEX_WEIGHT_ALIGN
-               : 0;
-}
-
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args) {
     return (size_t)ipex_winograd_space(args).total * sizeof(float);
 }

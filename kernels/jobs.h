@@ -10,6 +10,24 @@ static inline int64_t ipex_div_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
+/* Kernel rows [begin, end) that a line's windows take, of `rows`. */
+struct ipex_kernel_rows {
+    int64_t begin, end;
+};
+
+static inline struct ipex_kernel_rows ipex_kernel_rows(const struct ipex_padding *padding,
+                                                       int64_t lines, int64_t line, int64_t rows) {
+    const int64_t above = padding->above - line * padding->stride;
+    const int64_t below = padding->below - (lines - 1 - line) * padding->stride;
+    const struct ipex_kernel_rows all = {0, rows},
+                                  inside = {
+                                      above > 0 ? ipex_div_up(above, padding->dilation) : 0,
+                                      below > 0 ? rows - ipex_div_up(below, padding->dilation)
+                                                : rows,
+                                  };
+    return inside.begin < inside.end ? inside : all;
+}
+
 /* Panels of one group. */
 static inline int64_t ipex_conv_panels(const struct ipex_conv_args *args) {
     return ipex_div_up(args->n, IPEX_PANEL);
@@ -75,39 +93,6 @@ ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args, int64_t job
         .panels_per_job = args->panels_per_job,
     };
     return ipex_conv_job(&grid, job);
-}
-
-/* Windows of a transposed convolution that touch and never overlap, as upsampling by learned
- * weights has them, in y without gaps: a kernel row's taps can be columns of one product. The
- * merged weights take scratch, so only where they are small; where they are large, panels are full
- * anyway. */
-static inline bool ipex_transpose_merges(const struct ipex_conv_transpose_args *args) {
-    const int64_t columns = (int64_t)args->kernel_h * args->kernel_w * args->n;
-    return args->groups == 1 && args->kernel_w > 1 && args->kernel_h == args->stride_h &&
-           args->kernel_w == args->stride_w && args->dilation_h == 1 && args->dilation_w == 1 &&
-           args->pad_top == 0 && args->pad_left == 0 &&
-           args->lines == (int64_t)args->height * args->stride_h &&
-           args->pixels == (int64_t)args->width * args->stride_w && args->y_pixel == args->n &&
-           columns <= 256 && args->k <= 256;
-}
-
-/* Columns of a kernel row, and in floats: from panel to panel, kernel row to kernel row, and tap to
- * tap of what is merged; where in scratch the bias lies, and all of it. */
-struct ipex_transpose_merged {
-    int64_t columns, panels, panel, row, tap, bias, total;
-};
-
-static inline struct ipex_transpose_merged
-ipex_transpose_merged(const struct ipex_conv_transpose_args *args) {
-    struct ipex_transpose_merged ret;
-    ret.columns = (int64_t)args->kernel_w * args->n;
-    ret.panels = ipex_div_up(ret.columns, IPEX_PANEL);
-    ret.panel = ipex_div_up(args->k, IPEX_TILE_ROWS) * IPEX_TILE_ROWS * IPEX_PANEL;
-    ret.row = ret.panels * ret.panel;
-    ret.tap = ipex_div_up(args->n, IPEX_PANEL) * ret.panel;
-    ret.bias = args->kernel_h * ret.row;
-    ret.total = ret.bias + ret.panels * IPEX_PANEL;
-    return ret;
 }
 
 enum { IPEX_WINOGRAD_TILE = 4 }; /* outputs along each side of a tile; inputs: 2 more */

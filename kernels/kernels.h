@@ -20,6 +20,15 @@
 #include "format/ops.h"
 #include "format/tile.h"
 
+/* Rows that windows see above and below x, where only zeros are: `above` of line 0 and `below` of
+ * the last line (below 0: that many rows of x are left), from line to line `stride` fewer or more.
+ * A kernel's rows are `dilation` of x's apart; those that lie there are left out of a chain, unless
+ * all do. All 0: there is no such row. */
+struct ipex_padding {
+    int64_t above, below;
+    int32_t stride, dilation;
+};
+
 /* Dense and grouped convolution, and linear (one image, kernel of one tap).
  *
  * y[i][l][p][g*n + c] = act(chain + residual[i][l][p][g*n + c]); without residual nothing is added
@@ -48,6 +57,8 @@
  * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). No slot of the table, and
  * not in the library: no operator takes it yet, since nothing quantises.
  *
+ * conv_bf16t and conv_i8 take kernel rows in the padding like all others: nothing is set.
+ *
  * Where K is cut (see cache_l2), unfinished chains are parked in y.
  *
  * planar is advice to conv_f32: few columns, so pixels go into lanes (kernels/conv_planes.h). Only
@@ -64,6 +75,7 @@ struct ipex_conv_args {
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels, last_pixels;
     int32_t groups, segments_h, segments_w, k, n;
+    struct ipex_padding padding; /* of kernel rows: segments_h */
     int32_t lines_per_job, panels_per_job;
     int32_t act;
     float act_a, act_b;
@@ -125,6 +137,7 @@ struct ipex_depthwise_args {
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels, channels;
     int32_t kernel_h, kernel_w;
+    struct ipex_padding padding;
     int32_t lines_per_job;
     int32_t act;
     float act_a, act_b;
@@ -509,7 +522,6 @@ int64_t ipex_resize_jobs(const struct ipex_resize_args *args);
 int64_t ipex_gather_jobs(const struct ipex_gather_args *args);
 int64_t ipex_map_jobs(const struct ipex_map_args *args);
 size_t ipex_conv_scratch(const struct ipex_conv_args *args);
-size_t ipex_conv_transpose_scratch(const struct ipex_conv_transpose_args *args);
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
 size_t ipex_resize_scratch(const struct ipex_resize_args *args);

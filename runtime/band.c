@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/band_run.h"
+#include "runtime/cut.h"
 
 #define JOB_FLOPS 2000000 /* below, a job costs more to hand out than another thread saves */
 
@@ -49,12 +50,12 @@ int32_t ipex_band_length(const struct ipex_plan_builder *b, int32_t index) {
     int32_t count = 1;
     if (band == 0 || b->setup->no_bands)
         return 1;
-    /* What stays in L2 by itself gains nothing, and bands that are longer for it hold fewer lines.
-     */
+    /* What stays in L2 by itself, each thread's part in its own, gains nothing, and bands that are
+     * longer for it hold fewer lines. */
+    const int64_t cached = ipex_mul_sat(b->setup->l2_bytes, b->setup->threads);
     while (count < IPEX_BAND_MEMBERS && index + count < b->entry->nodes &&
            ipex_fb_node_band(node_at(b, index + count)) == band &&
-           feeds_next(b, index + count - 1) &&
-           output_bytes(b, index + count - 1) > b->setup->l2_bytes)
+           feeds_next(b, index + count - 1) && output_bytes(b, index + count - 1) > cached)
         count++;
     return count;
 }
@@ -164,6 +165,33 @@ static enum ipex_status add_member(struct group *group, int32_t index, int32_t n
     return IPEX_OK;
 }
 
+/* Lines of the first member that `lines` of the last need. */
+static int64_t first_lines(const struct ipex_band_args *args, int64_t lines) {
+    for (int32_t i = args->members - 1; i > 0; i--) {
+        const struct ipex_band_member *reader = &args->member[i];
+        const struct ipex_band_buffer *buffer = &args->member[i - 1].buffer;
+        lines = ipex_min_i64((lines - 1) * reader->stride + reader->window,
+                             buffer->top + buffer->lines + buffer->below);
+    }
+    return lines;
+}
+
+/* Lines of a job, which computes what its first lines share with the job before once more. */
+static int64_t choose_job(const struct ipex_setup *setup, const struct ipex_band_args *args,
+                          int64_t line_flops) {
+    const int64_t one = first_lines(args, 1);
+    const int64_t stride = ipex_max_i64(1, first_lines(args, 2) - one);
+    const struct ipex_cut cut = {
+        .count = args->lines,
+        .times = args->images,
+        .least = ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, line_flops)),
+        .most = args->lines,
+        .multiple = 1,
+        .again = (double)one / (double)stride - 1,
+    };
+    return ipex_cut_even(&cut, setup->threads);
+}
+
 /* Bands whose buffers take half of L2, at least a line; equal ones in a job. Returns the floats of
  * scratch for the buffers: half of L2 whatever they take of it, so that it does not shrink where
  * dims grow. */
@@ -171,7 +199,7 @@ static int64_t choose_lines(const struct ipex_setup *setup, struct ipex_band_arg
                             int64_t flops) {
     const int64_t budget = setup->l2_bytes / 2 / (int64_t)sizeof(float);
     const int64_t line_flops = flops / ipex_max_i64(1, ipex_mul_sat(args->images, args->lines));
-    const int64_t job = ipex_block_size(setup, args->lines, line_flops, JOB_FLOPS);
+    const int64_t job = choose_job(setup, args, line_flops);
     int64_t fits = 1, too_many = job + 1;
     while (too_many - fits > 1) {
         const int64_t lines = fits + (too_many - fits) / 2;

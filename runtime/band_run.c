@@ -106,6 +106,8 @@ static void slide(struct band *band, int32_t member) {
             first_y(band, index, (narrow)->y, (narrow)->y_image, (narrow)->y_line, begin_);        \
         if ((narrow)->residual != NULL)                                                            \
             (narrow)->residual += (band)->image * (narrow)->r_image + begin_ * (narrow)->r_line;   \
+        (narrow)->padding.above -= begin_ * (narrow)->padding.stride;                              \
+        (narrow)->padding.below -= ((narrow)->lines - (range).end) * (narrow)->padding.stride;     \
         (narrow)->images = 1;                                                                      \
         (narrow)->lines = (narrow)->lines_per_job = (int32_t)((range).end - begin_);               \
     } while (0)

@@ -17,7 +17,7 @@ struct ref_bf16_product {
     int64_t x_size;
 };
 
-enum { REF_BF16_TILE_K = 32 };
+enum { REF_BF16_TILE_K = 32, REF_BF16_ROW = IPEX_TILE_BYTES / IPEX_TILE_ROWS };
 
 static inline float ref_bf16_widen(const void *p) {
     uint16_t bits;
@@ -41,34 +41,38 @@ static inline float ref_bf16_pair(float x_even, float x_odd, float w_even, float
     return fmaf(x_even, w_even, fmaf(x_odd, w_odd, chain));
 }
 
-/* In pairs, or one element of K after another. */
-static inline void ref_bf16_plain_chains(bool pairs, const char *x, const char *w, int64_t k_count,
-                                         float chain[IPEX_PANEL]) {
-    for (int64_t k = 0; k < k_count; k += 2) {
-        const bool whole = k + 1 < k_count;
-        float even, odd = 0;
-        if (pairs) {
-            even = ref_bf16_widen(x + k * 2);
-            odd = whole ? ref_bf16_widen(x + k * 2 + 2) : 0.0f;
-        } else {
-            memcpy(&even, x + k * 4, sizeof even);
-            if (whole)
-                memcpy(&odd, x + k * 4 + 4, sizeof odd);
-        }
-        for (int64_t c = 0; c < IPEX_PANEL; c++) {
-            if (pairs)
-                chain[c] = fmaf(odd, ref_bf16_weight(w, k + 1, c), chain[c]);
-            chain[c] = fmaf(even, ref_bf16_weight(w, k, c), chain[c]);
-            if (!pairs && whole)
-                chain[c] = fmaf(odd, ref_bf16_weight(w, k + 1, c), chain[c]);
-        }
+/* Element k of x times element k of every column; w: the pair's row of a tile. A row is read in
+ * whole words: compilers keep the chains in registers then. */
+static inline void ref_bf16_add(float x, const char *w, bool odd, float chain[IPEX_PANEL]) {
+    for (int64_t c = 0; c < IPEX_PANEL; c++) {
+        uint32_t pair;
+        memcpy(&pair, w + c * 4, sizeof pair);
+        chain[c] = fmaf(x, ref_float(odd ? pair & 0xffff0000u : pair << 16), chain[c]);
     }
 }
 
-/* An element of a row of x times element k of every column. */
-static inline void ref_bf16_add(float x, const char *w, int64_t k, float chain[IPEX_PANEL]) {
-    for (int64_t c = 0; c < IPEX_PANEL; c++)
-        chain[c] = fmaf(x, ref_bf16_weight(w, k, c), chain[c]);
+static inline float ref_bf16_f32(const char *x, int64_t k) {
+    float value;
+    memcpy(&value, x + k * 4, sizeof value);
+    return value;
+}
+
+/* One element of K after another. */
+static inline void ref_bf16_widened_chains(const char *x, const char *w, int64_t k_count,
+                                           float chain[IPEX_PANEL]) {
+    for (int64_t k = 0; k < k_count; k += 2, w += REF_BF16_ROW) {
+        ref_bf16_add(ref_bf16_f32(x, k), w, false, chain);
+        if (k + 1 < k_count)
+            ref_bf16_add(ref_bf16_f32(x, k + 1), w, true, chain);
+    }
+}
+
+static inline void ref_bf16_pair_chains(const char *x, const char *w, int64_t k_count,
+                                        float chain[IPEX_PANEL]) {
+    for (int64_t k = 0; k < k_count; k += 2, w += REF_BF16_ROW) {
+        ref_bf16_add(ref_bf16_or_zero(x, k + 1, k_count, 1), w, true, chain);
+        ref_bf16_add(ref_bf16_or_zero(x, k, k_count, 1), w, false, chain);
+    }
 }
 
 /* A tile's rows behind K are zeros, and so is what they are multiplied with. Out of line: the test
@@ -76,12 +80,10 @@ static inline void ref_bf16_add(float x, const char *w, int64_t k, float chain[I
 static __attribute__((noinline, unused)) void
 ref_bf16_tile_chains(const char *x, const char *w, int64_t k_count, float chain[IPEX_PANEL]) {
     for (int64_t tile = 0; tile < k_count; tile += REF_BF16_TILE_K) {
-        float even[IPEX_PANEL] = {0}, odd[IPEX_PANEL] = {0}, row[REF_BF16_TILE_K];
-        for (int64_t k = 0; k < REF_BF16_TILE_K; k++)
-            row[k] = ref_bf16_or_zero(x, tile + k, k_count, 1);
-        for (int64_t k = 0; k < REF_BF16_TILE_K; k += 2) {
-            ref_bf16_add(row[k], w, tile + k, even);
-            ref_bf16_add(row[k + 1], w, tile + k + 1, odd);
+        float even[IPEX_PANEL] = {0}, odd[IPEX_PANEL] = {0};
+        for (int64_t k = tile; k < tile + REF_BF16_TILE_K; k += 2, w += REF_BF16_ROW) {
+            ref_bf16_add(ref_bf16_or_zero(x, k, k_count, 1), w, false, even);
+            ref_bf16_add(ref_bf16_or_zero(x, k + 1, k_count, 1), w, true, odd);
         }
         for (int64_t c = 0; c < IPEX_PANEL; c++)
             chain[c] = chain[c] + (even[c] + odd[c]);
@@ -93,8 +95,10 @@ static inline void ref_bf16_chains(const struct ref_bf16_product *product, const
                                    const char *w, int64_t k_count, float chain[IPEX_PANEL]) {
     if (product->order == REF_BF16_TILES)
         ref_bf16_tile_chains(x, w, k_count, chain);
+    else if (product->order == REF_BF16_PAIRS)
+        ref_bf16_pair_chains(x, w, k_count, chain);
     else
-        ref_bf16_plain_chains(product->order == REF_BF16_PAIRS, x, w, k_count, chain);
+        ref_bf16_widened_chains(x, w, k_count, chain);
 }
 
 #endif

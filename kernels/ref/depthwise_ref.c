@@ -3,13 +3,14 @@
  * activation. */
 #include "kernels/ref/math_ref.h"
 
-static void depthwise_pixel(const struct ipex_depthwise_args *args, const float *x,
+static void depthwise_pixel(const struct ipex_depthwise_args *args,
+                            const struct ipex_kernel_rows *rows, const float *x,
                             const float *residual, float *y) {
     const int64_t w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL;
     for (int64_t c = 0; c < args->channels; c++) {
-        const float *w = args->w + c;
+        const float *w = args->w + rows->begin * args->kernel_w * w_tap + c;
         float chain = args->bias[c];
-        for (int64_t i = 0; i < args->kernel_h; i++)
+        for (int64_t i = rows->begin; i < rows->end; i++)
             for (int64_t j = 0; j < args->kernel_w; j++, w += w_tap)
                 chain = fmaf(x[i * args->x_kh + j * args->x_kw + c], *w, chain);
         if (residual)
@@ -23,18 +24,21 @@ void IPEX_REF(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job
     (void)scratch;
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
-        for (int64_t line = job.line; line < job.line_end; line++)
+        for (int64_t line = job.line; line < job.line_end; line++) {
+            const struct ipex_kernel_rows rows =
+                ipex_kernel_rows(&args->padding, args->lines, line, args->kernel_h);
             for (int64_t pixel = 0; pixel < args->pixels; pixel++) {
                 const float *residual = args->residual;
                 if (residual)
                     residual +=
                         job.image * args->r_image + line * args->r_line + pixel * args->r_pixel;
-                depthwise_pixel(args,
+                depthwise_pixel(args, &rows,
                                 args->x + job.image * args->x_image + line * args->x_line +
                                     pixel * args->x_pixel,
                                 residual,
                                 args->y + job.image * args->y_image + line * args->y_line +
                                     pixel * args->y_pixel);
             }
+        }
     }
 }

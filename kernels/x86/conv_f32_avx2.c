@@ -2,7 +2,7 @@
 /* Convolution and linear on f32 with AVX2 and FMA. */
 #include "kernels/x86/vec_avx2.h"
 #include "kernels/x86/conv_planar.h"
-#include "kernels/x86/conv_transpose_merged.h"
+#include "kernels/x86/conv_transpose_walk.h"
 
 #define OPERAND          __m256
 #define X_AT(p)          _mm256_broadcast_ss(p)
@@ -24,8 +24,6 @@ void ipex_k_conv_f32__avx2(const struct ipex_conv_args *args, int64_t job_begin,
 
 void ipex_k_conv_transpose_f32__avx2(const struct ipex_conv_transpose_args *args, int64_t job_begin,
                                      int64_t job_end, void *scratch) {
-    if (ipex_transpose_merges(args))
-        transpose_merged_jobs(&level, args, job_begin, job_end, scratch);
-    else
-        conv_transpose_jobs(&level, args, job_begin, job_end);
+    (void)scratch;
+    conv_transpose_jobs(&level, args, job_begin, job_end);
 }

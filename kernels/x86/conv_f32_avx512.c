@@ -2,7 +2,7 @@
 /* Convolution and linear on f32 with AVX-512. */
 #include "kernels/x86/vec_avx512.h"
 #include "kernels/x86/conv_planar.h"
-#include "kernels/x86/conv_transpose_merged.h"
+#include "kernels/x86/conv_transpose_walk.h"
 
 #define OPERAND               __m512
 #define X_AT(p)               _mm512_set1_ps(*(p))
@@ -28,8 +28,6 @@ void ipex_k_conv_f32__avx512(const struct ipex_conv_args *args, int64_t job_begi
 
 void ipex_k_conv_transpose_f32__avx512(const struct ipex_conv_transpose_args *args,
                                        int64_t job_begin, int64_t job_end, void *scratch) {
-    if (ipex_transpose_merges(args))
-        transpose_merged_jobs(&level, args, job_begin, job_end, scratch);
-    else
-        conv_transpose_jobs(&level, args, job_begin, job_end);
+    (void)scratch;
+    conv_transpose_jobs(&level, args, job_begin, job_end);
 }

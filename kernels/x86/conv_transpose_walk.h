@@ -73,6 +73,11 @@ static inline struct transpose_run transpose_taps(const struct transpose_phase *
 static inline struct transpose_run transpose_run(const struct transpose_phase *phase, int64_t out,
                                                  int64_t limit) {
     struct transpose_run ret = transpose_taps(phase, out);
+    if (ret.taps == phase->taps) { /* of which the first one leaves x first, if any is there */
+        const int64_t left = ipex_div_up(limit - out, phase->stride);
+        ret.count = ret.taps > 0 && phase->size - ret.input < left ? phase->size - ret.input : left;
+        return ret;
+    }
     for (int64_t next = out + phase->stride; next < limit; next += phase->stride) {
         const struct transpose_run other = transpose_taps(phase, next);
         if (other.taps != ret.taps || (ret.taps > 0 && other.first != ret.first))

@@ -16,7 +16,8 @@ struct depthwise_block {
     const float *x, *w, *bias, *residual;
     float *y;
     int64_t x_row, x_kh, x_kw, w_tap, y_row, y_line, r_row, r_line;
-    int64_t kernel_h, kernel_w, channels;
+    struct ipex_kernel_rows rows; /* that the first line begins with and the last one ends with */
+    int64_t kernel_w, channels;
     float lo, hi;
 };
 
@@ -36,8 +37,8 @@ struct depthwise_block {
         enum { HALF = (MR + 1) / 2 };                                                              \
         const vec init = vec_load_masked(b->bias + c, mask);                                       \
         const int64_t x_row = b->x_row;                                                            \
-        const float *wp = b->w + c;                                                                \
-        ROWS_##MR(DW_INIT) for (int64_t i = 0; i < b->kernel_h; i++) {                             \
+        const float *wp = b->w + b->rows.begin * b->kernel_w * b->w_tap + c;                       \
+        ROWS_##MR(DW_INIT) for (int64_t i = b->rows.begin; i < b->rows.end; i++) {                 \
             const float *t0 = b->x + i * b->x_kh + c, *t1 = t0 + HALF * x_row;                     \
             for (int64_t j = 0; j < b->kernel_w; j++) {                                            \
                 const vec w = vec_load(wp);                                                        \
@@ -100,12 +101,28 @@ static inline void depthwise_activate(const struct ipex_depthwise_args *args, fl
                              args->act_b);
 }
 
+static inline struct ipex_kernel_rows rows_of_line(const struct ipex_depthwise_args *args,
+                                                   int64_t line) {
+    return ipex_kernel_rows(&args->padding, args->lines, line, args->kernel_h);
+}
+
+/* Whether a line and the next one take all rows of x that they see, but perhaps the first and the
+ * last of those. */
+static inline bool depthwise_pairs(const struct ipex_depthwise_args *args, int64_t line) {
+    const struct ipex_kernel_rows upper = rows_of_line(args, line);
+    const struct ipex_kernel_rows lower = rows_of_line(args, line + 1);
+    return upper.begin <= 1 && upper.end == args->kernel_h && lower.begin == 0 &&
+           lower.end >= args->kernel_h - 1;
+}
+
 /* All channels of a block of `rows` pixels in each of `lines` lines. */
 static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                   const struct depthwise_block *b, enum depthwise_kind kind,
                                   int64_t rows, int64_t lines, struct ipex_act_rows *pending) {
-    const depthwise_fn slide =
-        lines == 2 ? depthwise_slide_two[kind][rows] : depthwise_slide[kind][rows];
+    const bool all = b->rows.begin == 0 && b->rows.end == args->kernel_h;
+    const depthwise_fn slide = lines == 2              ? depthwise_slide_two[kind][rows]
+                               : all || kind == KIND_7 ? depthwise_slide[kind][rows]
+                                                       : NULL;
     const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
     int64_t c = 0;
     for (; c + LANES <= b->channels; c += LANES)
@@ -117,6 +134,8 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
     }
     struct depthwise_block line = *b;
     for (int64_t l = 0; l < lines; l++) {
+        line.rows.begin = l == 0 ? b->rows.begin : 0;
+        line.rows.end = l == lines - 1 ? b->rows.end : args->kernel_h;
         if (c < b->channels)
             depthwise_cut[rows](&line, c, vec_first(b->channels - c));
         if (!act_is_clamp(args->act))
@@ -148,7 +167,7 @@ static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64
             .y_line = args->y_line,
             .r_row = args->r_pixel,
             .r_line = args->r_line,
-            .kernel_h = args->kernel_h,
+            .rows = {rows_of_line(args, line).begin, rows_of_line(args, line + lines - 1).end},
             .kernel_w = args->kernel_w,
             .channels = args->channels,
             .lo = act_low(args->act, args->act_a),
@@ -170,7 +189,7 @@ void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t j
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
         for (int64_t line = job.line, lines; line < job.line_end; line += lines) {
-            lines = two && line + 1 < job.line_end ? 2 : 1;
+            lines = two && line + 1 < job.line_end && depthwise_pairs(args, line) ? 2 : 1;
             depthwise_lines(args, job.image, kind, line, lines, &pending);
         }
     }

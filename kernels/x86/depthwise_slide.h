@@ -121,13 +121,20 @@
     w6 = vec_load(wp + 6 * w_tap);
 #define DW_BEFORE_7 u0 = w0, u1 = w1, u2 = w2, u3 = w3, u4 = w4, u5 = w5, u6 = w6;
 
+/* Kernel rows that a block takes: all, which compilers unroll, or of large windows those in x. */
+#define DW_ROWS_3                                                                                  \
+    { 0, 3 }
+#define DW_ROWS_5                                                                                  \
+    { 0, 5 }
+#define DW_ROWS_7 b->rows
 #define SLIDE(KIND, K, P)                                                                          \
     static void slide_##KIND##_##P(const struct depthwise_block *b, int64_t c, vec_mask mask) {    \
         const vec init = vec_load(b->bias + c);                                                    \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
-        const float *wp = b->w + c, *t = b->x + c;                                                 \
+        const struct ipex_kernel_rows rows = DW_ROWS_##K;                                          \
+        const float *wp = b->w + rows.begin * K * w_tap + c, *t = b->x + rows.begin * b->x_kh + c; \
         ROWS_##P(DW_INIT) vec accx = init;                                                         \
-        for (int64_t i = 0; i < K; i++, t += b->x_kh, wp += K * w_tap) {                           \
+        for (int64_t i = rows.begin; i < rows.end; i++, t += b->x_kh, wp += K * w_tap) {           \
             const vec DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_ONE)                                  \
         }                                                                                          \
         (void)accx;                                                                                \
@@ -151,13 +158,19 @@
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
         const float *wp = b->w + c, *t = b->x + c;                                                 \
         ROWS_##P(DW_INIT) ROWS_##P(DW_LOW_INIT) vec accx = init, lowx = init;                      \
-        vec DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_ONE) for (int64_t i = 1; i < K; i++) {          \
+        vec DW_WEIGHTS_##K if (b->rows.begin == 0) {                                               \
+            COLUMNS_##KIND##_##P(DW_ONE)                                                           \
+        }                                                                                          \
+        for (int64_t i = 1; i < K; i++) {                                                          \
             const vec DW_BEFORE_##K t += b->x_kh;                                                  \
             wp += K * w_tap;                                                                       \
             DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_BOTH)                                           \
         }                                                                                          \
-        const vec DW_BEFORE_##K t += b->x_kh;                                                      \
-        COLUMNS_##KIND##_##P(DW_LAST)(void) accx;                                                  \
+        if (b->rows.end == K) {                                                                    \
+            const vec DW_BEFORE_##K t += b->x_kh;                                                  \
+            COLUMNS_##KIND##_##P(DW_LAST)                                                          \
+        }                                                                                          \
+        (void)accx;                                                                                \
         (void)lowx;                                                                                \
         if (b->residual) {                                                                         \
             ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL)                                        \

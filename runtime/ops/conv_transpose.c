@@ -92,7 +92,6 @@ enum ipex_bound ipex_bind_conv_transpose(struct ipex_bind *bind) {
     IPEX_BIND_REF(bind, conv_transpose, y, IPEX_REF_OUTPUT, 0);
     choose_blocks(bind->setup, args);
     bind->jobs = ipex_conv_transpose_jobs(args);
-    bind->scratch = ipex_conv_transpose_scratch(args);
     bind->flops = ipex_mul_sat(2 * chain_length(args), ipex_info_numel(bind->output));
     choose_kernel(bind);
     return IPEX_BOUND;

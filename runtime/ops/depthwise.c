@@ -2,6 +2,7 @@
 /* depthwise: one kernel per channel, weights plain channels-last with the channels rounded up
  * to 16. */
 #include "runtime/bind.h"
+#include "runtime/cut.h"
 
 #define JOB_FLOPS 200000
 
@@ -51,6 +52,7 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     struct ipex_depthwise_args *args = &bind->args.depthwise;
     args->kernel_h = bind->ints[IPEX_CONV_KERNEL_H];
     args->kernel_w = bind->ints[IPEX_CONV_KERNEL_W];
+    args->padding = ipex_bind_padding(bind);
     args->act = bind->ints[IPEX_CONV_ACT];
     args->act_a = bind->floats[0];
     args->act_b = bind->floats[1];
@@ -61,7 +63,14 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     set_refs(bind);
     const int64_t taps = 2 * (int64_t)args->kernel_h * args->kernel_w;
     const int64_t line = ipex_mul_sat(taps, y->dims[2] * y->dims[3]);
-    args->lines_per_job = (int32_t)ipex_block_size(bind->setup, args->lines, line, JOB_FLOPS);
+    const struct ipex_cut cut = {
+        .count = args->lines,
+        .times = args->images,
+        .least = ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, line)),
+        .most = args->lines,
+        .multiple = 1,
+    };
+    args->lines_per_job = (int32_t)ipex_cut_even(&cut, bind->setup->threads);
     bind->jobs = ipex_depthwise_jobs(args);
     bind->flops = ipex_mul_sat(taps, ipex_info_numel(y));
     IPEX_BIND_KERNEL(bind, depthwise_f32, depthwise);

@@ -4,13 +4,18 @@
  * either the job's weights (lines outside) or the job's lines (panels outside), whichever moves
  * fewer bytes. */
 #include "runtime/bind.h"
+#include "runtime/cut.h"
 #include "runtime/loops.h"
 
-/* Rows of a matrix that are handled as one line of pixels, and that jobs are cut at: a multiple of
- * the row blocks of all micro-kernels (14, 12, 6, 4); in bf16-amx, of those that have its order
- * (12, 6, 4) and of a tile. */
-#define MATRIX_LINE       84
-#define MATRIX_LINE_TILES 96
+/* Rows of a matrix that are handled as one line of pixels: a multiple of the row blocks of all
+ * micro-kernels (14, 12, 6, 4). Several threads may take other multiples of the largest of them. In
+ * bf16-amx lines are whole tiles of 16 rows, for jobs are cut between them, and multiples of the
+ * row blocks that have its order (12, 6). */
+struct matrix_line {
+    int64_t usual, least, most, step;
+};
+static const struct matrix_line matrix_line_blocks = {84, 56, 112, 14};
+static const struct matrix_line matrix_line_tiles = {96, 48, 144, 48};
 
 /* A job below this many flops costs more to hand out than another thread saves. */
 #define JOB_FLOPS 1000000
@@ -71,21 +76,50 @@ static void block_for_cache(struct ipex_conv_args *args, const struct sizes *siz
         args->panels_per_job = (int32_t)panels_that_fit;
 }
 
-/* Cuts blocks in halves until there are jobs enough for all threads, along the dimension that does
- * not share what the cache holds. */
-static void block_for_threads(const struct ipex_setup *setup, struct ipex_conv_args *args) {
-    const int64_t wanted = ipex_jobs_wanted(setup);
-    while (ipex_conv_jobs(args) < wanted) {
-        const int64_t flops =
-            ipex_mul_sat(args->lines_per_job, line_flops(args, args->panels_per_job));
-        const bool lines = args->lines_per_job > 1, panels = args->panels_per_job > 4;
-        if (flops < 2 * JOB_FLOPS || (!lines && !panels))
-            return;
-        if (lines && (!args->panels_outside || !panels))
-            args->lines_per_job = (args->lines_per_job + 1) / 2;
-        else
-            args->panels_per_job = (args->panels_per_job / 2 + 3) / 4 * 4;
-    }
+/* Cuts lines into as many jobs as all threads want. */
+static void cut_lines(const struct ipex_setup *setup, struct ipex_conv_args *args, int64_t panels) {
+    const int64_t flops = line_flops(args, args->panels_per_job);
+    const struct ipex_cut cut = {
+        .count = args->lines,
+        .times = ipex_mul_sat((int64_t)args->images * args->groups,
+                              ipex_ceil_div(panels, args->panels_per_job)),
+        .least = ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, flops)),
+        .most = args->lines_per_job,
+        .multiple = 1,
+    };
+    args->lines_per_job = (int32_t)ipex_cut_even(&cut, setup->threads);
+}
+
+static void cut_panels(const struct ipex_setup *setup, struct ipex_conv_args *args,
+                       int64_t panels) {
+    const int64_t flops = ipex_mul_sat(args->lines_per_job, line_flops(args, 1));
+    const struct ipex_cut cut = {
+        .count = panels,
+        .times = ipex_mul_sat((int64_t)args->images * args->groups,
+                              ipex_ceil_div(args->lines, args->lines_per_job)),
+        .least = ipex_max_i64(2, ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, flops))),
+        .most = args->panels_per_job,
+        .multiple = 2, /* products of one panel are slower */
+        .again = 0.125,
+    };
+    args->panels_per_job = (int32_t)ipex_cut_even(&cut, setup->threads);
+}
+
+/* First along the dimension that does not share what the cache holds; along the other one where
+ * that is not enough. */
+static void block_for_threads(const struct ipex_setup *setup, struct ipex_conv_args *args,
+                              int64_t panels) {
+    const bool panels_first = args->panels_outside && args->panels_per_job > 2;
+    if (panels_first)
+        cut_panels(setup, args, panels);
+    else
+        cut_lines(setup, args, panels);
+    if (ipex_conv_jobs(args) >= setup->threads)
+        return;
+    if (panels_first)
+        cut_lines(setup, args, panels);
+    else
+        cut_panels(setup, args, panels);
 }
 
 /* With one thread, or many lines, whole-tensor jobs would leave a late thread with everything:
@@ -105,7 +139,7 @@ static void choose_blocks(const struct ipex_setup *setup, const struct sizes *si
     args->cache_l2 = setup->l2_bytes;
     block_for_cache(args, sizes, panels);
     block_lines(args);
-    block_for_threads(setup, args);
+    block_for_threads(setup, args, panels);
 }
 
 static void choose_kernel(struct ipex_bind *bind) {
@@ -156,13 +190,35 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     return IPEX_BOUND;
 }
 
-/* Lays M rows out as lines of MATRIX_LINE pixels, of each of `images`. */
-static bool set_rows(struct ipex_bind *bind, int64_t images, int64_t rows) {
-    struct ipex_conv_args *args = &bind->args.conv;
+/* Rows of the thread that has most, where each takes its share of lines. */
+static int64_t slowest_rows(int64_t images, int64_t rows, int64_t line, int64_t threads) {
+    const int64_t lines = ipex_mul_sat(images, ipex_ceil_div(rows, line));
+    return ipex_min_i64(ipex_ceil_div(lines, threads), lines) * line;
+}
+
+static const struct matrix_line *matrix_lines(const struct ipex_bind *bind) {
     const bool tiles = bind->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx &&
                        bind->input[0]->dtype == IPEX_DTYPE_bf16;
-    const int64_t most = tiles ? MATRIX_LINE_TILES : MATRIX_LINE;
-    const int64_t pixels = ipex_max_i64(1, ipex_min_i64(rows, most));
+    return tiles ? &matrix_line_tiles : &matrix_line_blocks;
+}
+
+/* Pixels of a line such that threads have about equal shares. */
+static int64_t matrix_line(const struct ipex_bind *bind, int64_t images, int64_t rows) {
+    const struct matrix_line *lines = matrix_lines(bind);
+    const int64_t threads = bind->setup->threads;
+    int64_t ret = lines->usual;
+    if (threads > 1 && rows > lines->least)
+        for (int64_t line = lines->least; line <= lines->most; line += lines->step)
+            if (slowest_rows(images, rows, line, threads) <
+                slowest_rows(images, rows, ret, threads))
+                ret = line;
+    return ipex_max_i64(1, ipex_min_i64(rows, ret));
+}
+
+/* Lays M rows out as lines, of each of `images`. */
+static bool set_rows(struct ipex_bind *bind, int64_t images, int64_t rows) {
+    struct ipex_conv_args *args = &bind->args.conv;
+    const int64_t pixels = matrix_line(bind, images, rows);
     const int64_t lines = ipex_ceil_div(rows, pixels);
     args->x_line = pixels * args->x_pixel;
     args->y_line = pixels * args->y_pixel;
@@ -250,6 +306,15 @@ static bool set_image_strides(struct ipex_bind *bind) {
            set_i32(&args->pixels, y->dims[2]) && set_i32(&args->last_pixels, y->dims[2]);
 }
 
+/* What lies above and below x, whose kernel rows are left out: not where neighbouring lines may be
+ * one block's pixels, as those of a column are, and as profile bf16-amx counts pixels. */
+static struct ipex_padding padding(const struct ipex_bind *bind) {
+    const bool tiles = bind->input[0]->dtype == IPEX_DTYPE_bf16 &&
+                       bind->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx;
+    return bind->output->dims[2] == 1 || tiles ? (struct ipex_padding){.above = 0}
+                                               : ipex_bind_padding(bind);
+}
+
 enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *w = bind->input[1];
     const int32_t *attr = bind->ints;
@@ -273,10 +338,14 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     if (pointwise && !bind->lines && !flatten(bind))
         return IPEX_BOUND_TOO_LARGE;
     args->planar = is_planar(bind);
+    args->padding = padding(bind);
     /* A signal's only line is cut like a matrix, so that work can be shared out along it. */
     const bool signal = !pointwise && !bind->lines && args->lines == 1 && !args->planar;
-    if (signal && !set_rows(bind, args->images, args->pixels))
-        return IPEX_BOUND_TOO_LARGE;
+    if (signal) {
+        args->padding.stride = 0; /* all lines are that line */
+        if (!set_rows(bind, args->images, args->pixels))
+            return IPEX_BOUND_TOO_LARGE;
+    }
     if (!pointwise && !bind->lines && bind->output->dims[2] == 1 && !lines_are_pixels(bind))
         return IPEX_BOUND_TOO_LARGE;
     const int64_t shift =

@@ -104,13 +104,18 @@ class Load:
         return max(0.0, self.busy - self.own) / max(1, self.all)
 
 
-def bound(threads, *arguments):
-    """Runs a measuring program on as many CPUs as it has threads; returns the object that it prints."""
+def bound_output(threads, *arguments):
+    """Runs a measuring program on as many CPUs as it has threads; returns what it prints."""
     cpus = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:threads])
     done = command("taskset", "-c", cpus, *arguments)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout)
+    return done.stdout
+
+
+def bound(threads, *arguments):
+    """The same of a program that prints one object."""
+    return json.loads(bound_output(threads, *arguments))
 
 
 class Work:

@@ -8,7 +8,7 @@
 
 struct shape {
     int32_t images, lines, pixels, channels, kernel_h, kernel_w, stride_h, stride_w;
-    int32_t dilation_h, dilation_w, x_gap, y_gap, lines_per_job, act;
+    int32_t dilation_h, dilation_w, pad_top, pad_bottom, x_gap, y_gap, lines_per_job, act;
     bool residual, special;
 };
 
@@ -40,16 +40,23 @@ static struct shape random_shape(struct rng *rng) {
         s.dilation_h = s.dilation_w = 1;
     }
     s.lines_per_job = (int32_t)rng_range(rng, 1, s.lines);
+    if (rng_one_in(rng, 2)) { /* at times every row that some line sees is padding */
+        s.pad_top = (int32_t)rng_range(rng, -2, s.kernel_h + 1);
+        s.pad_bottom = (int32_t)rng_range(rng, -2, s.kernel_h + 1);
+    }
     return s;
+}
+
+static int64_t seen_rows(const struct shape *s) {
+    return (int64_t)(s->lines - 1) * s->stride_h + (s->kernel_h - 1) * s->dilation_h + 1;
 }
 
 static struct ipex_depthwise_args make_args(const struct shape *s) {
     const int64_t x_pixel = s->channels + s->x_gap, y_pixel = s->channels + s->y_gap;
     const int64_t x_row =
         x_pixel * ((s->pixels - 1) * s->stride_w + (s->kernel_w - 1) * s->dilation_w + 1);
-    const int64_t x_rows = (s->lines - 1) * s->stride_h + (s->kernel_h - 1) * s->dilation_h + 1;
     return (struct ipex_depthwise_args){
-        .x_image = x_rows * x_row,
+        .x_image = seen_rows(s) * x_row,
         .x_line = s->stride_h * x_row,
         .x_pixel = s->stride_w * x_pixel,
         .x_kh = s->dilation_h * x_row,
@@ -66,6 +73,7 @@ static struct ipex_depthwise_args make_args(const struct shape *s) {
         .channels = s->channels,
         .kernel_h = s->kernel_h,
         .kernel_w = s->kernel_w,
+        .padding = {s->pad_top, s->pad_bottom, s->stride_h, s->dilation_h},
         .lines_per_job = s->lines_per_job,
         .act = s->act,
         .act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f,
@@ -73,7 +81,8 @@ static struct ipex_depthwise_args make_args(const struct shape *s) {
     };
 }
 
-/* Every element that the kernel reads gets a value; what lies between stays a NaN. */
+/* Every element that the kernel reads gets a value; what lies between, and padding above and below,
+ * stays a NaN. */
 static void fill_x(const struct ipex_depthwise_args *a, float *x, struct rng *rng, bool special) {
     for (int64_t i = 0; i < a->images; i++)
         for (int64_t l = 0; l < a->lines; l++)
@@ -82,7 +91,8 @@ static void fill_x(const struct ipex_depthwise_args *a, float *x, struct rng *rn
                     for (int64_t c = 0; c < a->channels; c++) {
                         float *at = x + i * a->x_image + l * a->x_line + p * a->x_pixel +
                                     t / a->kernel_w * a->x_kh + t % a->kernel_w * a->x_kw + c;
-                        if (isnan(*at))
+                        if (takes_row(&a->padding, a->lines, l, a->kernel_h, t / a->kernel_w) &&
+                            isnan(*at))
                             *at = rng_value(rng, special);
                     }
 }
@@ -144,6 +154,8 @@ static double worst_error(const struct shape *s, const struct ipex_depthwise_arg
         const int64_t at = i * a->y_image + l * a->y_line + p * a->y_pixel + c;
         double sum = (double)a->bias[c], magnitude = fabs(sum);
         for (int64_t t = 0; t < taps; t++) {
+            if (!takes_row(&a->padding, a->lines, l, a->kernel_h, t / a->kernel_w))
+                continue;
             const double term =
                 (double)a->x[i * a->x_image + l * a->x_line + p * a->x_pixel +
                              t / a->kernel_w * a->x_kh + t % a->kernel_w * a->x_kw + c] *

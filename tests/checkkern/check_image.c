@@ -47,7 +47,7 @@ static struct ipex_conv_transpose_args random_transpose(struct rng *rng) {
         .panels_outside = rng_one_in(rng, 2),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
     };
-    const bool touching = rng_one_in(rng, 4); /* windows that have a way of their own */
+    const bool touching = rng_one_in(rng, 4); /* windows, as most models have them */
     if (touching) {
         a.stride_h = a.kernel_h;
         a.stride_w = a.kernel_w;
@@ -137,8 +137,7 @@ static struct buffer run_transpose(const struct level *level,
     if (operands->slot >= TRANSPOSE_BF16)
         a.x = operands->x_bf16.data;
     running(slot_names[operands->slot], level->name);
-    run_jobs(rng, kernels[operands->slot], &a, ipex_conv_transpose_jobs(&a),
-             ipex_conv_transpose_scratch(&a));
+    run_jobs(rng, kernels[operands->slot], &a, ipex_conv_transpose_jobs(&a), 0);
     return y;
 }
 

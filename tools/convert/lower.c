@@ -14,17 +14,22 @@
 
 /* ---- weights ---- */
 
-static int32_t bias_tensor(struct lower *lower, const struct ipex_node *node) {
+/* `times` times, one behind the other. */
+static int32_t bias_tensor(struct lower *lower, const struct ipex_node *node, int64_t times) {
+    const int64_t n = node->fold.n * times;
     if (!node->fold.bias)
         return -1;
+    double *bias = ipex_arena_array(lower->plan->arena, (size_t)n, sizeof *bias);
+    for (int64_t i = 0; i < n; i++)
+        bias[i] = node->fold.bias[i % node->fold.n];
     struct ipex_plan_weight w = {
         .name = ipex_arena_printf(lower->plan->arena, "%s.bias", node->output->name),
         .dtype = IPEX_DTYPE_f32,
         .layout = IPEX_LAYOUT_channels,
         .rank = 1,
-        .dims = {node->fold.n},
+        .dims = {n},
         .recipe = IPEX_RECIPE_vector,
-        .vector = node->fold.bias};
+        .vector = bias};
     return ipex_lower_weight(lower, &w);
 }
 
@@ -77,10 +82,6 @@ static bool joins_taps(const struct ipex_conv *c) {
 static int32_t conv_weight(struct lower *lower, const struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
     const int64_t *w = node->input[1]->dims;
-    if (c->transposed) {
-        const int64_t dims[5] = {c->groups, c->kernel[0] * c->kernel[1], w[1], 1, w[0] / c->groups};
-        return weight_of(lower, node, IPEX_RECIPE_conv_transpose, IPEX_LAYOUT_tiles, 5, dims);
-    }
     if (ipex_node_is_depthwise(node)) {
         const int64_t dims[3] = {c->kernel[0], c->kernel[1], w[0]};
         return weight_of(lower, node, IPEX_RECIPE_depthwise, IPEX_LAYOUT_channels, 3, dims);
@@ -142,19 +143,61 @@ static void set_conv_ints(struct ipex_plan_node *step, const struct ipex_conv *c
     step->int_[IPEX_CONV_GROUPS] = (int32_t)c->groups;
 }
 
-static void lower_conv_transpose(struct lower *lower, struct ipex_node *node) {
+/* Windows of a transposed convolution that touch and never overlap in a line of y, as upsampling by
+ * learned weights has them. */
+static bool windows_touch(const struct ipex_conv *c) {
+    return c->groups == 1 && c->kernel[1] > 1 && c->kernel[1] == c->stride[1] &&
+           c->dilation[1] == 1 && c->pad[1] == 0 && c->pad[3] == 0 && c->out_pad[1] == 0;
+}
+
+/* Where windows touch, all that a pixel of x gives to a line of y lies together there, unless y has
+ * gaps: the taps of a kernel row can be so many more outputs of one tap, which fill panels and read
+ * x once. Every output is the chain that it was. Returns how many taps go together. */
+static int64_t taps_together(struct lower *lower, const struct ipex_node *node, int32_t y) {
     const struct ipex_conv *c = &node->u.conv;
+    if (!windows_touch(c))
+        return 1;
+    const bool dense = ipex_plan_is_dense(lower->plan, y);
+    ipex_ledger_add(lower->graph->ledger, "layout", node->name,
+                    dense ? IPEX_REASON_applied : IPEX_REASON_not_adjacent,
+                    dense ? "the taps of a kernel row are one product"
+                          : "the taps of a kernel row stay apart: its result is written with gaps");
+    return dense ? c->kernel[1] : 1;
+}
+
+/* What the step writes: y, or y with the outputs of `together` neighbours in a line as channels. */
+static int32_t transposed_output(struct lower *lower, int32_t y, int64_t pixels, int64_t together) {
+    int64_t dims[4];
+    if (together == 1)
+        return y;
+    memcpy(dims, lower->plan->tensor[y].dims, sizeof dims);
+    dims[2] = pixels;
+    dims[3] = ipex_dim_mul(&lower->graph->dims, dims[3], together);
+    return ipex_lower_view(lower, y, 4, dims);
+}
+
+static void lower_conv_transpose(struct lower *lower, struct ipex_node *node) {
+    struct ipex_conv c = node->u.conv;
+    const int64_t *w_dims = node->input[1]->dims; /* [C][M/G][KH][KW] */
     int32_t x = ipex_reads_bf16(lower->graph, node)
                     ? ipex_lower_bf16(lower, node->input[0], 4, ipex_channels_last, NULL)
                     : ipex_lower_tensor(lower, node->input[0], 4, ipex_channels_last, NULL);
-    int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node);
-    struct ipex_plan_node *step = ipex_plan_add_node(
-        lower->plan, IPEX_OP_conv_transpose, node->name, ipex_lower_own(lower, node->output));
+    const int32_t own = ipex_lower_own(lower, node->output);
+    const int64_t together = taps_together(lower, node, own);
+    c.kernel[1] /= together;
+    c.stride[1] /= together;
+    const int64_t dims[5] = {c.groups, c.kernel[0] * c.kernel[1], w_dims[1] * together, 1,
+                             w_dims[0] / c.groups};
+    int32_t w = weight_of(lower, node, IPEX_RECIPE_conv_transpose, IPEX_LAYOUT_tiles, 5, dims);
+    int32_t bias = bias_tensor(lower, node, together);
+    int32_t y = transposed_output(lower, own, node->input[0]->dims[3], together);
+    struct ipex_plan_node *step =
+        ipex_plan_add_node(lower->plan, IPEX_OP_conv_transpose, node->name, y);
     set_operands(step, x, w, bias, -1);
-    ipex_plan_set_ints(lower->plan, step, IPEX_CONV_ATTRS + 2);
-    set_conv_ints(step, c);
-    step->int_[IPEX_CONV_ATTRS] = (int32_t)c->out_pad[0];
-    step->int_[IPEX_CONV_ATTRS + 1] = (int32_t)c->out_pad[1];
+    ipex_plan_set_ints(lower->plan, step, IPEX_CONV_TRANSPOSE_ATTRS);
+    set_conv_ints(step, &c);
+    step->int_[IPEX_CONV_TRANSPOSE_OUT_PAD_H] = (int32_t)c.out_pad[0];
+    step->int_[IPEX_CONV_TRANSPOSE_OUT_PAD_W] = (int32_t)c.out_pad[1];
     set_epilogue(lower, node, step, IPEX_CONV_ACT);
 }
 
@@ -167,7 +210,7 @@ static void lower_conv(struct lower *lower, struct ipex_node *node) {
     int32_t residual = node->epilogue.residual ? ipex_lower_tensor(lower, node->epilogue.residual,
                                                                    4, ipex_channels_last, NULL)
                                                : -1;
-    int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node);
+    int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node, 1);
     int32_t y = ipex_lower_own(lower, node->output);
     struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, conv_op(node), node->name, y);
     set_operands(step, x, w, bias, residual);
@@ -186,7 +229,7 @@ static void lower_linear(struct lower *lower, struct ipex_node *node) {
     int32_t residual =
         node->epilogue.residual ? ipex_lower_identity(lower, node->epilogue.residual) : -1;
     int32_t w = weight_of(lower, node, IPEX_RECIPE_linear, IPEX_LAYOUT_tiles, 2, dims),
-            bias = bias_tensor(lower, node);
+            bias = bias_tensor(lower, node, 1);
     int32_t y = ipex_lower_own(lower, node->output);
     struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, IPEX_OP_linear, node->name, y);
     set_operands(step, x, w, bias, residual);

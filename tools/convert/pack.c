@@ -62,20 +62,25 @@ static void pack_conv(const struct ipex_plan_weight *w, float *out) {
                     }
 }
 
-/* As pack_conv, from W[c][m][kh][kw]. */
+/* As pack_conv, from W[c][m][kh][kw]; columns run over the taps that go together, then their
+ * outputs. */
 static void pack_conv_transpose(const struct ipex_plan_weight *w, float *out) {
-    int64_t groups = w->dims[0], window = w->dims[1], n_count = w->dims[2], channels = w->dims[4];
+    const int64_t groups = w->dims[0], segments = w->dims[1], channels = w->dims[4];
+    const int64_t outputs = w->source->dims[1], window = w->source->dims[2] * w->source->dims[3];
+    const int64_t together = window / segments;
     struct ipex_tiles tiles;
     if (!ipex_tiles_of(w->dtype, w->dims, (unsigned)w->rank, &tiles))
         return;
     for (int64_t g = 0; g < groups; g++)
-        for (int64_t s = 0; s < window; s++)
+        for (int64_t s = 0; s < segments; s++)
             for (int64_t p = 0; p < tiles.panels; p++, out += tiles.k_tiles * 256)
                 for (int64_t c = 0; c < channels; c++)
-                    for (int64_t j = 0; j < IPEX_PANEL && p * IPEX_PANEL + j < n_count; j++) {
-                        int64_t m = p * IPEX_PANEL + j;
-                        const int64_t at = ((g * channels + c) * n_count + m) * window + s;
-                        put(w, out, c, j, scaled_f64(w->source, at, w->fold, g * n_count + m));
+                    for (int64_t j = 0; j < IPEX_PANEL && p * IPEX_PANEL + j < tiles.n; j++) {
+                        const int64_t column = p * IPEX_PANEL + j;
+                        const int64_t m = column % outputs;
+                        const int64_t tap = s * together + column / outputs;
+                        const int64_t at = ((g * channels + c) * outputs + m) * window + tap;
+                        put(w, out, c, j, scaled_f64(w->source, at, w->fold, g * outputs + m));
                     }
 }
 
