@@ -10,6 +10,24 @@ static inline int64_t ipex_div_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
+/* Kernel rows [begin, end) that a line's windows take, of `rows`. */
+struct ipex_kernel_rows {
+    int64_t begin, end;
+};
+
+static inline struct ipex_kernel_rows ipex_kernel_rows(const struct ipex_padding *padding,
+                                                       int64_t lines, int64_t line, int64_t rows) {
+    const int64_t above = padding->above - line * padding->stride;
+    const int64_t below = padding->below - (lines - 1 - line) * padding->stride;
+    const struct ipex_kernel_rows all = {0, rows},
+                                  inside = {
+                                      above > 0 ? ipex_div_up(above, padding->dilation) : 0,
+                                      below > 0 ? rows - ipex_div_up(below, padding->dilation)
+                                                : rows,
+                                  };
+    return inside.begin < inside.end ? inside : all;
+}
+
 /* Panels of one group. */
 static inline int64_t ipex_conv_panels(const struct ipex_conv_args *args) {
     return ipex_div_up(args->n, IPEX_PANEL);
@@ -153,17 +171,6 @@ ipex_winograd_space(const struct ipex_winograd_args *args) {
     return ret;
 }
 
-/* First and end of the taps i in [0, kernel) with 0 <= start + i * dilation < size. */
-static inline void ipex_inner_taps(int64_t start, int64_t dilation, int64_t kernel, int64_t size,
-                                   int64_t *ret_begin, int64_t *ret_end) {
-    const int64_t begin = start < 0 ? ipex_div_up(-start, dilation) : 0;
-    int64_t end = start >= size ? 0 : ipex_div_up(size - start, dilation);
-    if (end > kernel)
-        end = kernel;
-    *ret_begin = begin;
-    *ret_end = end;
-}
-
 /* One job of a depthwise convolution: lines [line, line_end) of one image. */
 struct ipex_depthwise_job {
     int64_t image, line, line_end;
@@ -181,32 +188,30 @@ static inline struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_dep
     return ret;
 }
 
-/* Kernel rows [begin, end) that lie inside x, of a line. */
-struct ipex_depthwise_rows {
-    int64_t begin, end;
-};
-
-static inline struct ipex_depthwise_rows ipex_depthwise_rows(const struct ipex_depthwise_args *args,
-                                                             int64_t line) {
-    struct ipex_depthwise_rows ret;
-    ipex_inner_taps(line * args->stride_h - args->pad_top, args->dilation_h, args->kernel_h,
-                    args->height, &ret.begin, &ret.end);
-    return ret;
-}
-
 /* One window of a pool, cut at the borders of x: taps [h, h_end) x [w, w_end), where tap (i, j) is
  * row row + i * dilation_h, column column + j * dilation_w of x. */
 struct ipex_pool_window {
     int64_t row, column, h, h_end, w, w_end;
 };
 
+/* First and end of the taps i in [0, kernel) with 0 <= start + i * dilation < size. */
+static inline void ipex_pool_taps(int64_t start, int64_t dilation, int64_t kernel, int64_t size,
+                                  int64_t *ret_begin, int64_t *ret_end) {
+    const int64_t begin = start < 0 ? ipex_div_up(-start, dilation) : 0;
+    int64_t end = start >= size ? 0 : ipex_div_up(size - start, dilation);
+    if (end > kernel)
+        end = kernel;
+    *ret_begin = begin;
+    *ret_end = end;
+}
+
 static inline struct ipex_pool_window ipex_pool_window(const struct ipex_pool_args *args,
                                                        int64_t line, int64_t pixel) {
     struct ipex_pool_window ret;
     ret.row = line * args->stride_h - args->pad_top;
     ret.column = pixel * args->stride_w - args->pad_left;
-    ipex_inner_taps(ret.row, args->dilation_h, args->kernel_h, args->height, &ret.h, &ret.h_end);
-    ipex_inner_taps(ret.column, args->dilation_w, args->kernel_w, args->width, &ret.w, &ret.w_end);
+    ipex_pool_taps(ret.row, args->dilation_h, args->kernel_h, args->height, &ret.h, &ret.h_end);
+    ipex_pool_taps(ret.column, args->dilation_w, args->kernel_w, args->width, &ret.w, &ret.w_end);
     return ret;
 }
 
@@ -216,10 +221,10 @@ static inline int64_t ipex_pool_divisor(const struct ipex_pool_args *args,
     if (!args->count_pad)
         return (window->h_end - window->h) * (window->w_end - window->w);
     int64_t begin_h, end_h, begin_w, end_w;
-    ipex_inner_taps(window->row + args->pad_top, args->dilation_h, args->kernel_h,
-                    args->height + args->pad_top + args->pad_bottom, &begin_h, &end_h);
-    ipex_inner_taps(window->column + args->pad_left, args->dilation_w, args->kernel_w,
-                    args->width + args->pad_left + args->pad_right, &begin_w, &end_w);
+    ipex_pool_taps(window->row + args->pad_top, args->dilation_h, args->kernel_h,
+                   args->height + args->pad_top + args->pad_bottom, &begin_h, &end_h);
+    ipex_pool_taps(window->column + args->pad_left, args->dilation_w, args->kernel_w,
+                   args->width + args->pad_left + args->pad_right, &begin_w, &end_w);
     return (end_h - begin_h) * (end_w - begin_w);
 }
 

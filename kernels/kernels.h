@@ -20,6 +20,15 @@
 #include "format/ops.h"
 #include "format/tile.h"
 
+/* Rows that windows see above and below x, where only zeros are: `above` of line 0 and `below` of
+ * the last line (below 0: that many rows of x are left), from line to line `stride` fewer or more.
+ * A kernel's rows are `dilation` of x's apart; those that lie there are left out of a chain, unless
+ * all do. All 0: there is no such row. */
+struct ipex_padding {
+    int64_t above, below;
+    int32_t stride, dilation;
+};
+
 /* Dense and grouped convolution, and linear (one image, kernel of one tap).
  *
  * y[i][l][p][g*n + c] = act(chain + residual[i][l][p][g*n + c]); without residual nothing is added
@@ -48,6 +57,8 @@
  * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). No slot of the table, and
  * not in the library: no operator takes it yet, since nothing quantises.
  *
+ * conv_bf16t and conv_i8 take kernel rows in the padding like all others: nothing is set.
+ *
  * Where K is cut (see cache_l2), unfinished chains are parked in y.
  *
  * planar is advice to conv_f32: few columns, so pixels go into lanes (kernels/conv_planes.h). Only
@@ -64,6 +75,7 @@ struct ipex_conv_args {
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels, last_pixels;
     int32_t groups, segments_h, segments_w, k, n;
+    struct ipex_padding padding; /* of kernel rows: segments_h */
     int32_t lines_per_job, panels_per_job;
     int32_t act;
     float act_a, act_b;
@@ -111,13 +123,11 @@ struct ipex_winograd_args {
 
 /* y[i][l][p][c] = act(chain + residual[i][l][p][c])
  *
- * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain), over the kernel
- * rows that meet one of x's `height` rows: tap kh of line l is row l * stride_h + kh * dilation_h -
- * pad_top. The others, which the padding above and below x would feed with zeros, are left out.
+ * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain)
  *
  * Job = (image, block of lines). */
 struct ipex_depthwise_args {
-    const float *x;        /* first tap of output pixel (0, 0), pad_top rows above x */
+    const float *x;        /* first tap of output pixel (0, 0) */
     const float *w;        /* [kernel_h][kernel_w][channels rounded up to 16] */
     const float *bias;     /* [channels] */
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
@@ -126,8 +136,8 @@ struct ipex_depthwise_args {
     int64_t y_image, y_line, y_pixel;
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels, channels;
-    int32_t kernel_h, kernel_w, stride_h, dilation_h;
-    int64_t height, pad_top; /* pad_top is below 0 where line 0 is no image's first line */
+    int32_t kernel_h, kernel_w;
+    struct ipex_padding padding;
     int32_t lines_per_job;
     int32_t act;
     float act_a, act_b;

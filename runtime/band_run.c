@@ -106,6 +106,8 @@ static void slide(struct band *band, int32_t member) {
             first_y(band, index, (narrow)->y, (narrow)->y_image, (narrow)->y_line, begin_);        \
         if ((narrow)->residual != NULL)                                                            \
             (narrow)->residual += (band)->image * (narrow)->r_image + begin_ * (narrow)->r_line;   \
+        (narrow)->padding.above -= begin_ * (narrow)->padding.stride;                              \
+        (narrow)->padding.below -= ((narrow)->lines - (range).end) * (narrow)->padding.stride;     \
         (narrow)->images = 1;                                                                      \
         (narrow)->lines = (narrow)->lines_per_job = (int32_t)((range).end - begin_);               \
     } while (0)
@@ -138,7 +140,6 @@ static void call(const struct band *band, int32_t index) {
     if (member->depthwise) {
         struct ipex_depthwise_args narrow = member->args.depthwise;
         NARROW(&narrow, band, index, lines);
-        narrow.pad_top -= lines.begin * narrow.stride_h;
         member->fn(&narrow, 0, ipex_depthwise_jobs(&narrow), scratch);
     } else {
         struct ipex_conv_args narrow = member->args.conv;

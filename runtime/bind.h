@@ -175,6 +175,21 @@ static inline int64_t ipex_info_numel(const struct ipex_tensor_info *info) {
     return ret;
 }
 
+/* Padding above and below the image that a convolution's window (its ints) sees: from that of the
+ * first line follows that of the last. */
+static inline struct ipex_padding ipex_bind_padding(const struct ipex_bind *bind) {
+    const int32_t *window = bind->ints;
+    const int64_t kernel =
+        (int64_t)(window[IPEX_CONV_KERNEL_H] - 1) * window[IPEX_CONV_DILATION_H] + 1;
+    const int64_t last = (bind->output->dims[1] - 1) * window[IPEX_CONV_STRIDE_H];
+    return (struct ipex_padding){
+        .above = window[IPEX_CONV_PAD_TOP],
+        .below = last + kernel - window[IPEX_CONV_PAD_TOP] - bind->input[0]->dims[1],
+        .stride = window[IPEX_CONV_STRIDE_H],
+        .dilation = window[IPEX_CONV_DILATION_H],
+    };
+}
+
 /* With several threads a step is cut into at least this many jobs where it is long enough. */
 static inline int64_t ipex_jobs_wanted(const struct ipex_setup *setup) {
     return setup->threads > 1 ? 4 * (int64_t)setup->threads : 1;

@@ -178,16 +178,8 @@ static int run_once(struct run *run) {
 
 /* ---- output files ---- */
 
-/* Characters outside the portable set of file names become '_'. */
 static const char *output_path(struct run *run, size_t index) {
-    char *name = ipex_arena_strdup(&run->arena, run->output_port[index].name);
-    for (char *at = name; *at; at++) {
-        bool fit = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-                   (*at >= '0' && *at <= '9') || *at == '.' || *at == '-' || *at == '_';
-        if (!fit)
-            *at = '_';
-    }
-    return ipex_arena_printf(&run->arena, "%s/%s.npy", run->folder, name);
+    return ipex_tensor_path(&run->arena, run->folder, run->output_port[index].name);
 }
 
 static int write_outputs(struct run *run) {

@@ -19,10 +19,13 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ref_bf16_
         args->y + job->image * args->y_image + line * args->y_line + pixel * args->y_pixel + output;
     float chain[IPEX_PANEL] = {0};
     memcpy(chain, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
-    for (int64_t s = 0; s < segments; s++, w += segment_bytes) {
+    const struct ipex_kernel_rows rows =
+        ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
+    for (int64_t s = rows.begin * args->segments_w; s < rows.end * args->segments_w; s++) {
         const int64_t x =
             x_first + s / args->segments_w * args->x_kh + s % args->segments_w * args->x_kw;
-        ref_bf16_chains(product, (const char *)args->x + x * product->x_size, w, args->k, chain);
+        ref_bf16_chains(product, (const char *)args->x + x * product->x_size, w + s * segment_bytes,
+                        args->k, chain);
     }
     const float *residual = args->residual;
     if (residual)

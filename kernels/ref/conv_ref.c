@@ -5,12 +5,14 @@
 
 /* The chains of one pixel and one panel. x: [segments] runs of k elements; w: this panel's tiles of
  * segment 0. */
-static void conv_chains(const struct ipex_conv_args *args, const float *x, const float *w,
-                        const float *bias, float chain[IPEX_PANEL]) {
+static void conv_chains(const struct ipex_conv_args *args, const struct ipex_kernel_rows *rows,
+                        const float *x, const float *w, const float *bias,
+                        float chain[IPEX_PANEL]) {
     const int64_t segment_floats = ipex_conv_segment_floats(args);
+    w += rows->begin * args->segments_w * segment_floats;
     for (int64_t c = 0; c < IPEX_PANEL; c++)
         chain[c] = bias[c];
-    for (int64_t h = 0; h < args->segments_h; h++)
+    for (int64_t h = rows->begin; h < rows->end; h++)
         for (int64_t v = 0; v < args->segments_w; v++, w += segment_floats) {
             const float *xs = x + h * args->x_kh + v * args->x_kw;
             for (int64_t k = 0; k < args->k; k++)
@@ -38,7 +40,9 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ipex_conv
             job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
     float bias[IPEX_PANEL] = {0}, chain[IPEX_PANEL];
     memcpy(bias, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
-    conv_chains(args, x, w, bias, chain);
+    const struct ipex_kernel_rows rows =
+        ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
+    conv_chains(args, &rows, x, w, bias, chain);
     for (int64_t c = 0; c < columns; c++) {
         const float sum = residual ? chain[c] + residual[c] : chain[c];
         y[c] = ref_act(sum, args->act, args->act_a, args->act_b);

@@ -4,7 +4,7 @@
 #include "kernels/ref/math_ref.h"
 
 static void depthwise_pixel(const struct ipex_depthwise_args *args,
-                            const struct ipex_depthwise_rows *rows, const float *x,
+                            const struct ipex_kernel_rows *rows, const float *x,
                             const float *residual, float *y) {
     const int64_t w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL;
     for (int64_t c = 0; c < args->channels; c++) {
@@ -25,7 +25,8 @@ void IPEX_REF(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
         for (int64_t line = job.line; line < job.line_end; line++) {
-            const struct ipex_depthwise_rows rows = ipex_depthwise_rows(args, line);
+            const struct ipex_kernel_rows rows =
+                ipex_kernel_rows(&args->padding, args->lines, line, args->kernel_h);
             for (int64_t pixel = 0; pixel < args->pixels; pixel++) {
                 const float *residual = args->residual;
                 if (residual)

@@ -18,6 +18,7 @@ struct planar_line {
     float *x;       /* the ring */
     float *out;     /* chains */
     int64_t oldest; /* place in the ring of the line's first row of x */
+    struct ipex_kernel_rows rows;
 };
 
 #define PLANAR_INIT_1(u) vec acc##u##_0 = i0;
@@ -50,9 +51,10 @@ struct planar_line {
         const int64_t plane = l->layout.plane, out_row = l->layout.out_row;                        \
         PLANAR_SET_##N(i, args->bias + column);                                                    \
         ROWS_##U(PLANAR_INIT_##N);                                                                 \
-        const float *ws = (const float *)args->w + column;                                         \
-        int64_t at = l->oldest;                                                                    \
-        for (int32_t h = 0; h < args->segments_h; h++) {                                           \
+        const int64_t w_row = ipex_conv_segment_floats(args);                                      \
+        const float *ws = (const float *)args->w + l->rows.begin * w_row + column;                 \
+        int64_t at = (l->oldest + l->rows.begin) % args->segments_h;                               \
+        for (int64_t h = l->rows.begin; h < l->rows.end; h++) {                                    \
             const float *x = l->x + at * l->layout.row + pixel, *w = ws;                           \
             for (int64_t k = args->k; k > 0; k -= l->layout.planes, x++) {                         \
                 const float *p = x;                                                                \
@@ -62,7 +64,7 @@ struct planar_line {
                     ROWS_##U(PLANAR_FMA_##N);                                                      \
                 }                                                                                  \
             }                                                                                      \
-            ws += ipex_conv_segment_floats(args);                                                  \
+            ws += w_row;                                                                           \
             at = at + 1 < args->segments_h ? at + 1 : 0;                                           \
         }                                                                                          \
         float *out = l->out + column * out_row + pixel;                                            \
@@ -190,10 +192,11 @@ static inline void planar_job(const struct ipex_conv_args *args, const struct ip
         const int64_t pixels = ipex_conv_line_pixels(args, line);
         const int64_t first = (line - job->line) * step;
         const float *x = (const float *)args->x + job->image * args->x_image + line * args->x_line;
+        l.oldest = first % rows;
+        l.rows = ipex_kernel_rows(&args->padding, args->lines, line, rows);
         for (next = step == 0 || next < first ? first : next; next < first + rows; next++)
             planar_take_apart(args, &l.layout, x + (next - first) * args->x_kh,
                               l.x + next % rows * l.layout.row);
-        l.oldest = first % rows;
         planar_multiply(&l, pixels);
         if (args->residual)
             planar_add(&l, args->residual + job->image * args->r_image + line * args->r_line,

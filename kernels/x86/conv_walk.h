@@ -58,8 +58,13 @@ struct conv_level {
  * elements of one. */
 struct conv_part {
     int64_t segment, segments, k, k_count;
-    int64_t tap_w, x, w; /* the first segment's place in its kernel row; where x and w begin */
     bool first, last;
+};
+
+/* Of a part what a line takes, which leaves out kernel rows in the padding: so many segments, the
+ * first one's place in its kernel row, and where x and w begin. */
+struct conv_run {
+    int64_t segments, tap_w, x, w;
 };
 
 /* A job, with the bases of its image and group. */
@@ -98,11 +103,32 @@ static inline void activate(struct conv_block *b, const struct ipex_conv_args *a
     };
 }
 
+static inline struct conv_run line_run(const struct conv_walk *walk, const struct conv_part *part,
+                                       int64_t line) {
+    const struct ipex_conv_args *args = walk->args;
+    const struct ipex_kernel_rows rows =
+        ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
+    int64_t begin = part->segment, end = begin + part->segments;
+    if (begin < rows.begin * args->segments_w)
+        begin = rows.begin * args->segments_w;
+    if (end > rows.end * args->segments_w)
+        end = rows.end * args->segments_w;
+    if (begin >= end)
+        return (struct conv_run){.segments = 0};
+    const int64_t tap_h = begin / args->segments_w, tap_w = begin - tap_h * args->segments_w;
+    return (struct conv_run){
+        .segments = end - begin,
+        .tap_w = tap_w,
+        .x = tap_h * args->x_kh + tap_w * args->x_kw + part->k,
+        .w = tap_h * walk->w_kh + tap_w * walk->w_kw + part->k / CONV_K_PER_ROW * IPEX_PANEL,
+    };
+}
+
 /* Panels [begin, end) of one block of rows; b has everything that does not depend on the panel. */
 static inline void walk_panels(const struct conv_walk *walk, const struct conv_part *part,
-                               struct conv_block *b, int64_t rows, int64_t begin, int64_t end) {
+                               const float *w, struct conv_block *b, int64_t rows, int64_t begin,
+                               int64_t end) {
     const struct ipex_conv_args *args = walk->args;
-    const float *w = walk->w + part->w;
     float *y = b->y;
     const float *residual = b->residual;
     for (int64_t panel = begin, panels; panel < end; panel += panels) {
@@ -136,9 +162,7 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
         .y_row = args->y_pixel,
         .r_row = args->r_pixel,
         .k = (int32_t)part->k_count,
-        .segments = (int32_t)part->segments,
         .segments_w = args->segments_w,
-        .tap_w = (int32_t)part->tap_w,
         .lo = part->last ? act_low(args->act, args->act_a) : -__builtin_inff(),
         .hi = part->last ? act_high(args->act, args->act_b) : __builtin_inff(),
     };
@@ -146,17 +170,19 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
 
 /* Pixels of one line, or of two short ones (`lines` = 2), in blocks of nearly equal size. */
 static inline void walk_pixels(const struct conv_walk *walk, const struct conv_part *part,
-                               struct conv_block *b, int64_t line, int64_t lines, int64_t begin,
-                               int64_t end) {
+                               const struct conv_run *run, struct conv_block *b, int64_t line,
+                               int64_t lines, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t pixels = ipex_conv_line_pixels(args, line);
     const int64_t count = ipex_div_up(pixels, most_rows(walk->level, args) / lines);
     const int64_t small = pixels / count, larger = pixels - count * small;
     const bool two = lines == 2;
+    b->segments = (int32_t)run->segments;
+    b->tap_w = (int32_t)run->tap_w;
     for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
         rows = small + (i < larger);
         const int64_t half = (rows + 1) / 2;
-        b->x = walk->x + line * args->x_line + pixel * args->x_pixel + part->x;
+        b->x = walk->x + line * args->x_line + pixel * args->x_pixel + run->x;
         b->x_half = two ? args->x_line : half * args->x_pixel;
         b->y = walk->y + line * args->y_line + pixel * args->y_pixel;
         b->y_half = two ? args->y_line : half * args->y_pixel;
@@ -165,24 +191,31 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
         b->residual = walk->residual && part->last
                           ? walk->residual + line * args->r_line + pixel * args->r_pixel
                           : NULL;
-        walk_panels(walk, part, b, rows * lines, begin, end);
+        walk_panels(walk, part, walk->w + run->w, b, rows * lines, begin, end);
     }
 }
 
-/* Two lines go together where that makes fewer, fuller blocks, each with half its rows in each
- * line: 7 pixels and at most 6 rows are 3 + 3, 2 + 2, 2 + 2 instead of 4, 3, 4, 3. */
-static inline void walk_lines(const struct conv_walk *walk, const struct conv_part *part,
-                              int64_t begin, int64_t end) {
+static inline bool same_run(struct conv_run a, struct conv_run b) {
+    return a.segments == b.segments && a.w == b.w;
+}
+
+/* Two lines that take the same segments go together where that makes fewer, fuller blocks, each
+ * with half its rows in each line: 7 pixels and at most 6 rows are 3 + 3, 2 + 2, 2 + 2 instead of
+ * 4, 3, 4, 3. */
+static __attribute__((noinline, unused)) void
+walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t most = most_rows(walk->level, args);
     struct conv_block b = part_block(walk, part);
     for (int64_t line = walk->job->line, lines; line < walk->job->line_end; line += lines) {
         const int64_t pixels = ipex_conv_line_pixels(args, line);
+        const struct conv_run run = line_run(walk, part, line);
         const bool two = line + 1 < walk->job->line_end &&
                          ipex_conv_line_pixels(args, line + 1) == pixels &&
-                         ipex_div_up(pixels, most / 2) < 2 * ipex_div_up(pixels, most);
+                         ipex_div_up(pixels, most / 2) < 2 * ipex_div_up(pixels, most) &&
+                         same_run(run, line_run(walk, part, line + 1));
         lines = two ? 2 : 1;
-        walk_pixels(walk, part, &b, line, lines, begin, end);
+        walk_pixels(walk, part, &run, &b, line, lines, begin, end);
     }
     IPEX_LEVEL(activate)(&b.pending);
 }
@@ -208,12 +241,7 @@ static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64
         part.segments = whole ? whole : 1;
         if (part.segments > segments - part.segment)
             part.segments = segments - part.segment;
-        const int64_t tap_h = part.segment / args->segments_w;
-        part.tap_w = part.segment - tap_h * args->segments_w;
         for (part.k = 0; part.k < args->k; part.k += part.k_count) {
-            part.x = tap_h * args->x_kh + part.tap_w * args->x_kw + part.k;
-            part.w =
-                tap_h * walk->w_kh + part.tap_w * walk->w_kw + part.k / CONV_K_PER_ROW * IPEX_PANEL;
             part.k_count = whole || step > args->k - part.k ? args->k - part.k : step;
             part.first = part.segment == 0 && part.k == 0 && !args->resume;
             part.last =

@@ -16,7 +16,7 @@ struct depthwise_block {
     const float *x, *w, *bias, *residual;
     float *y;
     int64_t x_row, x_kh, x_kw, w_tap, y_row, y_line, r_row, r_line;
-    struct ipex_depthwise_rows rows; /* of the kernel: see rows_of_lines */
+    struct ipex_kernel_rows rows; /* that the first line begins with and the last one ends with */
     int64_t kernel_w, channels;
     float lo, hi;
 };
@@ -101,20 +101,18 @@ static inline void depthwise_activate(const struct ipex_depthwise_args *args, fl
                              args->act_b);
 }
 
-/* The kernel rows of a line's windows, or where two lines see the same rows of x but for the upper
- * one's first and the lower one's last: from where the upper one begins to where the lower one
- * ends. */
-static inline struct ipex_depthwise_rows rows_of_lines(const struct ipex_depthwise_args *args,
-                                                       int64_t line, int64_t lines) {
-    struct ipex_depthwise_rows ret = ipex_depthwise_rows(args, line);
-    ret.end = ipex_depthwise_rows(args, line + lines - 1).end;
-    return ret;
+static inline struct ipex_kernel_rows rows_of_line(const struct ipex_depthwise_args *args,
+                                                   int64_t line) {
+    return ipex_kernel_rows(&args->padding, args->lines, line, args->kernel_h);
 }
 
-/* Whether two lines' rows of x are all there, but perhaps the first and the last. */
+/* Whether a line and the next one take all rows of x that they see, but perhaps the first and the
+ * last of those. */
 static inline bool depthwise_pairs(const struct ipex_depthwise_args *args, int64_t line) {
-    const struct ipex_depthwise_rows rows = rows_of_lines(args, line, 2);
-    return rows.begin <= 1 && rows.end >= args->kernel_h - 1;
+    const struct ipex_kernel_rows upper = rows_of_line(args, line);
+    const struct ipex_kernel_rows lower = rows_of_line(args, line + 1);
+    return upper.begin <= 1 && upper.end == args->kernel_h && lower.begin == 0 &&
+           lower.end >= args->kernel_h - 1;
 }
 
 /* All channels of a block of `rows` pixels in each of `lines` lines. */
@@ -169,7 +167,7 @@ static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64
             .y_line = args->y_line,
             .r_row = args->r_pixel,
             .r_line = args->r_line,
-            .rows = rows_of_lines(args, line, lines),
+            .rows = {rows_of_line(args, line).begin, rows_of_line(args, line + lines - 1).end},
             .kernel_w = args->kernel_w,
             .channels = args->channels,
             .lo = act_low(args->act, args->act_a),

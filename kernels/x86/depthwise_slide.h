@@ -131,7 +131,7 @@
     static void slide_##KIND##_##P(const struct depthwise_block *b, int64_t c, vec_mask mask) {    \
         const vec init = vec_load(b->bias + c);                                                    \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
-        const struct ipex_depthwise_rows rows = DW_ROWS_##K;                                       \
+        const struct ipex_kernel_rows rows = DW_ROWS_##K;                                          \
         const float *wp = b->w + rows.begin * K * w_tap + c, *t = b->x + rows.begin * b->x_kh + c; \
         ROWS_##P(DW_INIT) vec accx = init;                                                         \
         for (int64_t i = rows.begin; i < rows.end; i++, t += b->x_kh, wp += K * w_tap) {           \

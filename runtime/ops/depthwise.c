@@ -52,10 +52,7 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     struct ipex_depthwise_args *args = &bind->args.depthwise;
     args->kernel_h = bind->ints[IPEX_CONV_KERNEL_H];
     args->kernel_w = bind->ints[IPEX_CONV_KERNEL_W];
-    args->stride_h = bind->ints[IPEX_CONV_STRIDE_H];
-    args->dilation_h = bind->ints[IPEX_CONV_DILATION_H];
-    args->height = bind->input[0]->dims[1];
-    args->pad_top = bind->ints[IPEX_CONV_PAD_TOP];
+    args->padding = ipex_bind_padding(bind);
     args->act = bind->ints[IPEX_CONV_ACT];
     args->act_a = bind->floats[0];
     args->act_b = bind->floats[1];

@@ -296,6 +296,15 @@ static bool set_image_strides(struct ipex_bind *bind) {
            set_i32(&args->pixels, y->dims[2]) && set_i32(&args->last_pixels, y->dims[2]);
 }
 
+/* What lies above and below x, whose kernel rows are left out: not where neighbouring lines may be
+ * one block's pixels, as those of a column are, and as profile bf16-amx counts pixels. */
+static struct ipex_padding padding(const struct ipex_bind *bind) {
+    const bool tiles = bind->input[0]->dtype == IPEX_DTYPE_bf16 &&
+                       bind->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx;
+    return bind->output->dims[2] == 1 || tiles ? (struct ipex_padding){.above = 0}
+                                               : ipex_bind_padding(bind);
+}
+
 enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *w = bind->input[1];
     const int32_t *attr = bind->ints;
@@ -319,10 +328,14 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     if (pointwise && !bind->lines && !flatten(bind))
         return IPEX_BOUND_TOO_LARGE;
     args->planar = is_planar(bind);
+    args->padding = padding(bind);
     /* A signal's only line is cut like a matrix, so that work can be shared out along it. */
     const bool signal = !pointwise && !bind->lines && args->lines == 1 && !args->planar;
-    if (signal && !set_rows(bind->setup, args, args->images, args->pixels))
-        return IPEX_BOUND_TOO_LARGE;
+    if (signal) {
+        args->padding.stride = 0; /* all lines are that line */
+        if (!set_rows(bind->setup, args, args->images, args->pixels))
+            return IPEX_BOUND_TOO_LARGE;
+    }
     if (!pointwise && !bind->lines && bind->output->dims[2] == 1 && !lines_are_pixels(bind))
         return IPEX_BOUND_TOO_LARGE;
     const int64_t shift =

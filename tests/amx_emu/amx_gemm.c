@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/amx_model.h"
+#include "tests/checkkern/conv_shape.h"
 
 uint16_t amx_random_bf16(struct rng *rng, bool special) {
     const float value = rng_value(rng, special);
@@ -23,21 +24,9 @@ static uint16_t *weight(const struct amx_gemm *g, int64_t k, int64_t n) {
 struct amx_gemm amx_gemm_make(struct rng *rng, int32_t m, int32_t n, int32_t k, int32_t gap,
                               bool special) {
     const int64_t row = k + gap, bytes = amx_div_up(n, AMX_TILE) * amx_div_up(k, AMX_TILE_K) * 1024;
+    const struct conv_shape shape = {.pixels = m, .k = k, .n = n, .x_gap = gap};
     struct amx_gemm g = {
-        .args = {.x_pixel = row,
-                 .y_pixel = n,
-                 .images = 1,
-                 .lines = 1,
-                 .pixels = m,
-                 .last_pixels = m,
-                 .groups = 1,
-                 .segments_h = 1,
-                 .segments_w = 1,
-                 .k = k,
-                 .n = n,
-                 .lines_per_job = 1,
-                 .panels_per_job = (int32_t)amx_div_up(n, AMX_TILE),
-                 .cache_l2 = 1 << 20},
+        .args = conv_shape_args(&shape),
         .x = buffer_make((size_t)((m - 1) * row + k) * 2),
         .w = buffer_make((size_t)bytes),
         .bias = buffer_make((size_t)(amx_div_up(n, AMX_TILE) * AMX_TILE) * 4),

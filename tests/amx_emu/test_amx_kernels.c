@@ -11,6 +11,7 @@
 #include "tests/amx_emu/amx_emu.h"
 #include "tests/amx_emu/amx_gemm.h"
 #include "tests/checkkern/checkkern.h"
+#include "tests/checkkern/conv_shape.h"
 
 #define MXCSR_KERNELS 0x9fc0u
 
@@ -114,30 +115,18 @@ static const struct conv_case conv_cases[] = {
 };
 
 static struct ipex_conv_args conv_args(const struct conv_case *c) {
-    const bool rows = c->dilation == 1 && c->groups == 1;
-    const int64_t pitch = (int64_t)c->channels * c->groups;
-    const int64_t line = pitch * (c->pixels + (c->kernel - 1) * c->dilation);
-    return (struct ipex_conv_args){
-        .x_line = line,
-        .x_pixel = pitch,
-        .x_group = c->channels,
-        .x_kh = c->dilation * line,
-        .x_kw = c->dilation * pitch,
-        .y_line = (int64_t)c->pixels * c->n * c->groups,
-        .y_pixel = (int64_t)c->n * c->groups,
-        .images = 1,
+    const struct conv_shape shape = {
         .lines = c->lines,
         .pixels = c->pixels,
-        .last_pixels = c->pixels,
+        .kernel_h = c->kernel,
+        .kernel_w = c->kernel,
+        .dilation_h = c->dilation,
+        .dilation_w = c->dilation,
         .groups = c->groups,
-        .segments_h = c->kernel,
-        .segments_w = rows ? 1 : c->kernel,
-        .k = rows ? c->kernel * c->channels : c->channels,
+        .k = c->channels,
         .n = c->n,
-        .lines_per_job = c->lines,
-        .panels_per_job = (int32_t)amx_div_up(c->n, AMX_TILE),
-        .cache_l2 = 1 << 20,
     };
+    return conv_shape_args(&shape);
 }
 
 /* Tiles of x are of one line each, or, where lines follow each other, of all of them. */
@@ -156,10 +145,9 @@ static struct amx_work conv_work(const struct conv_case *c, const struct ipex_co
 static int check_conv_counts(const struct level *levels, const struct conv_case *c) {
     struct ipex_conv_args args = conv_args(c);
     struct rng rng = {5};
-    const int64_t x_lines = c->lines + (c->kernel - 1) * c->dilation;
     const int64_t outputs = (int64_t)c->groups * c->n;
     const int64_t segments = (int64_t)c->groups * args.segments_h * args.segments_w;
-    struct buffer x = buffer_make((size_t)(x_lines * args.x_line) * 2);
+    struct buffer x = buffer_make((size_t)args.x_image * 2);
     struct buffer w = buffer_make(
         (size_t)(segments * amx_div_up(c->n, AMX_TILE) * amx_div_up(args.k, AMX_TILE_K) * 1024));
     struct buffer bias = buffer_make((size_t)(outputs + AMX_TILE) * 4);

@@ -12,6 +12,7 @@
 #include "tests/amx_emu/amx_emu.h"
 #include "tests/amx_emu/amx_gemm.h"
 #include "tests/checkkern/checkkern.h"
+#include "tests/checkkern/conv_shape.h"
 
 #define MXCSR_KERNELS 0x9fc0u
 
@@ -378,26 +379,12 @@ static int check_i8_gemm(const struct i8_size *size) {
         ((int8_t *)w.data)[i] = (int8_t)rng_next(&rng);
     for (int64_t i = 0; i < panels * AMX_TILE; i++)
         ((float *)scale.data)[i] = 0x1p-10f;
-    struct ipex_conv_args args = {
-        .x = x.data,
-        .w = w.data,
-        .bias = bias.data,
-        .scale = scale.data,
-        .x_pixel = k,
-        .y_pixel = n,
-        .images = 1,
-        .lines = 1,
-        .pixels = m,
-        .last_pixels = m,
-        .groups = 1,
-        .segments_h = 1,
-        .segments_w = 1,
-        .k = k,
-        .n = n,
-        .lines_per_job = 1,
-        .panels_per_job = (int32_t)panels,
-        .cache_l2 = 1 << 20,
-    };
+    const struct conv_shape shape = {.pixels = m, .k = k, .n = n};
+    struct ipex_conv_args args = conv_shape_args(&shape);
+    args.x = x.data;
+    args.w = w.data;
+    args.bias = bias.data;
+    args.scale = scale.data;
     const struct run run = {
         .kernel = {(ipex_kernel_fn)ipex_k_conv_i8__reference, (ipex_kernel_fn)ipex_k_conv_i8__amx},
         .args = &args,

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "tests/checkkern/checkkern.h"
+#include "tests/checkkern/conv_shape.h"
 #include "tools/machine_loops.h"
 
 struct layer {
@@ -96,32 +97,28 @@ static int32_t div_up(int32_t a, int32_t b) {
 }
 
 static struct ipex_conv_args conv_args(const struct layer *l, int32_t l2) {
-    const bool matrix = l->kernel == 1 && l->stride == 1;
-    const int32_t m = l->height * l->width, lines = matrix ? div_up(m, LINE) : l->height;
-    const int32_t pixels = matrix ? (m < LINE ? m : LINE) : l->width;
-    const int64_t x_row = (int64_t)l->channels * ((l->width - 1) * l->stride + l->kernel);
+    const int32_t m = l->height * l->width;
     const int64_t weights = (int64_t)l->kernel * l->kernel * l->channels * l->n * 4;
-    return (struct ipex_conv_args){
-        .x_line = matrix ? (int64_t)pixels * l->channels : l->stride * x_row,
-        .x_pixel = (int64_t)l->stride * l->channels,
-        .x_kh = x_row,
-        .y_line = (int64_t)pixels * l->n,
-        .y_pixel = l->n,
-        .images = 1,
-        .lines = lines,
-        .pixels = pixels,
-        .last_pixels = matrix ? m - (lines - 1) * pixels : pixels,
-        .groups = 1,
-        .segments_h = l->kernel,
-        .segments_w = 1,
-        .k = l->kernel * l->channels,
+    struct conv_shape shape = {
+        .lines = l->height,
+        .pixels = l->width,
+        .kernel_h = l->kernel,
+        .kernel_w = l->kernel,
+        .stride_h = l->stride,
+        .stride_w = l->stride,
+        .k = l->channels,
         .n = l->n,
-        .lines_per_job = lines,
-        .panels_per_job = div_up(l->n, 16),
-        .act = IPEX_ACT_relu,
-        .panels_outside = weights > l2 / 2,
-        .cache_l2 = l2,
     };
+    if (l->kernel == 1 && l->stride == 1) {
+        shape.lines = div_up(m, LINE);
+        shape.pixels = m < LINE ? m : LINE;
+        shape.last_pixels = m - (shape.lines - 1) * shape.pixels;
+    }
+    struct ipex_conv_args ret = conv_shape_args(&shape);
+    ret.act = IPEX_ACT_relu;
+    ret.panels_outside = weights > l2 / 2;
+    ret.cache_l2 = l2;
+    return ret;
 }
 
 static struct ipex_depthwise_args depthwise_args(const struct layer *l) {
@@ -139,9 +136,6 @@ static struct ipex_depthwise_args depthwise_args(const struct layer *l) {
         .channels = l->channels,
         .kernel_h = l->kernel,
         .kernel_w = l->kernel,
-        .stride_h = l->stride,
-        .dilation_h = 1,
-        .height = (l->height - 1) * l->stride + l->kernel,
         .lines_per_job = l->height,
         .act = IPEX_ACT_relu,
     };

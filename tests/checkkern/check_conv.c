@@ -8,18 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/checkkern/conv_shape.h"
+
 /* The slots. For those on bf16, values are made in f32, cut to bf16 and widened again, so that
  * the same f64 check serves all. */
 enum slot { CONV_F32, CONV_BF16W, CONV_BF16, CONV_BF16T, SLOTS };
 static const char *const slot_names[SLOTS] = {"conv_f32", "conv_bf16w", "conv_bf16", "conv_bf16t"};
 
-/* A convolution as a model would state it; the kernel's arguments follow from it. Gaps are unused
- * elements between pixels. */
 struct shape {
-    int32_t images, lines, pixels, last_pixels;
-    int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
-    int32_t groups, k, n; /* channels per group: in, out */
-    int32_t x_gap, y_gap, r_gap;
+    struct conv_shape conv;
     int32_t lines_per_job, panels_per_job, cache_l2;
     int32_t act;
     bool residual, in_place, panels_outside, special, planar;
@@ -32,50 +29,26 @@ struct operands {
     struct buffer bias, residual, y;
 };
 
-static void make_args(const struct shape *s, struct ipex_conv_args *ret) {
-    const bool dense = s->groups == 1 && s->dilation_w == 1 && s->x_gap == 0;
-    const int64_t x_pitch = (int64_t)s->groups * s->k + s->x_gap;
-    const int64_t x_row = x_pitch * ((int64_t)(s->pixels - 1) * s->stride_w +
-                                     (int64_t)(s->kernel_w - 1) * s->dilation_w + 1);
-    const int64_t x_rows =
-        (int64_t)(s->lines - 1) * s->stride_h + (int64_t)(s->kernel_h - 1) * s->dilation_h + 1;
-    const int64_t y_pitch = (int64_t)s->groups * s->n + s->y_gap;
-    const int64_t r_pitch = (int64_t)s->groups * s->n + s->r_gap;
-    *ret = (struct ipex_conv_args){
-        .x_image = x_rows * x_row,
-        .x_line = s->stride_h * x_row,
-        .x_pixel = s->stride_w * x_pitch,
-        .x_group = s->k,
-        .x_kh = s->dilation_h * x_row,
-        .x_kw = s->dilation_w * x_pitch,
-        .y_image = s->lines * s->pixels * y_pitch,
-        .y_line = s->pixels * y_pitch,
-        .y_pixel = y_pitch,
-        .r_image = s->lines * s->pixels * r_pitch,
-        .r_line = s->pixels * r_pitch,
-        .r_pixel = r_pitch,
-        .images = s->images,
-        .lines = s->lines,
-        .pixels = s->pixels,
-        .last_pixels = s->last_pixels,
-        .groups = s->groups,
-        .segments_h = s->kernel_h,
-        .segments_w = dense ? 1 : s->kernel_w,
-        .k = dense ? s->k * s->kernel_w : s->k,
-        .n = s->n,
-        .lines_per_job = s->lines_per_job,
-        .panels_per_job = s->panels_per_job,
-        .act = s->act,
-        .act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f,
-        .act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f,
-        .panels_outside = s->panels_outside,
-        .cache_l2 = s->cache_l2,
-        .planar = s->planar,
-    };
+static struct ipex_conv_args make_args(const struct shape *s) {
+    struct ipex_conv_args ret = conv_shape_args(&s->conv);
+    ret.lines_per_job = s->lines_per_job;
+    ret.panels_per_job = s->panels_per_job;
+    ret.act = s->act;
+    ret.act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f;
+    ret.act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f;
+    ret.panels_outside = s->panels_outside;
+    ret.cache_l2 = s->cache_l2;
+    ret.planar = s->planar;
+    return ret;
 }
 
 static int64_t line_pixels(const struct ipex_conv_args *args, int64_t line) {
     return line == args->lines - 1 ? args->last_pixels : args->pixels;
+}
+
+/* Whether segment s belongs to the chains of line l. */
+static bool is_taken(const struct ipex_conv_args *a, int64_t l, int64_t s) {
+    return takes_row(&a->padding, a->lines, l, a->segments_h, s / a->segments_w);
 }
 
 /* Calls visit(x offset) for every element of x that the formula in kernels.h reads. */
@@ -85,7 +58,7 @@ static void visit_x(const struct ipex_conv_args *a, void (*visit)(void *, int64_
             for (int64_t p = 0; p < line_pixels(a, l); p++)
                 for (int64_t g = 0; g < a->groups; g++)
                     for (int64_t s = 0; s < a->segments_h * a->segments_w; s++)
-                        for (int64_t k = 0; k < a->k; k++)
+                        for (int64_t k = 0; is_taken(a, l, s) && k < a->k; k++)
                             visit(data, i * a->x_image + l * a->x_line + p * a->x_pixel +
                                             g * a->x_group + s / a->segments_w * a->x_kh +
                                             s % a->segments_w * a->x_kw + k);
@@ -144,8 +117,10 @@ static struct buffer make_weights(const struct ipex_conv_args *a, struct rng *rn
 static struct operands make_operands(const struct shape *s, struct ipex_conv_args *a,
                                      struct rng *rng) {
     struct operands ret = {0};
+    struct ipex_conv_args all = *a; /* rows that are left out are there, but hold NaN */
     int64_t last = 0;
-    visit_x(a, visit_last, &last);
+    all.padding = (struct ipex_padding){.above = 0};
+    visit_x(&all, visit_last, &last);
     ret.x = buffer_make((size_t)(last + 1) * 4);
     fill_poison(&ret.x);
     struct filler filler = {ret.x.data, rng, s->special};
@@ -221,7 +196,7 @@ static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l,
     const int64_t segments = (int64_t)a->segments_h * a->segments_w;
     double sum = (double)a->bias[c], magnitude = fabs(sum);
     for (int64_t s = 0; s < segments; s++)
-        for (int64_t k = 0; k < a->k; k++) {
+        for (int64_t k = 0; is_taken(a, l, s) && k < a->k; k++) {
             const float x =
                 ((const float *)
                      a->x)[i * a->x_image + l * a->x_line + p * a->x_pixel + g * a->x_group +
@@ -264,14 +239,16 @@ static double worst_error(const struct ipex_conv_args *a, const float *y) {
 }
 
 static void describe(const struct shape *s, const char *level, char *text, size_t size) {
-    snprintf(text, size,
-             "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d groups %d %d->%d "
-             "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s%s",
-             slot_names[s->slot], level, s->images, s->lines, s->pixels, s->last_pixels,
-             s->kernel_h, s->kernel_w, s->stride_h, s->stride_w, s->dilation_h, s->dilation_w,
-             s->groups, s->k, s->n, s->act, s->residual, s->in_place ? " in place" : "",
-             s->panels_outside, s->lines_per_job, s->panels_per_job, s->cache_l2, s->x_gap,
-             s->y_gap, s->special ? " special" : "", s->planar ? " planar" : "");
+    const struct conv_shape c = conv_shape_whole(&s->conv);
+    snprintf(
+        text, size,
+        "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d pads %d,%d groups %d %d->%d "
+        "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s%s",
+        slot_names[s->slot], level, c.images, c.lines, c.pixels, c.last_pixels, c.kernel_h,
+        c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_bottom,
+        c.groups, c.k, c.n, s->act, s->residual, s->in_place ? " in place" : "", s->panels_outside,
+        s->lines_per_job, s->panels_per_job, s->cache_l2, c.x_gap, c.y_gap,
+        s->special ? " special" : "", s->planar ? " planar" : "");
 }
 
 /* bf16 weights give the bits of conv_f32 on the widened weights. */
@@ -290,8 +267,7 @@ static int check_widened(const struct context *context, const struct shape *s,
 
 /* All levels on one shape; the number of failures. */
 static int check_shape(const struct context *context, const struct shape *s, struct rng *rng) {
-    struct ipex_conv_args args;
-    make_args(s, &args);
+    struct ipex_conv_args args = make_args(s);
     struct operands operands = make_operands(s, &args, rng);
     struct buffer want = run_level(&context->levels[0], s, &args, &operands, rng);
     char text[400];
@@ -321,32 +297,44 @@ static int check_shape(const struct context *context, const struct shape *s, str
 
 static struct shape random_shape(struct rng *rng) {
     struct shape s = {
-        .images = (int32_t)rng_range(rng, 1, 2),
-        .lines = (int32_t)rng_range(rng, 1, 5),
-        .pixels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 60 : 16),
-        .kernel_h = (int32_t)rng_range(rng, 1, 3),
-        .kernel_w = (int32_t)rng_range(rng, 1, 3),
-        .stride_h = (int32_t)rng_range(rng, 1, 2),
-        .stride_w = (int32_t)rng_range(rng, 1, 2),
-        .dilation_h = rng_one_in(rng, 4) ? 2 : 1,
-        .dilation_w = rng_one_in(rng, 4) ? 2 : 1,
-        .groups = rng_one_in(rng, 4) ? (int32_t)rng_range(rng, 2, 4) : 1,
-        .k = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 70 : 20),
-        .n = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 40),
-        .x_gap = rng_one_in(rng, 4) ? (int32_t)rng_range(rng, 1, 9) : 0,
-        .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
+        .conv =
+            {
+                .images = (int32_t)rng_range(rng, 1, 2),
+                .lines = (int32_t)rng_range(rng, 1, 5),
+                .pixels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 60 : 16),
+                .kernel_h = (int32_t)rng_range(rng, 1, 3),
+                .kernel_w = (int32_t)rng_range(rng, 1, 3),
+                .stride_h = (int32_t)rng_range(rng, 1, 2),
+                .stride_w = (int32_t)rng_range(rng, 1, 2),
+                .dilation_h = rng_one_in(rng, 4) ? 2 : 1,
+                .dilation_w = rng_one_in(rng, 4) ? 2 : 1,
+                .groups = rng_one_in(rng, 4) ? (int32_t)rng_range(rng, 2, 4) : 1,
+                .k = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 70 : 20),
+                .n = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 40),
+                .x_gap = rng_one_in(rng, 4) ? (int32_t)rng_range(rng, 1, 9) : 0,
+                .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
+            },
         .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
         .residual = rng_one_in(rng, 2),
         .panels_outside = rng_one_in(rng, 2),
         .special = rng_one_in(rng, 5),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
     };
-    s.last_pixels = rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.pixels) : s.pixels;
+    s.conv.last_pixels =
+        rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
     s.in_place = s.residual && rng_one_in(rng, 2);
-    s.r_gap = s.in_place ? s.y_gap : (int32_t)rng_range(rng, 0, 5);
-    s.lines_per_job = (int32_t)rng_range(rng, 1, s.lines);
-    s.panels_per_job = (int32_t)rng_range(rng, 1, (s.n + 15) / 16);
+    s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
+    s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
+    s.panels_per_job = (int32_t)rng_range(rng, 1, (s.conv.n + 15) / 16);
     return s;
+}
+
+/* At times every row that some line sees is padding. */
+static void random_padding(struct shape *s, struct rng *rng) {
+    if (s->slot == CONV_BF16T || rng_one_in(rng, 2))
+        return;
+    s->conv.pad_top = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
+    s->conv.pad_bottom = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
 }
 
 /* Every number of rows with every number of panels around the register blocks, with a cut last
@@ -357,19 +345,7 @@ static int check_blocks(const struct context *context, enum slot slot, struct rn
         for (int32_t n = 16; n <= 16 * 9; n += 16)
             for (int32_t cut = 0; cut <= 15; cut += 5) {
                 const struct shape s = {
-                    .images = 1,
-                    .lines = 3,
-                    .pixels = pixels,
-                    .last_pixels = pixels,
-                    .kernel_h = 1,
-                    .kernel_w = 1,
-                    .stride_h = 1,
-                    .stride_w = 1,
-                    .dilation_h = 1,
-                    .dilation_w = 1,
-                    .groups = 1,
-                    .k = 1 + pixels % 7,
-                    .n = n - cut,
+                    .conv = {.lines = 3, .pixels = pixels, .k = 1 + pixels % 7, .n = n - cut},
                     .lines_per_job = 3,
                     .panels_per_job = n / 16,
                     .cache_l2 = 1 << 20,
@@ -388,19 +364,20 @@ static int check_planar(const struct context *context, struct rng *rng) {
     int failed = 0;
     for (int i = 0; i < context->cases; i++) {
         struct shape s = {
-            .images = (int32_t)rng_range(rng, 1, 2),
-            .lines = (int32_t)rng_range(rng, 1, 6),
-            .pixels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 300 : 40),
-            .kernel_h = (int32_t)rng_range(rng, 1, 4),
-            .kernel_w = (int32_t)rng_range(rng, 1, 9),
-            .stride_h = (int32_t)rng_range(rng, 1, 3),
-            .stride_w = (int32_t)rng_range(rng, 1, 3),
-            .dilation_h = (int32_t)rng_range(rng, 1, 2),
-            .dilation_w = 1,
-            .groups = 1,
-            .k = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 40 : 9),
-            .n = (int32_t)rng_range(rng, 1, 9),
-            .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
+            .conv =
+                {
+                    .images = (int32_t)rng_range(rng, 1, 2),
+                    .lines = (int32_t)rng_range(rng, 1, 6),
+                    .pixels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 300 : 40),
+                    .kernel_h = (int32_t)rng_range(rng, 1, 4),
+                    .kernel_w = (int32_t)rng_range(rng, 1, 9),
+                    .stride_h = (int32_t)rng_range(rng, 1, 3),
+                    .stride_w = (int32_t)rng_range(rng, 1, 3),
+                    .dilation_h = (int32_t)rng_range(rng, 1, 2),
+                    .k = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 40 : 9),
+                    .n = (int32_t)rng_range(rng, 1, 9),
+                    .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
+                },
             .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
             .residual = rng_one_in(rng, 2),
             .panels_per_job = 1,
@@ -408,10 +385,11 @@ static int check_planar(const struct context *context, struct rng *rng) {
             .cache_l2 = 1 << 20,
             .planar = true,
         };
-        s.last_pixels = s.pixels;
+        s.conv.last_pixels = s.conv.pixels;
         s.in_place = s.residual && rng_one_in(rng, 2);
-        s.r_gap = s.in_place ? s.y_gap : (int32_t)rng_range(rng, 0, 5);
-        s.lines_per_job = (int32_t)rng_range(rng, 1, s.lines);
+        s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
+        s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
+        random_padding(&s, rng);
         failed += check_shape(context, &s, rng);
     }
     return failed;
@@ -430,6 +408,7 @@ static void check_slot(const struct context *context, enum slot slot) {
     for (int i = 0; i < context->cases; i++) {
         struct shape s = random_shape(&rng);
         s.slot = slot;
+        random_padding(&s, &rng);
         s.special = s.special && !context->only_normal;
         failed += check_shape(context, &s, &rng);
     }

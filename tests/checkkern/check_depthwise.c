@@ -51,12 +51,6 @@ static int64_t seen_rows(const struct shape *s) {
     return (int64_t)(s->lines - 1) * s->stride_h + (s->kernel_h - 1) * s->dilation_h + 1;
 }
 
-/* Rows of x, of which there is at least one. */
-static int64_t height(const struct shape *s) {
-    const int64_t rows = seen_rows(s) - s->pad_top - s->pad_bottom;
-    return rows > 1 ? rows : 1;
-}
-
 static struct ipex_depthwise_args make_args(const struct shape *s) {
     const int64_t x_pixel = s->channels + s->x_gap, y_pixel = s->channels + s->y_gap;
     const int64_t x_row =
@@ -79,21 +73,12 @@ static struct ipex_depthwise_args make_args(const struct shape *s) {
         .channels = s->channels,
         .kernel_h = s->kernel_h,
         .kernel_w = s->kernel_w,
-        .stride_h = s->stride_h,
-        .dilation_h = s->dilation_h,
-        .height = height(s),
-        .pad_top = s->pad_top,
+        .padding = {s->pad_top, s->pad_bottom, s->stride_h, s->dilation_h},
         .lines_per_job = s->lines_per_job,
         .act = s->act,
         .act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f,
         .act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f,
     };
-}
-
-/* Whether tap t of a window of line l is in a row of x, not in the padding above or below. */
-static bool is_inside(const struct ipex_depthwise_args *a, int64_t l, int64_t t) {
-    const int64_t row = l * a->stride_h + t / a->kernel_w * a->dilation_h - a->pad_top;
-    return 0 <= row && row < a->height;
 }
 
 /* Every element that the kernel reads gets a value; what lies between, and padding above and below,
@@ -106,7 +91,8 @@ static void fill_x(const struct ipex_depthwise_args *a, float *x, struct rng *rn
                     for (int64_t c = 0; c < a->channels; c++) {
                         float *at = x + i * a->x_image + l * a->x_line + p * a->x_pixel +
                                     t / a->kernel_w * a->x_kh + t % a->kernel_w * a->x_kw + c;
-                        if (is_inside(a, l, t) && isnan(*at))
+                        if (takes_row(&a->padding, a->lines, l, a->kernel_h, t / a->kernel_w) &&
+                            isnan(*at))
                             *at = rng_value(rng, special);
                     }
 }
@@ -168,7 +154,7 @@ static double worst_error(const struct shape *s, const struct ipex_depthwise_arg
         const int64_t at = i * a->y_image + l * a->y_line + p * a->y_pixel + c;
         double sum = (double)a->bias[c], magnitude = fabs(sum);
         for (int64_t t = 0; t < taps; t++) {
-            if (!is_inside(a, l, t))
+            if (!takes_row(&a->padding, a->lines, l, a->kernel_h, t / a->kernel_w))
                 continue;
             const double term =
                 (double)a->x[i * a->x_image + l * a->x_line + p * a->x_pixel +

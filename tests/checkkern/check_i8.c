@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/checkkern/checkkern.h"
+#include "tests/checkkern/conv_shape.h"
 
 struct operands {
     struct buffer x, w, bias, scale, residual, y;
@@ -21,46 +22,29 @@ static int8_t random_i8(struct rng *rng) {
     return (int8_t)rng_range(rng, INT8_MIN, INT8_MAX);
 }
 
-/* Lays out x, y and the residual, with gaps behind pixels where the kernel allows them. */
-static void set_strides(struct rng *rng, struct ipex_conv_args *a, int64_t kernel,
-                        int64_t channels) {
-    const int64_t gap = a->segments_w < kernel || kernel == 1 ? rng_range(rng, 0, 5) : 0;
-    a->x_group = channels;
-    a->x_pixel = a->x_kw = a->groups * channels + gap;
-    a->x_line = a->x_kh = (a->pixels + kernel - 1) * a->x_pixel;
-    a->x_image = (a->lines + kernel - 1) * a->x_line;
-    a->y_pixel = a->groups * a->n + rng_range(rng, 0, 9);
-    a->y_line = a->pixels * a->y_pixel;
-    a->y_image = a->lines * a->y_line;
-    a->r_pixel = (int64_t)a->groups * a->n;
-    a->r_line = a->pixels * a->r_pixel;
-    a->r_image = a->lines * a->r_line;
-}
-
 /* A convolution with rows of the kernel, or taps, as segments; with a kernel of 1 a matrix. */
 static struct ipex_conv_args random_args(struct rng *rng, bool big) {
-    const int32_t kernel = rng_one_in(rng, 2) ? 1 : 3, groups = rng_one_in(rng, 4) ? 2 : 1;
-    const int32_t channels = (int32_t)rng_range(rng, 1, big ? 600 : 90);
-    const bool rows = groups == 1 && rng_one_in(rng, 2);
-    struct ipex_conv_args a = {
+    const int32_t kernel = rng_one_in(rng, 2) ? 1 : 3;
+    struct conv_shape shape = {
         .images = (int32_t)rng_range(rng, 1, 2),
         .lines = (int32_t)rng_range(rng, 1, 4),
         .pixels = (int32_t)rng_range(rng, 1, 40),
-        .groups = groups,
-        .segments_h = kernel,
-        .segments_w = rows ? 1 : kernel,
-        .k = rows ? kernel * channels : channels,
+        .kernel_h = kernel,
+        .kernel_w = kernel,
+        .groups = rng_one_in(rng, 4) ? 2 : 1,
+        .k = (int32_t)rng_range(rng, 1, big ? 600 : 90),
         .n = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 40),
-        .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
-        .act_a = 0.2f,
-        .act_b = 0.5f,
-        .panels_outside = rng_one_in(rng, 2),
-        .cache_l2 = 1 << 20,
+        .x_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 5) : 0,
+        .y_gap = (int32_t)rng_range(rng, 0, 9),
     };
-    a.last_pixels = (int32_t)rng_range(rng, 1, a.pixels);
+    shape.last_pixels = (int32_t)rng_range(rng, 1, shape.pixels);
+    struct ipex_conv_args a = conv_shape_args(&shape);
+    a.act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1);
+    a.act_a = 0.2f;
+    a.act_b = 0.5f;
+    a.panels_outside = rng_one_in(rng, 2);
     a.lines_per_job = (int32_t)rng_range(rng, 1, a.lines);
     a.panels_per_job = (int32_t)rng_range(rng, 1, div_up(a.n, 16));
-    set_strides(rng, &a, kernel, channels);
     return a;
 }
 

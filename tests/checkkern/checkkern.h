@@ -89,6 +89,11 @@ void catch_faults(void);
 /* Runs all jobs in random ranges and random order. */
 void run_jobs(struct rng *rng, ipex_kernel_fn fn, const void *args, int64_t jobs, size_t scratch);
 
+/* Whether kernel row `row` of `rows` is part of a line's chains: it meets a row of x, or none does.
+ */
+bool takes_row(const struct ipex_padding *padding, int64_t lines, int64_t line, int64_t rows,
+               int64_t row);
+
 /* f64 versions for the comparison of the reference with the truth. */
 double exact_act(double x, int32_t act, double a, double b);
 /* How much an error of x can grow by the activation, at most. */

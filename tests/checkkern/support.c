@@ -267,6 +267,19 @@ double exact_act(double x, int32_t act, double a, double b) {
     }
 }
 
+bool takes_row(const struct ipex_padding *padding, int64_t lines, int64_t line, int64_t rows,
+               int64_t row) {
+    const int64_t seen = (lines - 1) * padding->stride + (rows - 1) * padding->dilation + 1;
+    bool any = false, ret = false;
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t at = line * padding->stride + i * padding->dilation;
+        const bool inside = padding->above <= at && at < seen - padding->below;
+        any = any || inside;
+        ret = ret || (inside && i == row);
+    }
+    return ret || !any;
+}
+
 double act_slope(int32_t act, double a) {
     switch (act) {
     case IPEX_ACT_leaky_relu:

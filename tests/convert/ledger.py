@@ -505,6 +505,80 @@ def group_norm_turned_into_rows(g):
     g.output(group_norm(g, g.input(2, 12, 3, 3), g.constant(np.ones(4, np.float32)), (2, 9, 12)))
 
 
+# ---- focus ----
+
+def parts(g, x, order, block=2, at_once=True):
+    """Every block-th row and column of x, from the corners of `order`, along the channels."""
+    most = 2 ** 31 - 1
+    made = []
+    for row, column in order:
+        if at_once:
+            made.append(g.op("Slice", x, g.ints(row, column), g.ints(most, most), g.ints(2, 3), g.ints(block, block)))
+        else:
+            rows = g.op("Slice", x, g.ints(row), g.ints(most), g.ints(2), g.ints(block))
+            made.append(g.op("Slice", rows, g.ints(column), g.ints(most), g.ints(3), g.ints(block)))
+    return g.op("Concat", *made, axis=1, name="parts")
+
+
+CORNERS = [(0, 0), (1, 0), (0, 1), (1, 1)]
+
+
+@case(("focus", "parts", APPLIED), steps=dict(slice=0, copy=0, conv=1))
+def focus_of_yolo(g):
+    """The corners in its order, rows and columns one after the other; uneven padding."""
+    x = parts(g, g.input(2, 3, 14, 22), CORNERS, at_once=False)
+    g.output(g.op("Conv", x, g.weight(20, 12, 3, 3, scale=0.2), g.weight(20), pads=[1, 0, 1, 2], kernel_shape=[3, 3]))
+
+
+@case(("focus", "parts", APPLIED), steps=dict(slice=0))
+def focus_in_another_order_with_strides(g):
+    x = parts(g, g.input(1, 1, 18, 12), [(1, 1), (0, 1), (0, 0), (1, 0)])
+    g.output(g.op("Conv", x, g.weight(5, 4, 2, 3, scale=0.2), strides=[2, 1], kernel_shape=[2, 3]))
+
+
+@case(("focus", "parts", APPLIED), steps=dict(slice=0))
+def focus_of_every_third(g):
+    x = parts(g, g.input(1, 4, 12, 9), [(i, j) for j in range(3) for i in (2, 0, 1)], block=3)
+    g.output(g.op("Conv", x, g.weight(7, 36, 3, 3, scale=0.1), pads=[1, 1, 1, 1], kernel_shape=[3, 3]))
+
+
+@case(("focus", "parts", APPLIED), steps=dict(slice=0), sizes=[{"h": 8, "w": 12}, {"h": 16, "w": 4}], flags=["--dim", "h=4..16:4", "--dim", "w=4..16:4"])
+def focus_of_sizes_that_vary(g):
+    x = parts(g, g.input(1, 3, "h", "w"), CORNERS)
+    g.output(g.op("Conv", x, g.weight(16, 12, 3, 3, scale=0.2), pads=[1, 1, 1, 1], kernel_shape=[3, 3]))
+
+
+@case(("focus", "parts", "winograd_faster"))
+def focus_of_many_channels(g):
+    x = parts(g, g.input(1, 8, 12, 12), CORNERS)
+    g.output(g.op("Conv", x, g.weight(16, 32, 3, 3, scale=0.1), pads=[1, 1, 1, 1], kernel_shape=[3, 3]))
+
+
+@case(("focus", "parts", "two_consumers"))
+def focus_read_twice(g):
+    x = parts(g, g.input(1, 3, 8, 8), CORNERS)
+    g.output(g.op("Conv", x, g.weight(4, 12, 1, 1), kernel_shape=[1, 1]), g.op("Abs", x))
+
+
+@case(("focus", "parts", "grouped"))
+def focus_of_a_grouped_convolution(g):
+    x = parts(g, g.input(1, 3, 8, 8), CORNERS)
+    g.output(g.op("Conv", x, g.weight(8, 3, 3, 3), group=4, kernel_shape=[3, 3]))
+
+
+@case(("focus", "parts", "dilated"))
+def focus_of_a_dilated_convolution(g):
+    x = parts(g, g.input(1, 3, 16, 16), CORNERS)
+    g.output(g.op("Conv", x, g.weight(8, 12, 3, 3, scale=0.2), dilations=[2, 2], kernel_shape=[3, 3]))
+
+
+@case(steps=dict(slice=4))
+def parts_that_are_no_focus(g):
+    """A corner twice, another not at all."""
+    x = parts(g, g.input(1, 3, 8, 8), [(0, 0), (1, 0), (0, 1), (0, 0)])
+    g.output(g.op("Conv", x, g.weight(8, 12, 3, 3, scale=0.2), kernel_shape=[3, 3]))
+
+
 # ---- one-hot ----
 
 def one_hot(g, depth, index=None):

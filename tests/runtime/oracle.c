@@ -115,6 +115,25 @@ static float weight_at(const struct net *net, const struct net_node *node, int64
                     c];
 }
 
+/* Row of x that kernel row kh meets in line p of y. */
+static int64_t row_of(const struct net_node *node, int64_t p, int64_t kh) {
+    const int32_t *a = node->ints;
+    return p * a[IPEX_CONV_STRIDE_H] - a[IPEX_CONV_PAD_TOP] + kh * a[IPEX_CONV_DILATION_H];
+}
+
+/* Whether a kernel row above or below x is left out, rather than taken times zero. */
+static bool leaves_out(const struct net *net, const struct net_node *node, int64_t p, int64_t kh) {
+    const struct net_tensor *x = &net->tensor[node->inputs[0]];
+    const bool tiles = x->dtype == IPEX_DTYPE_bf16 && net->arithmetic == IPEX_ARITHMETIC_bf16_amx;
+    const bool column = net->tensor[node->output[0]].dims[2] == 1;
+    const int64_t row = row_of(node, p, kh);
+    bool any = false;
+    for (int64_t i = 0; i < node->ints[IPEX_CONV_KERNEL_H]; i++)
+        any = any || (0 <= row_of(node, p, i) && row_of(node, p, i) < x->dims[1]);
+    return (node->op == IPEX_OP_depthwise || (!tiles && !column)) && any &&
+           (row < 0 || row >= x->dims[1]);
+}
+
 static float conv_at(const struct net *net, const struct net_node *node, const int64_t *at) {
     const int32_t *a = node->ints;
     const int x = node->inputs[0], bias = node->inputs[2];
@@ -123,19 +142,20 @@ static float conv_at(const struct net *net, const struct net_node *node, const i
     const int64_t first = m / (net->tensor[node->output[0]].dims[3] / groups) * channels;
     const bool rows = groups == 1 && a[IPEX_CONV_DILATION_W] == 1; /* are segments; else taps are */
     struct net_chain chain = net_chain_begin(net, x, bias >= 0 ? net->tensor[bias].value[m] : 0.0f);
-    for (int64_t kh = 0; kh < a[IPEX_CONV_KERNEL_H]; kh++, net_chain_end(&chain))
+    for (int64_t kh = 0; kh < a[IPEX_CONV_KERNEL_H]; kh++, net_chain_end(&chain)) {
+        if (leaves_out(net, node, at[1], kh))
+            continue;
         for (int64_t kw = 0; kw < a[IPEX_CONV_KERNEL_W]; kw++) {
             if (!rows)
                 net_chain_end(&chain);
             for (int64_t c = 0; c < channels; c++) {
-                const int64_t h = at[1] * a[IPEX_CONV_STRIDE_H] - a[IPEX_CONV_PAD_TOP] +
-                                  kh * a[IPEX_CONV_DILATION_H];
                 const int64_t w = at[2] * a[IPEX_CONV_STRIDE_W] - a[IPEX_CONV_PAD_LEFT] +
                                   kw * a[IPEX_CONV_DILATION_W];
-                net_chain_add(&chain, padded(net, x, at[0], h, w, first + c),
+                net_chain_add(&chain, padded(net, x, at[0], row_of(node, at[1], kh), w, first + c),
                               weight_at(net, node, m, kh, kw, c));
             }
         }
+    }
     if (node->inputs[3] >= 0)
         chain.sum += *net_element(net, node->inputs[3], at);
     return net_act(node, a[IPEX_CONV_ACT], chain.sum);

@@ -187,6 +187,8 @@ def check_run_errors(model):
     check("run: wrong dtype: input, expected, got", ["run", model, "--input", f"x={bad}"], 1, "'x'", "2x3 f32", "2x3 i64")
     bad.write_bytes(b"not a tensor")
     check("run: a file that is no tensor", ["run", model, "--input", f"x={bad}"], 1, "'x'", "bad.npy")
+    (FOLDER / "empty").write_bytes(b"")
+    check("run: an empty file as tensor", ["run", model, "--input", f"x={FOLDER / 'empty'}"], 1, "'x'", "empty: the file is empty")
     check("run: given twice", ["run", model, "--input", f"x={FOLDER}/x.npy", "--input", f"x={FOLDER}/x.npy"], 1, "twice")
     check("run: an output folder that cannot be", ["run", model, "--input", f"x={FOLDER}/x.npy", "--output", bad], 1, "bad.npy")
     check("run: no such file", ["run", FOLDER / "gone.ipex"], 1, "gone.ipex")

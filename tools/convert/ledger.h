@@ -58,6 +58,8 @@
     X(shape_mismatch, "the operands' shapes do not fit the fused operator")                        \
     X(mixed_inputs, "the nodes do not all work on the same value")                                 \
     X(grouped, "the convolution has groups")                                                       \
+    X(dilated, "the convolution has dilations")                                                    \
+    X(winograd_faster, "with so many channels, the smaller kernel on the parts is faster")         \
     X(padding_is_not_mean, "the convolution pads with zeros, which are the mean and no pixel of "  \
                            "zeros: without padding, or with mean 0, it would be exact")            \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")

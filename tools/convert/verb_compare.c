@@ -21,7 +21,7 @@ static bool has_default(const struct ipex_onnx_graph *graph, const char *name) {
 
 static int read_inputs(struct ipex_contrast *c) {
     const struct ipex_onnx_graph *graph = &c->onnx.graph;
-    char message[512] = "", path[4096];
+    char message[512] = "";
     const struct ipex_report report = {message, sizeof message};
     c->input = ipex_arena_array(&c->arena, graph->inputs + 1, sizeof *c->input);
     c->given = ipex_arena_array(&c->arena, graph->inputs + 1, sizeof *c->given);
@@ -29,7 +29,8 @@ static int read_inputs(struct ipex_contrast *c) {
         const char *name = graph->input[i].name;
         if (has_default(graph, name))
             continue;
-        if (!ipex_golden_find_file(c->folder, "input", c->inputs, name, path, sizeof path))
+        const char *path = ipex_golden_find_file(&c->arena, c->folder, "input", c->inputs, name);
+        if (!path)
             return ipex_cli_failed("%s has neither input_%zu.pb nor %s.npy for input %s", c->folder,
                                    c->inputs, name, name);
         c->input[c->inputs] = &graph->input[i];
