@@ -49,13 +49,6 @@ static const struct ipex_tensor_data *find_given(const struct ipex_contrast *c, 
 
 /* ---- running a file ---- */
 
-static struct ipex_tensor to_argument(const char *name, const struct ipex_tensor_data *tensor) {
-    struct ipex_tensor argument = {
-        .name = name, .data = tensor->data, .dtype = tensor->dtype, .rank = tensor->rank};
-    memcpy(argument.dims, tensor->dims, sizeof tensor->dims);
-    return argument;
-}
-
 /* Sizes follow from the inputs; a session is made for them. */
 static int prepare(struct ipex_contrast *c, struct ipex_model *model, struct ipex_run_sizes *sizes,
                    struct ipex_tensor *inputs) {
@@ -80,7 +73,7 @@ static int prepare(struct ipex_contrast *c, struct ipex_model *model, struct ipe
                 ipex_shape_text(given->dtype, given->dims, given->rank, shape, sizeof shape));
         }
         dims[i] = given->dims;
-        inputs[i] = to_argument(name, given);
+        inputs[i] = ipex_model_tensor(name, given);
     }
     int code = ipex_run_sizes_bind(sizes, c->verb, dims);
     return code ? code
@@ -114,13 +107,12 @@ int ipex_compare_run(struct ipex_contrast *c, struct ipex_model *model,
     int code = prepare(c, model, sizes, inputs);
     for (size_t i = 0; i < count && !code; i++) {
         code = make_output(c, model, sizes, names[i], &ret[i]);
-        outputs[i] = to_argument(names[i], &ret[i]);
+        outputs[i] = ipex_model_tensor(names[i], &ret[i]);
     }
     if (code)
         return code;
-    if (ipex_run(model->session, c->entry, inputs, n_inputs, outputs, count) != IPEX_OK)
-        return ipex_cli_failed("%s: %s", c->file, ipex_session_message(model->session));
-    return IPEX_EXIT_DONE;
+    enum ipex_status status = ipex_run(model->session, c->entry, inputs, n_inputs, outputs, count);
+    return status == IPEX_OK ? IPEX_EXIT_DONE : ipex_model_run_failed(model, c->file, status);
 }
 
 void ipex_compare_tensors(const struct ipex_contrast *c, const struct ipex_tensor_data *got,
