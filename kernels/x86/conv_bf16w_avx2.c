@@ -8,8 +8,14 @@
 #include "kernels/x86/conv_halves.h"
 #include "kernels/x86/conv_transpose_walk.h"
 
-#define X_AT(p)              vec_set((p)[ODD])
-#define CHAINS(MR, NP, STEP) CHAINS_OF_HALVES(STEP(MR, NP))
+#define X_AT(p) vec_set((p)[ODD])
+#define CHAINS(MR, NP, STEP)                                                                       \
+    for (int32_t k = b->k / 2; k > 0; k--, a0 += 2, a1 += 2, w += IPEX_PANEL) {                    \
+        HALF_STEP(0, STEP(MR, NP))                                                                 \
+        HALF_STEP(1, STEP(MR, NP))                                                                 \
+    }                                                                                              \
+    if (b->k % 2)                                                                                  \
+    HALF_STEP(0, STEP(MR, NP))
 #include "kernels/x86/conv_blocks_avx2.h"
 
 void ipex_k_conv_bf16w__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,

@@ -18,21 +18,11 @@ static inline vec half_of(vec_int pairs, bool odd) {
 #define LOAD_ANEW __asm__ volatile("" ::: "memory")
 
 /* Steps on the odd (1) or the even (0) halves. */
-#define HALF_STEP(odd, ...)                                                                        \
+#define HALF_STEP(odd, STEPS)                                                                      \
     {                                                                                              \
         enum { ODD = odd };                                                                        \
         LOAD_ANEW;                                                                                 \
-        __VA_ARGS__                                                                                \
-    }
-
-/* All steps of a segment, one element of K after the other. An odd K leaves in the middle: its last
- * step behind the loop would be a third copy of it. */
-#define CHAINS_OF_HALVES(...)                                                                      \
-    for (int32_t k = b->k; k > 0; k -= 2, a0 += 2, a1 += 2, w += IPEX_PANEL) {                     \
-        HALF_STEP(0, __VA_ARGS__)                                                                  \
-        if (k == 1)                                                                                \
-            break;                                                                                 \
-        HALF_STEP(1, __VA_ARGS__)                                                                  \
+        STEPS                                                                                      \
     }
 
 #define OPERAND          vec

@@ -31,8 +31,8 @@ def peak_gflops(options):
 
 
 def products_gflops(steps):
-    """Of all products on bf16 together."""
-    products = [step for step in steps if "_bf16__" in step["kernel"]]
+    """Of all convolutions and linear layers on bf16 together, with what rides along in their epilogues."""
+    products = [step for step in steps if step["op"] in ("conv", "linear") and "_bf16__" in step["kernel"]]
     return sum(step["flops"] for step in products) / sum(step["median_us"] for step in products) / 1e3
 
 
