@@ -27,10 +27,16 @@ _Noreturn void ipex_die_memory(void) {
     exit(1);
 }
 
+/* For requests of which a user may ask too much. */
+static _Noreturn void die_wanting(size_t size) {
+    fprintf(stderr, "ipexpack: out of memory: %zu MiB were asked for at once\n", size >> 20);
+    exit(1);
+}
+
 void *ipex_alloc(size_t size) {
     void *memory = malloc(size ? size : 1);
     if (!memory)
-        ipex_die_memory();
+        die_wanting(size);
     return memory;
 }
 
@@ -44,11 +50,11 @@ void *ipex_alloc_aligned(size_t alignment, size_t size) {
     if (huge && alignment < HUGE_PAGE)
         alignment = HUGE_PAGE;
     if (size > SIZE_MAX - alignment)
-        ipex_die_memory();
+        die_wanting(size);
     size_t rounded = (size + alignment - 1) & ~(alignment - 1);
     void *memory = aligned_alloc(alignment, rounded ? rounded : alignment);
     if (!memory)
-        ipex_die_memory();
+        die_wanting(size);
     if (huge)
         (void)madvise(memory, rounded, MADV_HUGEPAGE); /* a wish: small pages do as well */
     return memory;

@@ -242,6 +242,18 @@ bool ipex_model_output(const struct ipex_model *model, const char *entry, size_t
     return status == IPEX_OK;
 }
 
+struct ipex_tensor ipex_model_tensor(const char *name, const struct ipex_tensor_data *data) {
+    struct ipex_tensor ret = {
+        .name = name, .data = data->data, .dtype = data->dtype, .rank = data->rank};
+    memcpy(ret.dims, data->dims, sizeof data->dims);
+    return ret;
+}
+
+int ipex_model_run_failed(const struct ipex_model *model, const char *what,
+                          enum ipex_status status) {
+    return failed(what, status, ipex_session_message(model->session));
+}
+
 void ipex_model_json(const struct ipex_model *model, json_t *object) {
     ipex_json_set_text(object, "isa", ipex_isa_name(ipex_session_isa(model->session)));
     ipex_json_set_text(object, "arithmetic",

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What run, bench and verify share: an open image, a session on it, and their memory, with messages
- * on stderr. */
+/* What run, bench, verify and compare share: an open image, a session on it, and their memory, with
+ * messages on stderr. */
 #ifndef IPEX_TOOLS_MODEL_H
 #define IPEX_TOOLS_MODEL_H
 
 #include "runtime/ipex.h"
 #include "tools/cli.h"
 #include "tools/json.h"
+#include "tools/tensor_file.h"
 
 #define IPEX_THREADS_MAX 1024
 
@@ -69,6 +70,12 @@ bool ipex_model_input(const struct ipex_model *model, const char *entry, size_t 
                       struct ipex_port *ret);
 bool ipex_model_output(const struct ipex_model *model, const char *entry, size_t index,
                        struct ipex_port *ret);
+
+/* A tensor as ipex_run takes it, over the data of another. */
+struct ipex_tensor ipex_model_tensor(const char *name, const struct ipex_tensor_data *data);
+/* Says what the session says of a run that failed, `what` before it. Returns IPEX_EXIT_FAILED. */
+int ipex_model_run_failed(const struct ipex_model *model, const char *what,
+                          enum ipex_status status);
 
 /* "isa", "arithmetic", "threads" and "amx" (a name of IPEX_AMX_LIST) of the session. */
 void ipex_model_json(const struct ipex_model *model, json_t *object);

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/arena.h"
 #include "tools/atomic_file.h"
 #include "tools/convert/onnx_read.h"
 #include "tools/npy.h"
@@ -110,6 +109,17 @@ double ipex_tensor_element(const struct ipex_tensor_data *tensor, uint64_t index
 }
 
 /* ---- reading ---- */
+
+const char *ipex_tensor_path(struct ipex_arena *arena, const char *folder, const char *port) {
+    char *name = ipex_arena_strdup(arena, port);
+    for (char *at = name; *at; at++) {
+        bool fit = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+                   (*at >= '0' && *at <= '9') || *at == '.' || *at == '-' || *at == '_';
+        if (!fit)
+            *at = '_';
+    }
+    return ipex_arena_printf(arena, "%s/%s.npy", folder, name);
+}
 
 static enum ipex_status read_all(int fd, uint8_t *bytes, uint64_t size) {
     uint64_t done = 0;
@@ -253,6 +263,8 @@ enum ipex_status ipex_tensor_read(const char *path, struct ipex_tensor_data *ret
         return ipex_fail(report, IPEX_ERROR_FILE_IO, "%s: cannot open: %s", path, strerror(errno));
     ssize_t got = read(fd, first, sizeof first);
     close(fd);
+    if (got == 0)
+        return ipex_fail(report, IPEX_ERROR_FILE_TRUNCATED, "%s: the file is empty", path);
     if (got > 0 && ipex_npy_is(first, (uint64_t)got))
         return read_npy(path, ret, report);
     size_t length = strlen(path);

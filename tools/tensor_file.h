@@ -6,6 +6,7 @@
 
 #include "format/base.h"
 #include "format/ipex_types.h"
+#include "tools/arena.h"
 
 /* A dense row-major tensor on the heap. */
 struct ipex_tensor_data {
@@ -20,6 +21,10 @@ struct ipex_tensor_data {
 bool ipex_tensor_data_init(struct ipex_tensor_data *ret, enum ipex_dtype dtype, const int64_t *dims,
                            int32_t rank);
 void ipex_tensor_data_finish(struct ipex_tensor_data *tensor);
+
+/* FOLDER/NAME.npy, where the file of a port lies: characters outside the portable set of file names
+ * become '_'. */
+const char *ipex_tensor_path(struct ipex_arena *arena, const char *folder, const char *port);
 
 /* Column-major .npy files are turned. Messages name the file. ERROR_FILE_IO, ERROR_FILE_METADATA,
  * ERROR_FILE_TRUNCATED, ERROR_DTYPE, ERROR_SHAPE. */

@@ -82,9 +82,7 @@ static int make_inputs(struct ipex_bench *bench) {
         if (!ipex_tensor_data_init(data, port.dtype, port.dims, port.rank))
             return ipex_cli_failed("input '%s': its shape is not valid", port.name);
         fill(data, &state);
-        bench->inputs[i] = (struct ipex_tensor){
-            .name = port.name, .data = data->data, .dtype = port.dtype, .rank = port.rank};
-        memcpy(bench->inputs[i].dims, port.dims, sizeof port.dims);
+        bench->inputs[i] = ipex_model_tensor(port.name, data);
     }
     bench->output_count = ipex_image_output_count(bench->model.image, bench->entry);
     bench->outputs = ipex_arena_array(&bench->arena, bench->output_count, sizeof *bench->outputs);
@@ -106,10 +104,7 @@ static int run_once(struct ipex_bench *bench, double *ret_start, double *ret_end
         ipex_run_with(bench->model.session, bench->entry, bench->inputs, bench->input_count,
                       bench->outputs, bench->output_count, &options);
     *ret_end = ipex_now_us();
-    if (status == IPEX_OK)
-        return 0;
-    const char *message = ipex_session_message(bench->model.session);
-    return ipex_cli_failed("%s: %s", bench->file, *message ? message : ipex_status_text(status));
+    return status == IPEX_OK ? 0 : ipex_model_run_failed(&bench->model, bench->file, status);
 }
 
 static long page_faults(void) {

@@ -147,47 +147,28 @@ static int settle_sizes(struct run *run, const struct ipex_cli_verb *verb) {
 
 /* ---- running ---- */
 
-static struct ipex_tensor to_argument(const struct ipex_port *port,
-                                      const struct ipex_tensor_data *tensor) {
-    struct ipex_tensor argument = {
-        .name = port->name, .data = tensor->data, .dtype = tensor->dtype, .rank = tensor->rank};
-    memcpy(argument.dims, tensor->dims, sizeof tensor->dims);
-    return argument;
-}
-
 static int run_once(struct run *run) {
     struct ipex_tensor *inputs = ipex_arena_array(&run->arena, run->input_count, sizeof *inputs);
     struct ipex_tensor *outputs = ipex_arena_array(&run->arena, run->output_count, sizeof *outputs);
     for (size_t i = 0; i < run->input_count; i++)
-        inputs[i] = to_argument(&run->input_port[i], &run->input[i]);
+        inputs[i] = ipex_model_tensor(run->input_port[i].name, &run->input[i]);
     for (size_t i = 0; i < run->output_count; i++) {
         const struct ipex_port *port = &run->output_port[i];
         if (!ipex_tensor_data_init(&run->output[i], port->dtype, port->dims, port->rank))
             return ipex_cli_failed("output '%s': its shape is not valid", port->name);
-        outputs[i] = to_argument(port, &run->output[i]);
+        outputs[i] = ipex_model_tensor(port->name, &run->output[i]);
     }
     double start = ipex_now_us();
     enum ipex_status status = ipex_run(run->model.session, run->entry, inputs, run->input_count,
                                        outputs, run->output_count);
     run->run_us = ipex_now_us() - start;
-    if (status == IPEX_OK)
-        return 0;
-    const char *message = ipex_session_message(run->model.session);
-    return ipex_cli_failed("%s: %s", run->file, *message ? message : ipex_status_text(status));
+    return status == IPEX_OK ? 0 : ipex_model_run_failed(&run->model, run->file, status);
 }
 
 /* ---- output files ---- */
 
-/* Characters outside the portable set of file names become '_'. */
 static const char *output_path(struct run *run, size_t index) {
-    char *name = ipex_arena_strdup(&run->arena, run->output_port[index].name);
-    for (char *at = name; *at; at++) {
-        bool fit = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-                   (*at >= '0' && *at <= '9') || *at == '.' || *at == '-' || *at == '_';
-        if (!fit)
-            *at = '_';
-    }
-    return ipex_arena_printf(&run->arena, "%s/%s.npy", run->folder, name);
+    return ipex_tensor_path(&run->arena, run->folder, run->output_port[index].name);
 }
 
 static int write_outputs(struct run *run) {
@@ -308,11 +289,11 @@ static void print_report(struct run *run) {
         ipex_table_cell(&table, "%.6g", statistics.mean);
         ipex_table_cell(&table, "%llu", (unsigned long long)statistics.not_numbers);
     }
-    printf("%s: ", run->file);
+    ipex_cli_say("%s: ", run->file);
     ipex_model_print(&run->model);
     if (run->sizes.count)
-        printf(", %s", ipex_run_sizes_text(&run->sizes, &run->arena));
-    printf(", %.3f ms\n\n", run->run_us * 1e-3);
+        ipex_cli_say(", %s", ipex_run_sizes_text(&run->sizes, &run->arena));
+    ipex_cli_say(", %.3f ms\n\n", run->run_us * 1e-3);
     ipex_table_print(&table, stdout);
     ipex_table_finish(&table);
     print_top(run);

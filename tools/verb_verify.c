@@ -95,20 +95,13 @@ static bool is_rounded(struct ipex_fb_entry entry) {
 
 /* ---- replaying ---- */
 
-static struct ipex_tensor argument(const char *name, const struct ipex_tensor_data *tensor) {
-    struct ipex_tensor result = {
-        .name = name, .data = tensor->data, .dtype = tensor->dtype, .rank = tensor->rank};
-    memcpy(result.dims, tensor->dims, sizeof tensor->dims);
-    return result;
-}
-
 static int load_inputs(struct verify *verify, struct ipex_fb_entry entry,
                        struct ipex_fb_answer answer, struct ipex_tensor *ret) {
     struct ipex_tensor_data tensor;
     for (uint32_t i = 0; i < ipex_fb_answer_inputs_len(answer); i++) {
         if (!ipex_metadata_tensor(&verify->metadata, ipex_fb_answer_inputs(answer)[i], &tensor))
             return ipex_cli_failed("%s: a known answer's input is no plain tensor", verify->file);
-        ret[i] = argument(ipex_fb_port_name(ipex_fb_entry_inputs(entry, i)), &tensor);
+        ret[i] = ipex_model_tensor(ipex_fb_port_name(ipex_fb_entry_inputs(entry, i)), &tensor);
     }
     return 0;
 }
@@ -124,7 +117,7 @@ static int make_outputs(struct verify *verify, const char *entry,
         ipex_run_sizes_output(sizes, (uint32_t)i, &port);
         if (!ipex_tensor_data_init(&data[i], port.dtype, port.dims, port.rank))
             return ipex_cli_failed("output '%s': its shape is not valid", port.name);
-        ret[i] = argument(port.name, &data[i]);
+        ret[i] = ipex_model_tensor(port.name, &data[i]);
     }
     return 0;
 }
@@ -167,6 +160,17 @@ static int find_sizes(struct verify *verify, struct ipex_fb_entry entry,
     return code ? code : ipex_run_sizes_bind(ret, verify->verb, dims);
 }
 
+static int run_answer(struct verify *verify, const char *entry, uint32_t index,
+                      const struct ipex_tensor *inputs, size_t n_inputs,
+                      struct ipex_tensor *outputs, size_t n_outputs) {
+    enum ipex_status status =
+        ipex_run(verify->model.session, entry, inputs, n_inputs, outputs, n_outputs);
+    if (status == IPEX_OK)
+        return IPEX_EXIT_DONE;
+    const char *what = ipex_arena_printf(&verify->arena, "%s: answer %u", verify->file, index);
+    return ipex_model_run_failed(&verify->model, what, status);
+}
+
 static int replay(struct verify *verify, struct ipex_fb_entry entry, uint32_t index) {
     struct ipex_run_sizes sizes;
     struct ipex_fb_answer answer = ipex_fb_entry_answers(entry, index);
@@ -181,10 +185,8 @@ static int replay(struct verify *verify, struct ipex_fb_entry entry, uint32_t in
         code = find_sizes(verify, entry, answer, &sizes);
     if (!code)
         code = make_outputs(verify, name, &sizes, n_outputs, got, outputs);
-    if (!code &&
-        ipex_run(verify->model.session, name, inputs, n_inputs, outputs, n_outputs) != IPEX_OK)
-        code = ipex_cli_failed("%s: answer %u: %s", verify->file, index,
-                               ipex_session_message(verify->model.session));
+    if (!code)
+        code = run_answer(verify, name, index, inputs, n_inputs, outputs, n_outputs);
     if (!code)
         code =
             compare_outputs(verify, entry, index, ipex_run_sizes_text(&sizes, &verify->arena), got);
@@ -332,12 +334,12 @@ static void print_report(const struct verify *verify) {
         ipex_table_cell(&table, "%s", top1[row->top1]);
         ipex_table_cell(&table, "%s", row->passed ? "passed" : "FAILED");
     }
-    printf("%s: ", verify->file);
+    ipex_cli_say("%s: ", verify->file);
     ipex_model_print(&verify->model);
     if (verify->comparison[0].rounded)
-        printf(", in bf16, tolerance %g of the norm\n\n", TOLERANCE_BF16);
+        ipex_cli_say(", in bf16, tolerance %g of the norm\n\n", TOLERANCE_BF16);
     else
-        printf(", tolerance %g of the largest magnitude\n\n", TOLERANCE);
+        ipex_cli_say(", tolerance %g of the largest magnitude\n\n", TOLERANCE);
     ipex_table_print(&table, stdout);
     ipex_table_finish(&table);
 }

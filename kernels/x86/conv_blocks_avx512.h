@@ -20,7 +20,7 @@
 /* Blocks are code: kernels on bf16 do without the largest and those of three panels and, where a
  * level only stands in for another's instruction, without those of four. */
 #ifdef CONV_SMALLER_BLOCKS
-enum { MAX_ROWS = 8 };
+enum { MAX_ROWS = CONV_SMALLER_BLOCKS }; /* 8 or 10 */
 #elif CONV_K_PER_ROW == 2
 enum { MAX_ROWS = 12, MAX_ROWS_4 = 6 };
 #else
@@ -160,10 +160,13 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 
 #define BLOCKS_1_TO_6(X, NR)  X(1, NR) X(2, NR) X(3, NR) X(4, NR) X(5, NR) X(6, NR)
 #define BLOCKS_1_TO_8(X, NR)  BLOCKS_1_TO_6(X, NR) X(7, NR) X(8, NR)
-#define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR) X(10, NR) X(11, NR) X(12, NR)
+#define BLOCKS_1_TO_10(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR) X(10, NR)
+#define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_10(X, NR) X(11, NR) X(12, NR)
 #ifdef CONV_SMALLER_BLOCKS
-#define BLOCKS_OF_1(X) BLOCKS_1_TO_8(X, 1)
-#define BLOCKS_OF_2(X) BLOCKS_1_TO_8(X, 2)
+#define BLOCKS_1_TO(most, X, NR)  BLOCKS_1_TO_##most(X, NR)
+#define BLOCKS_UP_TO(most, X, NR) BLOCKS_1_TO(most, X, NR)
+#define BLOCKS_OF_1(X)            BLOCKS_UP_TO(CONV_SMALLER_BLOCKS, X, 1)
+#define BLOCKS_OF_2(X)            BLOCKS_UP_TO(CONV_SMALLER_BLOCKS, X, 2)
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X)
 #define POLICY_OF_4_AND_3 /* none */

@@ -8,11 +8,14 @@
 #include "runtime/loops.h"
 
 /* Rows of a matrix that are handled as one line of pixels: a multiple of the row blocks of all
- * micro-kernels (14, 12, 6, 4). Several threads may take other multiples of the largest of them. */
-#define MATRIX_LINE       84
-#define MATRIX_LINE_LEAST 56
-#define MATRIX_LINE_MOST  112
-#define ROW_BLOCK         14
+ * micro-kernels (14, 12, 6, 4). Several threads may take other multiples of the largest of them. In
+ * bf16-amx lines are whole tiles of 16 rows, for jobs are cut between them, and multiples of the
+ * row blocks that have its order (12, 6). */
+struct matrix_line {
+    int64_t usual, least, most, step;
+};
+static const struct matrix_line matrix_line_blocks = {84, 56, 112, 14};
+static const struct matrix_line matrix_line_tiles = {96, 48, 144, 48};
 
 /* A job below this many flops costs more to hand out than another thread saves. */
 #define JOB_FLOPS 1000000
@@ -193,21 +196,29 @@ static int64_t slowest_rows(int64_t images, int64_t rows, int64_t line, int64_t 
     return ipex_min_i64(ipex_ceil_div(lines, threads), lines) * line;
 }
 
+static const struct matrix_line *matrix_lines(const struct ipex_bind *bind) {
+    const bool tiles = bind->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx &&
+                       bind->input[0]->dtype == IPEX_DTYPE_bf16;
+    return tiles ? &matrix_line_tiles : &matrix_line_blocks;
+}
+
 /* Pixels of a line such that threads have about equal shares. */
-static int64_t matrix_line(const struct ipex_setup *setup, int64_t images, int64_t rows) {
-    int64_t ret = MATRIX_LINE;
-    if (setup->threads > 1 && rows > MATRIX_LINE_LEAST)
-        for (int64_t line = MATRIX_LINE_LEAST; line <= MATRIX_LINE_MOST; line += ROW_BLOCK)
-            if (slowest_rows(images, rows, line, setup->threads) <
-                slowest_rows(images, rows, ret, setup->threads))
+static int64_t matrix_line(const struct ipex_bind *bind, int64_t images, int64_t rows) {
+    const struct matrix_line *lines = matrix_lines(bind);
+    const int64_t threads = bind->setup->threads;
+    int64_t ret = lines->usual;
+    if (threads > 1 && rows > lines->least)
+        for (int64_t line = lines->least; line <= lines->most; line += lines->step)
+            if (slowest_rows(images, rows, line, threads) <
+                slowest_rows(images, rows, ret, threads))
                 ret = line;
     return ipex_max_i64(1, ipex_min_i64(rows, ret));
 }
 
 /* Lays M rows out as lines, of each of `images`. */
-static bool set_rows(const struct ipex_setup *setup, struct ipex_conv_args *args, int64_t images,
-                     int64_t rows) {
-    const int64_t pixels = matrix_line(setup, images, rows);
+static bool set_rows(struct ipex_bind *bind, int64_t images, int64_t rows) {
+    struct ipex_conv_args *args = &bind->args.conv;
+    const int64_t pixels = matrix_line(bind, images, rows);
     const int64_t lines = ipex_ceil_div(rows, pixels);
     args->x_line = pixels * args->x_pixel;
     args->y_line = pixels * args->y_pixel;
@@ -238,8 +249,7 @@ enum ipex_bound ipex_bind_linear(struct ipex_bind *bind) {
     for (int32_t d = 0; d < leading; d++)
         rows *= x->dims[d];
     args->groups = args->segments_h = args->segments_w = 1;
-    if (!set_rows(bind->setup, args, 1, rows) || !set_i32(&args->k, tiles.k) ||
-        !set_i32(&args->n, tiles.n))
+    if (!set_rows(bind, 1, rows) || !set_i32(&args->k, tiles.k) || !set_i32(&args->n, tiles.n))
         return IPEX_BOUND_TOO_LARGE;
     return finish(bind, bind->ints[0], 0);
 }
@@ -254,13 +264,13 @@ static bool flatten(struct ipex_bind *bind) {
         args->x_pixel = x_all;
         args->y_pixel = y_all;
         args->r_pixel = r_all;
-        return set_rows(bind->setup, args, 1, y->dims[0] * y->dims[1] * y->dims[2]);
+        return set_rows(bind, 1, y->dims[0] * y->dims[1] * y->dims[2]);
     }
     if (one_stride(x, 1, 3, &x_all) && one_stride(y, 1, 3, &y_all) && one_stride(r, 1, 3, &r_all)) {
         args->x_pixel = x_all;
         args->y_pixel = y_all;
         args->r_pixel = r_all;
-        return set_rows(bind->setup, args, y->dims[0], y->dims[1] * y->dims[2]);
+        return set_rows(bind, y->dims[0], y->dims[1] * y->dims[2]);
     }
     return true;
 }
@@ -272,7 +282,7 @@ static bool lines_are_pixels(struct ipex_bind *bind) {
     args->x_pixel = args->x_line;
     args->y_pixel = args->y_line;
     args->r_pixel = args->r_line;
-    return set_rows(bind->setup, args, bind->output->dims[0], bind->output->dims[1]);
+    return set_rows(bind, bind->output->dims[0], bind->output->dims[1]);
 }
 
 static bool set_image_strides(struct ipex_bind *bind) {
@@ -333,7 +343,7 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     const bool signal = !pointwise && !bind->lines && args->lines == 1 && !args->planar;
     if (signal) {
         args->padding.stride = 0; /* all lines are that line */
-        if (!set_rows(bind->setup, args, args->images, args->pixels))
+        if (!set_rows(bind, args->images, args->pixels))
             return IPEX_BOUND_TOO_LARGE;
     }
     if (!pointwise && !bind->lines && bind->output->dims[2] == 1 && !lines_are_pixels(bind))

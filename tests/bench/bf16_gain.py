@@ -4,8 +4,9 @@
 
 bf16_gain.py [--rounds N] [--seconds S] [--threads N] [NAME...]     (all of the geometric mean without names)
 
-Rounds alternate between the three files of a network; ratios are of minima, below 1 is faster than f32. Also the share of
-the --dtype file's time that goes into casts (a profiled run), and the sizes of the files' weights."""
+Rounds alternate between the files of a network; ratios are of minima. The first table compares with f32 as it is
+converted by default, the second one with f32 of the same algorithm (--size: no Winograd, which bf16 has not), and says
+what is asked. What the columns are stands in tests/bench/README.md."""
 import argparse
 import os
 import sys
@@ -13,35 +14,77 @@ import sys
 from compare import FIRST_WORK, FOLDER, Load, WORK, Work, bound, cpu_name  # also finds ipextest
 from ipextest import CLI, cli_json
 
-KINDS = {"f32": (), "dtype": ("--dtype", "bf16"), "weights": ("--weights", "bf16")}
+KINDS = {"f32": (), "direct": ("--size",), "dtype": ("--dtype", "bf16"), "weights": ("--weights", "bf16")}
+RUNS = [(kind, ()) for kind in KINDS] + [("dtype", ("--isa", "avx512"))]
+# what is asked of bf16 over f32 of the same algorithm
+FASTER, SLOWER, PEAK, WEIGHTS = 1.6, 1.15, 0.88, 1.03
 
 
 def bench(file, options, *more):
     return bound(options.threads, CLI, "bench", file, "--threads", options.threads, "--seconds", options.seconds, "--json", *more)
 
 
-def share_of_casts(file, options):
-    steps = bench(file, options, "--profile")["steps"]
-    times = [(step["op"], step["median_us"]) for step in steps]
-    return sum(us for op, us in times if op == "cast") / sum(us for _, us in times)
+def peak_gflops(options):
+    """Of bf16, as every step at the best level can reach it; None where the machine has no instruction for it."""
+    peaks = bound(options.threads, CLI, "bench", "--machine", "--threads", options.threads, "--json")["peaks"]
+    return max((peak["gflops"] for peak in peaks if (peak["isa"], peak["dtype"]) == ("avx512_bf16", "bf16")), default=None)
+
+
+def products_gflops(steps):
+    """Of all convolutions and linear layers on bf16 together, with what rides along in their epilogues."""
+    products = [step for step in steps if step["op"] in ("conv", "linear") and "_bf16__" in step["kernel"]]
+    return sum(step["flops"] for step in products) / sum(step["median_us"] for step in products) / 1e3
+
+
+def share_of_casts(steps):
+    return sum(step["median_us"] for step in steps if step["op"] == "cast") / sum(step["median_us"] for step in steps)
+
+
+def quickest(files, options):
+    """{(kind, flags): minimum in us}"""
+    best = dict.fromkeys(RUNS, float("inf"))
+    for _ in range(options.rounds):
+        for kind, flags in RUNS:
+            best[kind, flags] = min(best[kind, flags], bench(files[kind], options, *flags)["min_us"])
+    return best
+
+
+def verdict(text, holds):
+    return f"{text} {'yes' if holds else 'no'}"
 
 
 def measure(name, options):
-    """A row of the table."""
+    """What is known of a network: times by run, steps of the --dtype file, sizes of the files."""
     work = Work(name)
     files = {kind: FOLDER / f"{name.replace(' ', '_')}.{kind}.ipex" for kind in KINDS}
     for kind, flags in KINDS.items():
         work.convert(files[kind], *flags)
-    best = {kind: float("inf") for kind in KINDS}
-    for _ in range(options.rounds):
-        for kind, file in files.items():
-            best[kind] = min(best[kind], bench(file, options)["min_us"])
+    best = quickest(files, options)
+    steps = bench(files["dtype"], options, "--profile")["steps"]
     size = {kind: cli_json("inspect", file)["file_bytes"] for kind, file in files.items()}
-    row = [name, f"{best['f32'] / 1000:.3f} ms", f"{best['dtype'] / best['f32']:.3f}", f"{best['weights'] / best['f32']:.3f}",
-           f"{share_of_casts(files['dtype'], options):.1%}", f"{size['dtype'] / size['f32']:.2f}"]
     for file in files.values():
         os.unlink(file)
-    return row
+    return best, steps, size
+
+
+def row_default(best, steps, size):
+    us = best["f32", ()]
+    return [f"{us / 1000:.3f} ms", f"{best['dtype', ()] / us:.3f}", f"{best['weights', ()] / us:.3f}", f"{share_of_casts(steps):.1%}",
+            f"{size['dtype'] / size['f32']:.2f}"]
+
+
+def row_direct(best, steps, peak):
+    us = best["direct", ()]
+    faster, slower, weights = us / best["dtype", ()], best["dtype", ("--isa", "avx512")] / us, best["weights", ()] / us
+    share = products_gflops(steps) / peak if peak else None
+    return [f"{us / 1000:.3f} ms", verdict(f"{faster:.2f}", faster >= FASTER) if peak else "-", verdict(f"{slower:.2f}", slower <= SLOWER),
+            verdict(f"{share:.1%}", share >= PEAK) if peak else "-", verdict(f"{weights:.3f}", weights <= WEIGHTS)]
+
+
+def print_table(heads, rows):
+    print(f"\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    for row in rows:
+        print("|", " | ".join(row), "|")
 
 
 def main():
@@ -49,15 +92,24 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("names", nargs="*")
+    parser.add_argument("names", nargs="*", default=list(WORK)[:FIRST_WORK])
     options = parser.parse_args()
-    print(cpu_name())
-    print("| network | f32 | --dtype bf16 | --weights bf16 | casts | file |\n|---|---|---|---|---|---|")
+    default, direct = [], []
     with Load() as load:
-        for name in options.names or list(WORK)[:FIRST_WORK]:
-            if Work(name).network.path.exists():
-                print("|", " | ".join(measure(name, options)), "|", flush=True)
-    print(f"others used {load.others():.1%} of the machine meanwhile")
+        peak = peak_gflops(options)
+        for name in options.names:
+            if not Work(name).network.path.exists():
+                print(f"  {name} is skipped: {Work(name).network.path} is not here", file=sys.stderr)
+                continue
+            print(f"  measuring {name}", file=sys.stderr)
+            best, steps, size = measure(name, options)
+            default.append([name, *row_default(best, steps, size)])
+            direct.append([name, *row_direct(best, steps, peak)])
+    print(f"{cpu_name()}, {options.threads} thread(s), {options.rounds} rounds")
+    print_table(["network", "f32", "--dtype bf16", "--weights bf16", "casts", "file"], default)
+    print_table(["network", "f32 --size", f"--dtype bf16: times as fast, >= {FASTER}", f"at avx512: time, <= {SLOWER}",
+                 f"its products, >= {PEAK:.0%} of the peak", f"--weights bf16: time, <= {WEIGHTS}"], direct)
+    print(f"\nothers used {load.others():.1%} of the machine meanwhile")
     return 0
 
 

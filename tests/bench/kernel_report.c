@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR   0.9  /* of the roofline */
-#define BEHIND 1.05 /* of oneDNN's time */
+#define NEAR    0.9  /* of the roofline */
+#define BEHIND  1.05 /* of oneDNN's time */
+#define TINY_US 0.5  /* of the roofline: beside it the call itself counts */
 
 enum { PEAK_COLUMNS = 32, PEAK_DEPTH = 64, PANEL_COLUMNS = 16 };
 
@@ -38,7 +39,7 @@ enum kernel_rule kernel_rule_of(const struct onednn_layer *layer, const char *op
     const bool square = layer->kind == ONEDNN_MATMUL ||
                         (layer->kind == ONEDNN_CONV && layer->kernel_h == layer->kernel_w &&
                          (layer->kernel_h == 1 || layer->kernel_h == 3));
-    if (!constant)
+    if (!constant || ipex_roofline_us(bound) < TINY_US)
         return KERNEL_NONE;
     if (strcmp(op, "winograd") == 0)
         return KERNEL_WINOGRAD;
@@ -90,6 +91,10 @@ static void count_rule(struct kernel_report *report, const struct kernel_row *ro
 static void count_roofline(struct kernel_report *report, const struct kernel_row *row) {
     const double share = share_of(report, row);
     const bool winograd = row->rule == KERNEL_WINOGRAD;
+    if (ipex_roofline_us(&row->bound) < TINY_US) {
+        report->tiny++;
+        return;
+    }
     report->near += share >= NEAR;
     report->least_us[winograd] += ipex_roofline_us(&row->bound);
     report->us[winograd] += row->us;
@@ -190,18 +195,16 @@ static void print_onednn(const struct kernel_report *report) {
 }
 
 void kernel_report_print(const struct kernel_report *report, bool markdown) {
-    const int layers = report->compared + report->unknown;
+    const int layers = report->compared + report->unknown - report->tiny;
     if (markdown)
         print_markdown(&report->table);
     else
         ipex_table_print(&report->table, stdout);
-    if (!layers)
-        return;
     printf("\n%d of %d layers at >= %.0f %% of their roofline (of the direct algorithm)",
            report->near, layers, 100 * NEAR);
     if (report->us[0] > 0)
         printf("; all but winograd together %.1f %%", 100 * report->least_us[0] / report->us[0]);
-    printf("\n");
+    printf("; %d below %.1f us by their roofline are not counted\n", report->tiny, TINY_US);
     print_rules(report);
     print_onednn(report);
 }

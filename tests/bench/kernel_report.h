@@ -14,7 +14,7 @@ enum kernel_rule {
     KERNEL_ONE_PANEL, /* at most 16 columns */
     KERNEL_ROOFLINE,  /* all others */
     KERNEL_WINOGRAD,  /* no slower than the direct algorithm would have to be */
-    KERNEL_NONE,      /* products of two activations */
+    KERNEL_NONE,      /* products of two activations; what takes next to nothing */
     KERNEL_RULES
 };
 
@@ -33,6 +33,7 @@ struct kernel_report {
     bool wide;   /* AVX-512, whose shares of the peak are asked */
     struct ipex_table table;
     struct ipex_arena arena; /* names kept for the summary */
+    int tiny;                /* next to nothing by their roofline */
     int layers[KERNEL_RULES], holding[KERNEL_RULES];
     double lowest[KERNEL_RULES]; /* share of what the rule counts */
     const char *lowest_name[KERNEL_RULES];

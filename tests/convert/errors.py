@@ -93,6 +93,10 @@ def single_refusals():
         "Conv", (1, 2, 4, 4, 4), np.ones((2, 2, 1, 1, 1), f32))
     yield "groups that do not divide", ["the_node (Conv)", "group 2"], refused(
         "Conv", (1, 3, 4, 4), np.ones((4, 3, 1, 1), f32), group=2)
+    for op_type, weight in ("Conv", (4, 3, 1, 1)), ("ConvTranspose", (3, 4, 1, 1)):
+        yield f"a {op_type} with a bias too short", [f"the_node ({op_type})", "3 elements for 4"], refused(
+            op_type, (1, 3, 4, 4), np.ones(weight, f32), np.ones(3, f32))
+    yield "a weight without elements", ["has no elements"], refused("Concat", (2, 3), np.ones((0, 3), f32), axis=0)
     yield "a window larger than the input", ["the_node (Conv)", "larger"], refused(
         "Conv", (1, 3, 4, 4), np.ones((4, 3, 5, 5), f32))
     yield "negative padding", ["the_node (Pad)", "negative"], refused("Pad", (4, 4), np.array([-1, 0, 0, 0]))
@@ -322,7 +326,9 @@ def labels(errors):
 def known_answers(errors):
     answers = errors.folder / "answers"
     model = good().model()
-    errors.fails("a folder that is not there", 1, ["answers", "input"], "--golden-from", answers, model=model)
+    errors.fails("a folder that is not there", 1, ["answers: No such file"], "--golden-from", answers, model=model)
+    errors.fails("a folder of a longer name than paths have", 1, ["known answers: x/x/x/x"], "--golden-from", "x/" * 2500)
+    errors.fails("a file as folder", 1, ["model.onnx is no folder"], "--golden-from", errors.onnx)
     answers.mkdir()
     errors.fails("an empty folder", 1, ["input_0.pb", "image.npy"], "--golden-from", answers)
     np.save(answers / "image.npy", np.zeros((1, 3, 8, 8), np.float32))

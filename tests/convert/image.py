@@ -158,10 +158,11 @@ def check_failures(tap, bench):
     expected = "INPUT=u8[,mean=M"
     for text in ("x", "=u8", "x=", "x=f32", "x=u88", "x=u8;mean=1"):
         check_refused(tap, bench, f"--image {text}", 2, expected, "--image", text)
-    for word in ("what", "1", "mean", "mean=", "mean=a", "mean=1,2,3,4,5", "mean=nan", "std=inf", "mean=1,mean=2", "",
+    for word in ("what", "1", "mean", "mean=", "mean=a", "mean=1,2,3,4,5", "mean=nan", "std=inf", "mean=1e7", "mean=1,mean=2", "",
                  "order=gbr", "order=rgb,order=rgb", "std=1,order=bgr,2"):
         check_refused(tap, bench, f"--image x=u8,{word}", 2, "is not expected there", "--image", f"x=u8,{word}")
     check_refused(tap, bench, "a std of zero", 2, "std is zero", "--image", "x=u8,std=1,0,1")
+    check_refused(tap, bench, "a std next to zero", 2, "next to it", "--image", "x=u8,std=1e-30")
     check_refused(tap, bench, "a picture twice", 2, "--image x is given twice", "--image", "x=u8", "--image", "x=u8,std=2")
     check_refused(tap, bench, "an input that is not there", 2, "--image y: the model has no input", "--image", "y=u8")
     check_refused(tap, bench, "two means for three channels", 2, "one per channel", "--image", "x=u8,mean=1,2")

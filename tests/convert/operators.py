@@ -147,6 +147,7 @@ def gemm():
                 yield (f"transA {trans_a} transB {trans_b} C {shape} alpha {alpha} beta {beta}",
                        single("Gemm", *operands, transA=trans_a, transB=trans_b, alpha=alpha, beta=beta))
     yield "square C of one row", single("Gemm", (1, 5), f32(5, 5), f32(5))
+    yield "beta 0 and a C of NaN", single("Gemm", (3, 7), f32(7, 18), np.full(18, np.nan, np.float32), beta=0.0)
     yield "one column", single("Gemm", (5, 4), f32(4, 1), f32(1, 1))
 
 

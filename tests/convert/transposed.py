@@ -89,6 +89,16 @@ def check_others_stay(tap, bench):
     tap.ok("groups: right, and one tap after another", not why and windows(bench) == [(2, 2, 2, 2)], why)
 
 
+def check_output_shape(tap, bench):
+    """Padding by the size wanted: where the excess is odd, on either side, and beyond what the windows reach."""
+    for mode in "NOTSET", "SAME_UPPER", "SAME_LOWER":
+        for wanted in [10, 11], [9, 12], [8, 8]:
+            g = Graph()
+            g.output(up(g, g.input(1, 3, 5, 5), 3, 4, (3, 3), strides=[2, 2], output_shape=wanted, auto_pad=mode))
+            why = bench.right(g)
+            tap.ok(f"output_shape {wanted}, {mode}: right", not why, why)
+
+
 def check_bits(tap, bench):
     """The result as it is, and as a padding convolution reads it besides."""
     for flags in (), ("--weights", "bf16"), ("--dtype", "bf16"):
@@ -113,4 +123,4 @@ def check_bits(tap, bench):
 
 
 if __name__ == "__main__":
-    sys.exit(run(CASES, check_others_stay, check_bits))
+    sys.exit(run(CASES, check_others_stay, check_output_shape, check_bits))

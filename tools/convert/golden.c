@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/convert/evaluate.h"
@@ -176,6 +177,7 @@ struct reader {
     const char *folder;
     const struct ipex_report *report;
     int64_t *symbols; /* 0: not known yet */
+    struct ipex_arena arena;
 };
 
 /* "2x3x16x16 f32", or "n x 3 x h x w f32". */
@@ -235,31 +237,28 @@ static enum ipex_status check_tensor(struct reader *r, const char *path,
     return IPEX_OK;
 }
 
-bool ipex_golden_find_file(const char *folder, const char *kind, size_t index, const char *name,
-                           char *path, size_t size) {
-    snprintf(path, size, "%s/%s_%zu.pb", folder, kind, index);
-    if (!access(path, F_OK))
-        return true;
-    size_t at = (size_t)snprintf(path, size, "%s/", folder);
-    for (const char *c = name; *c && at + 5 < size; c++)
-        path[at++] = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
-                             (*c >= 'a' && *c <= 'z') || strchr("._-", *c)
-                         ? *c
-                         : '_';
-    snprintf(path + at, size - at, ".npy");
-    return !access(path, F_OK);
+const char *ipex_golden_find_file(struct ipex_arena *arena, const char *folder, const char *kind,
+                                  size_t index, const char *name) {
+    const char *path = ipex_arena_printf(arena, "%s/%s_%zu.pb", folder, kind, index);
+    if (access(path, F_OK))
+        path = ipex_tensor_path(arena, folder, name);
+    return access(path, F_OK) ? NULL : path;
 }
 
 /* Who computed the answers of a folder: the word in its origin.txt. Untouched without that file. */
-static enum ipex_status read_origin(const char *folder, const char **ret_origin,
-                                    const struct ipex_report *report) {
+static enum ipex_status read_origin(struct reader *r, const char **ret_origin) {
     static const char *const known[] = {"given", "upstream", "onnxruntime", "torch"};
-    char path[4096], word[32] = "";
-    snprintf(path, sizeof path, "%s/origin.txt", folder);
+    char word[32] = "";
+    struct stat status;
+    IPEX_CHECK(!stat(r->folder, &status), r->report, IPEX_ERROR_FILE_IO, "%s: %s", r->folder,
+               strerror(errno));
+    IPEX_CHECK(S_ISDIR(status.st_mode), r->report, IPEX_ERROR_FILE_IO, "%s is no folder",
+               r->folder);
+    const char *path = ipex_arena_printf(&r->arena, "%s/origin.txt", r->folder);
     FILE *file = fopen(path, "r");
     if (!file && errno == ENOENT)
         return IPEX_OK;
-    IPEX_CHECK(file, report, IPEX_ERROR_FILE_IO, "%s: %s", path, strerror(errno));
+    IPEX_CHECK(file, r->report, IPEX_ERROR_FILE_IO, "%s: %s", path, strerror(errno));
     const bool read = fscanf(file, "%31s", word) == 1;
     fclose(file);
     for (size_t i = 0; read && i < sizeof known / sizeof *known; i++)
@@ -267,16 +266,15 @@ static enum ipex_status read_origin(const char *folder, const char **ret_origin,
             *ret_origin = known[i];
             return IPEX_OK;
         }
-    IPEX_CHECK(false, report, IPEX_ERROR_FILE_IO,
+    IPEX_CHECK(false, r->report, IPEX_ERROR_FILE_IO,
                "%s says '%s'; given, upstream, onnxruntime or torch is expected", path, word);
 }
 
 static enum ipex_status read_inputs(struct reader *r, struct ipex_golden *answer) {
-    char path[4096];
     for (size_t i = 0; i < r->graph->inputs; i++) {
         const struct ipex_value *value = r->graph->input[i];
-        IPEX_CHECK(ipex_golden_find_file(r->folder, "input", i, value->name, path, sizeof path),
-                   r->report, IPEX_ERROR_FILE_IO,
+        const char *path = ipex_golden_find_file(&r->arena, r->folder, "input", i, value->name);
+        IPEX_CHECK(path, r->report, IPEX_ERROR_FILE_IO,
                    "%s has neither input_%u.pb nor %s.npy for input %s", r->folder, (unsigned)i,
                    value->name, value->name);
         IPEX_TRY(ipex_tensor_read(path, &answer->input[i], r->report));
@@ -286,11 +284,11 @@ static enum ipex_status read_inputs(struct reader *r, struct ipex_golden *answer
 }
 
 static enum ipex_status read_outputs(struct reader *r, struct ipex_golden *answer) {
-    char path[4096];
     size_t found = 0;
     for (size_t i = 0; i < r->graph->outputs; i++) {
         const struct ipex_value *value = r->graph->output[i];
-        if (!ipex_golden_find_file(r->folder, "output", i, value->name, path, sizeof path))
+        const char *path = ipex_golden_find_file(&r->arena, r->folder, "output", i, value->name);
+        if (!path)
             continue;
         IPEX_TRY(ipex_tensor_read(path, &answer->output[i], r->report));
         IPEX_TRY(check_tensor(r, path, &answer->output[i], value, false));
@@ -304,14 +302,16 @@ static enum ipex_status read_outputs(struct reader *r, struct ipex_golden *answe
 enum ipex_status ipex_golden_read(struct ipex_golden_set *set, const struct ipex_graph *graph,
                                   const char *folder, const struct ipex_report *report) {
     const char *origin = "given";
-    IPEX_TRY(read_origin(folder, &origin, report));
-    struct ipex_golden *answer = add_answer(set, graph, origin);
-    struct reader reader = {graph, folder, report,
-                            alloc_zeroed(graph->dims.symbols, sizeof(int64_t))};
-    enum ipex_status status = read_inputs(&reader, answer);
-    if (status == IPEX_OK)
-        status = read_outputs(&reader, answer);
-    free(reader.symbols);
+    struct reader reader = {.graph = graph, .folder = folder, .report = report};
+    reader.symbols = ipex_arena_array(&reader.arena, graph->dims.symbols, sizeof *reader.symbols);
+    enum ipex_status status = read_origin(&reader, &origin);
+    if (status == IPEX_OK) {
+        struct ipex_golden *answer = add_answer(set, graph, origin);
+        status = read_inputs(&reader, answer);
+        if (status == IPEX_OK)
+            status = read_outputs(&reader, answer);
+    }
+    ipex_arena_finish(&reader.arena);
     return status;
 }
 

@@ -36,10 +36,9 @@ IPEX_WARN_UNUSED enum ipex_status ipex_golden_read(struct ipex_golden_set *set,
                                                    const char *folder,
                                                    const struct ipex_report *report);
 
-/* The file of a port: KIND_INDEX.pb, else NAME.npy with the characters that `run` replaces. False
- * when neither exists. */
-bool ipex_golden_find_file(const char *folder, const char *kind, size_t index, const char *name,
-                           char *path, size_t size);
+/* The file of a port: KIND_INDEX.pb, else that of ipex_tensor_path. NULL when neither exists. */
+const char *ipex_golden_find_file(struct ipex_arena *arena, const char *folder, const char *kind,
+                                  size_t index, const char *name);
 
 /* Turns the set into weights and answers of the plan; the set must outlive the writing. */
 void ipex_golden_store(const struct ipex_golden_set *set, const struct ipex_graph *graph,

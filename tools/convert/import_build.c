@@ -377,6 +377,14 @@ bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, 
     return true;
 }
 
+bool ipex_build_bias_fits(struct ipex_import *import, const struct ipex_value *bias, int64_t n) {
+    if (!bias || ipex_value_numel(bias) == n)
+        return true;
+    ipex_import_refuse(import, "the bias has %lld elements for %lld output channels",
+                       (long long)ipex_value_numel(bias), (long long)n);
+    return false;
+}
+
 void ipex_build_bias(struct ipex_import *import, struct ipex_node *layer,
                      const struct ipex_value *bias, int64_t n) {
     layer->fold.n = n;

@@ -81,6 +81,8 @@ bool ipex_build_fixed(struct ipex_import *import, const struct ipex_value *x);
 /* A value of constant operand i with one element, as i64; `otherwise` where it is absent. False
  * after refusing. */
 bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, int64_t *ret);
+/* A convolution's bias (NULL: none) has an element per output channel. False after refusing. */
+bool ipex_build_bias_fits(struct ipex_import *import, const struct ipex_value *bias, int64_t n);
 /* Gives a layer of n outputs this bias, a constant of n elements or one; NULL: none. */
 void ipex_build_bias(struct ipex_import *import, struct ipex_node *layer,
                      const struct ipex_value *bias, int64_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX operators on images beyond plain convolution: transposed convolution, resizing, instance and
  * group normalisation. */
-#include "tools/convert/import.h"
+#include "tools/convert/import_build.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,12 +22,13 @@ static bool pair(struct ipex_import *import, const char *name, int64_t otherwise
     return true;
 }
 
-/* Fills the paddings: given, or from output_shape or auto_pad (both split the excess). */
+/* Fills the paddings: given, or from output_shape or auto_pad. Both split the excess, of which an
+ * odd one's larger half is at the beginning but for SAME_UPPER. */
 static bool transposed_pads(struct ipex_import *import, const struct ipex_value *x,
                             struct ipex_conv *c) {
     const char *mode = ipex_import_string(import, "auto_pad", "NOTSET");
     int64_t pads[4] = {0}, shape[2], number;
-    bool lower = !strcmp(mode, "SAME_LOWER"), same = lower || !strcmp(mode, "SAME_UPPER");
+    bool upper = !strcmp(mode, "SAME_UPPER"), same = upper || !strcmp(mode, "SAME_LOWER");
     int n = ipex_import_ints(import, "pads", SIZE_MAX, pads, 4);
     int wanted = n < 0 ? -1 : ipex_import_ints(import, "output_shape", SIZE_MAX, shape, 2);
     if (n < 0 || wanted < 0)
@@ -45,7 +46,7 @@ static bool transposed_pads(struct ipex_import *import, const struct ipex_value 
             c->out_pad[i] -= total;
             total = 0;
         }
-        c->pad[i] = lower ? total - total / 2 : total / 2;
+        c->pad[i] = upper ? total / 2 : total - total / 2;
         c->pad[2 + i] = total - c->pad[i];
     }
     return true;
@@ -103,18 +104,14 @@ static void import_conv_transpose(struct ipex_import *import) {
         return;
     }
     struct ipex_conv conv = {0};
-    if (!transposed_window(import, x, w, &conv, dims))
+    if (!transposed_window(import, x, w, &conv, dims) ||
+        !ipex_build_bias_fits(import, bias, dims[1]))
         return;
     struct ipex_node *node = ipex_import_node(import, IPEX_KIND_conv);
     ipex_node_add_input(node, x);
     ipex_node_add_input(node, w);
     node->u.conv = conv;
-    node->fold.n = dims[1];
-    if (bias) {
-        node->fold.bias = ipex_arena_array(&import->graph->arena, (size_t)dims[1], sizeof(double));
-        for (int64_t i = 0; i < dims[1] && i < ipex_value_numel(bias); i++)
-            node->fold.bias[i] = ipex_constant_f64(bias, i);
-    }
+    ipex_build_bias(import, node, bias, dims[1]);
     ipex_node_set_output(node, ipex_import_new(import, 0, 4, dims));
 }
 

@@ -54,6 +54,7 @@ static bool check_gemm(struct ipex_import *import, const struct ipex_value *a,
 static void import_gemm(struct ipex_import *import) {
     struct ipex_value *a = ipex_import_f32(import, 0), *b = a ? ipex_import_in(import, 1) : NULL,
                       *c = ipex_import_in(import, 2);
+    const double beta = (double)ipex_import_float(import, "beta", 1);
     bool trans_a = ipex_import_int(import, "transA", 0) != 0,
          trans_b = ipex_import_int(import, "transB", 0) != 0;
     if (!a)
@@ -62,13 +63,14 @@ static void import_gemm(struct ipex_import *import) {
         ipex_import_refuse(import, "input 1 (the weight) is missing");
         return;
     }
+    if (beta == 0) /* whatever it holds, NaN too */
+        c = NULL;
     if (!check_gemm(import, a, b, c, trans_a, trans_b))
         return;
     static const int32_t swap[2] = {1, 0};
     if (trans_a)
         a = ipex_import_transpose(import, a, a->name, swap);
     struct ipex_node *node = linear_node(import, a, b, !trans_b);
-    double beta = (double)ipex_import_float(import, "beta", 1);
     scale_fold(import, &node->fold, (double)ipex_import_float(import, "alpha", 1));
     ipex_build_bias(import, node, c, node->fold.n);
     for (int64_t i = 0; c && i < node->fold.n; i++)

@@ -179,14 +179,11 @@ static bool check_conv(struct ipex_import *import, const struct ipex_value *x,
             import,
             "group %lld, weight [%lld, %lld, ...] and %lld input channels do not fit together",
             (long long)groups, (long long)w->dims[0], (long long)w->dims[1], (long long)x->dims[1]);
-    else if (bias && ipex_value_numel(bias) != w->dims[0])
-        ipex_import_refuse(import, "the bias has %lld elements for %lld output channels",
-                           (long long)ipex_value_numel(bias), (long long)w->dims[0]);
     else if (w->dtype != IPEX_DTYPE_f32 || (bias && bias->dtype != IPEX_DTYPE_f32))
         ipex_import_refuse(import, "the weight %s is %s; f32 is supported", w->name,
                            ipex_dtype_name(w->dtype));
     else
-        return true;
+        return ipex_build_bias_fits(import, bias, w->dims[0]);
     return false;
 }
 

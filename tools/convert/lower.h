@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between layout.c, which decides where values lie, lower_values.c, which makes tensors of them,
- * and lower.c, which emits the steps. */
+ * and lower.c and lower_layers.c, which emit the steps. */
 #ifndef IPEX_TOOLS_LOWER_H
 #define IPEX_TOOLS_LOWER_H
 
@@ -94,6 +94,11 @@ int32_t ipex_lower_view(struct lower *lower, int32_t tensor, int32_t rank, const
 int32_t ipex_lower_materialise(struct lower *lower, struct ipex_value *value, int32_t from,
                                const int32_t *from_order, int32_t rank, const int64_t *dims,
                                const int32_t *order, const uint16_t *halo);
+
+/* ---- lower_layers.c ---- */
+
+void ipex_lower_conv(struct lower *lower, struct ipex_node *node);
+void ipex_lower_linear(struct lower *lower, struct ipex_node *node);
 
 /* ---- layout.c ---- */
 

@@ -19,12 +19,15 @@ struct numbers {
     int32_t *count;
 };
 
+/* Of mean, std and 1 / std: pixels are 0 to 255, and nothing must become infinite. */
+#define NUMBER_MAX 1e6
+
 /* One more number of a list. */
 static bool add_number(const struct numbers *list, const char *text) {
     char *end;
     double value = strtod(text, &end);
     if (!list->value || *list->count == IPEX_IMAGE_CHANNELS || end == text || *end ||
-        !isfinite(value))
+        !(fabs(value) <= NUMBER_MAX))
         return false;
     list->value[(*list->count)++] = value;
     return true;
@@ -80,8 +83,8 @@ bool ipex_image_parse(const char *text, struct ipex_arena *arena, struct ipex_im
         rest += length;
     }
     for (int32_t i = 0; i < ret->stds; i++)
-        if (ret->std[i] == 0) {
-            *ret_wrong = "std is zero";
+        if (fabs(ret->std[i]) < 1 / NUMBER_MAX) {
+            *ret_wrong = "a std is zero or next to it";
             return false;
         }
     return true;

@@ -21,7 +21,7 @@ static bool has_default(const struct ipex_onnx_graph *graph, const char *name) {
 
 static int read_inputs(struct ipex_contrast *c) {
     const struct ipex_onnx_graph *graph = &c->onnx.graph;
-    char message[512] = "", path[4096];
+    char message[512] = "";
     const struct ipex_report report = {message, sizeof message};
     c->input = ipex_arena_array(&c->arena, graph->inputs + 1, sizeof *c->input);
     c->given = ipex_arena_array(&c->arena, graph->inputs + 1, sizeof *c->given);
@@ -29,7 +29,8 @@ static int read_inputs(struct ipex_contrast *c) {
         const char *name = graph->input[i].name;
         if (has_default(graph, name))
             continue;
-        if (!ipex_golden_find_file(c->folder, "input", c->inputs, name, path, sizeof path))
+        const char *path = ipex_golden_find_file(&c->arena, c->folder, "input", c->inputs, name);
+        if (!path)
             return ipex_cli_failed("%s has neither input_%zu.pb nor %s.npy for input %s", c->folder,
                                    c->inputs, name, name);
         c->input[c->inputs] = &graph->input[i];
@@ -47,13 +48,6 @@ static const struct ipex_tensor_data *find_given(const struct ipex_contrast *c, 
 }
 
 /* ---- running a file ---- */
-
-static struct ipex_tensor to_argument(const char *name, const struct ipex_tensor_data *tensor) {
-    struct ipex_tensor argument = {
-        .name = name, .data = tensor->data, .dtype = tensor->dtype, .rank = tensor->rank};
-    memcpy(argument.dims, tensor->dims, sizeof tensor->dims);
-    return argument;
-}
 
 /* Sizes follow from the inputs; a session is made for them. */
 static int prepare(struct ipex_contrast *c, struct ipex_model *model, struct ipex_run_sizes *sizes,
@@ -79,7 +73,7 @@ static int prepare(struct ipex_contrast *c, struct ipex_model *model, struct ipe
                 ipex_shape_text(given->dtype, given->dims, given->rank, shape, sizeof shape));
         }
         dims[i] = given->dims;
-        inputs[i] = to_argument(name, given);
+        inputs[i] = ipex_model_tensor(name, given);
     }
     int code = ipex_run_sizes_bind(sizes, c->verb, dims);
     return code ? code
@@ -113,13 +107,12 @@ int ipex_compare_run(struct ipex_contrast *c, struct ipex_model *model,
     int code = prepare(c, model, sizes, inputs);
     for (size_t i = 0; i < count && !code; i++) {
         code = make_output(c, model, sizes, names[i], &ret[i]);
-        outputs[i] = to_argument(names[i], &ret[i]);
+        outputs[i] = ipex_model_tensor(names[i], &ret[i]);
     }
     if (code)
         return code;
-    if (ipex_run(model->session, c->entry, inputs, n_inputs, outputs, count) != IPEX_OK)
-        return ipex_cli_failed("%s: %s", c->file, ipex_session_message(model->session));
-    return IPEX_EXIT_DONE;
+    enum ipex_status status = ipex_run(model->session, c->entry, inputs, n_inputs, outputs, count);
+    return status == IPEX_OK ? IPEX_EXIT_DONE : ipex_model_run_failed(model, c->file, status);
 }
 
 void ipex_compare_tensors(const struct ipex_contrast *c, const struct ipex_tensor_data *got,
@@ -209,33 +202,33 @@ static void print_outputs(const struct ipex_contrast *c) {
 
 static void print_first(const struct ipex_contrast *c) {
     const struct ipex_comparison *first = &c->first;
-    printf("\nthe first tensor that departs is %s (%zu conversions tried)\n", first->name,
-           c->probes);
+    ipex_cli_say("\nthe first tensor that departs is %s (%zu conversions tried)\n", first->name,
+                 c->probes);
     if (first->node)
-        printf("  computed by %s (%s)\n", node_name(first->node), first->node->op_type);
+        ipex_cli_say("  computed by %s (%s)\n", node_name(first->node), first->node->op_type);
     if (first->fits)
-        printf("  max |diff| %.3g of %.4g, relative %.2e\n", first->by.difference,
-               first->by.largest, first->by.relative);
+        ipex_cli_say("  max |diff| %.3g of %.4g, relative %.2e\n", first->by.difference,
+                     first->by.largest, first->by.relative);
     else
-        printf("  it has another type or shape\n");
+        ipex_cli_say("  it has another type or shape\n");
     for (size_t i = 0; i < c->n_first_inputs; i++)
-        printf("  its input %s agrees\n", c->first_inputs[i]);
+        ipex_cli_say("  its input %s agrees\n", c->first_inputs[i]);
 }
 
 static void print_report(struct ipex_contrast *c) {
-    printf("%s: ", c->file);
+    ipex_cli_say("%s: ", c->file);
     ipex_model_print(&c->model);
     if (c->sizes.count)
-        printf(", %s", ipex_run_sizes_text(&c->sizes, &c->arena));
-    printf("\n%s: %s\ntolerance %g of the largest magnitude\n\n", c->model_path, c->reference,
-           c->tolerance);
+        ipex_cli_say(", %s", ipex_run_sizes_text(&c->sizes, &c->arena));
+    ipex_cli_say("\n%s: %s\ntolerance %g of the largest magnitude\n\n", c->model_path, c->reference,
+                 c->tolerance);
     print_outputs(c);
     if (c->bisected)
         print_first(c);
     if (c->other_model)
-        printf("\n%s converted anew agrees: the file was made from another model, with other "
-               "options or by another build\n",
-               c->model_path);
+        ipex_cli_say("\n%s converted anew agrees: the file was made from another model, with other "
+                     "options or by another build\n",
+                     c->model_path);
 }
 
 static json_t *comparison_json(const struct ipex_comparison *o) {

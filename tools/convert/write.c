@@ -61,7 +61,7 @@ static enum ipex_status place_weights(struct writer *w) {
     for (size_t i = 0; i < w->table.weights; i++) {
         struct ipex_plan_weight *weight = w->table.weight[i];
         IPEX_CHECK(weight->bytes >= 0, w->report, IPEX_ERROR_MODEL_WEIGHT,
-                   "weight %s is too large for the format", weight->name);
+                   "weight %s has no elements or more than the format allows", weight->name);
         uint64_t *at = &end[weight->section];
         weight->offset = align_up(*at, weight->layout == IPEX_LAYOUT_tiles ? IPEX_TILE_BYTES
                                                                            : IPEX_WEIGHT_ALIGN);
