@@ -142,20 +142,9 @@ static int64_t panels_for(int64_t rows, int64_t panels) {
             return policy[i].panels;
 }
 
-/* n below 16: a loop over elements becomes a call of memcpy, which takes longer than a block of few
- * products. */
 static void copy_columns(float *to, const float *from, int64_t n) {
-    if (n & 8)
-        _mm256_storeu_ps(to, _mm256_loadu_ps(from));
-    to += n & 8, from += n & 8;
-    if (n & 4)
-        _mm_storeu_ps(to, _mm_loadu_ps(from));
-    to += n & 4, from += n & 4;
-    if (n & 2)
-        _mm_storel_pi((__m64 *)to, _mm_loadl_pi(_mm_setzero_ps(), (const __m64 *)from));
-    to += n & 2, from += n & 2;
-    if (n & 1)
-        *to = *from;
+    for (int64_t c = 0; c < n; c++)
+        to[c] = from[c];
 }
 
 /* Fills a tile of the stack with the columns of `from` that exist. */
@@ -171,13 +160,10 @@ static void run_cut(const struct conv_block *b, int64_t rows) {
     _Alignas(32) float y[MAX_ROWS * IPEX_PANEL];
     const int64_t half = (rows + 1) / 2 * IPEX_PANEL;
     struct conv_block cut = *b;
-    const bool parked = b->init_row != 0; /* else all rows start from the same bias */
-    gather(init, b->init, b->init_row, b->init_half, parked ? rows : 1, b->columns);
+    gather(init, b->init, b->init_row, b->init_half, rows, b->columns);
     cut.init = init;
-    cut.init_row = parked ? IPEX_PANEL : 0;
-    cut.init_half = parked ? half : 0;
-    cut.y_row = cut.r_row = IPEX_PANEL;
-    cut.y_half = cut.r_half = half;
+    cut.init_row = cut.y_row = cut.r_row = IPEX_PANEL;
+    cut.init_half = cut.y_half = cut.r_half = half;
     if (b->residual) {
         gather(residual, b->residual, b->r_row, b->r_half, rows, b->columns);
         cut.residual = residual;
