@@ -48,8 +48,8 @@ static void print_steps(const struct ipex_bench *bench) {
         ipex_table_cell(&table, "%s", list[i].info.kernel);
         ipex_table_cell(&table, "%s", list[i].info.name);
     }
-    printf("\nsteps, medians of %zu runs, slowest first; all together %.1f us\n\n", bench->profiled,
-           total);
+    ipex_cli_say("\nsteps, medians of %zu runs, slowest first; all together %.1f us\n\n",
+                 bench->profiled, total);
     ipex_table_print(&table, stdout);
     ipex_table_finish(&table);
     free(list);
@@ -157,22 +157,22 @@ void ipex_bench_print(const struct ipex_bench *bench) {
     struct ipex_arena arena = {0};
     ipex_bytes_text((double)bench->model.file_bytes, file);
     ipex_bytes_text((double)bench->model.session_bytes, session);
-    printf("%s: ", bench->file);
+    ipex_cli_say("%s: ", bench->file);
     ipex_model_print(&bench->model);
     if (bench->sizes.count)
-        printf(", %s", ipex_run_sizes_text(&bench->sizes, &arena));
-    printf("\n\n");
-    printf("run       min %.1f us, median %.1f, p90 %.1f, p99 %.1f, max %.1f (%zu runs)\n",
-           percentile(bench, 0), percentile(bench, 0.5), percentile(bench, 0.9),
-           percentile(bench, 0.99), percentile(bench, 1), bench->runs);
-    printf("start     open %.1f us, init %.1f us, first run %.1f us\n", bench->model.open_us,
-           bench->model.init_us, bench->first_run_us);
-    printf("memory    file %s, session %s, peak resident %ld kB, anonymous %ld kB\n", file, session,
-           bench->peak_rss_kb, bench->anon_kb);
-    printf("faults    %ld page faults while running\n", bench->page_faults);
+        ipex_cli_say(", %s", ipex_run_sizes_text(&bench->sizes, &arena));
+    ipex_cli_say("\n\n");
+    ipex_cli_say("run       min %.1f us, median %.1f, p90 %.1f, p99 %.1f, max %.1f (%zu runs)\n",
+                 percentile(bench, 0), percentile(bench, 0.5), percentile(bench, 0.9),
+                 percentile(bench, 0.99), percentile(bench, 1), bench->runs);
+    ipex_cli_say("start     open %.1f us, init %.1f us, first run %.1f us\n", bench->model.open_us,
+                 bench->model.init_us, bench->first_run_us);
+    ipex_cli_say("memory    file %s, session %s, peak resident %ld kB, anonymous %ld kB\n", file,
+                 session, bench->peak_rss_kb, bench->anon_kb);
+    ipex_cli_say("faults    %ld page faults while running\n", bench->page_faults);
     if (bench->profile)
         print_steps(bench);
     if (bench->html)
-        printf("\npage      %s\n", bench->html);
+        ipex_cli_say("\npage      %s\n", bench->html);
     ipex_arena_finish(&arena);
 }

@@ -13,6 +13,7 @@
 
 #include "tools/arena.h"
 #include "tools/progress.h"
+#include "tools/text_table.h"
 
 #define LINE_WIDTH 100
 
@@ -26,12 +27,33 @@ struct parser {
     bool help, options_ended;
 };
 
+static void say(FILE *file, const char *format, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    const int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    const size_t size = (size_t)(length < 0 ? 0 : length) + 1;
+    char *text = ipex_alloc(size);
+    *text = 0;
+    vsnprintf(text, size, format, args);
+    ipex_make_printable(text, true);
+    fputs(text, file);
+    free(text);
+}
+
+void ipex_cli_say(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(stdout, format, args);
+    va_end(args);
+}
+
 int ipex_cli_failed(const char *format, ...) {
     va_list args;
     ipex_progress_end();
     va_start(args, format);
     fputs("ipexpack: ", stderr);
-    vfprintf(stderr, format, args);
+    say(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
     return IPEX_EXIT_FAILED;
@@ -85,7 +107,7 @@ int ipex_cli_wrong(const struct ipex_cli_verb *verb, const char *format, ...) {
     va_start(args, format);
     ipex_progress_end();
     fprintf(stderr, "ipexpack: %s: ", verb->name);
-    vfprintf(stderr, format, args);
+    say(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
     print_usage(verb, stderr);

@@ -55,8 +55,10 @@ bool ipex_cli_parse(const struct ipex_cli_verb *verb, int argc, char **argv,
 void ipex_cli_list_add(struct ipex_cli_list *list, const char *item);
 void ipex_cli_list_finish(struct ipex_cli_list *list);
 
-/* "ipexpack: ..." on stderr. The first returns IPEX_EXIT_FAILED, the second also points to --help
- * and returns IPEX_EXIT_USAGE. */
+/* printf for text with names out of files: no control characters but line ends. */
+void ipex_cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "ipexpack: ..." on stderr, so too. The first returns IPEX_EXIT_FAILED, the second also points to
+ * --help and returns IPEX_EXIT_USAGE. */
 int ipex_cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int ipex_cli_wrong(const struct ipex_cli_verb *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -52,8 +52,11 @@ static void dot_edges(const struct dot *dot, int32_t tensor, const char *to) {
     const char *shape =
         ipex_run_sizes_dims(dot->entry, ipex_fb_tensor_dims(info), ipex_fb_tensor_dims_len(info),
                             ipex_fb_tensor_dtype(info), dot->arena);
-    for (const struct writer *from = dot->writers[dot->root[tensor]]; from; from = from->next)
-        printf("  %s -> %s [label=\"%s\"];\n", from->name, to, shape);
+    for (const struct writer *from = dot->writers[dot->root[tensor]]; from; from = from->next) {
+        printf("  %s -> %s [label=", from->name, to);
+        print_quoted(shape);
+        puts("];");
+    }
 }
 
 static void dot_node(struct dot *dot, uint32_t index) {

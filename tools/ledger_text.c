@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/cli.h"
+
 #define COLUMNS 100 /* of a line */
 
 struct group {
@@ -70,15 +72,15 @@ static void print_sites(const struct groups *g, const struct group *group,
             continue;
         const char *name = site_name(g, site, arena), *text = ipex_fb_site_text(site);
         if (!group->same_words) {
-            printf("      %s: %s\n", name, text);
+            ipex_cli_say("      %s: %s\n", name, text);
             continue;
         }
         const size_t length = strlen(name);
         if (column && column + 2 + length > COLUMNS) {
-            printf(",\n");
+            ipex_cli_say(",\n");
             column = 0;
         }
-        printf("%s%s", column ? ", " : "      ", name);
+        ipex_cli_say("%s%s", column ? ", " : "      ", name);
         column += length + (column ? 2 : 6);
     }
     if (column)
@@ -95,14 +97,14 @@ static size_t count_sites(const struct groups *g, const char *pass, bool applied
 }
 
 static void print_pass(const struct groups *g, const char *pass, struct ipex_arena *arena) {
-    printf("%s: applied to %zu, not to %zu\n", pass, count_sites(g, pass, true),
-           count_sites(g, pass, false));
+    ipex_cli_say("%s: applied to %zu, not to %zu\n", pass, count_sites(g, pass, true),
+                 count_sites(g, pass, false));
     for (size_t i = 0; i < g->count; i++) {
         const struct group *group = &g->group[i];
         if (strcmp(group->pass, pass) || !*group->reason)
             continue;
-        printf("  %zu %s", group->sites, group->reason);
-        printf(group->same_words && *group->text ? ": %s\n" : "\n", group->text);
+        ipex_cli_say("  %zu %s", group->sites, group->reason);
+        ipex_cli_say(group->same_words && *group->text ? ": %s\n" : "\n", group->text);
         print_sites(g, group, arena);
     }
 }
@@ -121,5 +123,5 @@ void ipex_ledger_print(struct ipex_fb_model model, struct ipex_arena *arena) {
         print_pass(&g, g.group[i].pass, arena);
     }
     if (!g.count)
-        printf("no optimisation has looked at any site\n");
+        ipex_cli_say("no optimisation has looked at any site\n");
 }

@@ -97,16 +97,22 @@ static double shortest(const struct member *member, int threads) {
     return best;
 }
 
-/* The shortest round of so many threads, in us: of its slowest member. A machine that has no room
- * for threads is as hopeless as one without memory. */
+/* Fatal: those that have started wait for those that have not. */
+static _Noreturn void die_of_threads(int threads, int error) {
+    exit(ipex_cli_failed("cannot start %d threads: %s", threads, strerror(error)));
+}
+
+/* The shortest round of so many threads, in us: of its slowest member. */
 static double best_round(const struct work *work, int threads) {
     struct crew crew = {.work = work, .threads = threads};
     struct member *member = ipex_alloc((size_t)threads * sizeof *member);
     for (int i = 0; i < threads; i++)
         member[i] = (struct member){.crew = &crew, .number = i};
-    for (int i = 1; i < threads; i++)
-        if (pthread_create(&member[i].thread, NULL, do_rounds, &member[i]))
-            ipex_die_memory();
+    for (int i = 1; i < threads; i++) {
+        const int error = pthread_create(&member[i].thread, NULL, do_rounds, &member[i]);
+        if (error)
+            die_of_threads(threads, error);
+    }
     do_rounds(&member[0]);
     for (int i = 1; i < threads; i++)
         pthread_join(member[i].thread, NULL);
@@ -215,11 +221,11 @@ static void find_name(struct ipex_machine *machine) {
     FILE *file = fopen("/proc/cpuinfo", "re");
     strcpy(machine->cpu, "unknown");
     while (file && fgets(line, sizeof line, file)) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) || !colon)
+        const char *name = strchr(line, ':');
+        if (strncmp(line, "model name", 10) || !name)
             continue;
-        snprintf(machine->cpu, sizeof machine->cpu, "%.*s", (int)strcspn(colon + 2, "\n"),
-                 colon + 2);
+        name += 1 + strspn(name + 1, " ");
+        snprintf(machine->cpu, sizeof machine->cpu, "%.*s", (int)strcspn(name, "\n"), name);
         break;
     }
     if (file)

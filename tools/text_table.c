@@ -22,11 +22,18 @@ static size_t width_of(const char *text) {
     return width;
 }
 
-/* Control characters would break the table (and could drive the terminal). */
-static void make_printable(char *text) {
+static bool is_control(const char *text) {
+    const unsigned char byte = (unsigned char)text[0], next = (unsigned char)text[1];
+    return byte < 0x20 || byte == 0x7f || (byte == 0xc2 && next >= 0x80 && next < 0xa0);
+}
+
+void ipex_make_printable(char *text, bool lines) {
     for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+        if (is_control(text) && !(lines && *text == '\n')) {
+            if ((unsigned char)*text == 0xc2)
+                text[1] = '?';
             *text = '?';
+        }
 }
 
 static void cut(char *text, size_t limit) {
@@ -47,7 +54,7 @@ void ipex_table_cell(struct ipex_table *table, const char *format, ...) {
     char *text = ipex_arena_alloc(&table->arena, (size_t)(length < 0 ? 0 : length) + 1);
     vsnprintf(text, (size_t)(length < 0 ? 0 : length) + 1, format, again);
     va_end(again);
-    make_printable(text);
+    ipex_make_printable(text, false);
     cut(text, table->column[table->cells % table->columns].limit);
     table->cell = ipex_grow(table->cell, &table->capacity, table->cells + 1, sizeof *table->cell);
     table->cell[table->cells++] = text;

@@ -32,6 +32,10 @@ void ipex_table_cell(struct ipex_table *table, const char *format, ...)
 void ipex_table_print(const struct ipex_table *table, FILE *file);
 void ipex_table_finish(struct ipex_table *table);
 
+/* Control characters become '?', but line ends where there may be some: names out of files would
+ * break tables, or drive the terminal. */
+void ipex_make_printable(char *text, bool lines);
+
 /* 1234567 -> "1.2 MB" (powers of 1000). Returns `ret`. */
 const char *ipex_bytes_text(double bytes, char ret[16]);
 

@@ -134,20 +134,21 @@ static enum ipex_dtype port_dtype(struct ipex_fb_entry entry, struct ipex_fb_por
 static void print_ports(struct ipex_inspect *inspect, struct ipex_fb_entry entry, bool outputs) {
     for (uint32_t i = 0; i < ipex_inspect_port_count(entry, outputs); i++) {
         struct ipex_fb_port port = ipex_inspect_port(entry, outputs, i);
-        printf("  %-7s %s  %s\n", outputs ? "output" : "input",
-               ipex_run_sizes_shape(entry, port, port_dtype(entry, port), &inspect->arena),
-               ipex_fb_port_name(port));
+        ipex_cli_say("  %-7s %s  %s\n", outputs ? "output" : "input",
+                     ipex_run_sizes_shape(entry, port, port_dtype(entry, port), &inspect->arena),
+                     ipex_fb_port_name(port));
     }
 }
 
 static void print_operators(struct ipex_fb_entry entry) {
     size_t counts[256] = {0}; /* operator ids are few; larger ones do not pass the checker */
-    printf("  steps   %u:", ipex_fb_entry_nodes_len(entry));
+    ipex_cli_say("  steps   %u:", ipex_fb_entry_nodes_len(entry));
     for (uint32_t i = 0; i < ipex_fb_entry_nodes_len(entry); i++)
         counts[ipex_fb_node_op(ipex_fb_entry_nodes(entry, i)) & 0xff]++;
     for (unsigned id = 0; id < 256; id++)
         if (counts[id])
-            printf(" %zu %s", counts[id], ipex_op_info(id) ? ipex_op_info(id)->name : "unknown");
+            ipex_cli_say(" %zu %s", counts[id],
+                         ipex_op_info(id) ? ipex_op_info(id)->name : "unknown");
     putchar('\n');
 }
 
@@ -162,21 +163,22 @@ const char *ipex_inspect_profile(struct ipex_fb_entry entry) {
 
 static void print_answers(struct ipex_fb_entry entry) {
     uint32_t count = ipex_fb_entry_answers_len(entry);
-    printf("  answers %u", count);
+    ipex_cli_say("  answers %u", count);
     for (uint32_t i = 0; i < count; i++)
-        printf("%s %s", i ? "," : ":", ipex_fb_answer_origin(ipex_fb_entry_answers(entry, i)));
-    printf("\n  labels  %u\n", ipex_fb_entry_labels_len(entry));
+        ipex_cli_say("%s %s", i ? "," : ":",
+                     ipex_fb_answer_origin(ipex_fb_entry_answers(entry, i)));
+    ipex_cli_say("\n  labels  %u\n", ipex_fb_entry_labels_len(entry));
 }
 
 static void print_entry(struct ipex_inspect *inspect, uint32_t index) {
     struct ipex_fb_entry entry = ipex_fb_model_entries(inspect->metadata.model, index);
-    printf("\nentry %s\n", ipex_fb_entry_name(entry));
+    ipex_cli_say("\nentry %s\n", ipex_fb_entry_name(entry));
     print_ports(inspect, entry, false);
     print_ports(inspect, entry, true);
     if (ipex_fb_entry_symbols_len(entry))
-        printf("  sizes   %s\n", ipex_run_sizes_ranges(entry, &inspect->arena));
+        ipex_cli_say("  sizes   %s\n", ipex_run_sizes_ranges(entry, &inspect->arena));
     print_operators(entry);
-    printf("  profile %s\n", ipex_inspect_profile(entry));
+    ipex_cli_say("  profile %s\n", ipex_inspect_profile(entry));
     print_answers(entry);
 }
 
@@ -258,18 +260,18 @@ static void print_passes(const struct ipex_inspect *inspect) {
     putchar('\n');
     ipex_table_print(&table, stdout);
     ipex_table_finish(&table);
-    printf("\n`ipexpack inspect %s --why` gives the reasons.\n", inspect->file);
+    ipex_cli_say("\n`ipexpack inspect %s --why` gives the reasons.\n", inspect->file);
 }
 
 static void print_summary(struct ipex_inspect *inspect) {
     struct ipex_fb_model model = inspect->metadata.model;
     char size[16], digest[2 * IPEX_SHA256_BYTES + 1];
-    printf("%s: %s, made by %s from %s\n", inspect->file,
-           ipex_bytes_text((double)inspect->model.file_bytes, size), ipex_fb_model_producer(model),
-           ipex_fb_model_source(model));
+    ipex_cli_say("%s: %s, made by %s from %s\n", inspect->file,
+                 ipex_bytes_text((double)inspect->model.file_bytes, size),
+                 ipex_fb_model_producer(model), ipex_fb_model_source(model));
     if (*ipex_fb_model_options(model))
-        printf("options   %s\n", ipex_fb_model_options(model));
-    printf("digest    %s\n", ipex_inspect_digest(inspect, digest));
+        ipex_cli_say("options   %s\n", ipex_fb_model_options(model));
+    ipex_cli_say("digest    %s\n", ipex_inspect_digest(inspect, digest));
     for (uint32_t i = 0; i < ipex_fb_model_entries_len(model); i++)
         print_entry(inspect, i);
     print_weights(inspect);
@@ -281,13 +283,13 @@ static void print_summary(struct ipex_inspect *inspect) {
 
 static void print_site(const struct ipex_inspect *inspect, struct ipex_fb_site site) {
     bool applied = ipex_fb_site_applied(site);
-    printf("  %-8s %s", applied ? "applied" : "refused", ipex_fb_site_site(site));
+    ipex_cli_say("  %-8s %s", applied ? "applied" : "refused", ipex_fb_site_site(site));
     if (ipex_fb_model_entries_len(inspect->metadata.model) > 1)
-        printf(" (%s)", ipex_inspect_entry(inspect, ipex_fb_site_entry(site)));
+        ipex_cli_say(" (%s)", ipex_inspect_entry(inspect, ipex_fb_site_entry(site)));
     if (!applied)
-        printf(": %s", ipex_fb_site_reason(site));
+        ipex_cli_say(": %s", ipex_fb_site_reason(site));
     if (*ipex_fb_site_text(site))
-        printf("\n           %s", ipex_fb_site_text(site));
+        ipex_cli_say("\n           %s", ipex_fb_site_text(site));
     putchar('\n');
 }
 
@@ -295,16 +297,17 @@ static void print_why(struct ipex_inspect *inspect) {
     struct ipex_fb_model model = inspect->metadata.model;
     if (!*inspect->why) {
         ipex_ledger_print(model, &inspect->arena);
-        printf("\n`ipexpack inspect %s --why TEXT`: every site of a pass or node, with what was "
-               "done there.\n",
-               inspect->file);
+        ipex_cli_say(
+            "\n`ipexpack inspect %s --why TEXT`: every site of a pass or node, with what was "
+            "done there.\n",
+            inspect->file);
         return;
     }
     uint32_t rows = ipex_fb_model_ledger_len(model);
     for (size_t i = 0; i < inspect->passes; i++) {
         const struct ipex_inspect_pass *pass = &inspect->pass[i];
-        printf("%s%s: %zu applied, %zu refused\n", i ? "\n" : "", pass->name, pass->applied,
-               pass->refused);
+        ipex_cli_say("%s%s: %zu applied, %zu refused\n", i ? "\n" : "", pass->name, pass->applied,
+                     pass->refused);
         for (uint32_t row = 0; row < rows; row++) {
             struct ipex_fb_site site = ipex_fb_model_ledger(model, row);
             if (ipex_inspect_wanted(inspect, site) && !strcmp(ipex_fb_site_pass(site), pass->name))
@@ -312,7 +315,7 @@ static void print_why(struct ipex_inspect *inspect) {
         }
     }
     if (!inspect->passes)
-        printf("no site or pass matches '%s' (%u rows in all)\n", inspect->why, rows);
+        ipex_cli_say("no site or pass matches '%s' (%u rows in all)\n", inspect->why, rows);
 }
 
 /* ---- the verb ---- */

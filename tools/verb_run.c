@@ -289,11 +289,11 @@ static void print_report(struct run *run) {
         ipex_table_cell(&table, "%.6g", statistics.mean);
         ipex_table_cell(&table, "%llu", (unsigned long long)statistics.not_numbers);
     }
-    printf("%s: ", run->file);
+    ipex_cli_say("%s: ", run->file);
     ipex_model_print(&run->model);
     if (run->sizes.count)
-        printf(", %s", ipex_run_sizes_text(&run->sizes, &run->arena));
-    printf(", %.3f ms\n\n", run->run_us * 1e-3);
+        ipex_cli_say(", %s", ipex_run_sizes_text(&run->sizes, &run->arena));
+    ipex_cli_say(", %.3f ms\n\n", run->run_us * 1e-3);
     ipex_table_print(&table, stdout);
     ipex_table_finish(&table);
     print_top(run);

@@ -334,12 +334,12 @@ static void print_report(const struct verify *verify) {
         ipex_table_cell(&table, "%s", top1[row->top1]);
         ipex_table_cell(&table, "%s", row->passed ? "passed" : "FAILED");
     }
-    printf("%s: ", verify->file);
+    ipex_cli_say("%s: ", verify->file);
     ipex_model_print(&verify->model);
     if (verify->comparison[0].rounded)
-        printf(", in bf16, tolerance %g of the norm\n\n", TOLERANCE_BF16);
+        ipex_cli_say(", in bf16, tolerance %g of the norm\n\n", TOLERANCE_BF16);
     else
-        printf(", tolerance %g of the largest magnitude\n\n", TOLERANCE);
+        ipex_cli_say(", tolerance %g of the largest magnitude\n\n", TOLERANCE);
     ipex_table_print(&table, stdout);
     ipex_table_finish(&table);
 }

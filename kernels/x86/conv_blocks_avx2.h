@@ -51,7 +51,7 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
  * one weight at a time, broadcasts of up to three rows in registers. */
 #define BY_ROWS(MR, NP)                                                                            \
     const __m256 b0 = WEIGHT(0), b1 = WEIGHT(1);                                                   \
-    _mm_prefetch((const char *)(w + w_ahead), _MM_HINT_T0);                                        \
+    _mm_prefetch((const char *)((uintptr_t)w + ahead), _MM_HINT_T0);                               \
     ROWS_##MR(MULTIPLY_ROW)
 #define MULTIPLY_ROW(r)                                                                            \
     {                                                                                              \
@@ -76,9 +76,10 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
     static void block_##MR##x##NP(const struct conv_block *b) {                                    \
         enum { HALF = (MR + 1) / 2 };                                                              \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
-        const int64_t i_row = b->init_row, w_panel = b->w_panel, w_ahead = b->w_ahead;             \
+        const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
+        const uintptr_t ahead = prefetch_distance(b);                                              \
         int64_t x_row = b->x_row;                                                                  \
-        (void)w_panel, (void)w_ahead;                                                              \
+        (void)w_panel, (void)ahead;                                                                \
         ROWS_##MR(INIT_ROW_##NP) if (i_row) {                                                      \
             ROWS_##MR(RESUME_ROW_##NP)                                                             \
         }                                                                                          \

@@ -67,10 +67,10 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 
 #define WEIGHT(c) const OPERAND b##c = W_AT(w + c * w_panel);
 #define WEIGHT_STREAM(c)                                                                           \
-    WEIGHT(c) _mm_prefetch((const char *)(w + c * w_panel + w_ahead), _MM_HINT_T0);
+    WEIGHT(c) _mm_prefetch((const char *)((uintptr_t)(w + c * w_panel) + ahead), _MM_HINT_T0);
 #define WEIGHT_HALF(c)                                                                             \
     const OPERAND_HALF b##c = W_AT_HALF(w + c * w_panel);                                          \
-    _mm_prefetch((const char *)(w + c * w_panel + w_ahead), _MM_HINT_T0);
+    _mm_prefetch((const char *)((uintptr_t)(w + c * w_panel) + ahead), _MM_HINT_T0);
 #define WEIGHTS_1  WEIGHT_STREAM(0)
 #define WEIGHTS_2  WEIGHTS_1 WEIGHT_STREAM(1)
 #define WEIGHTS_3  WEIGHTS_2 WEIGHT_STREAM(2)
@@ -128,9 +128,10 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
         enum { HALF = (MR + 1) / 2 };                                                              \
         const vec_mask mask = vec_first(b->columns);                                               \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
-        const int64_t i_row = b->init_row, w_panel = b->w_panel, w_ahead = b->w_ahead;             \
+        const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
+        const uintptr_t ahead = prefetch_distance(b);                                              \
         int64_t x_row = b->x_row;                                                                  \
-        (void)w_panel, (void)w_ahead;                                                              \
+        (void)w_panel, (void)ahead;                                                                \
         ROWS_##MR(INIT_ROW_##NR) if (i_row) {                                                      \
             ROWS_##MR(RESUME_ROW_##NR)                                                             \
         }                                                                                          \

@@ -15,11 +15,13 @@
 #define CONV_K_PER_ROW 1
 #endif
 
-/* Weights are prefetched 64 steps of k ahead (4 KiB), which near a panel's end is the next one's
- * beginning. It pays where they come from L3 and every one is used for 36 to 49 pixels only (the
- * last stage of a ResNet: 4 to 10 % of peak), so only where a panel's part is no small piece of L1;
- * else the prefetch hits what is being read. Blocks of 1 or 2 rows leave it to the hardware. */
-enum { WEIGHT_AHEAD = 64 * IPEX_PANEL, WEIGHT_AHEAD_LEAST_K = 256 };
+/* What a step of k prefetches, a line of 64 bytes for every panel. Where weights stay in L2 and x
+ * does not: x of the next block, from its first element on, which 16 pixels of a dense x just fill.
+ * Else the weights of 64 steps later, which near a panel's end are the next one's: it pays where
+ * they come from L3 and every one is used for 36 to 49 pixels only (the last stage of a ResNet: 4
+ * to 10 % of peak), so only where a panel's part is no small piece of L1; else the prefetch hits
+ * what is being read. Blocks of 1 or 2 rows leave it to the hardware. */
+enum { WEIGHT_AHEAD = 64 * IPEX_PANEL * 4, WEIGHT_AHEAD_LEAST_K = 256 };
 
 /* One register block. Rows [0, HALF) start at x, rows [HALF, MR) at x + x_half, with HALF half of
  * MR rounded up: the second half is either the following pixels or, where lines are short, the same
@@ -33,7 +35,7 @@ struct conv_block {
     int64_t x_row, x_half; /* between rows, and to the second half's first row */
     int64_t x_kw, x_kh;    /* to the next tap, and from a kernel row's last tap to the next row */
     int64_t w_panel, w_kw, w_kh; /* as x_kw and x_kh */
-    int64_t w_ahead;             /* of the prefetch */
+    uintptr_t ahead, ahead_base; /* see prefetch_distance */
     int64_t init_row, init_half, y_row, y_half, r_row, r_half;
     int32_t k, segments;
     int32_t segments_w, tap_w;    /* taps in a kernel row, and the first segment's place in it */
@@ -41,6 +43,12 @@ struct conv_block {
     float lo, hi;                 /* clamp of the store */
     struct ipex_act_rows pending; /* of the block before: its activation, which is no clamp */
 };
+
+/* From a step's weights to what it prefetches: from w on where ahead is a distance (base is 0), to
+ * there where it is an address (base is all ones). */
+static inline uintptr_t prefetch_distance(const struct conv_block *b) {
+    return b->ahead - ((uintptr_t)b->w & b->ahead_base);
+}
 
 struct conv_walk;
 
@@ -76,6 +84,7 @@ struct conv_walk {
     const float *w, *bias, *residual;
     float *y;
     int64_t w_kw, w_kh; /* from a tap's weights to the next tap's, and to the next kernel row's */
+    bool streams_x;
 };
 
 /* Rows whose distance is a multiple of 4 KiB fall into one set of an 8-way (or 12-way) L1 cache: 14
@@ -157,7 +166,8 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
         .w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW),
         .w_kw = walk->w_kw,
         .w_kh = walk->w_kh - (args->segments_w - 1) * walk->w_kw,
-        .w_ahead = part->k_count < WEIGHT_AHEAD_LEAST_K ? 0 : WEIGHT_AHEAD,
+        .ahead = part->k_count < WEIGHT_AHEAD_LEAST_K ? 0 : WEIGHT_AHEAD,
+        .ahead_base = walk->streams_x ? UINTPTR_MAX : 0,
         .init_row = part->first ? 0 : args->y_pixel,
         .y_row = args->y_pixel,
         .r_row = args->r_pixel,
@@ -191,6 +201,8 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
         b->residual = walk->residual && part->last
                           ? walk->residual + line * args->r_line + pixel * args->r_pixel
                           : NULL;
+        if (walk->streams_x)
+            b->ahead = (uintptr_t)(b->x + rows * args->x_pixel);
         walk_panels(walk, part, walk->w + run->w, b, rows * lines, begin, end);
     }
 }
@@ -273,6 +285,13 @@ static __attribute__((noinline, unused)) void walk_blocks(const struct conv_walk
         walk_parts(walk, panel, panel + step < end ? panel + step : end);
 }
 
+static inline bool conv_streams_x(const struct ipex_conv_args *args) {
+    const int64_t weights = (int64_t)args->segments_h * args->segments_w *
+                            ipex_conv_segment_words(args, CONV_K_PER_ROW) * 4;
+    return weights <= args->cache_l2 / 2 &&
+           args->lines * args->x_line * (int64_t)sizeof(CONV_X) > args->cache_l2;
+}
+
 /* A kernel's whole body. */
 static inline void conv_jobs(const struct conv_level *level, const struct ipex_conv_args *args,
                              int64_t job_begin, int64_t job_end) {
@@ -289,6 +308,7 @@ static inline void conv_jobs(const struct conv_level *level, const struct ipex_c
             .w = (const float *)args->w + job.group * group_floats,
             .bias = args->bias + column,
             .y = args->y + job.image * args->y_image + column,
+            .streams_x = conv_streams_x(args),
             .w_kw = ipex_conv_segment_words(args, CONV_K_PER_ROW),
             .w_kh = args->segments_w * ipex_conv_segment_words(args, CONV_K_PER_ROW),
         };

@@ -52,6 +52,8 @@ def check_runs(tap, model, peer):
         for way, given in (("array", x), ("list", [x]), ("names", {"x": x}), ("columns", np.asfortranarray(x)),
                            ("backwards", x[::-1].copy()[::-1])):
             tap.ok(f"{rows} rows, {way}", near(model.run(given), wanted))
+        same = np.broadcast_to(np.float32(0.5), (rows, 3))
+        tap.ok(f"{rows} rows, all of them one number", near(model.run(same), peer.run(None, {"x": same.copy()})))
     first = model.run(x)[0]
     kept = first.copy()
     model.run(x + 1)
@@ -77,6 +79,7 @@ def check_failures(tap, model):
     refused(tap, "an unknown input", "'q'", lambda: model.run({"q": x}))
     refused(tap, "an unknown entry", "ERROR_NOT_FOUND", lambda: model.run(x, entry="other"))
     refused(tap, "no file", "ERROR_FILE_IO", lambda: ipex.Model(FOLDER / "none.ipex"))
+    refused(tap, "no file, and no UTF-8", "ERROR_FILE_IO", lambda: ipex.Model(b"none\xff.ipex"))
     refused(tap, "a file that is none", "ERROR_FILE", lambda: ipex.Model(FOLDER / "labels.txt"))
     refused(tap, "an unknown size", "columns", lambda: ipex.Model(file, dims={"columns": (1, 2)}))
     refused(tap, "no thread", "ERROR_ARGUMENT", lambda: ipex.Model(file, threads=0))
@@ -105,6 +108,9 @@ def main():
         tap.ok("narrowed: less memory", model.memory < whole, model.memory, whole)
         refused(tap, "more than the narrowed rows", "ERROR_SHAPE", lambda: model.run(np.ones((3, 3), np.float32)))
     model.close()
+    for name, use in (("run", lambda: model.run(x)), ("ports", lambda: model.ports("input")), ("entries", model.entries),
+                      ("symbols", model.symbols), ("labels", model.labels)):
+        refused(tap, f"{name} of a closed model", "closed", use)
     lines = len((ROOT / "tools" / "python" / "ipex.py").read_text().splitlines())
     tap.ok("the module has at most 200 lines", lines <= 200, lines)
     return tap.done()

@@ -9,6 +9,7 @@ Networks are those of tests/sized_networks.py at the sizes of WORK, converted by
 Rounds alternate between the runtimes; each measurement is a process of its own, bound to as many CPUs as it has
 threads. Minima are compared, medians stand beside them."""
 import argparse
+import collections
 import glob
 import importlib.metadata
 import importlib.util
@@ -182,10 +183,17 @@ def measure_peer(peer, library, work, threads, options):
     return bound(threads, program, peer, library, work.model, threads, options.seconds, *work.inputs)
 
 
-def flops(work):
-    """Of the direct algorithm: 2 per multiply-add."""
-    profile = cli_json("bench", work.ipex, "--seconds", "0.1", "--profile")
-    return sum(step["flops"] for step in profile["steps"])
+def steps_of(work, threads, options):
+    """Of one profile: flops of the direct algorithm (2 per multiply-add), what the steps take at least together by the
+    roofline, what they took, and what each operator took beyond it, in us."""
+    isa = ["--isa", options.isa] if options.isa else []
+    steps = bound(threads, CLI, "bench", work.ipex, "--threads", threads, "--seconds", options.seconds, "--profile",
+                  "--html", work.stem.with_suffix(".html"), "--json", *isa)["steps"]
+    beyond = collections.Counter()
+    for step in steps:
+        beyond[step["op"]] += step["median_us"] - step["bound_us"]
+    return {"flops": sum(step["flops"] for step in steps), "bound_us": sum(step["bound_us"] for step in steps),
+            "steps_us": sum(step["median_us"] for step in steps), "beyond_us": dict(beyond.most_common())}
 
 
 def summary(rounds):
@@ -205,7 +213,7 @@ def measure(work, threads, peers, options, load):
             for peer, (library, _version) in peers.items():
                 rounds[peer].append(measure_peer(peer, library, work, threads, options))
     used = rounds["ipexpack"][0]
-    return {"network": work.name, "threads": threads, "isa": used["isa"], "flops": flops(work),
+    return {"network": work.name, "threads": threads, "isa": used["isa"], **steps_of(work, threads, options),
             "times": {who: summary(got) for who, got in rounds.items()}}
 
 
@@ -245,6 +253,17 @@ def print_times(rows, peers, peaks):
 def peak_of(row, peaks):
     level = "avx512" if "512" in row["isa"] or row["isa"] == "amx" else "avx2"
     return next(p["gflops"] for p in peaks[row["threads"]]["peaks"] if (p["isa"], p["dtype"]) == (level, "f32"))
+
+
+def print_rooflines(rows):
+    print("\nhow far from the roofline: what the steps take at least together (arithmetic at the peak, or bytes once each"
+          " from the nearest cache that holds them; ms), its share of the minimum above, and the operators that take most"
+          " of the rest (of a profile, with their part of it)")
+    for row in rows:
+        beyond, steps_us = row["beyond_us"], row["steps_us"]
+        holds = ", ".join(f"{op} {100 * us / steps_us:.0f} %" for op, us in list(beyond.items())[:3] if us > 0.01 * steps_us)
+        share = 100 * row["bound_us"] / row["times"]["ipexpack"]["min_us"]
+        print(f"{row['network']:17} {row['threads']:3} {row['bound_us'] / 1e3:9.3f} {share:5.0f} %  {holds}")
 
 
 def print_means(rows, peers):
@@ -315,6 +334,7 @@ def main():
             rows.append(measure(work, t, peers, options, load))
     print_times(rows, peers, peaks)
     print_means(rows, peers)
+    print_rooflines(rows)
     print_starts(rows, peers)
     print_scaling(rows)
     print(f"\nother processes used {100 * load.others():.1f} % of the machine while this ran")

@@ -303,6 +303,29 @@ def convert(target, *options):
     return target
 
 
+def check_control_characters():
+    """Names out of files cannot drive the terminal that shows them, nor end a string of graphviz."""
+    name, size = "x\x1b[2J\u009b2J\r\x7f", 'n"\x1b[2J'
+    dims = field(1, field(2, size)) + field(1, field(1, 3))
+    shape = field(1, name) + field(2, field(1, field(1, 1) + field(2, dims)))
+    for op in "Relu", "Magic":
+        graph = (field(1, node(op, [name], name + "y")) + field(1, node("Neg", [name + "y"], "z")) + field(2, "g")
+                 + field(11, shape) + field(12, value_info("z", [])))
+        (FOLDER / f"{op}.onnx").write_bytes(field(1, 8) + field(8, field(2, 13)) + field(7, graph))
+    ipex = FOLDER / "control.ipex"
+    ways = {"a refusal": ["convert", FOLDER / "Magic.onnx", "-o", FOLDER / "no.ipex"],
+            "convert": ["convert", FOLDER / "Relu.onnx", "-o", ipex, "--dim", size + "=1..4"],
+            "inspect": ["inspect", ipex], "--why": ["inspect", ipex, "--why"], "one site": ["inspect", ipex, "--why", "x"],
+            "run": ["run", ipex], "bench": ["bench", ipex, "--seconds", "0.01", "--profile"]}
+    for what, arguments in ways.items():
+        done = command(CLI, *arguments)
+        shown = done.stdout + done.stderr
+        bad = sorted({c for c in shown if ord(c) < 32 and c != "\n" or 127 <= ord(c) < 160})
+        tap.ok(f"control characters in names: {what} shows none", not bad and (what == "convert" or "?[2J" in shown), bad, shown)
+    done = command(CLI, "inspect", ipex, "--dot")
+    tap.ok("--dot: a quote in the name of a size is escaped", 'n\\"' in done.stdout and 'n"\x1b' not in done.stdout, done.stdout)
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
@@ -318,6 +341,7 @@ def main():
     check_bench(model)
     check_inspect(model)
     check_verify(model, plain)
+    check_control_characters()
     return tap.done()
 
 

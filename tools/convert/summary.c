@@ -96,9 +96,10 @@ static void print_entries(const struct ipex_convert *c) {
     for (size_t e = 0; e < c->entries; e++) {
         const struct ipex_convert_entry *entry = &c->entry[e];
         if (c->entries > 1)
-            printf("entry %s: ", entry->name);
-        printf("%zu nodes became %zu steps", entry->model.graph.nodes, entry->plan.nodes);
-        printf(entry->shape_folds ? " (%zu were shape arithmetic)\n" : "\n", entry->shape_folds);
+            ipex_cli_say("entry %s: ", entry->name);
+        ipex_cli_say("%zu nodes became %zu steps", entry->model.graph.nodes, entry->plan.nodes);
+        ipex_cli_say(entry->shape_folds ? " (%zu were shape arithmetic)\n" : "\n",
+                     entry->shape_folds);
         if (entry->notes)
             fputs(entry->notes, stdout);
     }
@@ -109,8 +110,8 @@ static void print_passes(const struct ipex_convert *c) {
         size_t applied = count_sites(c, passes[i].name, true),
                refused = count_sites(c, passes[i].name, false);
         if (applied)
-            printf("  %-10s %4zu applied, %zu not: %s\n", passes[i].name, applied, refused,
-                   passes[i].text);
+            ipex_cli_say("  %-10s %4zu applied, %zu not: %s\n", passes[i].name, applied, refused,
+                         passes[i].text);
     }
 }
 
@@ -146,10 +147,11 @@ static void print_refusals(const struct ipex_convert *c) {
             if (!alike.first)
                 continue;
             if (!lines++)
-                printf("left as it is (ipexpack inspect %s --why names every site):\n", c->output);
-            printf("  %-10s %4zu %s: %s%s\n", site->pass, alike.sites,
-                   ipex_reason_code(site->reason),
-                   alike.same_words ? "" : "for example: ", site->text);
+                ipex_cli_say("left as it is (ipexpack inspect %s --why names every site):\n",
+                             c->output);
+            ipex_cli_say("  %-10s %4zu %s: %s%s\n", site->pass, alike.sites,
+                         ipex_reason_code(site->reason),
+                         alike.same_words ? "" : "for example: ", site->text);
         }
 }
 
@@ -158,12 +160,13 @@ void ipex_convert_print_summary(const struct ipex_convert *c) {
     print_entries(c);
     print_passes(c);
     print_refusals(c);
-    printf("%s: %.2f MB (weights %.2f MB", c->output, (double)c->written.file_size * 1e-6,
-           (double)c->written.weight_bytes * 1e-6);
+    ipex_cli_say("%s: %.2f MB (weights %.2f MB", c->output, (double)c->written.file_size * 1e-6,
+                 (double)c->written.weight_bytes * 1e-6);
     if (c->written.shared_bytes)
-        printf(", %.2f MB more if entries did not share", (double)c->written.shared_bytes * 1e-6);
+        ipex_cli_say(", %.2f MB more if entries did not share",
+                     (double)c->written.shared_bytes * 1e-6);
     if (sum.answers)
-        printf(", %zu known answer%s %.2f MB", sum.answers, sum.answers == 1 ? "" : "s",
-               (double)c->written.answer_bytes * 1e-6);
-    printf("), %.2f s\n", (ipex_now_us() - c->start_us) * 1e-6);
+        ipex_cli_say(", %zu known answer%s %.2f MB", sum.answers, sum.answers == 1 ? "" : "s",
+                     (double)c->written.answer_bytes * 1e-6);
+    ipex_cli_say("), %.2f s\n", (ipex_now_us() - c->start_us) * 1e-6);
 }

@@ -202,33 +202,33 @@ static void print_outputs(const struct ipex_contrast *c) {
 
 static void print_first(const struct ipex_contrast *c) {
     const struct ipex_comparison *first = &c->first;
-    printf("\nthe first tensor that departs is %s (%zu conversions tried)\n", first->name,
-           c->probes);
+    ipex_cli_say("\nthe first tensor that departs is %s (%zu conversions tried)\n", first->name,
+                 c->probes);
     if (first->node)
-        printf("  computed by %s (%s)\n", node_name(first->node), first->node->op_type);
+        ipex_cli_say("  computed by %s (%s)\n", node_name(first->node), first->node->op_type);
     if (first->fits)
-        printf("  max |diff| %.3g of %.4g, relative %.2e\n", first->by.difference,
-               first->by.largest, first->by.relative);
+        ipex_cli_say("  max |diff| %.3g of %.4g, relative %.2e\n", first->by.difference,
+                     first->by.largest, first->by.relative);
     else
-        printf("  it has another type or shape\n");
+        ipex_cli_say("  it has another type or shape\n");
     for (size_t i = 0; i < c->n_first_inputs; i++)
-        printf("  its input %s agrees\n", c->first_inputs[i]);
+        ipex_cli_say("  its input %s agrees\n", c->first_inputs[i]);
 }
 
 static void print_report(struct ipex_contrast *c) {
-    printf("%s: ", c->file);
+    ipex_cli_say("%s: ", c->file);
     ipex_model_print(&c->model);
     if (c->sizes.count)
-        printf(", %s", ipex_run_sizes_text(&c->sizes, &c->arena));
-    printf("\n%s: %s\ntolerance %g of the largest magnitude\n\n", c->model_path, c->reference,
-           c->tolerance);
+        ipex_cli_say(", %s", ipex_run_sizes_text(&c->sizes, &c->arena));
+    ipex_cli_say("\n%s: %s\ntolerance %g of the largest magnitude\n\n", c->model_path, c->reference,
+                 c->tolerance);
     print_outputs(c);
     if (c->bisected)
         print_first(c);
     if (c->other_model)
-        printf("\n%s converted anew agrees: the file was made from another model, with other "
-               "options or by another build\n",
-               c->model_path);
+        ipex_cli_say("\n%s converted anew agrees: the file was made from another model, with other "
+                     "options or by another build\n",
+                     c->model_path);
 }
 
 static json_t *comparison_json(const struct ipex_comparison *o) {

@@ -80,7 +80,7 @@ class Model:
     alone; isa: a level of enum ipex_isa by its number (0: the best). One thread at a time."""
 
     def __init__(self, path, entry=None, threads=1, dims=None, isa=0):
-        self._image, self._session, self._pool = POINTER(), POINTER(), POINTER()
+        self._opened, self._session, self._pool = POINTER(), POINTER(), POINTER()
         self._blocks, self._path = [], os.fspath(path)
         self._message = ctypes.create_string_buffer(512)
         said = TEXT(ctypes.addressof(self._message)), SIZE(len(self._message))
@@ -93,10 +93,16 @@ class Model:
             self.close()
             raise
 
+    @property
+    def _image(self):
+        if not self._opened:
+            raise Error(f"{self._path}: the model is closed")
+        return self._opened
+
     def _check(self, status, message=None):
         if status:
             name = _lib.ipex_status_name(status).decode()
-            raise Error(f"{self._path}: {(message or self._message.value).decode() or name} ({name})")
+            raise Error(f"{self._path}: {(message or self._message.value).decode(errors='replace') or name} ({name})")
 
     def _take(self, size):
         owner = ctypes.create_string_buffer(size + ALIGN)
@@ -107,7 +113,7 @@ class Model:
         options = ImageOptions(ctypes.sizeof(ImageOptions), message=said[0], message_size=said[1])
         size, path, given = SIZE(), os.fsencode(self._path), ctypes.byref(options)
         self._check(_lib.ipex_image_measure(path, given, ctypes.byref(size)))
-        self._check(_lib.ipex_image_open(ctypes.byref(self._image), path, *self._take(size.value), given))
+        self._check(_lib.ipex_image_open(ctypes.byref(self._opened), path, *self._take(size.value), given))
 
     def _start(self, threads, said):
         options = PoolOptions(ctypes.sizeof(PoolOptions), threads, message=said[0], message_size=said[1])
@@ -129,7 +135,7 @@ class Model:
         names, values = (None, [inputs]) if isinstance(inputs, np.ndarray) else (None, inputs)
         if isinstance(inputs, dict):
             names, values = [name.encode() for name in inputs], list(inputs.values())
-        values = [np.asarray(value) for value in values]
+        values = [value if any(value.strides) else value.copy() for value in map(np.asarray, values)]  # all 0 means dense
         given, key = (Tensor * len(values))(), entry.encode() if entry else None
         for i, (tensor, value) in enumerate(zip(given, values)):
             if value.dtype not in CODES or value.ndim > RANK_MAX or any(s % value.itemsize for s in value.strides):
@@ -146,17 +152,14 @@ class Model:
     @staticmethod
     def _copy(tensor):
         """A view into the session, valid until the next run, as an array of its own."""
-        kind = np.dtype(DTYPES[tensor.dtype])
-        dims, strides = tensor.dims[:tensor.rank], tensor.strides[:tensor.rank]
-        if 0 in dims:
-            return np.empty(dims, kind)
+        kind, dims, strides = np.dtype(DTYPES[tensor.dtype]), tensor.dims[:tensor.rank], tensor.strides[:tensor.rank]
         last = sum((d - 1) * s for d, s in zip(dims, strides))
         raw = (ctypes.c_byte * ((last + 1) * kind.itemsize)).from_address(tensor.data)
         return np.lib.stride_tricks.as_strided(np.frombuffer(raw, kind), dims, [s * kind.itemsize for s in strides]).copy()
 
     def entries(self):
-        return [_lib.ipex_image_entry_name(self._image, SIZE(i)).decode()
-                for i in range(_lib.ipex_image_entry_count(self._image))]
+        image = self._image
+        return [_lib.ipex_image_entry_name(image, SIZE(i)).decode() for i in range(_lib.ipex_image_entry_count(image))]
 
     def _each(self, what, entry, kind):
         key = entry.encode() if entry else None
@@ -176,9 +179,8 @@ class Model:
         return {s.name.decode(): (s.lo, s.hi, s.step) for s in self._each("symbol", entry, Symbol)}
 
     def labels(self, entry=None):
-        key = entry.encode() if entry else None
-        return [_lib.ipex_image_label(self._image, key, SIZE(i)).decode()
-                for i in range(_lib.ipex_image_label_count(self._image, key))]
+        image, key = self._image, entry.encode() if entry else None
+        return [_lib.ipex_image_label(image, key, SIZE(i)).decode() for i in range(_lib.ipex_image_label_count(image, key))]
 
     def __str__(self):
         return "\n".join(f"{entry} {what} {name}: {kind} {list(dims)}" for entry in self.entries()
@@ -186,7 +188,7 @@ class Model:
 
     def close(self):
         """Ends the session, the threads and the image; may be called again."""
-        for end, what in (("session_finish", "_session"), ("pool_finish", "_pool"), ("image_close", "_image")):
+        for end, what in (("session_finish", "_session"), ("pool_finish", "_pool"), ("image_close", "_opened")):
             getattr(_lib, f"ipex_{end}")(getattr(self, what))
             setattr(self, what, POINTER())
         self._blocks.clear()

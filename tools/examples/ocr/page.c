@@ -109,6 +109,7 @@ static void write_boxes(FILE *to, const struct page *page, FILE *from) {
 
 bool page_write_html(const struct page *page, const char *picture, const char *path) {
     FILE *from = fopen(picture, "rb"), *to = from ? fopen(path, "wb") : NULL;
+    const char *missing = from ? path : picture;
     if (to) {
         write_head(to, page, picture);
         write_boxes(to, page, from);
@@ -124,8 +125,11 @@ bool page_write_html(const struct page *page, const char *picture, const char *p
     done = (!to || !fclose(to)) && done;
     if (from)
         fclose(from);
-    if (!done)
-        perror(path);
+    if (!done) {
+        perror(missing);
+        if (to)
+            remove(path); /* half of a page */
+    }
     return done;
 }
 
