@@ -257,12 +257,12 @@ def peak_of(row, peaks):
 
 def print_rooflines(rows):
     print("\nhow far from the roofline: what the steps take at least together (arithmetic at the peak, or bytes once each"
-          " from the nearest cache that holds them; ms), its share of the minimum above, and the operators that take most"
-          " of the rest (of a profile, with their part of it)")
+          " from the nearest cache that holds them; ms), its share of what they took in the same process, and the operators"
+          " that take most of the rest, with their part")
     for row in rows:
         beyond, steps_us = row["beyond_us"], row["steps_us"]
         holds = ", ".join(f"{op} {100 * us / steps_us:.0f} %" for op, us in list(beyond.items())[:3] if us > 0.01 * steps_us)
-        share = 100 * row["bound_us"] / row["times"]["ipexpack"]["min_us"]
+        share = 100 * row["bound_us"] / steps_us
         print(f"{row['network']:17} {row['threads']:3} {row['bound_us'] / 1e3:9.3f} {share:5.0f} %  {holds}")
 
 
