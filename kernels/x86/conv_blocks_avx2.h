@@ -51,7 +51,7 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
  * one weight at a time, broadcasts of up to three rows in registers. */
 #define BY_ROWS(MR, NP)                                                                            \
     const __m256 b0 = WEIGHT(0), b1 = WEIGHT(1);                                                   \
-    _mm_prefetch((const char *)((uintptr_t)w + ahead), _MM_HINT_T0);                               \
+    prefetch(w, ahead);                                                                            \
     ROWS_##MR(MULTIPLY_ROW)
 #define MULTIPLY_ROW(r)                                                                            \
     {                                                                                              \
@@ -77,7 +77,7 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
         enum { HALF = (MR + 1) / 2 };                                                              \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
-        const uintptr_t ahead = prefetch_distance(b);                                              \
+        const uintptr_t ahead = prefetch_distance(b, b->ahead_first);                              \
         int64_t x_row = b->x_row;                                                                  \
         (void)w_panel, (void)ahead;                                                                \
         ROWS_##MR(INIT_ROW_##NP) if (i_row) {                                                      \
@@ -193,6 +193,6 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     run_cut(&one, rows);
 }
 
-static const struct conv_level level = {walk_blocks, MAX_ROWS, panels_for, run};
+static const struct conv_level level = {walk_blocks, MAX_ROWS, panels_for, run, false};
 
 #endif
