@@ -241,6 +241,6 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     blocks[panels][rows](b);
 }
 
-static const struct conv_level level = {walk_blocks, MAX_ROWS, panels_for, run, true};
+static const struct conv_level level = {walk_blocks, MAX_ROWS, MAX_ROWS, panels_for, run, true};
 
 #endif

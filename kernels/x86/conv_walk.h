@@ -64,7 +64,7 @@ struct conv_walk;
  * computes a block. prefetches_y: its blocks use ahead_others. */
 struct conv_level {
     void (*walk)(const struct conv_walk *walk, int64_t begin, int64_t end);
-    int32_t max_rows;
+    int32_t max_rows, max_rows_half; /* max_rows_half: of products of up to 8 columns */
     int64_t (*panels_for)(int64_t rows, int64_t panels_left);
     void (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
     bool prefetches_y;
@@ -98,9 +98,8 @@ struct conv_walk {
 /* Rows whose distance is a multiple of 4 KiB fall into one set of an 8-way (or 12-way) L1 cache: 14
  * of them evict each other at every k, 6 leave room for the weights that pass. */
 static inline int64_t most_rows(const struct conv_level *level, const struct ipex_conv_args *args) {
-    return args->x_pixel * (int64_t)sizeof(CONV_X) % 4096 == 0 && level->max_rows > 6
-               ? 6
-               : level->max_rows;
+    const int64_t most = args->n <= IPEX_PANEL / 2 ? level->max_rows_half : level->max_rows;
+    return args->x_pixel * (int64_t)sizeof(CONV_X) % 4096 == 0 && most > 6 ? 6 : most;
 }
 
 /* Activations that are not clamps: a pass over the block before this one, whose stores have reached
