@@ -30,28 +30,30 @@ struct depthwise_block {
 #define DW_STORE(r)     vec_store(b->y + (r)*b->y_row + c, DW_CLAMP(r));
 #define DW_STORE_CUT(r) vec_store_masked(b->y + (r)*b->y_row + c, mask, DW_CLAMP(r));
 
-/* MR pixels of one vector of channels from c on; TAP and STORE are for whole or cut vectors. */
+/* MR pixels, channels [c, end) by vectors; TAP and STORE are for whole or cut ones. */
 #define DEPTHWISE_VECTOR(MR, SUFFIX, TAP, STORE)                                                   \
-    static void depthwise_##MR##SUFFIX(const struct depthwise_block *b, int64_t c,                 \
+    static void depthwise_##MR##SUFFIX(const struct depthwise_block *b, int64_t c, int64_t end,    \
                                        vec_mask mask) {                                            \
         enum { HALF = (MR + 1) / 2 };                                                              \
-        const vec init = vec_load_masked(b->bias + c, mask);                                       \
-        const int64_t x_row = b->x_row;                                                            \
-        const float *wp = b->w + b->rows.begin * b->kernel_w * b->w_tap + c;                       \
-        ROWS_##MR(DW_INIT) for (int64_t i = b->rows.begin; i < b->rows.end; i++) {                 \
-            const float *t0 = b->x + i * b->x_kh + c, *t1 = t0 + HALF * x_row;                     \
-            for (int64_t j = 0; j < b->kernel_w; j++) {                                            \
-                const vec w = vec_load(wp);                                                        \
-                ROWS_##MR(TAP) wp += b->w_tap;                                                     \
-                t0 += b->x_kw;                                                                     \
-                t1 += b->x_kw;                                                                     \
-            }                                                                                      \
-        }                                                                                          \
-        if (b->residual) {                                                                         \
-            ROWS_##MR(DW_RESIDUAL)                                                                 \
-        }                                                                                          \
         const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                        \
-        ROWS_##MR(STORE)                                                                           \
+        const int64_t x_row = b->x_row;                                                            \
+        for (; c < end; c += LANES) {                                                              \
+            const vec init = vec_load_masked(b->bias + c, mask);                                   \
+            const float *wp = b->w + b->rows.begin * b->kernel_w * b->w_tap + c;                   \
+            ROWS_##MR(DW_INIT) for (int64_t i = b->rows.begin; i < b->rows.end; i++) {             \
+                const float *t0 = b->x + i * b->x_kh + c, *t1 = t0 + HALF * x_row;                 \
+                for (int64_t j = 0; j < b->kernel_w; j++) {                                        \
+                    const vec w = vec_load(wp);                                                    \
+                    ROWS_##MR(TAP) wp += b->w_tap;                                                 \
+                    t0 += b->x_kw;                                                                 \
+                    t1 += b->x_kw;                                                                 \
+                }                                                                                  \
+            }                                                                                      \
+            if (b->residual) {                                                                     \
+                ROWS_##MR(DW_RESIDUAL)                                                             \
+            }                                                                                      \
+            ROWS_##MR(STORE)                                                                       \
+        }                                                                                          \
     }
 
 #define DEPTHWISE(MR)                                                                              \
@@ -124,12 +126,11 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                : all || kind == KIND_7 ? depthwise_slide[kind][rows]
                                                        : NULL;
     const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
-    int64_t c = 0;
-    for (; c + LANES <= b->channels; c += LANES)
-        whole(b, c, vec_first(LANES));
+    int64_t c = b->channels / LANES * LANES;
+    whole(b, 0, c, vec_first(LANES));
     if (c < b->channels && c > 0 && b->residual != b->y) {
         /* The last vector overlaps the one before, and computes some channels once more. */
-        whole(b, b->channels - LANES, vec_first(LANES));
+        whole(b, b->channels - LANES, b->channels, vec_first(LANES));
         c = b->channels;
     }
     struct depthwise_block line = *b;
@@ -137,7 +138,7 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
         line.rows.begin = l == 0 ? b->rows.begin : 0;
         line.rows.end = l == lines - 1 ? b->rows.end : args->kernel_h;
         if (c < b->channels)
-            depthwise_cut[rows](&line, c, vec_first(b->channels - c));
+            depthwise_cut[rows](&line, c, b->channels, vec_first(b->channels - c));
         if (!act_is_clamp(args->act))
             depthwise_activate(args, line.y, rows, pending);
         line.x += b->x_kh; /* pairs have the stride of a line between kernel rows */
