@@ -179,7 +179,7 @@ static int64_t choose_job(const struct ipex_setup *setup, struct ipex_band_args 
     const struct ipex_cut cut = {
         .count = args->lines,
         .times = args->images,
-        .least = ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, line_flops)),
+        .least = ipex_units_worth(JOB_FLOPS, line_flops),
         .most = args->lines,
         .multiple = 1,
         .again = (double)one / (double)stride - 1,

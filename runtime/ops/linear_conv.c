@@ -83,7 +83,7 @@ static void cut_lines(const struct ipex_setup *setup, struct ipex_conv_args *arg
         .count = args->lines,
         .times = ipex_mul_sat((int64_t)args->images * args->groups,
                               ipex_ceil_div(panels, args->panels_per_job)),
-        .least = ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, flops)),
+        .least = ipex_units_worth(JOB_FLOPS, flops),
         .most = args->lines_per_job,
         .multiple = 1,
     };
@@ -97,7 +97,7 @@ static void cut_panels(const struct ipex_setup *setup, struct ipex_conv_args *ar
         .count = panels,
         .times = ipex_mul_sat((int64_t)args->images * args->groups,
                               ipex_ceil_div(args->lines, args->lines_per_job)),
-        .least = ipex_max_i64(2, ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, flops))),
+        .least = ipex_max_i64(2, ipex_units_worth(JOB_FLOPS, flops)),
         .most = args->panels_per_job,
         .multiple = 2, /* products of one panel are slower */
         .again = 0.125,
