@@ -2,10 +2,24 @@
 /* See amx_gemm.h. */
 #include "tests/amx_emu/amx_gemm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/amx_model.h"
 #include "tests/checkkern/conv_shape.h"
+
+bool amx_kernels_begin(const char *what) {
+    struct ipex_cpu cpu;
+    int error;
+    const bool amx = ipex_cpu_amx(IPEX_AMX_ASK_PERMISSION, &error) == IPEX_AMX_permitted;
+    ipex_cpu_detect(&cpu);
+    kernels_begin();
+    if (amx && ipex_isa_usable(IPEX_ISA_amx, cpu.features))
+        return true;
+    printf("ok - %s # SKIP %s\n", what,
+           amx ? "the emulator needs AVX512-BF16" : "no AMX, and no emulator");
+    return false;
+}
 
 uint16_t amx_random_bf16(struct rng *rng, bool special) {
     const float value = rng_value(rng, special);

@@ -5,15 +5,12 @@
  * tests/checkkern compares them with the reference on random shapes, tests/runtime on networks. */
 #include <stdio.h>
 #include <string.h>
-#include <xmmintrin.h>
 
 #include "tests/amx_emu/amx_counted.h"
 #include "tests/amx_emu/amx_emu.h"
 #include "tests/amx_emu/amx_gemm.h"
 #include "tests/checkkern/checkkern.h"
 #include "tests/checkkern/conv_shape.h"
-
-#define MXCSR_KERNELS 0x9fc0u
 
 /* ---- gemm ---- */
 
@@ -198,20 +195,9 @@ int main(void) {
     static const enum ipex_isa isas[] = {IPEX_ISA_amx, IPEX_ISA_reference, IPEX_ISA_avx2,
                                          IPEX_ISA_avx512};
     struct level levels[sizeof isas / sizeof *isas];
-    struct ipex_cpu cpu;
     size_t n = 0;
-    int error;
-    _mm_setcsr(MXCSR_KERNELS);
-    catch_faults();
-    if (ipex_cpu_amx(IPEX_AMX_ASK_PERMISSION, &error) != IPEX_AMX_permitted) {
-        printf("ok - kernels of level amx # SKIP no AMX, and no emulator\n");
+    if (!amx_kernels_begin("kernels of level amx"))
         return 0;
-    }
-    ipex_cpu_detect(&cpu);
-    if (!ipex_isa_usable(IPEX_ISA_amx, cpu.features)) {
-        printf("ok - kernels of level amx # SKIP the emulator needs AVX512-BF16\n");
-        return 0;
-    }
     for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
         levels[n] = (struct level){.name = ipex_isa_name(isas[i]), .isa = isas[i]};
         ipex_kernels_init(&levels[n++].kernels, NULL, isas[i]);

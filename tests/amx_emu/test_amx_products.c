@@ -6,15 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xmmintrin.h>
 
 #include "tests/amx_emu/amx_counted.h"
 #include "tests/amx_emu/amx_emu.h"
 #include "tests/amx_emu/amx_gemm.h"
 #include "tests/checkkern/checkkern.h"
 #include "tests/checkkern/conv_shape.h"
-
-#define MXCSR_KERNELS 0x9fc0u
 
 enum { REFERENCE, AMX, LEVELS };
 static struct ipex_kernels kernels[LEVELS];
@@ -414,19 +411,8 @@ static int check_i8_gemm(const struct i8_size *size) {
     } while (0)
 
 int main(void) {
-    struct ipex_cpu cpu;
-    int error;
-    _mm_setcsr(MXCSR_KERNELS);
-    catch_faults();
-    if (ipex_cpu_amx(IPEX_AMX_ASK_PERMISSION, &error) != IPEX_AMX_permitted) {
-        printf("ok - products of level amx # SKIP no AMX, and no emulator\n");
+    if (!amx_kernels_begin("products of level amx"))
         return 0;
-    }
-    ipex_cpu_detect(&cpu);
-    if (!ipex_isa_usable(IPEX_ISA_amx, cpu.features)) {
-        printf("ok - products of level amx # SKIP the emulator needs AVX512-BF16\n");
-        return 0;
-    }
     ipex_kernels_init(&kernels[REFERENCE], NULL, IPEX_ISA_reference);
     ipex_kernels_init(&kernels[AMX], NULL, IPEX_ISA_amx);
     CHECK_ALL("matmul_bf16t", check_product, products);
