@@ -37,7 +37,7 @@ enum { MAX_ROWS = 6, MAX_ROWS_HALF = 12, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
 #define RESUME_LAST(r, c) acc##r##_##c = vec_load_masked(AT(i0, i1, i_row, r) + LANES * c, mask);
 #define RESIDUAL_LAST(r, c)                                                                        \
     acc##r##_##c =                                                                                 \
-        _mm256_add_ps(acc##r##_##c, vec_load_masked(AT(r0, r1, r_row, r) + LANES * c, mask));
+        _mm256_add_ps(acc##r##_##c, vec_load_masked(AT(r0, r1, r_row, r) + LANES * c, mask_r));
 #define STORE_LAST(r, c) STORE(r, c)
 #define STORE(r, c)                                                                                \
     _mm256_storeu_ps(AT(y0, y1, y_row, r) + LANES * c,                                             \
@@ -95,6 +95,14 @@ enum { MAX_ROWS = 6, MAX_ROWS_HALF = 12, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
 #define HALVES_2(X, MR) X(0, MR) X(1, MR) X(2, MR) X(3, MR)
 #define HALVES_4(X, MR) HALVES_2(X, MR) X(4, MR) X(5, MR) X(6, MR) X(7, MR)
 
+/* Of the last vector of a panel; made anew where it is needed, or it would take one of 16 registers
+ * all along. */
+static inline vec_mask mask_of_last(const struct conv_block *b) {
+    int32_t columns = b->columns;
+    __asm__ volatile("" : "+r"(columns));
+    return vec_first((columns - 1) % LANES + 1);
+}
+
 #define BLOCK(MR, NP, STEP)                                                                        \
     static void block_##MR##x##NP(const struct conv_block *b) {                                    \
         enum { HALF = (MR + 1) / 2 };                                                              \
@@ -102,7 +110,7 @@ enum { MAX_ROWS = 6, MAX_ROWS_HALF = 12, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
         const uintptr_t ahead = prefetch_distance(b, b->ahead_first);                              \
         int64_t x_row = b->x_row;                                                                  \
-        const vec_mask mask = vec_first((b->columns - 1) % LANES + 1);                             \
+        const vec_mask mask = mask_of_last(b);                                                     \
         (void)w_panel, (void)ahead, (void)mask;                                                    \
         ROWS_##MR(INIT_ROW_##NP) if (i_row) {                                                      \
             ROWS_##MR(RESUME_ROW_##NP)                                                             \
@@ -122,6 +130,8 @@ enum { MAX_ROWS = 6, MAX_ROWS_HALF = 12, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
         if (b->residual) {                                                                         \
             const float *r0 = b->residual, *r1 = r0 + b->r_half;                                   \
             const int64_t r_row = b->r_row;                                                        \
+            const vec_mask mask_r = mask_of_last(b);                                               \
+            (void)mask_r;                                                                          \
             ROWS_##MR(RESIDUAL_ROW_##NP)                                                           \
         }                                                                                          \
         const __m256 lo = _mm256_set1_ps(b->lo), hi = _mm256_set1_ps(b->hi);                       \

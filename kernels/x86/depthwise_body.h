@@ -35,7 +35,6 @@ struct depthwise_block {
     static void depthwise_##MR##SUFFIX(const struct depthwise_block *b, int64_t c, int64_t end,    \
                                        vec_mask mask) {                                            \
         enum { HALF = (MR + 1) / 2 };                                                              \
-        const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                        \
         const int64_t x_row = b->x_row;                                                            \
         for (; c < end; c += LANES) {                                                              \
             const vec init = vec_load_masked(b->bias + c, mask);                                   \
@@ -52,6 +51,7 @@ struct depthwise_block {
             if (b->residual) {                                                                     \
                 ROWS_##MR(DW_RESIDUAL)                                                             \
             }                                                                                      \
+            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
             ROWS_##MR(STORE)                                                                       \
         }                                                                                          \
     }

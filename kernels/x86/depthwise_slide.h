@@ -130,7 +130,6 @@
 #define SLIDE(KIND, K, P)                                                                          \
     static void slide_##KIND##_##P(const struct depthwise_block *b, int64_t c, int64_t end,        \
                                    vec_mask mask) {                                                \
-        const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                        \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
         const struct ipex_kernel_rows rows = DW_ROWS_##K;                                          \
         for (; c < end; c += LANES) {                                                              \
@@ -145,6 +144,7 @@
             if (b->residual) {                                                                     \
                 ROWS_##P(DW_RESIDUAL)                                                              \
             }                                                                                      \
+            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
             ROWS_##P(DW_STORE)                                                                     \
         }                                                                                          \
     }
@@ -158,7 +158,6 @@
 #define SLIDE_TWO(KIND, K, P)                                                                      \
     static void slide_two_##KIND##_##P(const struct depthwise_block *b, int64_t c, int64_t end,    \
                                        vec_mask mask) {                                            \
-        const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                        \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
         for (; c < end; c += LANES) {                                                              \
             const vec init = vec_load(b->bias + c);                                                \
@@ -181,6 +180,7 @@
             if (b->residual) {                                                                     \
                 ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL)                                    \
             }                                                                                      \
+            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
             ROWS_##P(DW_STORE) ROWS_##P(DW_LOW_STORE)                                              \
         }                                                                                          \
     }
