@@ -21,17 +21,18 @@ struct depthwise_block {
     float lo, hi;
 };
 
-#define DW_INIT(r)    vec acc##r = init;
-#define DW_TAP(r)     acc##r = vec_fma(vec_load(AT(t0, t1, x_row, r)), w, acc##r);
-#define DW_TAP_CUT(r) acc##r = vec_fma(vec_load_masked(AT(t0, t1, x_row, r), mask), w, acc##r);
-#define DW_RESIDUAL(r)                                                                             \
+#define DW_INIT(r)     vec acc##r = init;
+#define DW_TAP(r)      acc##r = vec_fma(vec_load(AT(t0, t1, x_row, r)), w, acc##r);
+#define DW_TAP_CUT(r)  acc##r = vec_fma(vec_load_masked(AT(t0, t1, x_row, r), mask), w, acc##r);
+#define DW_RESIDUAL(r) acc##r = vec_add(acc##r, vec_load(b->residual + (r)*b->r_row + c));
+#define DW_RESIDUAL_CUT(r)                                                                         \
     acc##r = vec_add(acc##r, vec_load_masked(b->residual + (r)*b->r_row + c, mask));
 #define DW_CLAMP(r)     vec_clip(acc##r, lo, hi)
 #define DW_STORE(r)     vec_store(b->y + (r)*b->y_row + c, DW_CLAMP(r));
 #define DW_STORE_CUT(r) vec_store_masked(b->y + (r)*b->y_row + c, mask, DW_CLAMP(r));
 
-/* MR pixels, channels [c, end) by vectors; TAP and STORE are for whole or cut ones. */
-#define DEPTHWISE_VECTOR(MR, SUFFIX, TAP, STORE)                                                   \
+/* MR pixels, channels [c, end) by vectors; TAP, RESIDUAL and STORE are for whole or cut ones. */
+#define DEPTHWISE_VECTOR(MR, SUFFIX, TAP, RESIDUAL, STORE)                                         \
     static void depthwise_##MR##SUFFIX(const struct depthwise_block *b, int64_t c, int64_t end,    \
                                        vec_mask mask) {                                            \
         enum { HALF = (MR + 1) / 2 };                                                              \
@@ -49,7 +50,7 @@ struct depthwise_block {
                 }                                                                                  \
             }                                                                                      \
             if (b->residual) {                                                                     \
-                ROWS_##MR(DW_RESIDUAL)                                                             \
+                ROWS_##MR(RESIDUAL)                                                                \
             }                                                                                      \
             const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
             ROWS_##MR(STORE)                                                                       \
@@ -57,8 +58,8 @@ struct depthwise_block {
     }
 
 #define DEPTHWISE(MR)                                                                              \
-    DEPTHWISE_VECTOR(MR, _whole, DW_TAP, DW_STORE)                                                 \
-    DEPTHWISE_VECTOR(MR, _cut, DW_TAP_CUT, DW_STORE_CUT)
+    DEPTHWISE_VECTOR(MR, _whole, DW_TAP, DW_RESIDUAL, DW_STORE)                                    \
+    DEPTHWISE_VECTOR(MR, _cut, DW_TAP_CUT, DW_RESIDUAL_CUT, DW_STORE_CUT)
 
 DEPTHWISE(1)
 DEPTHWISE(2)

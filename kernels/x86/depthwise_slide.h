@@ -121,6 +121,10 @@
     w6 = vec_load(wp + 6 * w_tap);
 #define DW_BEFORE_7 u0 = w0, u1 = w1, u2 = w2, u3 = w3, u4 = w4, u5 = w5, u6 = w6;
 
+/* clang would take the loop apart and keep vectors of several rows on the stack. */
+#define DW_EACH_ROW(begin, end)                                                                    \
+    _Pragma("clang loop unroll(disable)") for (int64_t i = begin; i < end; i++)
+
 /* Kernel rows that a block takes: all, which compilers unroll, or of large windows those in x. */
 #define DW_ROWS_3                                                                                  \
     { 0, 3 }
@@ -137,10 +141,11 @@
             const float *wp = b->w + rows.begin * K * w_tap + c;                                   \
             const float *t = b->x + rows.begin * b->x_kh + c;                                      \
             ROWS_##P(DW_INIT) vec accx = init;                                                     \
-            for (int64_t i = rows.begin; i < rows.end; i++, t += b->x_kh, wp += K * w_tap) {       \
-                const vec DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_ONE)                              \
+            DW_EACH_ROW(rows.begin, rows.end) {                                                    \
+                const vec DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_ONE) t += b->x_kh;                \
+                wp += K * w_tap;                                                                   \
             }                                                                                      \
-            (void)accx;                                                                            \
+            (void)accx, (void)mask;                                                                \
             if (b->residual) {                                                                     \
                 ROWS_##P(DW_RESIDUAL)                                                              \
             }                                                                                      \
@@ -163,10 +168,8 @@
             const vec init = vec_load(b->bias + c);                                                \
             const float *wp = b->w + c, *t = b->x + c;                                             \
             ROWS_##P(DW_INIT) ROWS_##P(DW_LOW_INIT) vec accx = init, lowx = init;                  \
-            vec DW_WEIGHTS_##K if (b->rows.begin == 0) {                                           \
-                COLUMNS_##KIND##_##P(DW_ONE)                                                       \
-            }                                                                                      \
-            for (int64_t i = 1; i < K; i++) {                                                      \
+            vec DW_WEIGHTS_##K if (b->rows.begin ==                                                \
+                                   0){COLUMNS_##KIND##_##P(DW_ONE)} DW_EACH_ROW(1, K) {            \
                 const vec DW_BEFORE_##K t += b->x_kh;                                              \
                 wp += K * w_tap;                                                                   \
                 DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_BOTH)                                       \
@@ -175,7 +178,7 @@
                 const vec DW_BEFORE_##K t += b->x_kh;                                              \
                 COLUMNS_##KIND##_##P(DW_LAST)                                                      \
             }                                                                                      \
-            (void)accx;                                                                            \
+            (void)accx, (void)mask;                                                                \
             (void)lowx;                                                                            \
             if (b->residual) {                                                                     \
                 ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL)                                    \
@@ -185,7 +188,6 @@
         }                                                                                          \
     }
 
-#define P_2_TO_4(X, KIND, K) X(KIND, K, 2) X(KIND, K, 3) X(KIND, K, 4)
 #define P_4_TO_6(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) X(KIND, K, 6)
 #define P_4_TO_8(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) P_6_TO_8(X, KIND, K)
 #define P_6_TO_7(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7)
@@ -219,10 +221,16 @@ static const depthwise_fn depthwise_slide_two[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
     [KIND_5] = {P_4_TO_6(SLIDE_TWO_NAME, 5, 5)},
 };
 #else
+#ifdef __clang__ /* takes a register more */
+enum { DEPTHWISE_TWO_ROWS = 3 };
+#define P_2_TO_MOST(X, KIND, K) X(KIND, K, 2) X(KIND, K, 3)
+#else
 enum { DEPTHWISE_TWO_ROWS = 4 };
-P_2_TO_4(SLIDE_TWO, 3, 3)
+#define P_2_TO_MOST(X, KIND, K) X(KIND, K, 2) X(KIND, K, 3) X(KIND, K, 4)
+#endif
+P_2_TO_MOST(SLIDE_TWO, 3, 3)
 static const depthwise_fn depthwise_slide_two[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
-    [KIND_3] = {P_2_TO_4(SLIDE_TWO_NAME, 3, 3)},
+    [KIND_3] = {P_2_TO_MOST(SLIDE_TWO_NAME, 3, 3)},
 };
 #endif
 
