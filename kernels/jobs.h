@@ -19,13 +19,9 @@ static inline struct ipex_kernel_rows ipex_kernel_rows(const struct ipex_padding
                                                        int64_t lines, int64_t line, int64_t rows) {
     const int64_t above = padding->above - line * padding->stride;
     const int64_t below = padding->below - (lines - 1 - line) * padding->stride;
-    const struct ipex_kernel_rows all = {0, rows},
-                                  inside = {
-                                      above > 0 ? ipex_div_up(above, padding->dilation) : 0,
-                                      below > 0 ? rows - ipex_div_up(below, padding->dilation)
-                                                : rows,
-                                  };
-    return inside.begin < inside.end ? inside : all;
+    const int64_t begin = above > 0 ? ipex_div_up(above, padding->dilation) : 0;
+    const int64_t end = below > 0 ? rows - ipex_div_up(below, padding->dilation) : rows;
+    return begin < end ? (struct ipex_kernel_rows){begin, end} : (struct ipex_kernel_rows){0, rows};
 }
 
 /* Panels of one group. */

@@ -166,25 +166,20 @@ static enum ipex_status add_member(struct group *group, int32_t index, int32_t n
 }
 
 /* Lines of the first member that `lines` of the last need. */
-static int64_t first_lines(const struct ipex_band_args *args, int64_t lines) {
-    for (int32_t i = args->members - 1; i > 0; i--) {
-        const struct ipex_band_member *reader = &args->member[i];
-        const struct ipex_band_buffer *buffer = &args->member[i - 1].buffer;
-        lines = ipex_min_i64((lines - 1) * reader->stride + reader->window,
-                             buffer->top + buffer->lines + buffer->below);
-    }
-    return lines;
+static int64_t first_lines(struct ipex_band_args *args, int64_t lines) {
+    (void)ipex_band_buffers(args, lines);
+    return args->member[0].buffer.rows;
 }
 
 /* Lines of a job, which computes what its first lines share with the job before once more. */
-static int64_t choose_job(const struct ipex_setup *setup, const struct ipex_band_args *args,
+static int64_t choose_job(const struct ipex_setup *setup, struct ipex_band_args *args,
                           int64_t line_flops) {
     const int64_t one = first_lines(args, 1);
     const int64_t stride = ipex_max_i64(1, first_lines(args, 2) - one);
     const struct ipex_cut cut = {
         .count = args->lines,
         .times = args->images,
-        .least = ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, line_flops)),
+        .least = ipex_units_worth(JOB_FLOPS, line_flops),
         .most = args->lines,
         .multiple = 1,
         .again = (double)one / (double)stride - 1,

@@ -195,11 +195,16 @@ static inline int64_t ipex_jobs_wanted(const struct ipex_setup *setup) {
     return setup->threads > 1 ? 4 * (int64_t)setup->threads : 1;
 }
 
-/* Blocks of `count` units of `unit_cost` (flops or elements) each: large enough that a job is worth
- * `job_cost`, small enough for the jobs wanted. */
+/* So many units of `unit_cost` (flops or elements) each are worth a job of `job_cost`. */
+static inline int64_t ipex_units_worth(int64_t job_cost, int64_t unit_cost) {
+    return ipex_ceil_div(job_cost, ipex_max_i64(1, unit_cost));
+}
+
+/* Blocks of `count` units: large enough that they are worth a job, small enough for the jobs
+ * wanted. (Convolutions, which take most of the time, are cut into even shares: runtime/cut.h.) */
 static inline int64_t ipex_block_size(const struct ipex_setup *setup, int64_t count,
                                       int64_t unit_cost, int64_t job_cost) {
-    const int64_t least = ipex_ceil_div(job_cost, ipex_max_i64(unit_cost, 1));
+    const int64_t least = ipex_units_worth(job_cost, unit_cost);
     const int64_t share = ipex_ceil_div(count, ipex_jobs_wanted(setup));
     return ipex_max_i64(1, ipex_min_i64(count, ipex_max_i64(least, share)));
 }

@@ -41,9 +41,10 @@ struct ipex_machine {
 /* The CPUs that this process may use. */
 int ipex_machine_threads(void);
 
-/* Measures with one thread and with so many; takes about a second. Reading is by the widest loads
- * of levels up to `isa`. An exit code. Levels that the machine lacks and caches that the system
- * does not tell of are left out. */
+/* Measures with one thread and with so many, no more than CPUs: threads that take turns would each
+ * seem to have one of their own. Takes about a second. Reading is by the widest loads of levels up
+ * to `isa`. An exit code. Levels that the machine lacks and caches that the system does not tell of
+ * are left out. */
 int ipex_machine_measure(int threads, enum ipex_isa isa, struct ipex_machine *ret);
 
 void ipex_machine_print(const struct ipex_machine *machine);

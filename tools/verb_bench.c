@@ -260,6 +260,12 @@ static int start(struct ipex_bench *bench, const struct ipex_cli_verb *verb) {
     return code;
 }
 
+/* A page's roofline is that of the CPUs, also where more threads share them. */
+static int machine_threads(const struct ipex_bench *bench) {
+    const int cpus = ipex_machine_threads();
+    return bench->options.threads < cpus ? (int)bench->options.threads : cpus;
+}
+
 static int work(struct ipex_bench *bench, const struct ipex_cli_verb *verb) {
     int code = start(bench, verb);
     if (!code)
@@ -271,8 +277,8 @@ static int work(struct ipex_bench *bench, const struct ipex_cli_verb *verb) {
     if (!code && bench->profile)
         make_steps(bench);
     if (!code && bench->html)
-        code = ipex_machine_measure((int)bench->options.threads,
-                                    ipex_session_isa(bench->model.session), &bench->machine);
+        code = ipex_machine_measure(machine_threads(bench), ipex_session_isa(bench->model.session),
+                                    &bench->machine);
     return code ? code : tell(bench);
 }
 
@@ -283,8 +289,12 @@ static int work_machine(struct ipex_bench *bench, const struct ipex_cli_verb *ve
     if (bench->profile || bench->html || bench->entry_wanted || bench->dims.count ||
         bench->options.isa || bench->options.arithmetic || bench->options.no_bands)
         return ipex_cli_wrong(verb, "--machine goes with --threads and --json alone");
-    int code =
-        ipex_machine_measure((int)bench->options.threads, ipex_isa_detect(), &bench->machine);
+    const int threads = (int)bench->options.threads, cpus = ipex_machine_threads();
+    if (threads > cpus)
+        return ipex_cli_failed("--machine measures one thread for each CPU at most: --threads %d, "
+                               "but %d may be used",
+                               threads, cpus);
+    int code = ipex_machine_measure(threads, ipex_isa_detect(), &bench->machine);
     if (code)
         return code;
     if (bench->json)
@@ -308,7 +318,7 @@ int ipex_verb_bench(int argc, char **argv) {
          IPEX_CLI_TEXT, false, &bench.html, 0, 0},
         {"machine", NULL,
          "instead of a file, measure this machine: arithmetic of every level, reading from caches "
-         "and memory, with one thread and with --threads (all CPUs)",
+         "and memory, with one thread and with --threads (as many as CPUs, and no more)",
          IPEX_CLI_FLAG, false, &bench.machine_only, 0, 0},
         {"json", NULL, "print one JSON object", IPEX_CLI_FLAG, false, &bench.json, 0, 0},
         {0},

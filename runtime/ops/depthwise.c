@@ -66,7 +66,7 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     const struct ipex_cut cut = {
         .count = args->lines,
         .times = args->images,
-        .least = ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, line)),
+        .least = ipex_units_worth(JOB_FLOPS, line),
         .most = args->lines,
         .multiple = 1,
     };

@@ -83,7 +83,7 @@ static void cut_lines(const struct ipex_setup *setup, struct ipex_conv_args *arg
         .count = args->lines,
         .times = ipex_mul_sat((int64_t)args->images * args->groups,
                               ipex_ceil_div(panels, args->panels_per_job)),
-        .least = ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, flops)),
+        .least = ipex_units_worth(JOB_FLOPS, flops),
         .most = args->lines_per_job,
         .multiple = 1,
     };
@@ -97,7 +97,7 @@ static void cut_panels(const struct ipex_setup *setup, struct ipex_conv_args *ar
         .count = panels,
         .times = ipex_mul_sat((int64_t)args->images * args->groups,
                               ipex_ceil_div(args->lines, args->lines_per_job)),
-        .least = ipex_max_i64(2, ipex_ceil_div(JOB_FLOPS, ipex_max_i64(1, flops))),
+        .least = ipex_max_i64(2, ipex_units_worth(JOB_FLOPS, flops)),
         .most = args->panels_per_job,
         .multiple = 2, /* products of one panel are slower */
         .again = 0.125,
@@ -196,15 +196,15 @@ static int64_t slowest_rows(int64_t images, int64_t rows, int64_t line, int64_t 
     return ipex_min_i64(ipex_ceil_div(lines, threads), lines) * line;
 }
 
-static const struct matrix_line *matrix_lines(const struct ipex_bind *bind) {
-    const bool tiles = bind->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx &&
-                       bind->input[0]->dtype == IPEX_DTYPE_bf16;
-    return tiles ? &matrix_line_tiles : &matrix_line_blocks;
+/* Whether pixels are taken 16 at a time, as profile bf16-amx does. */
+static bool takes_tiles(const struct ipex_bind *bind) {
+    return bind->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx &&
+           bind->input[0]->dtype == IPEX_DTYPE_bf16;
 }
 
 /* Pixels of a line such that threads have about equal shares. */
 static int64_t matrix_line(const struct ipex_bind *bind, int64_t images, int64_t rows) {
-    const struct matrix_line *lines = matrix_lines(bind);
+    const struct matrix_line *lines = takes_tiles(bind) ? &matrix_line_tiles : &matrix_line_blocks;
     const int64_t threads = bind->setup->threads;
     int64_t ret = lines->usual;
     if (threads > 1 && rows > lines->least)
@@ -307,12 +307,10 @@ static bool set_image_strides(struct ipex_bind *bind) {
 }
 
 /* What lies above and below x, whose kernel rows are left out: not where neighbouring lines may be
- * one block's pixels, as those of a column are, and as profile bf16-amx counts pixels. */
+ * one block's pixels, as those of a column are, and those of a tile. */
 static struct ipex_padding padding(const struct ipex_bind *bind) {
-    const bool tiles = bind->input[0]->dtype == IPEX_DTYPE_bf16 &&
-                       bind->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx;
-    return bind->output->dims[2] == 1 || tiles ? (struct ipex_padding){.above = 0}
-                                               : ipex_bind_padding(bind);
+    return bind->output->dims[2] == 1 || takes_tiles(bind) ? (struct ipex_padding){.above = 0}
+                                                           : ipex_bind_padding(bind);
 }
 
 enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices in bf16 for the kernels of level amx, and what tests/amx_model.c says of them. */
+/* Whether the kernels of level amx run here; matrices in bf16 for them, and what tests/amx_model.c
+ * says of those. */
 #ifndef AMX_GEMM_H
 #define AMX_GEMM_H
 
+#include "kernels/jobs.h"
 #include "tests/checkkern/checkkern.h"
 
 enum { AMX_TILE = 16, AMX_TILE_K = 32 }; /* rows and columns; elements of K, of bf16 */
 
-static inline int64_t amx_div_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
+/* As kernels_begin. False, and `what` is told as skipped: no kernel of level amx can run here. */
+bool amx_kernels_begin(const char *what);
 
 /* y [m][n] = x [m][k] times w, k contiguous in rows that are row elements apart. */
 struct amx_gemm {

@@ -16,15 +16,12 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <xmmintrin.h>
 
 #include "tests/amx_emu/amx_check.h"
 #include "tests/amx_emu/amx_emu.h"
 #include "tests/amx_emu/amx_gemm.h"
 #include "tests/amx_emu/amx_level.h"
 #include "tests/checkkern/checkkern.h"
-
-#define MXCSR_KERNELS 0x9fc0u
 
 enum { CASES = 200 }; /* of an instruction */
 
@@ -177,8 +174,7 @@ int main(int argc, char **argv) {
         return 77;
     }
     printf("# AMX instructions are executed by %s\n", by);
-    _mm_setcsr(MXCSR_KERNELS);
-    catch_faults();
+    kernels_begin();
     context.levels = levels;
     context.n_levels = amx_make_levels(levels);
     return run_checks(&context, &options);

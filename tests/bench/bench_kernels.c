@@ -41,13 +41,6 @@ struct bench {
     int n_seen;
 };
 
-static int64_t product(const int64_t *dims, int from, int to) {
-    int64_t ret = 1;
-    for (int i = from; i < to; i++)
-        ret *= dims[i];
-    return ret;
-}
-
 /* One layer may be computed by two algorithms, in different files. */
 static bool seen_before(struct bench *bench, const struct onednn_layer *layer, const char *op) {
     for (int i = 0; i < bench->n_seen; i++)
@@ -161,29 +154,23 @@ static void fail(const char *file, const char *why) {
 static void run_once(const struct ipex_model *model, const char *file, const char *entry) {
     const size_t n = ipex_image_input_count(model->image, entry);
     const size_t n_outputs = ipex_image_output_count(model->image, entry);
-    struct ipex_tensor *inputs = calloc(n + 1, sizeof *inputs);
-    struct ipex_tensor *outputs = calloc(n_outputs + 1, sizeof *outputs);
-    if (!inputs || !outputs)
-        fail(file, "not enough memory");
+    struct ipex_arena arena = {0};
+    struct ipex_tensor_data *data = ipex_arena_array(&arena, n, sizeof *data);
+    struct ipex_tensor *inputs = ipex_arena_array(&arena, n, sizeof *inputs);
+    struct ipex_tensor *outputs = ipex_arena_array(&arena, n_outputs, sizeof *outputs);
     for (size_t i = 0; i < n; i++) {
         struct ipex_port port;
-        if (!ipex_model_input(model, entry, i, &port))
-            exit(1);
-        const int64_t count = product(port.dims, 0, (int)port.rank);
-        inputs[i] = (struct ipex_tensor){.name = port.name,
-                                         .data = calloc((size_t)count + 1, 8),
-                                         .dtype = port.dtype,
-                                         .rank = port.rank};
-        memcpy(inputs[i].dims, port.dims, sizeof port.dims);
-        if (!inputs[i].data)
-            fail(file, "not enough memory");
+        if (!ipex_model_input(model, entry, i, &port) ||
+            !ipex_tensor_data_init(&data[i], port.dtype, port.dims, port.rank))
+            fail(file, "an input is not valid");
+        inputs[i] = ipex_model_tensor(port.name, &data[i]);
     }
-    if (ipex_run(model->session, entry, inputs, n, outputs, n_outputs) != IPEX_OK)
-        fail(file, ipex_session_message(model->session));
+    const enum ipex_status status = ipex_run(model->session, entry, inputs, n, outputs, n_outputs);
+    if (status != IPEX_OK)
+        exit(ipex_model_run_failed(model, file, status));
     for (size_t i = 0; i < n; i++)
-        free(inputs[i].data);
-    free(inputs);
-    free(outputs);
+        ipex_tensor_data_finish(&data[i]);
+    ipex_arena_finish(&arena);
 }
 
 /* Nodes and steps are in the same order; a step that copies for a node has no operator of it. */

@@ -5,12 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xmmintrin.h>
 
 #include "tests/checkkern/checkkern.h"
-
-/* Round to nearest, flush to zero, denormals are zero, all exceptions masked. */
-#define MXCSR_KERNELS 0x9fc0u
 
 static int usage(void) {
     fprintf(stderr, "usage: checkkern [--isa LEVEL] [--slot NAME] [--seed N] [--cases N]"
@@ -55,8 +51,7 @@ int main(int argc, char **argv) {
     }
     if (context.float_stride == 0 || context.cases < 1)
         return usage();
-    _mm_setcsr(MXCSR_KERNELS);
-    catch_faults();
+    kernels_begin();
     struct level levels[IPEX_ISA_amx + 1];
     context.levels = levels;
     context.n_levels = make_levels(only, levels);

@@ -81,10 +81,10 @@ int report_failures(void);
 int report_passes(void);
 bool wanted(const struct context *context, const char *slot);
 
-/* What runs now. A kernel that touches a guard page ends the program with this text as the failed
- * test. */
+/* Before kernels are called: the rounding that the library gives them, and from here on one that
+ * touches a guard page ends the program with what runs as the failed test. */
+void kernels_begin(void);
 void running(const char *slot, const char *level);
-void catch_faults(void);
 
 /* Runs all jobs in random ranges and random order. */
 void run_jobs(struct rng *rng, ipex_kernel_fn fn, const void *args, int64_t jobs, size_t scratch);

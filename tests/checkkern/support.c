@@ -10,9 +10,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <xmmintrin.h>
 
 #define POISON UINT32_C(0x7fc0dead)
 #define CANARY UINT32_C(0x4b1d4b1d)
+
+/* Round to nearest, flush to zero, denormals are zero, all exceptions masked. */
+#define MXCSR_KERNELS 0x9fc0u
 
 static bool from_heap;
 
@@ -205,8 +209,9 @@ static void on_fault(int number) {
     _exit(1);
 }
 
-void catch_faults(void) {
+void kernels_begin(void) {
     struct sigaction action = {.sa_handler = on_fault};
+    _mm_setcsr(MXCSR_KERNELS);
     sigaction(SIGSEGV, &action, NULL);
     sigaction(SIGBUS, &action, NULL);
 }

@@ -130,6 +130,7 @@ def single_refusals():
     yield "an input of f64", ["in0 (graph input)", "data type"], g.model()
     g = Graph()
     g.output(g.op("Relu", g.input(2)), "nobody")
+    yield "two inputs of one name", ["in0 (graph input)", "several inputs of this name"], twins()
     yield "an output that nothing computes", ["nobody (graph output)"], g.model()
     yield "an If on data", ["(If)", "its condition chosen", "--const"], branching()
     yield "a branch with a name in use", ["(If)", "in0, a name that is in use"], branching(np.array(True), "in0")
@@ -200,6 +201,12 @@ def joined(op_type, a, b, ones=0):
     g = Graph()
     x, y = g.input(2, a), g.input(2, b, *[1] * ones)
     g.output(g.op(op_type, x, y, name="the_node", **{"axis": 0} if op_type == "Concat" else {}))
+    return g.model()
+
+
+def twins():
+    g = Graph()
+    g.output(g.op("Add", g.input(2), g.input(2, name="in0")))
     return g.model()
 
 

@@ -151,8 +151,12 @@ def check_machine(tap, file):
             levels = [p["isa"] for p in json.loads(done.stdout or "{}").get("peaks", [])]
             tap.ok(f"--machine: AMX {'with' if is_there else 'without'} permission", ("amx" in levels) == is_there and levels,
                    levels, done.stderr)
-    done = bench("--machine", "--threads", "2")
-    tap.ok("--machine: tables", done.returncode == 0 and "2 threads" in done.stdout and "memory" in done.stdout, done.stdout)
+    cpus = len(os.sched_getaffinity(0))
+    done = bench("--machine")
+    tap.ok("--machine: tables", done.returncode == 0 and (f"{cpus} threads" in done.stdout) == (cpus > 1) and "memory" in done.stdout,
+           done.stdout)
+    fails(tap, "--machine with more threads than CPUs", 1, [f"--threads {cpus + 1}, but {cpus} may be used"],
+          "--machine", "--threads", str(cpus + 1))
     fails(tap, "--machine with a file", 2, ["--machine measures no file"], "--machine", file)
     fails(tap, "--machine with a page", 2, ["--threads and --json alone"], "--machine", "--html", "x.html")
 
@@ -175,6 +179,10 @@ def main():
             done = bench(file, "--seconds", "0.1", "--html", page)
             tap.ok("without --json: the tables, and where the page is", str(page) in done.stdout and "GFLOP/s" in done.stdout,
                    done.stdout, done.stderr)
+            page.unlink(missing_ok=True)
+            done = bench(file, "--seconds", "0.001", "--html", page, "--json", "--threads", str(len(os.sched_getaffinity(0)) + 1))
+            tap.ok("more threads than CPUs: the roofline of the CPUs", json.loads(done.stdout or "{}")["machine"]["threads"]
+                   == len(os.sched_getaffinity(0)), done.stdout[:200], done.stderr)
             page.unlink(missing_ok=True)
             check_errors(tap, folder, file)
             check_machine(tap, file)

@@ -272,11 +272,23 @@ const char *ipex_import_make_equal(struct ipex_import *import, int64_t a, int64_
                              a < 0 ? name_b : name_a);
 }
 
+/* A run gives values by name, and could give the second of two none. */
+static void refuse_twins(struct ipex_import *import, const struct ipex_onnx_graph *source) {
+    struct ipex_name_table names = {.arena = &import->graph->arena};
+    for (size_t i = 0; i < source->inputs; i++) {
+        struct ipex_name *name = ipex_name_add(&names, source->input[i].name);
+        if (name->value.number++ == 1)
+            ipex_import_unsupported(import, name->text, "graph input",
+                                    "the model has several inputs of this name");
+    }
+}
+
 bool ipex_import_inputs(struct ipex_import *import, struct ipex_import_options *options,
                         const char **ret_message) {
     const struct ipex_onnx_graph *source = &import->model->graph;
     struct ipex_graph *graph = import->graph;
     struct dims_state state = {.import = import, .options = options};
+    refuse_twins(import, source);
     for (size_t i = 0; i < source->inputs; i++)
         if (!ipex_import_lookup(import, source->input[i].name))
             apply_shape(&state, &source->input[i]);
