@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many jobs a step has and how much scratch each thread needs: the same at every ISA level. */
-#include "kernels/conv_planes.h"
+#include "kernels/conv_parts.h"
 #include "kernels/resize_taps.h"
 
 int64_t ipex_conv_jobs(const struct ipex_conv_args *args) {
@@ -43,7 +43,7 @@ int64_t ipex_map_jobs(const struct ipex_map_args *args) {
 }
 
 size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
-    return args->planar ? (size_t)ipex_conv_planes(args).total * sizeof(float) : 0;
+    return args->planar ? (size_t)ipex_conv_parts(args, IPEX_PANEL).total * sizeof(float) : 0;
 }
 
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args) {

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "runtime/bind.h"
+
 /* [begin, end) of lines, or of rows (borders included). */
 struct range {
     int64_t begin, end;
@@ -21,14 +23,6 @@ struct band {
     struct range missing[IPEX_BAND_MEMBERS]; /* lines that it has to compute for them */
 };
 
-static int64_t lower(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t higher(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 static bool is_empty(struct range range) {
     return range.begin >= range.end;
 }
@@ -38,8 +32,8 @@ int64_t ipex_band_buffers(struct ipex_band_args *args, int64_t lines) {
     for (int32_t i = args->members - 1; i > 0; i--) {
         const struct ipex_band_member *reader = &args->member[i];
         struct ipex_band_buffer *buffer = &args->member[i - 1].buffer;
-        buffer->rows = lower((lines - 1) * reader->stride + reader->window,
-                             buffer->top + buffer->lines + buffer->below);
+        buffer->rows = ipex_min_i64((lines - 1) * reader->stride + reader->window,
+                                    buffer->top + buffer->lines + buffer->below);
         buffer->begin = total;
         total += (buffer->rows * buffer->row + 15) / 16 * 16; /* whole cache lines */
         lines = buffer->rows;
@@ -72,8 +66,9 @@ static void find_missing(struct band *band, struct range lines) {
             rows.end = reader->above + (lines.end - 1) * reader->stride + reader->window;
         }
         band->wanted[i - 1] = rows;
-        lines.begin = higher(higher(rows.begin, band->held[i - 1].end) - buffer->top, 0);
-        lines.end = lower(rows.end - buffer->top, buffer->lines);
+        lines.begin =
+            ipex_max_i64(ipex_max_i64(rows.begin, band->held[i - 1].end) - buffer->top, 0);
+        lines.end = ipex_min_i64(rows.end - buffer->top, buffer->lines);
     }
     band->missing[0] = lines;
 }
@@ -90,7 +85,7 @@ static void slide(struct band *band, int32_t member) {
     if (held.end > wanted.begin && held.begin < wanted.begin)
         memmove(base, base + (wanted.begin - held.begin) * row,
                 (size_t)((held.end - wanted.begin) * row) * sizeof *base);
-    for (int64_t r = higher(wanted.begin, held.end); r < wanted.end; r++)
+    for (int64_t r = ipex_max_i64(wanted.begin, held.end); r < wanted.end; r++)
         if (r < buffer->top || r >= bottom)
             memset(base + (r - wanted.begin) * row, 0, (size_t)row * sizeof *base);
     band->held[member] = wanted;
@@ -159,13 +154,13 @@ static void run_band(struct band *band, struct range lines) {
 
 void ipex_band_run(const void *args_, int64_t job_begin, int64_t job_end, void *scratch) {
     const struct ipex_band_args *args = args_;
-    const int64_t blocks = (args->lines + args->lines_per_job - 1) / args->lines_per_job;
+    const int64_t blocks = ipex_ceil_div(args->lines, args->lines_per_job);
     zero_columns(args, scratch);
     for (int64_t job = job_begin; job < job_end; job++) {
         struct band band = {.args = args, .scratch = scratch, .image = job / blocks};
         const int64_t begin = job % blocks * args->lines_per_job;
-        const int64_t end = lower(begin + args->lines_per_job, args->lines);
+        const int64_t end = ipex_min_i64(begin + args->lines_per_job, args->lines);
         for (int64_t line = begin; line < end; line += args->lines_per_band)
-            run_band(&band, (struct range){line, lower(line + args->lines_per_band, end)});
+            run_band(&band, (struct range){line, ipex_min_i64(line + args->lines_per_band, end)});
     }
 }

@@ -1,154 +1,235 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution with pixels in lanes, for few output columns, which would leave most of a panel's
- * lanes empty: rows of x are taken apart into planes (kernels/conv_planes.h), and a step of k is a
- * weight, broadcast, times neighbouring pixels. The chain of an output is that of
- * kernels/ref/conv_ref.c. Include a vec_*.h first. */
+ * lanes empty. A row of x is transposed once so that every lane walks along its own part of the
+ * line (kernels/conv_parts.h): whatever stride and kernel are, a step of k is a weight, broadcast,
+ * times an aligned vector. While the row is in L1, all lines of y that see it take it, and blocks
+ * have columns of several lines, so that a vector that is loaded has several products. The chain of
+ * an output is that of kernels/ref/conv_ref.c. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_CONV_PLANAR_H
 #define IPEX_KERNELS_X86_CONV_PLANAR_H
 
-#include "kernels/conv_planes.h"
+#include <string.h>
+
+#include "kernels/conv_parts.h"
 #include "kernels/x86/rows.h"
 #include "kernels/x86/transpose_8x8.h"
 #include "kernels/x86/vec_math.h"
 
-/* A line of y at work. */
-struct planar_line {
+/* Lines of y at work. */
+struct planar {
     const struct ipex_conv_args *args;
-    struct ipex_conv_planes layout;
-    float *x;       /* the ring */
-    float *out;     /* chains */
-    int64_t oldest; /* place in the ring of the line's first row of x */
-    struct ipex_kernel_rows rows;
+    const struct ipex_conv_job *job;
+    float *x, *chains, *line, *w; /* as in struct ipex_conv_parts */
+    int64_t line_row;
+    int64_t step;         /* rows of x from one line to the next */
+    int64_t pixels, part; /* of the lines that take the row in x, and of a lane */
 };
 
-#define PLANAR_INIT_1(u) vec acc##u##_0 = i0;
-#define PLANAR_INIT_2(u) PLANAR_INIT_1(u) vec acc##u##_1 = i1;
-#define PLANAR_INIT_4(u) PLANAR_INIT_2(u) vec acc##u##_2 = i2, acc##u##_3 = i3;
-#define PLANAR_FMA_1(u)                                                                            \
-    const vec v##u = vec_load(p + (u)*LANES);                                                      \
-    acc##u##_0 = vec_fma(v##u, w0, acc##u##_0);
-#define PLANAR_FMA_2(u) PLANAR_FMA_1(u) acc##u##_1 = vec_fma(v##u, w1, acc##u##_1);
-#define PLANAR_FMA_4(u)                                                                            \
-    PLANAR_FMA_2(u)                                                                                \
-    acc##u##_2 = vec_fma(v##u, w2, acc##u##_2);                                                    \
-    acc##u##_3 = vec_fma(v##u, w3, acc##u##_3);
-#define PLANAR_STORE_1(u) vec_store(out + (u)*LANES, acc##u##_0);
-#define PLANAR_STORE_2(u) PLANAR_STORE_1(u) vec_store(out + out_row + (u)*LANES, acc##u##_1);
-#define PLANAR_STORE_4(u)                                                                          \
-    PLANAR_STORE_2(u)                                                                              \
-    vec_store(out + 2 * out_row + (u)*LANES, acc##u##_2);                                          \
-    vec_store(out + 3 * out_row + (u)*LANES, acc##u##_3);
-#define PLANAR_SET_1(name, from) const vec name##0 = vec_set((from)[0]);
-#define PLANAR_SET_2(name, from) PLANAR_SET_1(name, from) const vec name##1 = vec_set((from)[1]);
-#define PLANAR_SET_4(name, from)                                                                   \
-    PLANAR_SET_2(name, from)                                                                       \
-    const vec name##2 = vec_set((from)[2]), name##3 = vec_set((from)[3]);
+/* The chains of one column of one line, and their weights in the row of x at work. */
+struct planar_chains {
+    const float *w; /* [k] */
+    float *of;      /* [part][LANES] */
+};
 
-/* U vectors of pixels from `pixel` on, N columns from `column` on. */
+/* So many chains are collected before they are multiplied. */
+enum { PLANAR_CHAINS = 12 };
+
+/* The row of x at work by the weights of all that see it. */
+struct planar_product {
+    const float *x;    /* [..][LANES] */
+    const float *next; /* the row of x that comes next, where it lies */
+    int64_t x_pixel;   /* in floats of x */
+    int64_t k, part;
+    int64_t columns;
+    struct planar_chains chains[PLANAR_CHAINS];
+};
+
+#define PLANAR_OF(c)                                                                               \
+    const float *w_##c = chains[c].w;                                                              \
+    float *of_##c = chains[c].of + pixel * LANES;
+#define PLANAR_OF_1       PLANAR_OF(0)
+#define PLANAR_OF_2       PLANAR_OF_1 PLANAR_OF(1)
+#define PLANAR_OF_3       PLANAR_OF_2 PLANAR_OF(2)
+#define PLANAR_OF_4       PLANAR_OF_3 PLANAR_OF(3)
+#define PLANAR_INIT(u, c) vec acc##u##_##c = vec_load(of_##c + (u)*LANES);
+#define PLANAR_INIT_1(u)  PLANAR_INIT(u, 0)
+#define PLANAR_INIT_2(u)  PLANAR_INIT_1(u) PLANAR_INIT(u, 1)
+#define PLANAR_INIT_3(u)  PLANAR_INIT_2(u) PLANAR_INIT(u, 2)
+#define PLANAR_INIT_4(u)  PLANAR_INIT_3(u) PLANAR_INIT(u, 3)
+#define PLANAR_W_1        const vec w0 = vec_set(w_0[k]);
+#define PLANAR_W_2        PLANAR_W_1 const vec w1 = vec_set(w_1[k]);
+#define PLANAR_W_3        PLANAR_W_2 const vec w2 = vec_set(w_2[k]);
+#define PLANAR_W_4        PLANAR_W_3 const vec w3 = vec_set(w_3[k]);
+#define PLANAR_X(u)       vec_load(AT(x0, x1, x_pixel, u))
+#define PLANAR_FMA(u, c)  acc##u##_##c = vec_fma(x, w##c, acc##u##_##c);
+#define PLANAR_FMA_1(u)   acc##u##_0 = vec_fma(PLANAR_X(u), w0, acc##u##_0);
+#define PLANAR_FMA_MORE(u, more)                                                                   \
+    {                                                                                              \
+        const vec x = vec_in_register(PLANAR_X(u));                                                \
+        PLANAR_FMA(u, 0) more                                                                      \
+    }
+#define PLANAR_FMA_2(u)    PLANAR_FMA_MORE(u, PLANAR_FMA(u, 1))
+#define PLANAR_FMA_3(u)    PLANAR_FMA_MORE(u, PLANAR_FMA(u, 1) PLANAR_FMA(u, 2))
+#define PLANAR_FMA_4(u)    PLANAR_FMA_MORE(u, PLANAR_FMA(u, 1) PLANAR_FMA(u, 2) PLANAR_FMA(u, 3))
+#define PLANAR_STORE(u, c) vec_store(of_##c + (u)*LANES, acc##u##_##c);
+#define PLANAR_STORE_1(u)  PLANAR_STORE(u, 0)
+#define PLANAR_STORE_2(u)  PLANAR_STORE_1(u) PLANAR_STORE(u, 1)
+#define PLANAR_STORE_3(u)  PLANAR_STORE_2(u) PLANAR_STORE(u, 2)
+#define PLANAR_STORE_4(u)  PLANAR_STORE_3(u) PLANAR_STORE(u, 3)
+
+/* U pixels of every lane from `pixel` on, N columns. */
 #define PLANAR(U, N)                                                                               \
-    static void planar_##U##x##N(const struct planar_line *l, int64_t pixel, int64_t column) {     \
-        const struct ipex_conv_args *args = l->args;                                               \
-        const int64_t plane = l->layout.plane, out_row = l->layout.out_row;                        \
-        PLANAR_SET_##N(i, args->bias + column);                                                    \
+    static void planar_##U##x##N(const struct planar_product *p,                                   \
+                                 const struct planar_chains *chains, int64_t pixel) {              \
+        enum { HALF = (U + 1) / 2 };                                                               \
+        const int64_t x_pixel = p->x_pixel;                                                        \
+        const float *x0 = p->x + pixel * x_pixel, *x1 = x0 + HALF * x_pixel;                       \
+        PLANAR_OF_##N;                                                                             \
         ROWS_##U(PLANAR_INIT_##N);                                                                 \
-        const int64_t w_row = ipex_conv_segment_floats(args);                                      \
-        const float *ws = (const float *)args->w + l->rows.begin * w_row + column;                 \
-        int64_t at = (l->oldest + l->rows.begin) % args->segments_h;                               \
-        for (int64_t h = l->rows.begin; h < l->rows.end; h++) {                                    \
-            const float *x = l->x + at * l->layout.row + pixel, *w = ws;                           \
-            for (int64_t k = args->k; k > 0; k -= l->layout.planes, x++) {                         \
-                const float *p = x;                                                                \
-                int64_t planes = k < l->layout.planes ? k : l->layout.planes;                      \
-                for (; planes > 0; planes--, p += plane, w += IPEX_PANEL) {                        \
-                    PLANAR_SET_##N(w, w);                                                          \
-                    ROWS_##U(PLANAR_FMA_##N);                                                      \
-                }                                                                                  \
-            }                                                                                      \
-            ws += w_row;                                                                           \
-            at = at + 1 < args->segments_h ? at + 1 : 0;                                           \
+        for (int64_t k = 0; k < p->k; k++, x0 += LANES, x1 += LANES) {                             \
+            PLANAR_W_##N;                                                                          \
+            ROWS_##U(PLANAR_FMA_##N);                                                              \
         }                                                                                          \
-        float *out = l->out + column * out_row + pixel;                                            \
         ROWS_##U(PLANAR_STORE_##N);                                                                \
     }
 
 PLANAR(1, 1)
 PLANAR(2, 1)
+PLANAR(3, 1)
 PLANAR(4, 1)
+PLANAR(5, 1)
+PLANAR(6, 1)
+PLANAR(7, 1)
 PLANAR(8, 1)
 PLANAR(1, 2)
 PLANAR(2, 2)
+PLANAR(3, 2)
 PLANAR(4, 2)
+PLANAR(1, 3)
+PLANAR(2, 3)
+PLANAR(3, 3)
+#if VEC_REGISTERS == 32
+PLANAR(4, 3)
 PLANAR(1, 4)
 PLANAR(2, 4)
-#if VEC_REGISTERS == 32
+PLANAR(3, 4)
 PLANAR(4, 4)
-#else
-#define planar_4x4 NULL
 #endif
 
-/* [columns][vectors], by their logarithms. */
-typedef void (*planar_fn)(const struct planar_line *l, int64_t pixel, int64_t column);
-static const planar_fn planar_blocks[3][4] = {
-    {planar_1x1, planar_2x1, planar_4x1, planar_8x1},
-    {planar_1x2, planar_2x2, planar_4x2, NULL},
-    {planar_1x4, planar_2x4, planar_4x4, NULL},
+/* Blocks of so many columns, by their pixels less one. */
+typedef void (*planar_fn)(const struct planar_product *p, const struct planar_chains *chains,
+                          int64_t pixel);
+struct planar_blocks {
+    int64_t most;
+    planar_fn of[8];
+};
+static const struct planar_blocks planar_blocks[] = {
+    {8,
+     {planar_1x1, planar_2x1, planar_3x1, planar_4x1, planar_5x1, planar_6x1, planar_7x1,
+      planar_8x1}},
+    {4, {planar_1x2, planar_2x2, planar_3x2, planar_4x2}},
+#if VEC_REGISTERS == 32
+    {4, {planar_1x3, planar_2x3, planar_3x3, planar_4x3}},
+    {4, {planar_1x4, planar_2x4, planar_3x4, planar_4x4}},
+#else
+    {3, {planar_1x3, planar_2x3, planar_3x3}},
+#endif
 };
 
-/* The logarithm of the largest block of so many columns that has no more than `left` vectors. */
-static inline int planar_block(const planar_fn *blocks, int64_t left) {
-    int log = 3;
-    while (blocks[log] == NULL || 1 << log > left)
-        log--;
-    return log;
-}
+enum { PLANAR_COLUMNS = sizeof planar_blocks / sizeof planar_blocks[0] };
 
-static inline void planar_columns(const struct planar_line *l, int64_t pixels, int64_t column,
-                                  int log_columns) {
-    const planar_fn *blocks = planar_blocks[log_columns];
-    const int64_t vectors = ipex_div_up(pixels, LANES);
-    for (int64_t i = 0, log; i < vectors; i += 1 << log) {
-        log = planar_block(blocks, vectors - i);
-        blocks[log](l, i * LANES, column);
+/* `pixels` of every lane from `pixel` on, all columns, in groups of about the same size. */
+static inline void planar_columns(const struct planar_product *p, int64_t pixel, int64_t pixels) {
+    int64_t groups = ipex_div_up(p->columns, PLANAR_COLUMNS);
+    for (int64_t c = 0, columns; c < p->columns; c += columns) {
+        columns = ipex_div_up(p->columns - c, groups--);
+        planar_blocks[columns - 1].of[pixels - 1](p, p->chains + c, pixel);
     }
 }
 
-static inline void planar_copy(const float *x, int64_t period, int64_t plane, int64_t begin,
-                               int64_t end, int64_t columns, float *to) {
-    for (int64_t r = begin; r < end; r++)
-        for (int64_t j = 0; j < columns; j++)
-            to[r * plane + j] = x[j * period + r];
+/* As much of the next row as these pixels are of the line: in many streams at once it would come
+ * slowly. */
+static inline void planar_prefetch(const struct planar_product *p, int64_t pixel, int64_t pixels) {
+    const float *x = p->next + pixel * p->x_pixel, *end = x + pixels * p->x_pixel;
+    for (; x < end; x += 16)
+        _mm_prefetch((const char *)x, _MM_HINT_T1);
 }
 
-/* Takes a row of x apart. The last column exists in as many planes as the last tap has elements;
- * what is behind the columns is computed with and thrown away. */
-static inline void planar_take_apart(const struct ipex_conv_args *args,
-                                     const struct ipex_conv_planes *layout, const float *x,
-                                     float *to) {
-    const int64_t period = args->x_pixel, plane = layout->plane;
-    const int64_t in_last = (args->k - 1) % period + 1, columns = layout->columns;
-    const int64_t whole = columns / 8 * 8 - 8 * (columns % 8 == 0 && in_last < layout->planes);
-    const int64_t planes = layout->planes / 8 * 8;
-    for (int64_t j = 0; j < whole; j += 8)
-        for (int64_t r = 0; r < planes; r += 8)
-            transpose_8x8(x + j * period + r, period, to + r * plane + j, plane);
-    planar_copy(x, period, plane, planes, layout->planes, whole, to);
-    const int64_t rest = columns - whole - 1;
-    planar_copy(x + whole * period, period, plane, 0, layout->planes, rest, to + whole);
-    planar_copy(x + (columns - 1) * period, period, plane, 0, in_last, 1, to + columns - 1);
-    for (int64_t r = 0; r < layout->planes; r++)
-        for (int64_t j = r < in_last ? columns : columns - 1; j < plane; j++)
-            to[r * plane + j] = 0.0f;
+/* All chains that were collected. Blocks have about the same size, for those of few chains wait for
+ * one another; what they see of x stays in L1 for all columns. */
+static inline void planar_multiply(struct planar_product *p) {
+    const int64_t columns = p->columns < PLANAR_COLUMNS ? p->columns : PLANAR_COLUMNS;
+    int64_t blocks = columns > 0 ? ipex_div_up(p->part, planar_blocks[columns - 1].most) : 0;
+    for (int64_t b = 0, pixels; blocks > 0; b += pixels) {
+        pixels = ipex_div_up(p->part - b, blocks--);
+        planar_prefetch(p, b, pixels);
+        planar_columns(p, b, pixels);
+    }
+    p->columns = 0;
 }
 
-static inline void planar_add(const struct planar_line *l, const float *residual, int64_t pixels) {
-    for (int64_t c = 0; c < l->args->n; c++)
-        for (int64_t p = 0; p < pixels; p++)
-            l->out[c * l->layout.out_row + p] += residual[p * l->args->r_pixel + c];
+/* The first pixel of a lane. Where the line ends before a lane's part does, the lane does the
+ * line's last pixels, which a neighbour may do as well: nothing is read behind them. */
+static inline int64_t planar_first(const struct planar *p, int64_t lane) {
+    const int64_t first = lane * p->part, last = p->pixels - p->part;
+    return first < last ? first : last;
 }
 
-static inline void planar_activate(const struct planar_line *l, int64_t pixels) {
-    const struct ipex_conv_args *args = l->args;
-    const struct ipex_act_rows rows = ipex_act_rows(l->out, args->n, pixels, l->layout.out_row,
+/* Eight lanes of a row of x, each of which sees so many elements. */
+static inline void planar_transpose(const float *const lanes[8], int64_t elements, float *to) {
+    if (elements < 8) { /* to has room for 8 */
+        float copy[8][8] = {{0}};
+        const float *copies[8];
+        for (int64_t l = 0; l < 8; l++)
+            copies[l] = memcpy(copy[l], lanes[l], (size_t)elements * sizeof(float));
+        transpose_8x8_rows(copies, 0, to, LANES);
+        return;
+    }
+    for (int64_t i = 0; i < elements; i += 8) {
+        const int64_t at = i + 8 <= elements ? i : elements - 8; /* some for the second time */
+        transpose_8x8_rows(lanes, at, to + at * LANES, LANES);
+    }
+}
+
+/* Transposes a row of x for lines of p->pixels. */
+static inline void planar_take(const struct planar *p, const float *x) {
+    const int64_t elements = (p->part - 1) * p->args->x_pixel + p->args->k;
+    for (int64_t eight = 0; eight < LANES; eight += 8) {
+        const float *lanes[8];
+        for (int64_t l = 0; l < 8; l++)
+            lanes[l] = x + planar_first(p, eight + l) * p->args->x_pixel;
+        planar_transpose(lanes, elements, p->x + eight);
+    }
+}
+
+static inline void planar_begin(const struct planar *p, float *chains) {
+    for (int64_t c = 0; c < p->args->n; c++) {
+        const vec bias = vec_set(p->args->bias[c]);
+        for (int64_t b = 0; b < p->part; b++, chains += LANES)
+            vec_store(chains, bias);
+    }
+}
+
+/* A column's chains [part][LANES] in the order of pixels, in blocks of 8 x 8: what the last of a
+ * lane's blocks writes behind its part, the next lane's first, which comes later, overwrites. */
+static inline void planar_order(const struct planar *p, const float *chains, float *line) {
+    const int64_t part = p->part, whole = p->pixels / part * part, rest = p->pixels - whole;
+    for (int64_t b = (part - 1) / 8 * 8; b >= 0; b -= 8)
+        for (int64_t lane = 0; lane < LANES; lane += 8)
+            transpose_8x8(chains + b * LANES + lane, LANES, line + lane * part + b, part);
+    /* The next lane's last chains are the line's last. */
+    memmove(line + whole, line + whole + part - rest, (size_t)rest * sizeof(float));
+}
+
+static inline void planar_add(const struct planar *p, const float *residual) {
+    for (int64_t c = 0; c < p->args->n; c++)
+        for (int64_t i = 0; i < p->pixels; i++)
+            p->line[c * p->line_row + i] += residual[i * p->args->r_pixel + c];
+}
+
+static inline void planar_activate(const struct planar *p) {
+    const struct ipex_conv_args *args = p->args;
+    const struct ipex_act_rows rows = ipex_act_rows(p->line, args->n, p->pixels, p->line_row,
                                                     args->act, args->act_a, args->act_b);
     const vec lo = vec_set(act_low(args->act, args->act_a));
     const vec hi = vec_set(act_high(args->act, args->act_b));
@@ -156,61 +237,133 @@ static inline void planar_activate(const struct planar_line *l, int64_t pixels) 
         IPEX_LEVEL(activate)(&rows);
         return;
     }
-    for (int64_t i = 0; i < args->n * l->layout.out_row; i += LANES)
-        vec_store(l->out + i, vec_clip(vec_load(l->out + i), lo, hi));
+    for (int64_t i = 0; i < args->n * p->line_row; i += LANES)
+        vec_store(p->line + i, vec_clip(vec_load(p->line + i), lo, hi));
 }
 
-static inline void planar_store(const struct planar_line *l, float *y, int64_t pixels) {
-    for (int64_t c = 0; c < l->args->n; c++)
-        for (int64_t p = 0; p < pixels; p++)
-            y[p * l->args->y_pixel + c] = l->out[c * l->layout.out_row + p];
-}
-
-/* All columns of a line, chains only. */
-static inline void planar_multiply(const struct planar_line *l, int64_t pixels) {
-    const int64_t n = l->args->n;
-    for (int64_t c = 0; c + 4 <= n; c += 4)
-        planar_columns(l, pixels, c, 2);
-    if (n & 2)
-        planar_columns(l, pixels, n & ~3, 1);
-    if (n & 1)
-        planar_columns(l, pixels, n - 1, 0);
-}
-
-/* Rows of x from one line of y to the next; 0: lines have no rows in common. */
-static inline int64_t planar_step(const struct ipex_conv_args *args) {
-    return args->x_kh > 0 && args->x_line % args->x_kh == 0 ? args->x_line / args->x_kh : 0;
-}
-
-static inline void planar_job(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
-                              float *scratch) {
-    const int64_t step = planar_step(args), rows = args->segments_h;
-    struct planar_line l = {.args = args, .layout = ipex_conv_planes(args), .x = scratch};
-    int64_t next = 0; /* the first row, counted from the job's first, that is not in the ring */
-    l.out = scratch + l.layout.out;
-    for (int64_t line = job->line; line < job->line_end; line++) {
-        const int64_t pixels = ipex_conv_line_pixels(args, line);
-        const int64_t first = (line - job->line) * step;
-        const float *x = (const float *)args->x + job->image * args->x_image + line * args->x_line;
-        l.oldest = first % rows;
-        l.rows = ipex_kernel_rows(&args->padding, args->lines, line, rows);
-        for (next = step == 0 || next < first ? first : next; next < first + rows; next++)
-            planar_take_apart(args, &l.layout, x + (next - first) * args->x_kh,
-                              l.x + next % rows * l.layout.row);
-        planar_multiply(&l, pixels);
-        if (args->residual)
-            planar_add(&l, args->residual + job->image * args->r_image + line * args->r_line,
-                       pixels);
-        planar_activate(&l, pixels);
-        planar_store(&l, args->y + job->image * args->y_image + line * args->y_line, pixels);
+static inline void planar_store(const struct planar *p, float *y) {
+    if (p->args->y_pixel == 1) { /* and so n */
+        memcpy(y, p->line, (size_t)p->pixels * sizeof(float));
+        return;
     }
+    for (int64_t c = 0; c < p->args->n; c++)
+        for (int64_t i = 0; i < p->pixels; i++)
+            y[i * p->args->y_pixel + c] = p->line[c * p->line_row + i];
+}
+
+static inline void planar_finish(const struct planar *p, const float *chains, int64_t line) {
+    const struct ipex_conv_args *args = p->args;
+    for (int64_t c = 0; c < args->n; c++)
+        planar_order(p, chains + c * p->part * LANES, p->line + c * p->line_row);
+    if (args->residual)
+        planar_add(p, args->residual + p->job->image * args->r_image + line * args->r_line);
+    planar_activate(p);
+    planar_store(p, args->y + p->job->image * args->y_image + line * args->y_line);
+}
+
+/* Row r of x, counted from the job's first, is kernel row h of a line. */
+static inline int64_t planar_h(const struct planar *p, int64_t r, int64_t line) {
+    return r - (line - p->job->line) * p->step;
+}
+
+static inline float *planar_line_chains(const struct planar *p, int64_t line) {
+    const struct ipex_conv_args *args = p->args;
+    return p->chains + (line - p->job->line) % args->segments_h * args->n * p->part * LANES;
+}
+
+static inline struct ipex_kernel_rows planar_rows(const struct planar *p, int64_t line) {
+    return ipex_kernel_rows(&p->args->padding, p->args->lines, line, p->args->segments_h);
+}
+
+/* What kernel row h of a line brings to its chains. */
+static inline void planar_collect(const struct planar *p, int64_t line, int64_t h,
+                                  struct planar_product *product) {
+    const struct ipex_conv_args *args = p->args;
+    float *chains = planar_line_chains(p, line);
+    for (int64_t c = 0; c < args->n; c++, chains += p->part * LANES) {
+        if (product->columns == PLANAR_CHAINS)
+            planar_multiply(product);
+        product->chains[product->columns++] =
+            (struct planar_chains){p->w + (h * args->n + c) * args->k, chains};
+    }
+}
+
+/* Where row r of x, counted from the job's first, lies. */
+static inline const float *planar_x(const struct planar *p, int64_t r) {
+    const struct ipex_conv_args *args = p->args;
+    return (const float *)args->x + p->job->image * args->x_image +
+           (p->job->line + r / p->step) * args->x_line + r % p->step * args->x_kh;
+}
+
+/* Row r of x, counted from the job's first: for all lines that see it. */
+static inline void planar_row(struct planar *p, int64_t r) {
+    const struct ipex_conv_args *args = p->args;
+    const struct ipex_conv_job *job = p->job;
+    const int64_t begin =
+        job->line + (r < args->segments_h ? 0 : (r - args->segments_h) / p->step + 1);
+    const int64_t last = job->line + r / p->step;
+    const int64_t end = last < job->line_end ? last + 1 : job->line_end;
+    bool taken = false;
+    struct planar_product product = {
+        .x = p->x, .next = planar_x(p, r + 1), .x_pixel = args->x_pixel * LANES, .k = args->k};
+    for (int64_t line = begin; line < end; line++) {
+        const struct ipex_kernel_rows rows = planar_rows(p, line);
+        const int64_t h = planar_h(p, r, line);
+        if (h < rows.begin || h >= rows.end)
+            continue;
+        if (!taken) {
+            p->pixels = ipex_conv_line_pixels(args, line);
+            p->part = product.part = ipex_div_up(p->pixels, LANES);
+            planar_take(p, planar_x(p, r));
+            taken = true;
+        }
+        if (h == rows.begin)
+            planar_begin(p, planar_line_chains(p, line));
+        planar_collect(p, line, h, &product);
+    }
+    planar_multiply(&product);
+    for (int64_t line = begin; line < end; line++)
+        if (planar_h(p, r, line) + 1 == planar_rows(p, line).end)
+            planar_finish(p, planar_line_chains(p, line), line);
+}
+
+/* Where lines have no rows in common, every line's are counted on their own. */
+static inline int64_t planar_step(const struct ipex_conv_args *args) {
+    const int64_t rows = args->segments_h;
+    const bool shared = args->x_kh > 0 && args->x_line % args->x_kh == 0;
+    const int64_t step = shared ? args->x_line / args->x_kh : rows;
+    return 0 < step && step < rows ? step : rows;
+}
+
+/* A column's in a row. */
+static inline void planar_weights(const struct ipex_conv_args *args, float *to) {
+    const float *w = args->w;
+    const int64_t k = args->k;
+    for (int64_t h = 0; h < args->segments_h; h++, w += ipex_conv_segment_floats(args))
+        for (int64_t i = 0; i < k; i++)
+            for (int64_t c = 0; c < args->n; c++)
+                to[(h * args->n + c) * k + i] = w[i * IPEX_PANEL + c];
 }
 
 static inline void planar_jobs(const struct ipex_conv_args *args, int64_t job_begin,
                                int64_t job_end, float *scratch) {
+    const struct ipex_conv_parts at = ipex_conv_parts(args, LANES);
+    struct planar p = {
+        .args = args,
+        .x = scratch,
+        .chains = scratch + at.chains,
+        .line = scratch + at.line,
+        .line_row = at.line_row,
+        .w = scratch + at.w,
+        .step = planar_step(args),
+    };
+    planar_weights(args, p.w);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);
-        planar_job(args, &job, scratch);
+        const int64_t rows = (job.line_end - job.line - 1) * p.step + args->segments_h;
+        p.job = &job;
+        for (int64_t r = 0; r < rows; r++)
+            planar_row(&p, r);
     }
 }
 

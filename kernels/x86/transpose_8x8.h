@@ -6,15 +6,15 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-/* y[c][r] = x[r][c] for 8 x 8 floats; strides between the rows of x and of y. */
-static inline void transpose_8x8(const float *x, int64_t x_stride, float *y, int64_t y_stride) {
+/* y[c][r] = x[r][at + c] for 8 x 8 floats of rows that lie anywhere; stride between the rows of y,
+ * which are stored in their order. */
+static inline void transpose_8x8_rows(const float *const x[8], int64_t at, float *y,
+                                      int64_t y_stride) {
 #define LOAD(i)                                                                                    \
-    const __m256 r##i =                                                                            \
-        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x + (i)*x_stride)),               \
-                             _mm_loadu_ps(x + (i + 4) * x_stride), 1),                             \
-                 s##i = _mm256_insertf128_ps(                                                      \
-                     _mm256_castps128_ps256(_mm_loadu_ps(x + (i)*x_stride + 4)),                   \
-                     _mm_loadu_ps(x + (i + 4) * x_stride + 4), 1);
+    const __m256 r##i = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x[i] + at)),      \
+                                             _mm_loadu_ps(x[(i) + 4] + at), 1),                    \
+                 s##i = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x[i] + at + 4)),  \
+                                             _mm_loadu_ps(x[(i) + 4] + at + 4), 1);
     LOAD(0)
     LOAD(1)
     LOAD(2)
@@ -34,6 +34,19 @@ static inline void transpose_8x8(const float *x, int64_t x_stride, float *y, int
     FOUR(r, 0)
     FOUR(s, 4)
 #undef FOUR
+}
+
+/* The same for rows of x at a stride. */
+static inline void transpose_8x8(const float *x, int64_t x_stride, float *y, int64_t y_stride) {
+    const float *const rows[8] = {x,
+                                  x + x_stride,
+                                  x + 2 * x_stride,
+                                  x + 3 * x_stride,
+                                  x + 4 * x_stride,
+                                  x + 5 * x_stride,
+                                  x + 6 * x_stride,
+                                  x + 7 * x_stride};
+    transpose_8x8_rows(rows, 0, y, y_stride);
 }
 
 #endif

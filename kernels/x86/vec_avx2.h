@@ -42,6 +42,12 @@ static inline void vec_store_masked(float *p, vec_mask m, vec x) {
     _mm256_maskstore_ps(p, _mm256_castps_si256(m), x);
 }
 
+/* A load that several products share: gcc 12 would repeat it for each. */
+static inline vec vec_in_register(vec a) {
+    __asm__("" : "+x"(a));
+    return a;
+}
+
 static inline vec vec_add(vec a, vec b) {
     return _mm256_add_ps(a, b);
 }

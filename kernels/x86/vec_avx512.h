@@ -40,6 +40,12 @@ static inline void vec_store_masked(float *p, vec_mask m, vec x) {
     _mm512_mask_storeu_ps(p, m, x);
 }
 
+/* A load that several products share: gcc 12 would repeat it for each. */
+static inline vec vec_in_register(vec a) {
+    __asm__("" : "+v"(a));
+    return a;
+}
+
 static inline vec vec_add(vec a, vec b) {
     return _mm512_add_ps(a, b);
 }

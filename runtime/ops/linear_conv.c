@@ -152,7 +152,7 @@ static void choose_kernel(struct ipex_bind *bind) {
 }
 
 /* Few columns leave most lanes of a panel empty, and neighbouring pixels that share elements of x
- * pay for taking x apart. The rule may not turn false where dims grow: scratch does not shrink. */
+ * pay for transposing it. The rule may not turn false where dims grow: scratch does not shrink. */
 #define PLANAR_COLUMNS 4
 
 static bool is_planar(const struct ipex_bind *bind) {

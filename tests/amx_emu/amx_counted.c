@@ -19,8 +19,8 @@ void amx_work_add_run(struct amx_work *work, int64_t tiles, int64_t panels, int6
 void amx_work_add_gemm(struct amx_work *work, int64_t m, int64_t n, int64_t k) {
     if (m == 1)
         return;
-    amx_work_add_run(work, amx_div_up(m, AMX_TILE), amx_div_up(n, AMX_TILE),
-                     amx_div_up(k, AMX_TILE_K));
+    amx_work_add_run(work, ipex_div_up(m, AMX_TILE), ipex_div_up(n, AMX_TILE),
+                     ipex_div_up(k, AMX_TILE_K));
     work->configurations++;
     work->releases++;
 }

@@ -30,20 +30,21 @@ uint16_t amx_random_bf16(struct rng *rng, bool special) {
 
 /* Element (k, n) of tiles of `k_all` k. */
 static uint16_t *weight(const struct amx_gemm *g, int64_t k, int64_t n) {
-    const int64_t tiles = amx_div_up(g->args.k, AMX_TILE_K);
+    const int64_t tiles = ipex_div_up(g->args.k, AMX_TILE_K);
     return (uint16_t *)g->w.data +
            ((n / AMX_TILE * tiles * AMX_TILE + k / 2) * AMX_TILE + n % AMX_TILE) * 2 + k % 2;
 }
 
 struct amx_gemm amx_gemm_make(struct rng *rng, int32_t m, int32_t n, int32_t k, int32_t gap,
                               bool special) {
-    const int64_t row = k + gap, bytes = amx_div_up(n, AMX_TILE) * amx_div_up(k, AMX_TILE_K) * 1024;
+    const int64_t row = k + gap,
+                  bytes = ipex_div_up(n, AMX_TILE) * ipex_div_up(k, AMX_TILE_K) * 1024;
     const struct conv_shape shape = {.pixels = m, .k = k, .n = n, .x_gap = gap};
     struct amx_gemm g = {
         .args = conv_shape_args(&shape),
         .x = buffer_make((size_t)((m - 1) * row + k) * 2),
         .w = buffer_make((size_t)bytes),
-        .bias = buffer_make((size_t)(amx_div_up(n, AMX_TILE) * AMX_TILE) * 4),
+        .bias = buffer_make((size_t)(ipex_div_up(n, AMX_TILE) * AMX_TILE) * 4),
         .y = buffer_make((size_t)m * (size_t)n * 4),
     };
     fill_poison(&g.x); /* NaN and, in pairs, what is no NaN, in the gaps */

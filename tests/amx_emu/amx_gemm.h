@@ -4,13 +4,10 @@
 #ifndef AMX_GEMM_H
 #define AMX_GEMM_H
 
+#include "kernels/jobs.h"
 #include "tests/checkkern/checkkern.h"
 
 enum { AMX_TILE = 16, AMX_TILE_K = 32 }; /* rows and columns; elements of K, of bf16 */
-
-static inline int64_t amx_div_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /* As kernels_begin. False, and `what` is told as skipped: no kernel of level amx can run here. */
 bool amx_kernels_begin(const char *what);

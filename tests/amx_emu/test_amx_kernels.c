@@ -129,13 +129,13 @@ static struct ipex_conv_args conv_args(const struct conv_case *c) {
 /* Tiles of x are of one line each, or, where lines follow each other, of all of them. */
 static struct amx_work conv_work(const struct conv_case *c, const struct ipex_conv_args *args) {
     const bool follow = args->x_line == c->pixels * args->x_pixel;
-    const int64_t tiles = follow ? amx_div_up(c->lines * c->pixels, AMX_TILE)
-                                 : c->lines * amx_div_up(c->pixels, AMX_TILE);
+    const int64_t tiles = follow ? ipex_div_up(c->lines * c->pixels, AMX_TILE)
+                                 : c->lines * ipex_div_up(c->pixels, AMX_TILE);
     const int64_t segments = (int64_t)args->segments_h * args->segments_w;
     struct amx_work ret = {.configurations = 1, .releases = 1};
     for (int32_t g = 0; g < c->groups; g++)
-        amx_work_add_run(&ret, tiles, amx_div_up(c->n, AMX_TILE),
-                         segments * amx_div_up(args->k, AMX_TILE_K));
+        amx_work_add_run(&ret, tiles, ipex_div_up(c->n, AMX_TILE),
+                         segments * ipex_div_up(args->k, AMX_TILE_K));
     return ret;
 }
 
@@ -146,7 +146,7 @@ static int check_conv_counts(const struct level *levels, const struct conv_case 
     const int64_t segments = (int64_t)c->groups * args.segments_h * args.segments_w;
     struct buffer x = buffer_make((size_t)args.x_image * 2);
     struct buffer w = buffer_make(
-        (size_t)(segments * amx_div_up(c->n, AMX_TILE) * amx_div_up(args.k, AMX_TILE_K) * 1024));
+        (size_t)(segments * ipex_div_up(c->n, AMX_TILE) * ipex_div_up(args.k, AMX_TILE_K) * 1024));
     struct buffer bias = buffer_make((size_t)(outputs + AMX_TILE) * 4);
     struct buffer y[2] = {buffer_make((size_t)(c->lines * args.y_line) * 4),
                           buffer_make((size_t)(c->lines * args.y_line) * 4)};

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/product_jobs.h"
 #include "tests/amx_emu/amx_counted.h"
 #include "tests/amx_emu/amx_emu.h"
 #include "tests/amx_emu/amx_gemm.h"
@@ -15,10 +16,6 @@
 
 enum { REFERENCE, AMX, LEVELS };
 static struct ipex_kernels kernels[LEVELS];
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 static struct buffer random_bf16(struct rng *rng, int64_t count) {
     struct buffer ret = buffer_make((size_t)count * 2);
@@ -87,9 +84,9 @@ static struct amx_work product_work(const struct product *p) {
         for (int64_t column = 0; column < p->n; column += p->columns_per_job)
             for (int64_t k = 0; k < p->k; k += p->k_block)
                 for (int32_t b = 0; b < p->batch; b++)
-                    amx_work_add_gemm(&ret, smaller(p->rows_per_job, p->m - row),
-                                      smaller(p->columns_per_job, p->n - column),
-                                      smaller(p->k_block, p->k - k));
+                    amx_work_add_gemm(&ret, ipex_smaller(p->rows_per_job, p->m - row),
+                                      ipex_smaller(p->columns_per_job, p->n - column),
+                                      ipex_smaller(p->k_block, p->k - k));
     return ret;
 }
 
@@ -163,18 +160,18 @@ static int64_t visible(const struct heads *h, int64_t row) {
  * sums of all blocks of values. */
 static void add_rows(struct amx_work *work, const struct heads *h, int64_t row, int64_t rows) {
     for (int64_t key = 0; key < visible(h, row + rows - 1); key += h->keys_at_once)
-        amx_work_add_gemm(work, rows, smaller(h->keys_at_once, h->n - key), h->d);
+        amx_work_add_gemm(work, rows, ipex_smaller(h->keys_at_once, h->n - key), h->d);
     for (int64_t key = 0; key < h->n; key += h->keys_at_once)
-        amx_work_add_gemm(work, rows, h->e, smaller(h->keys_at_once, h->n - key));
+        amx_work_add_gemm(work, rows, h->e, ipex_smaller(h->keys_at_once, h->n - key));
 }
 
 static struct amx_work attention_work(const struct heads *h) {
     struct amx_work ret = {0};
     for (int32_t head = 0; head < h->heads; head++)
         for (int64_t job = 0; job < h->m; job += h->rows_per_job) {
-            const int64_t end = smaller(job + h->rows_per_job, h->m);
+            const int64_t end = ipex_smaller(job + h->rows_per_job, h->m);
             for (int64_t row = job; row < end; row += h->rows_at_once)
-                add_rows(&ret, h, row, smaller(h->rows_at_once, end - row));
+                add_rows(&ret, h, row, ipex_smaller(h->rows_at_once, end - row));
         }
     return ret;
 }
@@ -285,11 +282,11 @@ static struct amx_work transpose_work(const struct transpose *t) {
     for (int i = 0; i < lines; i++)
         for (int j = 0; j < columns; j++) {
             const bool follow = w[j].count == t->width;
-            const int64_t tiles = follow ? amx_div_up(h[i].count * w[j].count, AMX_TILE)
-                                         : h[i].count * amx_div_up(w[j].count, AMX_TILE);
+            const int64_t tiles = follow ? ipex_div_up(h[i].count * w[j].count, AMX_TILE)
+                                         : h[i].count * ipex_div_up(w[j].count, AMX_TILE);
             const int64_t taps = (int64_t)h[i].taps * w[j].taps;
-            amx_work_add_run(&ret, tiles, amx_div_up(t->n, AMX_TILE),
-                             taps * amx_div_up(t->k, AMX_TILE_K));
+            amx_work_add_run(&ret, tiles, ipex_div_up(t->n, AMX_TILE),
+                             taps * ipex_div_up(t->k, AMX_TILE_K));
             ret.configurations++;
         }
     return ret;
@@ -298,11 +295,11 @@ static struct amx_work transpose_work(const struct transpose *t) {
 static int check_transpose(const struct transpose *t) {
     struct rng rng = {13};
     const int64_t lines = outputs(t, t->height), pixels = outputs(t, t->width);
-    const int64_t tiles =
-        (int64_t)t->kernel * t->kernel * amx_div_up(t->n, AMX_TILE) * amx_div_up(t->k, AMX_TILE_K);
+    const int64_t tiles = (int64_t)t->kernel * t->kernel * ipex_div_up(t->n, AMX_TILE) *
+                          ipex_div_up(t->k, AMX_TILE_K);
     struct buffer x = random_bf16(&rng, (int64_t)t->height * t->width * t->k);
     struct buffer w = random_bf16(&rng, tiles * AMX_TILE * AMX_TILE_K);
-    struct buffer bias = zero_floats(amx_div_up(t->n, AMX_TILE) * AMX_TILE);
+    struct buffer bias = zero_floats(ipex_div_up(t->n, AMX_TILE) * AMX_TILE);
     struct ipex_conv_transpose_args args = {
         .x = x.data,
         .w = w.data,
@@ -328,7 +325,7 @@ static int check_transpose(const struct transpose *t) {
         .k = t->k,
         .n = t->n,
         .lines_per_job = (int32_t)lines,
-        .panels_per_job = (int32_t)amx_div_up(t->n, AMX_TILE),
+        .panels_per_job = (int32_t)ipex_div_up(t->n, AMX_TILE),
         .cache_l2 = 1 << 20,
     };
     const struct run run = {
@@ -366,7 +363,7 @@ static const struct i8_size i8_sizes[] = {{1, 16, 64},   {16, 16, 64},   {16, 80
 static int check_i8_gemm(const struct i8_size *size) {
     const int32_t m = size->m, n = size->n, k = size->k;
     struct rng rng = {17};
-    const int64_t panels = amx_div_up(n, AMX_TILE), k_tiles = amx_div_up(k, TILE_K_I8);
+    const int64_t panels = ipex_div_up(n, AMX_TILE), k_tiles = ipex_div_up(k, TILE_K_I8);
     struct buffer x = buffer_make((size_t)m * (size_t)k);
     struct buffer w = buffer_make((size_t)(panels * k_tiles * 1024));
     struct buffer bias = zero_floats(panels * AMX_TILE), scale = zero_floats(panels * AMX_TILE);
@@ -391,7 +388,7 @@ static int check_i8_gemm(const struct i8_size *size) {
     };
     struct amx_work want = {.configurations = 1, .releases = 1};
     char what[60];
-    amx_work_add_run(&want, amx_div_up(m, AMX_TILE), panels, k_tiles);
+    amx_work_add_run(&want, ipex_div_up(m, AMX_TILE), panels, k_tiles);
     snprintf(what, sizeof what, "conv_i8 %d x %d x %d", m, k, n);
     const bool passed = check_run(what, &run, AMX_OP_tdpbssd, &want);
     buffer_free(&x);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "kernels/jobs.h"
 #include "tests/checkkern/checkkern.h"
 #include "tests/checkkern/conv_shape.h"
 #include "tools/machine_loops.h"
@@ -92,10 +93,6 @@ static double now(void) {
  * multiple of 14, 12, 7, 6. */
 enum { LINE = 84 };
 
-static int32_t div_up(int32_t a, int32_t b) {
-    return (a + b - 1) / b;
-}
-
 static struct ipex_conv_args conv_args(const struct layer *l, int32_t l2) {
     const int32_t m = l->height * l->width;
     const int64_t weights = (int64_t)l->kernel * l->kernel * l->channels * l->n * 4;
@@ -110,7 +107,7 @@ static struct ipex_conv_args conv_args(const struct layer *l, int32_t l2) {
         .n = l->n,
     };
     if (l->kernel == 1 && l->stride == 1) {
-        shape.lines = div_up(m, LINE);
+        shape.lines = (int32_t)ipex_div_up(m, LINE);
         shape.pixels = m < LINE ? m : LINE;
         shape.last_pixels = m - (shape.lines - 1) * shape.pixels;
     }

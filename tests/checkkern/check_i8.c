@@ -5,16 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/jobs.h"
 #include "tests/checkkern/checkkern.h"
 #include "tests/checkkern/conv_shape.h"
 
 struct operands {
     struct buffer x, w, bias, scale, residual, y;
 };
-
-static int64_t div_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 static int8_t random_i8(struct rng *rng) {
     if (rng_one_in(rng, 4))
@@ -44,7 +41,7 @@ static struct ipex_conv_args random_args(struct rng *rng, bool big) {
     a.act_b = 0.5f;
     a.panels_outside = rng_one_in(rng, 2);
     a.lines_per_job = (int32_t)rng_range(rng, 1, a.lines);
-    a.panels_per_job = (int32_t)rng_range(rng, 1, div_up(a.n, 16));
+    a.panels_per_job = (int32_t)rng_range(rng, 1, ipex_div_up(a.n, 16));
     return a;
 }
 
@@ -57,14 +54,14 @@ static struct buffer random_floats(size_t count, struct rng *rng, float size) {
 
 /* Where the weight of output n of group g lies: tiles of four k per row. */
 static int64_t weight_at(const struct ipex_conv_args *a, int64_t segment, int64_t n, int64_t k) {
-    const int64_t tiles = div_up(a->k, 64), panels = div_up(a->n, 16);
+    const int64_t tiles = ipex_div_up(a->k, 64), panels = ipex_div_up(a->n, 16);
     return ((segment * panels + n / 16) * tiles * 16 + k / 4) * 64 + n % 16 * 4 + k % 4;
 }
 
 static struct buffer random_tiles(const struct ipex_conv_args *a, struct rng *rng) {
     const int64_t segments = (int64_t)a->groups * a->segments_h * a->segments_w;
     struct buffer ret =
-        buffer_make((size_t)(segments * div_up(a->n, 16) * div_up(a->k, 64) * 1024));
+        buffer_make((size_t)(segments * ipex_div_up(a->n, 16) * ipex_div_up(a->k, 64) * 1024));
     memset(ret.data, 0, ret.bytes);
     for (int64_t s = 0; s < segments; s++)
         for (int64_t n = 0; n < a->n; n++)
