@@ -128,7 +128,8 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                                        : NULL;
     const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
     int64_t c = b->channels / LANES * LANES;
-    whole(b, 0, c, vec_first(LANES));
+    if (c > 0)
+        whole(b, 0, c, vec_first(LANES));
     if (c < b->channels && c > 0 && b->residual != b->y) {
         /* The last vector overlaps the one before, and computes some channels once more. */
         whole(b, b->channels - LANES, b->channels, vec_first(LANES));
