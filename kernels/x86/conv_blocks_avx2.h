@@ -5,17 +5,18 @@
  * chains are in flight. kernels/x86/conv_walk.h brings the blocks their work.
  * The includer says what one step along K is, as for conv_blocks_avx512.h.
  *
- * A cut last panel is computed in a tile on the stack and its columns are copied: masked stores
- * cost some CPUs 20 cycles. */
+ * A last panel of up to 8 columns takes blocks of half a panel (NP is 1H), one of 9 to 15 blocks
+ * that mask what they load (1C). Both store whole vectors: where y has less room, into a tile on
+ * the stack, whose columns are copied. Masked stores cost some CPUs 20 cycles. */
 #ifndef IPEX_KERNELS_X86_CONV_BLOCKS_AVX2_H
 #define IPEX_KERNELS_X86_CONV_BLOCKS_AVX2_H
 
 #include "kernels/x86/conv_walk.h"
 
 #ifdef CONV_SMALLER_BLOCKS /* widening takes registers */
-enum { MAX_ROWS = 5, MAX_ROWS_2 = 2, MAX_PANELS = 4 };
+enum { MAX_ROWS = 5, MAX_ROWS_HALF = 5, MAX_ROWS_2 = 2, MAX_PANELS = 4 };
 #else
-enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
+enum { MAX_ROWS = 6, MAX_ROWS_HALF = 12, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
 #endif
 
 /* Half panels: COLS_n(X, r) is X for row r and half panels 0 to 2 n - 1, HALVES_n(X) is X for each
@@ -23,35 +24,52 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
 #define COLS_1(X, r) X(r, 0) X(r, 1)
 #define COLS_2(X, r) COLS_1(X, r) X(r, 2) X(r, 3)
 #define COLS_4(X, r) COLS_2(X, r) X(r, 4) X(r, 5) X(r, 6) X(r, 7)
+/* X##_LAST for the one that may be cut. */
+#define COLS_1H(X, r) X##_LAST(r, 0)
+#define COLS_1C(X, r) X(r, 0) X##_LAST(r, 1)
 
 /* All rows start from the same bias; only a chain that was parked has rows of its own. */
 #define INIT(r, c)   __m256 acc##r##_##c = _mm256_loadu_ps(i0 + LANES * c);
 #define RESUME(r, c) acc##r##_##c = _mm256_loadu_ps(AT(i0, i1, i_row, r) + LANES * c);
 #define RESIDUAL(r, c)                                                                             \
     acc##r##_##c = _mm256_add_ps(acc##r##_##c, _mm256_loadu_ps(AT(r0, r1, r_row, r) + LANES * c));
+#define INIT_LAST(r, c)   __m256 acc##r##_##c = vec_load_masked(i0 + LANES * c, mask);
+#define RESUME_LAST(r, c) acc##r##_##c = vec_load_masked(AT(i0, i1, i_row, r) + LANES * c, mask);
+#define RESIDUAL_LAST(r, c)                                                                        \
+    acc##r##_##c =                                                                                 \
+        _mm256_add_ps(acc##r##_##c, vec_load_masked(AT(r0, r1, r_row, r) + LANES * c, mask_r));
+#define STORE_LAST(r, c) STORE(r, c)
 #define STORE(r, c)                                                                                \
     _mm256_storeu_ps(AT(y0, y1, y_row, r) + LANES * c,                                             \
                      _mm256_min_ps(hi, _mm256_max_ps(lo, acc##r##_##c)));
 #define WEIGHT(c) W_AT(w + (c / 2) * w_panel + (c % 2) * LANES)
 
-#define INIT_ROW_1(r)     COLS_1(INIT, r)
-#define RESUME_ROW_1(r)   COLS_1(RESUME, r)
-#define INIT_ROW_2(r)     COLS_2(INIT, r)
-#define RESUME_ROW_2(r)   COLS_2(RESUME, r)
-#define INIT_ROW_4(r)     COLS_4(INIT, r)
-#define RESUME_ROW_4(r)   COLS_4(RESUME, r)
-#define RESIDUAL_ROW_1(r) COLS_1(RESIDUAL, r)
-#define RESIDUAL_ROW_2(r) COLS_2(RESIDUAL, r)
-#define RESIDUAL_ROW_4(r) COLS_4(RESIDUAL, r)
-#define STORE_ROW_1(r)    COLS_1(STORE, r)
-#define STORE_ROW_2(r)    COLS_2(STORE, r)
-#define STORE_ROW_4(r)    COLS_4(STORE, r)
+#define INIT_ROW_1(r)      COLS_1(INIT, r)
+#define RESUME_ROW_1(r)    COLS_1(RESUME, r)
+#define INIT_ROW_2(r)      COLS_2(INIT, r)
+#define RESUME_ROW_2(r)    COLS_2(RESUME, r)
+#define INIT_ROW_4(r)      COLS_4(INIT, r)
+#define RESUME_ROW_4(r)    COLS_4(RESUME, r)
+#define RESIDUAL_ROW_1(r)  COLS_1(RESIDUAL, r)
+#define RESIDUAL_ROW_2(r)  COLS_2(RESIDUAL, r)
+#define RESIDUAL_ROW_4(r)  COLS_4(RESIDUAL, r)
+#define STORE_ROW_1(r)     COLS_1(STORE, r)
+#define STORE_ROW_2(r)     COLS_2(STORE, r)
+#define STORE_ROW_4(r)     COLS_4(STORE, r)
+#define INIT_ROW_1H(r)     COLS_1H(INIT, r)
+#define RESUME_ROW_1H(r)   COLS_1H(RESUME, r)
+#define RESIDUAL_ROW_1H(r) COLS_1H(RESIDUAL, r)
+#define STORE_ROW_1H(r)    COLS_1H(STORE, r)
+#define INIT_ROW_1C(r)     COLS_1C(INIT, r)
+#define RESUME_ROW_1C(r)   COLS_1C(RESUME, r)
+#define RESIDUAL_ROW_1C(r) COLS_1C(RESIDUAL, r)
+#define STORE_ROW_1C(r)    COLS_1C(STORE, r)
 
 /* One step of K. By rows: one broadcast at a time, weights of one panel in registers. By columns:
  * one weight at a time, broadcasts of up to three rows in registers. */
 #define BY_ROWS(MR, NP)                                                                            \
     const __m256 b0 = WEIGHT(0), b1 = WEIGHT(1);                                                   \
-    _mm_prefetch((const char *)((uintptr_t)w + ahead), _MM_HINT_T0);                               \
+    prefetch(w, ahead);                                                                            \
     ROWS_##MR(MULTIPLY_ROW)
 #define MULTIPLY_ROW(r)                                                                            \
     {                                                                                              \
@@ -59,8 +77,13 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
         acc##r##_0 = PRODUCT(a, b0, acc##r##_0);                                                   \
         acc##r##_1 = PRODUCT(a, b1, acc##r##_1);                                                   \
     }
-#define BY_COLUMNS(MR, NP) ROWS_##MR(BROADCAST) HALVES_##NP(MULTIPLY_HALF, MR)
-#define BROADCAST(r)       const __m256 v##r = X_AT(AT(a0, a1, x_row, r));
+#define BY_ROWS_OF_HALVES(MR, NP)                                                                  \
+    const __m256 b0 = WEIGHT(0);                                                                   \
+    prefetch(w, ahead);                                                                            \
+    ROWS_##MR(MULTIPLY_ROW_OF_HALVES)
+#define MULTIPLY_ROW_OF_HALVES(r) acc##r##_0 = PRODUCT(X_AT(AT(a0, a1, x_row, r)), b0, acc##r##_0);
+#define BY_COLUMNS(MR, NP)        ROWS_##MR(BROADCAST) HALVES_##NP(MULTIPLY_HALF, MR)
+#define BROADCAST(r)              const __m256 v##r = X_AT(AT(a0, a1, x_row, r));
 #define MULTIPLY_HALF(c, MR)                                                                       \
     {                                                                                              \
         const __m256 b_c = WEIGHT(c);                                                              \
@@ -72,14 +95,23 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
 #define HALVES_2(X, MR) X(0, MR) X(1, MR) X(2, MR) X(3, MR)
 #define HALVES_4(X, MR) HALVES_2(X, MR) X(4, MR) X(5, MR) X(6, MR) X(7, MR)
 
+/* Of the last vector of a panel; made anew where it is needed, or it would take one of 16 registers
+ * all along. */
+static inline vec_mask mask_of_last(const struct conv_block *b) {
+    int32_t columns = b->columns;
+    __asm__ volatile("" : "+r"(columns));
+    return vec_first((columns - 1) % LANES + 1);
+}
+
 #define BLOCK(MR, NP, STEP)                                                                        \
     static void block_##MR##x##NP(const struct conv_block *b) {                                    \
         enum { HALF = (MR + 1) / 2 };                                                              \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
-        const uintptr_t ahead = prefetch_distance(b);                                              \
+        const uintptr_t ahead = prefetch_distance(b, b->ahead_first);                              \
         int64_t x_row = b->x_row;                                                                  \
-        (void)w_panel, (void)ahead;                                                                \
+        const vec_mask mask = mask_of_last(b);                                                     \
+        (void)w_panel, (void)ahead, (void)mask;                                                    \
         ROWS_##MR(INIT_ROW_##NP) if (i_row) {                                                      \
             ROWS_##MR(RESUME_ROW_##NP)                                                             \
         }                                                                                          \
@@ -98,6 +130,8 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
         if (b->residual) {                                                                         \
             const float *r0 = b->residual, *r1 = r0 + b->r_half;                                   \
             const int64_t r_row = b->r_row;                                                        \
+            const vec_mask mask_r = mask_of_last(b);                                               \
+            (void)mask_r;                                                                          \
             ROWS_##MR(RESIDUAL_ROW_##NP)                                                           \
         }                                                                                          \
         const __m256 lo = _mm256_set1_ps(b->lo), hi = _mm256_set1_ps(b->hi);                       \
@@ -106,35 +140,43 @@ enum { MAX_ROWS = 6, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
         ROWS_##MR(STORE_ROW_##NP)(void) w_panel;                                                   \
     }
 
-BLOCK(1, 1, BY_ROWS)
-BLOCK(2, 1, BY_ROWS)
-BLOCK(3, 1, BY_ROWS)
-BLOCK(4, 1, BY_ROWS)
-BLOCK(5, 1, BY_ROWS)
-BLOCK(1, 2, BY_COLUMNS)
-BLOCK(2, 2, BY_COLUMNS)
-BLOCK(1, 4, BY_COLUMNS)
-#ifndef CONV_SMALLER_BLOCKS
-BLOCK(6, 1, BY_ROWS)
-BLOCK(3, 2, BY_COLUMNS)
+#define BLOCKS_1_TO_5(X, NP, STEP)                                                                 \
+    X(1, NP, STEP) X(2, NP, STEP) X(3, NP, STEP) X(4, NP, STEP) X(5, NP, STEP)
+#define BLOCKS_1_TO_6(X, NP, STEP) BLOCKS_1_TO_5(X, NP, STEP) X(6, NP, STEP)
+#ifdef CONV_SMALLER_BLOCKS
+#define BLOCKS_OF_1(X, NP) BLOCKS_1_TO_5(X, NP, BY_ROWS)
+#define BLOCKS_OF_2(X)     X(1, 2, BY_COLUMNS) X(2, 2, BY_COLUMNS)
+#define BLOCKS_OF_1H(X)    BLOCKS_1_TO_5(X, 1H, BY_ROWS_OF_HALVES)
+#else
+#define BLOCKS_OF_1(X, NP) BLOCKS_1_TO_6(X, NP, BY_ROWS)
+#define BLOCKS_OF_2(X)     X(1, 2, BY_COLUMNS) X(2, 2, BY_COLUMNS) X(3, 2, BY_COLUMNS)
+#define BLOCKS_OF_1H(X)                                                                            \
+    BLOCKS_1_TO_6(X, 1H, BY_ROWS_OF_HALVES)                                                        \
+    X(7, 1H, BY_ROWS_OF_HALVES)                                                                    \
+    X(8, 1H, BY_ROWS_OF_HALVES)                                                                    \
+    X(9, 1H, BY_ROWS_OF_HALVES)                                                                    \
+    X(10, 1H, BY_ROWS_OF_HALVES) X(11, 1H, BY_ROWS_OF_HALVES) X(12, 1H, BY_ROWS_OF_HALVES)
 #endif
+BLOCKS_OF_1(BLOCK, 1)
+BLOCKS_OF_2(BLOCK)
+BLOCK(1, 4, BY_COLUMNS)
+BLOCKS_OF_1H(BLOCK)
+BLOCKS_OF_1(BLOCK, 1C)
 
+#define NAME(MR, NP, STEP) [MR] = block_##MR##x##NP,
 typedef void (*block_fn)(const struct conv_block *);
 static const block_fn blocks[MAX_PANELS + 1][MAX_ROWS + 1] = {
-#ifdef CONV_SMALLER_BLOCKS
-    [1] = {NULL, block_1x1, block_2x1, block_3x1, block_4x1, block_5x1},
-    [2] = {NULL, block_1x2, block_2x2},
-#else
-    [1] = {NULL, block_1x1, block_2x1, block_3x1, block_4x1, block_5x1, block_6x1},
-    [2] = {NULL, block_1x2, block_2x2, block_3x2},
-#endif
-    [4] = {NULL, block_1x4},
+    [1] = {BLOCKS_OF_1(NAME, 1)},
+    [2] = {BLOCKS_OF_2(NAME)},
+    [4] = {NAME(1, 4, )},
 };
+static const block_fn blocks_half[MAX_ROWS_HALF + 1] = {BLOCKS_OF_1H(NAME)};
+static const block_fn blocks_cut[MAX_ROWS + 1] = {BLOCKS_OF_1(NAME, 1C)};
 
 /* Policy: how many panels a block of so many rows takes, widest first. */
 static const struct {
     int32_t max_rows, panels;
-} policy[] = {{1, 4}, {MAX_ROWS_2, 2}, {MAX_ROWS, 1}};
+} policy[] = {{1, 4}, {MAX_ROWS_2, 2}, {MAX_ROWS_HALF, 1}};
 
 static int64_t panels_for(int64_t rows, int64_t panels) {
     for (size_t i = 0;; i++)
@@ -142,36 +184,32 @@ static int64_t panels_for(int64_t rows, int64_t panels) {
             return policy[i].panels;
 }
 
+/* 1 to 15 columns. */
 static void copy_columns(float *to, const float *from, int64_t n) {
-    for (int64_t c = 0; c < n; c++)
-        to[c] = from[c];
-}
-
-/* Fills a tile of the stack with the columns of `from` that exist. */
-static void gather(float *tile, const float *from, int64_t stride, int64_t half, int64_t rows,
-                   int64_t n) {
-    for (int64_t r = 0; r < rows; r++)
-        copy_columns(tile + r * IPEX_PANEL, from + row_at(rows, stride, half, r), n);
+    if (n & 8) {
+        vec_store(to, vec_load(from));
+        to += 8, from += 8;
+    }
+    for (n &= 7; n > 0; n--)
+        *to++ = *from++;
 }
 
 /* The last panel, of fewer than 16 columns. */
 static void run_cut(const struct conv_block *b, int64_t rows) {
-    _Alignas(32) float init[MAX_ROWS * IPEX_PANEL] = {0}, residual[MAX_ROWS * IPEX_PANEL] = {0};
-    _Alignas(32) float y[MAX_ROWS * IPEX_PANEL];
-    const int64_t half = (rows + 1) / 2 * IPEX_PANEL;
+    const block_fn *fits = b->columns <= LANES ? blocks_half : blocks_cut;
+    float tile[MAX_ROWS_HALF * IPEX_PANEL];
     struct conv_block cut = *b;
-    gather(init, b->init, b->init_row, b->init_half, rows, b->columns);
-    cut.init = init;
-    cut.init_row = cut.y_row = cut.r_row = IPEX_PANEL;
-    cut.init_half = cut.y_half = cut.r_half = half;
-    if (b->residual) {
-        gather(residual, b->residual, b->r_row, b->r_half, rows, b->columns);
-        cut.residual = residual;
+    if (b->columns == LANES) {
+        fits[rows](b);
+        return;
     }
-    cut.y = y;
-    blocks[1][rows](&cut);
+    cut.y = tile;
+    cut.y_row = IPEX_PANEL;
+    cut.y_half = (rows + 1) / 2 * IPEX_PANEL;
+    fits[rows](&cut);
     for (int64_t r = 0; r < rows; r++)
-        copy_columns(b->y + row_at(rows, b->y_row, b->y_half, r), y + r * IPEX_PANEL, b->columns);
+        copy_columns(b->y + row_at(rows, b->y_row, b->y_half, r), tile + r * IPEX_PANEL,
+                     b->columns);
 }
 
 static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
@@ -193,6 +231,7 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     run_cut(&one, rows);
 }
 
-static const struct conv_level level = {walk_blocks, MAX_ROWS, panels_for, run};
+static const struct conv_level level = {walk_blocks, MAX_ROWS, MAX_ROWS_HALF,
+                                        panels_for,  run,      false};
 
 #endif

@@ -65,19 +65,24 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
                           _mm256_min_ps(_mm512_castps512_ps256(hi),                                \
                                         _mm256_max_ps(_mm512_castps512_ps256(lo), acc##r##_##c)));
 
-#define WEIGHT(c) const OPERAND b##c = W_AT(w + c * w_panel);
-#define WEIGHT_STREAM(c)                                                                           \
-    WEIGHT(c) _mm_prefetch((const char *)((uintptr_t)(w + c * w_panel) + ahead), _MM_HINT_T0);
+#define WEIGHT(c)        const OPERAND b##c = W_AT(w + c * w_panel);
+#define WEIGHT_STREAM(c) WEIGHT(c) PREFETCH(c)
 #define WEIGHT_HALF(c)                                                                             \
     const OPERAND_HALF b##c = W_AT_HALF(w + c * w_panel);                                          \
-    _mm_prefetch((const char *)((uintptr_t)(w + c * w_panel) + ahead), _MM_HINT_T0);
-#define WEIGHTS_1  WEIGHT_STREAM(0)
-#define WEIGHTS_2  WEIGHTS_1 WEIGHT_STREAM(1)
-#define WEIGHTS_3  WEIGHTS_2 WEIGHT_STREAM(2)
-#define WEIGHTS_4  WEIGHTS_3 WEIGHT_STREAM(3)
-#define WEIGHTS_8  WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
-#define WEIGHTS_1H WEIGHT_HALF(0)
-#define WEIGHTS_2H WEIGHTS_1 WEIGHT_HALF(1)
+    PREFETCH(c)
+/* One distance for the first panel and one for the others, as struct conv_block has them. */
+#define PREFETCH(c) PREFETCH_##c
+#define PREFETCH_0  prefetch(w, ahead_first);
+#define PREFETCH_1  prefetch(w, ahead_others);
+#define PREFETCH_2  prefetch(w + w_panel, ahead_others);
+#define PREFETCH_3  prefetch(w + 2 * w_panel, ahead_others);
+#define WEIGHTS_1   WEIGHT_STREAM(0)
+#define WEIGHTS_2   WEIGHTS_1 WEIGHT_STREAM(1)
+#define WEIGHTS_3   WEIGHTS_2 WEIGHT_STREAM(2)
+#define WEIGHTS_4   WEIGHTS_3 WEIGHT_STREAM(3)
+#define WEIGHTS_8   WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
+#define WEIGHTS_1H  WEIGHT_HALF(0)
+#define WEIGHTS_2H  WEIGHTS_1 WEIGHT_HALF(1)
 
 #define INIT_ROW_1(r)      COLS_1(INIT, r)
 #define RESUME_ROW_1(r)    COLS_1(RESUME, r)
@@ -129,9 +134,10 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
         const vec_mask mask = vec_first(b->columns);                                               \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
-        const uintptr_t ahead = prefetch_distance(b);                                              \
+        const uintptr_t ahead_first = prefetch_distance(b, b->ahead_first);                        \
+        const uintptr_t ahead_others = prefetch_distance(b, b->ahead_others);                      \
         int64_t x_row = b->x_row;                                                                  \
-        (void)w_panel, (void)ahead;                                                                \
+        (void)w_panel, (void)ahead_first, (void)ahead_others;                                      \
         ROWS_##MR(INIT_ROW_##NR) if (i_row) {                                                      \
             ROWS_##MR(RESUME_ROW_##NR)                                                             \
         }                                                                                          \
@@ -235,6 +241,6 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     blocks[panels][rows](b);
 }
 
-static const struct conv_level level = {walk_blocks, MAX_ROWS, panels_for, run};
+static const struct conv_level level = {walk_blocks, MAX_ROWS, MAX_ROWS, panels_for, run, true};
 
 #endif

@@ -21,42 +21,45 @@ struct depthwise_block {
     float lo, hi;
 };
 
-#define DW_INIT(r)    vec acc##r = init;
-#define DW_TAP(r)     acc##r = vec_fma(vec_load(AT(t0, t1, x_row, r)), w, acc##r);
-#define DW_TAP_CUT(r) acc##r = vec_fma(vec_load_masked(AT(t0, t1, x_row, r), mask), w, acc##r);
-#define DW_RESIDUAL(r)                                                                             \
+#define DW_INIT(r)     vec acc##r = init;
+#define DW_TAP(r)      acc##r = vec_fma(vec_load(AT(t0, t1, x_row, r)), w, acc##r);
+#define DW_TAP_CUT(r)  acc##r = vec_fma(vec_load_masked(AT(t0, t1, x_row, r), mask), w, acc##r);
+#define DW_RESIDUAL(r) acc##r = vec_add(acc##r, vec_load(b->residual + (r)*b->r_row + c));
+#define DW_RESIDUAL_CUT(r)                                                                         \
     acc##r = vec_add(acc##r, vec_load_masked(b->residual + (r)*b->r_row + c, mask));
 #define DW_CLAMP(r)     vec_clip(acc##r, lo, hi)
 #define DW_STORE(r)     vec_store(b->y + (r)*b->y_row + c, DW_CLAMP(r));
 #define DW_STORE_CUT(r) vec_store_masked(b->y + (r)*b->y_row + c, mask, DW_CLAMP(r));
 
-/* MR pixels of one vector of channels from c on; TAP and STORE are for whole or cut vectors. */
-#define DEPTHWISE_VECTOR(MR, SUFFIX, TAP, STORE)                                                   \
-    static void depthwise_##MR##SUFFIX(const struct depthwise_block *b, int64_t c,                 \
+/* MR pixels, channels [c, end) by vectors; TAP, RESIDUAL and STORE are for whole or cut ones. */
+#define DEPTHWISE_VECTOR(MR, SUFFIX, TAP, RESIDUAL, STORE)                                         \
+    static void depthwise_##MR##SUFFIX(const struct depthwise_block *b, int64_t c, int64_t end,    \
                                        vec_mask mask) {                                            \
         enum { HALF = (MR + 1) / 2 };                                                              \
-        const vec init = vec_load_masked(b->bias + c, mask);                                       \
         const int64_t x_row = b->x_row;                                                            \
-        const float *wp = b->w + b->rows.begin * b->kernel_w * b->w_tap + c;                       \
-        ROWS_##MR(DW_INIT) for (int64_t i = b->rows.begin; i < b->rows.end; i++) {                 \
-            const float *t0 = b->x + i * b->x_kh + c, *t1 = t0 + HALF * x_row;                     \
-            for (int64_t j = 0; j < b->kernel_w; j++) {                                            \
-                const vec w = vec_load(wp);                                                        \
-                ROWS_##MR(TAP) wp += b->w_tap;                                                     \
-                t0 += b->x_kw;                                                                     \
-                t1 += b->x_kw;                                                                     \
+        for (; c < end; c += LANES) {                                                              \
+            const vec init = vec_load_masked(b->bias + c, mask);                                   \
+            const float *wp = b->w + b->rows.begin * b->kernel_w * b->w_tap + c;                   \
+            ROWS_##MR(DW_INIT) for (int64_t i = b->rows.begin; i < b->rows.end; i++) {             \
+                const float *t0 = b->x + i * b->x_kh + c, *t1 = t0 + HALF * x_row;                 \
+                for (int64_t j = 0; j < b->kernel_w; j++) {                                        \
+                    const vec w = vec_load(wp);                                                    \
+                    ROWS_##MR(TAP) wp += b->w_tap;                                                 \
+                    t0 += b->x_kw;                                                                 \
+                    t1 += b->x_kw;                                                                 \
+                }                                                                                  \
             }                                                                                      \
+            if (b->residual) {                                                                     \
+                ROWS_##MR(RESIDUAL)                                                                \
+            }                                                                                      \
+            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
+            ROWS_##MR(STORE)                                                                       \
         }                                                                                          \
-        if (b->residual) {                                                                         \
-            ROWS_##MR(DW_RESIDUAL)                                                                 \
-        }                                                                                          \
-        const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                        \
-        ROWS_##MR(STORE)                                                                           \
     }
 
 #define DEPTHWISE(MR)                                                                              \
-    DEPTHWISE_VECTOR(MR, _whole, DW_TAP, DW_STORE)                                                 \
-    DEPTHWISE_VECTOR(MR, _cut, DW_TAP_CUT, DW_STORE_CUT)
+    DEPTHWISE_VECTOR(MR, _whole, DW_TAP, DW_RESIDUAL, DW_STORE)                                    \
+    DEPTHWISE_VECTOR(MR, _cut, DW_TAP_CUT, DW_RESIDUAL_CUT, DW_STORE_CUT)
 
 DEPTHWISE(1)
 DEPTHWISE(2)
@@ -124,12 +127,11 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                : all || kind == KIND_7 ? depthwise_slide[kind][rows]
                                                        : NULL;
     const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
-    int64_t c = 0;
-    for (; c + LANES <= b->channels; c += LANES)
-        whole(b, c, vec_first(LANES));
+    int64_t c = b->channels / LANES * LANES;
+    whole(b, 0, c, vec_first(LANES));
     if (c < b->channels && c > 0 && b->residual != b->y) {
         /* The last vector overlaps the one before, and computes some channels once more. */
-        whole(b, b->channels - LANES, vec_first(LANES));
+        whole(b, b->channels - LANES, b->channels, vec_first(LANES));
         c = b->channels;
     }
     struct depthwise_block line = *b;
@@ -137,7 +139,7 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
         line.rows.begin = l == 0 ? b->rows.begin : 0;
         line.rows.end = l == lines - 1 ? b->rows.end : args->kernel_h;
         if (c < b->channels)
-            depthwise_cut[rows](&line, c, vec_first(b->channels - c));
+            depthwise_cut[rows](&line, c, b->channels, vec_first(b->channels - c));
         if (!act_is_clamp(args->act))
             depthwise_activate(args, line.y, rows, pending);
         line.x += b->x_kh; /* pairs have the stride of a line between kernel rows */

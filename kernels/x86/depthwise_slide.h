@@ -121,6 +121,10 @@
     w6 = vec_load(wp + 6 * w_tap);
 #define DW_BEFORE_7 u0 = w0, u1 = w1, u2 = w2, u3 = w3, u4 = w4, u5 = w5, u6 = w6;
 
+/* clang would take the loop apart and keep vectors of several rows on the stack. */
+#define DW_EACH_ROW(begin, end)                                                                    \
+    _Pragma("clang loop unroll(disable)") for (int64_t i = begin; i < end; i++)
+
 /* Kernel rows that a block takes: all, which compilers unroll, or of large windows those in x. */
 #define DW_ROWS_3                                                                                  \
     { 0, 3 }
@@ -128,21 +132,26 @@
     { 0, 5 }
 #define DW_ROWS_7 b->rows
 #define SLIDE(KIND, K, P)                                                                          \
-    static void slide_##KIND##_##P(const struct depthwise_block *b, int64_t c, vec_mask mask) {    \
-        const vec init = vec_load(b->bias + c);                                                    \
+    static void slide_##KIND##_##P(const struct depthwise_block *b, int64_t c, int64_t end,        \
+                                   vec_mask mask) {                                                \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
         const struct ipex_kernel_rows rows = DW_ROWS_##K;                                          \
-        const float *wp = b->w + rows.begin * K * w_tap + c, *t = b->x + rows.begin * b->x_kh + c; \
-        ROWS_##P(DW_INIT) vec accx = init;                                                         \
-        for (int64_t i = rows.begin; i < rows.end; i++, t += b->x_kh, wp += K * w_tap) {           \
-            const vec DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_ONE)                                  \
+        for (; c < end; c += LANES) {                                                              \
+            const vec init = vec_load(b->bias + c);                                                \
+            const float *wp = b->w + rows.begin * K * w_tap + c;                                   \
+            const float *t = b->x + rows.begin * b->x_kh + c;                                      \
+            ROWS_##P(DW_INIT) vec accx = init;                                                     \
+            DW_EACH_ROW(rows.begin, rows.end) {                                                    \
+                const vec DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_ONE) t += b->x_kh;                \
+                wp += K * w_tap;                                                                   \
+            }                                                                                      \
+            (void)accx, (void)mask;                                                                \
+            if (b->residual) {                                                                     \
+                ROWS_##P(DW_RESIDUAL)                                                              \
+            }                                                                                      \
+            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
+            ROWS_##P(DW_STORE)                                                                     \
         }                                                                                          \
-        (void)accx;                                                                                \
-        if (b->residual) {                                                                         \
-            ROWS_##P(DW_RESIDUAL)                                                                  \
-        }                                                                                          \
-        const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                        \
-        ROWS_##P(DW_STORE)                                                                         \
     }
 
 /* Two lines: an upper chain takes kernel row i of a line of x when the lower one takes row i - 1.
@@ -152,34 +161,33 @@
     low##r = vec_add(low##r, vec_load(b->residual + b->r_line + (r)*b->r_row + c));
 #define DW_LOW_STORE(r) vec_store(b->y + b->y_line + (r)*b->y_row + c, vec_clip(low##r, lo, hi));
 #define SLIDE_TWO(KIND, K, P)                                                                      \
-    static void slide_two_##KIND##_##P(const struct depthwise_block *b, int64_t c,                 \
+    static void slide_two_##KIND##_##P(const struct depthwise_block *b, int64_t c, int64_t end,    \
                                        vec_mask mask) {                                            \
-        const vec init = vec_load(b->bias + c);                                                    \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
-        const float *wp = b->w + c, *t = b->x + c;                                                 \
-        ROWS_##P(DW_INIT) ROWS_##P(DW_LOW_INIT) vec accx = init, lowx = init;                      \
-        vec DW_WEIGHTS_##K if (b->rows.begin == 0) {                                               \
-            COLUMNS_##KIND##_##P(DW_ONE)                                                           \
+        for (; c < end; c += LANES) {                                                              \
+            const vec init = vec_load(b->bias + c);                                                \
+            const float *wp = b->w + c, *t = b->x + c;                                             \
+            ROWS_##P(DW_INIT) ROWS_##P(DW_LOW_INIT) vec accx = init, lowx = init;                  \
+            vec DW_WEIGHTS_##K if (b->rows.begin ==                                                \
+                                   0){COLUMNS_##KIND##_##P(DW_ONE)} DW_EACH_ROW(1, K) {            \
+                const vec DW_BEFORE_##K t += b->x_kh;                                              \
+                wp += K * w_tap;                                                                   \
+                DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_BOTH)                                       \
+            }                                                                                      \
+            if (b->rows.end == K) {                                                                \
+                const vec DW_BEFORE_##K t += b->x_kh;                                              \
+                COLUMNS_##KIND##_##P(DW_LAST)                                                      \
+            }                                                                                      \
+            (void)accx, (void)mask;                                                                \
+            (void)lowx;                                                                            \
+            if (b->residual) {                                                                     \
+                ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL)                                    \
+            }                                                                                      \
+            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
+            ROWS_##P(DW_STORE) ROWS_##P(DW_LOW_STORE)                                              \
         }                                                                                          \
-        for (int64_t i = 1; i < K; i++) {                                                          \
-            const vec DW_BEFORE_##K t += b->x_kh;                                                  \
-            wp += K * w_tap;                                                                       \
-            DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_BOTH)                                           \
-        }                                                                                          \
-        if (b->rows.end == K) {                                                                    \
-            const vec DW_BEFORE_##K t += b->x_kh;                                                  \
-            COLUMNS_##KIND##_##P(DW_LAST)                                                          \
-        }                                                                                          \
-        (void)accx;                                                                                \
-        (void)lowx;                                                                                \
-        if (b->residual) {                                                                         \
-            ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL)                                        \
-        }                                                                                          \
-        const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                        \
-        ROWS_##P(DW_STORE) ROWS_##P(DW_LOW_STORE)                                                  \
     }
 
-#define P_2_TO_4(X, KIND, K) X(KIND, K, 2) X(KIND, K, 3) X(KIND, K, 4)
 #define P_4_TO_6(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) X(KIND, K, 6)
 #define P_4_TO_8(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) P_6_TO_8(X, KIND, K)
 #define P_6_TO_7(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7)
@@ -195,7 +203,7 @@ P_6_TO_7(SLIDE, 7, 7)
 
 enum depthwise_kind { KIND_ANY, KIND_3, KIND_3S2, KIND_5, KIND_7, KINDS };
 
-typedef void (*depthwise_fn)(const struct depthwise_block *, int64_t c, vec_mask mask);
+typedef void (*depthwise_fn)(const struct depthwise_block *, int64_t c, int64_t end, vec_mask mask);
 static const depthwise_fn depthwise_slide[KINDS][DEPTHWISE_ROWS + 1] = {
     [KIND_3] = {P_6_TO_8(SLIDE_NAME, 3, 3)},
     [KIND_3S2] = {P_6_TO_8(SLIDE_NAME, 3S2, 3)},
@@ -213,10 +221,16 @@ static const depthwise_fn depthwise_slide_two[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
     [KIND_5] = {P_4_TO_6(SLIDE_TWO_NAME, 5, 5)},
 };
 #else
+#ifdef __clang__ /* takes a register more */
+enum { DEPTHWISE_TWO_ROWS = 3 };
+#define P_2_TO_MOST(X, KIND, K) X(KIND, K, 2) X(KIND, K, 3)
+#else
 enum { DEPTHWISE_TWO_ROWS = 4 };
-P_2_TO_4(SLIDE_TWO, 3, 3)
+#define P_2_TO_MOST(X, KIND, K) X(KIND, K, 2) X(KIND, K, 3) X(KIND, K, 4)
+#endif
+P_2_TO_MOST(SLIDE_TWO, 3, 3)
 static const depthwise_fn depthwise_slide_two[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
-    [KIND_3] = {P_2_TO_4(SLIDE_TWO_NAME, 3, 3)},
+    [KIND_3] = {P_2_TO_MOST(SLIDE_TWO_NAME, 3, 3)},
 };
 #endif
 

@@ -119,6 +119,11 @@ def bound(threads, *arguments):
     return json.loads(bound_output(threads, *arguments))
 
 
+def measure_machine(threads):
+    """What this machine can do at most with so many threads."""
+    return bound(threads, CLI, "bench", "--machine", "--threads", threads, "--json")
+
+
 class Work:
     """A network at fixed sizes: the file that ipexpack made, and what the opponents read: the model with the sizes
     written into it, and inputs."""
@@ -326,7 +331,7 @@ def main():
         else:
             print(f"  {work.name} is skipped: {work.network.path} is not here", file=sys.stderr)
     peers, load, rows = peer_libraries(), Load(), []
-    peaks = {t: bound(t, CLI, "bench", "--machine", "--json") for t in counts}
+    peaks = {t: measure_machine(t) for t in counts}
     print_machine(peers, peaks, options.rounds)
     for t in counts:
         for work in chosen:

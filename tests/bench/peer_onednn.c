@@ -173,30 +173,36 @@ static bool matmul_operands(const struct onednn_layer *l, bool blocked, struct o
            describe(&ret->w, 3, w, w_tag) && describe(&ret->bias, 3, bias, dnnl_abc);
 }
 
-/* hard_sigmoid and softplus are left out: not every version has them. */
+/* As one or two elementwise operations; own: alpha and beta are the activation's a and b. Not every
+ * version has a hard sigmoid. */
 static void add_activation(dnnl_post_ops_t ops, const struct onednn_layer *l) {
+    enum { STEPS = 2 };
     static const struct {
         dnnl_alg_kind_t kind;
-        bool a_is_alpha;
+        bool own;
         float alpha, beta;
-    } kinds[IPEX_ACT_COUNT] = {
-        [IPEX_ACT_relu] = {dnnl_eltwise_relu, false, 0, 0},
-        [IPEX_ACT_leaky_relu] = {dnnl_eltwise_relu, true, 0, 0},
-        [IPEX_ACT_clip] = {dnnl_eltwise_clip, true, 0, 0},
-        [IPEX_ACT_hard_swish] = {dnnl_eltwise_hardswish, false, 1.0f / 6, 0.5f},
-        [IPEX_ACT_sigmoid] = {dnnl_eltwise_logistic, false, 0, 0},
-        [IPEX_ACT_silu] = {dnnl_eltwise_swish, false, 1, 0},
-        [IPEX_ACT_tanh] = {dnnl_eltwise_tanh, false, 0, 0},
-        [IPEX_ACT_gelu] = {dnnl_eltwise_gelu_erf, false, 0, 0},
-        [IPEX_ACT_gelu_tanh] = {dnnl_eltwise_gelu_tanh, false, 0, 0},
-        [IPEX_ACT_mish] = {dnnl_eltwise_mish, false, 0, 0},
-        [IPEX_ACT_elu] = {dnnl_eltwise_elu, true, 0, 0},
+    } kinds[IPEX_ACT_COUNT][STEPS] = {
+        [IPEX_ACT_relu] = {{dnnl_eltwise_relu, false, 0, 0}},
+        [IPEX_ACT_leaky_relu] = {{dnnl_eltwise_relu, true, 0, 0}},
+        [IPEX_ACT_clip] = {{dnnl_eltwise_clip, true, 0, 0}},
+        [IPEX_ACT_hard_sigmoid] = {{dnnl_eltwise_linear, true, 0, 0},
+                                   {dnnl_eltwise_clip, false, 0, 1}},
+        [IPEX_ACT_hard_swish] = {{dnnl_eltwise_hardswish, false, 1.0f / 6, 0.5f}},
+        [IPEX_ACT_sigmoid] = {{dnnl_eltwise_logistic, false, 0, 0}},
+        [IPEX_ACT_silu] = {{dnnl_eltwise_swish, false, 1, 0}},
+        [IPEX_ACT_tanh] = {{dnnl_eltwise_tanh, false, 0, 0}},
+        [IPEX_ACT_gelu] = {{dnnl_eltwise_gelu_erf, false, 0, 0}},
+        [IPEX_ACT_gelu_tanh] = {{dnnl_eltwise_gelu_tanh, false, 0, 0}},
+        [IPEX_ACT_mish] = {{dnnl_eltwise_mish, false, 0, 0}},
+        [IPEX_ACT_elu] = {{dnnl_eltwise_elu, true, 0, 0}},
+        [IPEX_ACT_softplus] = {{dnnl_eltwise_soft_relu, false, 1, 0}},
+        [IPEX_ACT_hard_swish_affine] = {{dnnl_eltwise_hardswish, false, 1.0f / 6, 0.5f},
+                                        {dnnl_eltwise_linear, true, 0, 0}},
     };
-    if (kinds[l->act].kind == dnnl_alg_kind_undef)
-        return;
-    const bool given = kinds[l->act].a_is_alpha;
-    add_eltwise(ops, kinds[l->act].kind, given ? l->act_a : kinds[l->act].alpha,
-                given ? l->act_b : kinds[l->act].beta);
+    for (int i = 0; i < STEPS && kinds[l->act][i].kind != dnnl_alg_kind_undef; i++)
+        add_eltwise(ops, kinds[l->act][i].kind,
+                    kinds[l->act][i].own ? l->act_a : kinds[l->act][i].alpha,
+                    kinds[l->act][i].own ? l->act_b : kinds[l->act][i].beta);
 }
 
 static dnnl_primitive_attr_t make_attributes(const struct onednn_layer *l) {

@@ -314,6 +314,7 @@ def check_control_characters():
         (FOLDER / f"{op}.onnx").write_bytes(field(1, 8) + field(8, field(2, 13)) + field(7, graph))
     ipex = FOLDER / "control.ipex"
     ways = {"a refusal": ["convert", FOLDER / "Magic.onnx", "-o", FOLDER / "no.ipex"],
+            "a note of a size": ["convert", FOLDER / "Relu.onnx", "-o", ipex],
             "convert": ["convert", FOLDER / "Relu.onnx", "-o", ipex, "--dim", size + "=1..4"],
             "inspect": ["inspect", ipex], "--why": ["inspect", ipex, "--why"], "one site": ["inspect", ipex, "--why", "x"],
             "run": ["run", ipex], "bench": ["bench", ipex, "--seconds", "0.01", "--profile"]}

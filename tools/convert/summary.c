@@ -101,7 +101,7 @@ static void print_entries(const struct ipex_convert *c) {
         ipex_cli_say(entry->shape_folds ? " (%zu were shape arithmetic)\n" : "\n",
                      entry->shape_folds);
         if (entry->notes)
-            fputs(entry->notes, stdout);
+            ipex_cli_say("%s", entry->notes);
     }
 }
 
