@@ -62,7 +62,8 @@ struct ipex_padding {
  * Where K is cut (see cache_l2), unfinished chains are parked in y.
  *
  * planar is advice to conv_f32: few columns, so pixels go into lanes (kernels/conv_parts.h). Only
- * for one group with segments_w = 1, x_pixel > 0, last_pixels = pixels, not with resume. */
+ * for one group with segments_w = 1, x_pixel > 0, segments_h = 1 or last_pixels = pixels, not with
+ * resume. */
 struct ipex_conv_args {
     const void *x;         /* f32; conv_bf16, conv_bf16t: bf16; conv_i8: i8 */
     const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */

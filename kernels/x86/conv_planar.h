@@ -222,8 +222,8 @@ static inline void planar_order(const struct planar *p, const float *chains, flo
 }
 
 static inline void planar_add(const struct planar *p, const float *residual) {
-    for (int64_t c = 0; c < p->args->n; c++)
-        for (int64_t i = 0; i < p->pixels; i++)
+    for (int64_t i = 0; i < p->pixels; i++)
+        for (int64_t c = 0; c < p->args->n; c++)
             p->line[c * p->line_row + i] += residual[i * p->args->r_pixel + c];
 }
 
@@ -246,8 +246,8 @@ static inline void planar_store(const struct planar *p, float *y) {
         memcpy(y, p->line, (size_t)p->pixels * sizeof(float));
         return;
     }
-    for (int64_t c = 0; c < p->args->n; c++)
-        for (int64_t i = 0; i < p->pixels; i++)
+    for (int64_t i = 0; i < p->pixels; i++)
+        for (int64_t c = 0; c < p->args->n; c++)
             y[i * p->args->y_pixel + c] = p->line[c * p->line_row + i];
 }
 

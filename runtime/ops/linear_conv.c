@@ -44,7 +44,8 @@ static int64_t panel_bytes(const struct ipex_conv_args *args, const struct sizes
 
 static int64_t line_flops(const struct ipex_conv_args *args, int64_t panels) {
     const int64_t k = (int64_t)args->segments_h * args->segments_w * args->k;
-    return ipex_mul_sat(2 * k, (int64_t)args->pixels * panels * IPEX_PANEL);
+    const int64_t columns = args->planar ? args->n : panels * IPEX_PANEL;
+    return ipex_mul_sat(2 * k, args->pixels * columns);
 }
 
 /* One thread's blocks: see the head of the file. */
@@ -86,6 +87,8 @@ static void cut_lines(const struct ipex_setup *setup, struct ipex_conv_args *arg
         .least = ipex_units_worth(JOB_FLOPS, flops),
         .most = args->lines_per_job,
         .multiple = 1,
+        /* Rows of x that a job shares with the next one are transposed in both. */
+        .again = args->planar ? 0.25 * (args->segments_h - 1) : 0.0,
     };
     args->lines_per_job = (int32_t)ipex_cut_even(&cut, setup->threads);
 }
@@ -151,15 +154,30 @@ static void choose_kernel(struct ipex_bind *bind) {
         IPEX_BIND_BF16_KERNEL(bind, conv, conv);
 }
 
-/* Few columns leave most lanes of a panel empty, and neighbouring pixels that share elements of x
- * pay for transposing it. The rule may not turn false where dims grow: scratch does not shrink. */
+/* Few columns leave most lanes of a panel empty, and pay for transposing x where neighbouring
+ * pixels share elements of it, or where there is only one. The rules may not turn false where dims
+ * grow: scratch does not shrink. */
 #define PLANAR_COLUMNS 4
+
+static bool has_few_columns(const struct ipex_bind *bind) {
+    const struct ipex_conv_args *args = &bind->args.conv;
+    return bind->input[1]->dtype == IPEX_DTYPE_f32 && args->groups == 1 && args->segments_w == 1 &&
+           args->n <= PLANAR_COLUMNS && 0 < args->x_pixel &&
+           (args->x_pixel < args->k || args->n == 1);
+}
 
 static bool is_planar(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
-    return bind->input[1]->dtype == IPEX_DTYPE_f32 && args->groups == 1 && args->segments_w == 1 &&
-           args->n <= PLANAR_COLUMNS && 0 < args->x_pixel && args->x_pixel < args->k &&
-           args->pixels >= IPEX_PANEL && args->last_pixels == args->pixels;
+    return has_few_columns(bind) && args->pixels >= IPEX_PANEL &&
+           (args->last_pixels == args->pixels || args->segments_h == 1);
+}
+
+/* Pixels of a line that is cut anyway: as many as fit L1 transposed, but so many that elements
+ * which two lanes see are no more than the others. */
+static int64_t planar_line(const struct ipex_conv_args *args) {
+    const int64_t overlap = ipex_max_i64(0, args->k - args->x_pixel);
+    const int64_t elements = ipex_max_i64(512, 2 * overlap);
+    return IPEX_PANEL * ipex_max_i64(4, (elements - overlap) / args->x_pixel);
 }
 
 /* Operands 1.. of linear and conv are the same: weight, bias, residual; then the epilogue. */
@@ -204,6 +222,8 @@ static bool takes_tiles(const struct ipex_bind *bind) {
 
 /* Pixels of a line such that threads have about equal shares. */
 static int64_t matrix_line(const struct ipex_bind *bind, int64_t images, int64_t rows) {
+    if (has_few_columns(bind))
+        return ipex_max_i64(1, ipex_min_i64(rows, planar_line(&bind->args.conv)));
     const struct matrix_line *lines = takes_tiles(bind) ? &matrix_line_tiles : &matrix_line_blocks;
     const int64_t threads = bind->setup->threads;
     int64_t ret = lines->usual;
@@ -249,8 +269,9 @@ enum ipex_bound ipex_bind_linear(struct ipex_bind *bind) {
     for (int32_t d = 0; d < leading; d++)
         rows *= x->dims[d];
     args->groups = args->segments_h = args->segments_w = 1;
-    if (!set_rows(bind, 1, rows) || !set_i32(&args->k, tiles.k) || !set_i32(&args->n, tiles.n))
+    if (!set_i32(&args->k, tiles.k) || !set_i32(&args->n, tiles.n) || !set_rows(bind, 1, rows))
         return IPEX_BOUND_TOO_LARGE;
+    args->planar = is_planar(bind);
     return finish(bind, bind->ints[0], 0);
 }
 
@@ -338,7 +359,8 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     args->planar = is_planar(bind);
     args->padding = padding(bind);
     /* A signal's only line is cut like a matrix, so that work can be shared out along it. */
-    const bool signal = !pointwise && !bind->lines && args->lines == 1 && !args->planar;
+    const bool signal =
+        !pointwise && !bind->lines && args->lines == 1 && !(args->planar && args->segments_h > 1);
     if (signal) {
         args->padding.stride = 0; /* all lines are that line */
         if (!set_rows(bind, args->images, args->pixels))

@@ -385,7 +385,11 @@ static int check_planar(const struct context *context, struct rng *rng) {
             .cache_l2 = 1 << 20,
             .planar = true,
         };
-        s.conv.last_pixels = s.conv.pixels;
+        if (s.conv.kernel_w == 1 && rng_one_in(rng, 2))
+            s.conv.x_gap = (int32_t)rng_range(rng, 1, 9);
+        s.conv.last_pixels = s.conv.kernel_h == 1 && rng_one_in(rng, 2)
+                                 ? (int32_t)rng_range(rng, 1, s.conv.pixels)
+                                 : s.conv.pixels;
         s.in_place = s.residual && rng_one_in(rng, 2);
         s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
         s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
