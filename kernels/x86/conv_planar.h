@@ -60,7 +60,7 @@ struct planar_product {
 #define PLANAR_W_1        const vec w0 = vec_set(w_0[k]);
 #define PLANAR_W_2                                                                                 \
     PLANAR_W_1 const vec w1 = vec_set(w_1[k]);                                                     \
-    _mm_prefetch(next + k * ahead, _MM_HINT_T1);
+    _mm_prefetch(next + k * ahead, _MM_HINT_T0);
 #define PLANAR_W_3       PLANAR_W_2 const vec w2 = vec_set(w_2[k]);
 #define PLANAR_W_4       PLANAR_W_3 const vec w3 = vec_set(w_3[k]);
 #define PLANAR_X(u)      vec_load(AT(x0, x1, x_pixel, u))
