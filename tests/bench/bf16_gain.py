@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 
-from compare import FIRST_WORK, FOLDER, Load, WORK, Work, bound, cpu_name, measure_machine  # also finds ipextest
+from compare import FIRST_WORK, FOLDER, Load, WORK, Work, bound, cpu_name, measure_machine, print_heads, print_row  # also finds ipextest
 from ipextest import CLI, cli_json
 
 KINDS = {"f32": (), "direct": ("--size",), "dtype": ("--dtype", "bf16"), "weights": ("--weights", "bf16")}
@@ -82,9 +82,10 @@ def row_direct(best, steps, peak):
 
 
 def print_table(heads, rows):
-    print(f"\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    print()
+    print_heads(heads)
     for row in rows:
-        print("|", " | ".join(row), "|")
+        print_row(row)
 
 
 def main():
@@ -98,8 +99,7 @@ def main():
     with Load() as load:
         peak = peak_gflops(options)
         for name in options.names:
-            if not Work(name).network.path.exists():
-                print(f"  {name} is skipped: {Work(name).network.path} is not here", file=sys.stderr)
+            if not Work(name).is_here():
                 continue
             print(f"  measuring {name}", file=sys.stderr)
             best, steps, size = measure(name, options)

@@ -124,6 +124,16 @@ def measure_machine(threads):
     return bound(threads, CLI, "bench", "--machine", "--threads", threads, "--json")
 
 
+def print_heads(heads):
+    """Of a table in Markdown."""
+    print_row(heads)
+    print("|" + "---|" * len(heads))
+
+
+def print_row(cells):
+    print("|", " | ".join(cells), "|", flush=True)
+
+
 class Work:
     """A network at fixed sizes: the file that ipexpack made, and what the opponents read: the model with the sizes
     written into it, and inputs."""
@@ -136,6 +146,12 @@ class Work:
         stem = FOLDER / name.replace(" ", "_")
         self.ipex, self.model, self.stem = stem.with_suffix(".ipex"), stem.with_suffix(".onnx"), stem
 
+    def is_here(self):
+        """Whether its model is here; says so where not."""
+        if not self.network.path.exists():
+            print(f"  {self.name} is skipped: {self.network.path} is not here", file=sys.stderr)
+        return self.network.path.exists()
+
     def convert(self, target, *flags):
         """At these sizes alone."""
         FOLDER.mkdir(exist_ok=True)
@@ -146,12 +162,8 @@ class Work:
             raise RuntimeError(f"{self.name}: {done.stderr}")
 
     def prepare(self):
-        """Whether the network is here."""
-        if not self.network.path.exists():
-            return False
         self.convert(self.ipex)
         self.inputs = self.write_model()
-        return True
 
     def write_model(self):
         """The opponents' model and inputs; returns the words that name these."""
@@ -324,12 +336,9 @@ def main():
     counts = [int(t) for t in options.threads.split(",")]
     if max(counts) > len(os.sched_getaffinity(0)):
         sys.exit("compare: more threads than CPUs")
-    chosen = []
-    for work in map(Work, wanted):
-        if work.prepare():
-            chosen.append(work)
-        else:
-            print(f"  {work.name} is skipped: {work.network.path} is not here", file=sys.stderr)
+    chosen = [work for work in map(Work, wanted) if work.is_here()]
+    for work in chosen:
+        work.prepare()
     peers, load, rows = peer_libraries(), Load(), []
     peaks = {t: measure_machine(t) for t in counts}
     print_machine(peers, peaks, options.rounds)

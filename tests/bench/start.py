@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 
-from compare import Load, Work, bound, bound_output, cpu_name, make_models, peer_libraries  # also finds ipextest
+from compare import Load, Work, bound, bound_output, cpu_name, make_models, peer_libraries, print_heads, print_row  # also finds ipextest
 from ipextest import BUILD, cli_json
 
 PROGRAMS = BUILD / "tests" / "bench"
@@ -64,14 +64,14 @@ def main():
     heads = ["network", "exec to first output", "allowed, ms", "holds", "touching", "faults, minor / major (touching)", "anonymous", "holds"]
     heads += [f"{peer} (ratio)" for peer in peers]
     print(f"{cpu_name()}, {options.threads} thread(s), {options.rounds} rounds\n")
-    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    print_heads(heads)
     for work in map(Work, options.names):
-        if not work.prepare():
-            print(f"  {work.name} is skipped: {work.network.path} is not here", file=sys.stderr)
+        if not work.is_here():
             continue
+        work.prepare()
         best, steady_us = measure(work, peers, options, load)
         session_bytes = cli_json("bench", work.ipex, "--threads", options.threads, "--seconds", 0.001)["session_bytes"]
-        print("|", " | ".join(row(work.name, best, steady_us, session_bytes, peers)), "|", flush=True)
+        print_row(row(work.name, best, steady_us, session_bytes, peers))
     print(f"\nothers used {load.others():.1%} of the machine meanwhile")
     return 0
 

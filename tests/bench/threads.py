@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 
-from compare import Load, Work, bound, cpu_name, make_models  # also finds ipextest
+from compare import Load, Work, bound, cpu_name, make_models, print_heads, print_row  # also finds ipextest
 from ipextest import BUILD, CLI
 
 SPEED_UP = {"resnet34": 1.85, "oidn_unet": 1.85, "ppocr_cls": 1.0}  # asked of two threads over one
@@ -38,30 +38,28 @@ def verdict(got, asked):
 
 
 def print_speed_up(works, options):
-    print(f"| network | 1 thread | {options.threads} threads | speed-up | asked | holds |\n|---|---|---|---|---|---|")
+    print_heads(["network", "1 thread", f"{options.threads} threads", "speed-up", "asked", "holds"])
     for work in works:
         one, more = in_turns(lambda: shortest_us(work, 1, options), lambda: shortest_us(work, options.threads, options), options.rounds)
         got, asked = min(one) / min(more), SPEED_UP[work.name]
-        print(f"| {work.name} | {min(one) / 1e3:.3f} ms | {min(more) / 1e3:.3f} ms | {got:.2f} | {asked} | {verdict(got, asked)} |", flush=True)
+        print_row([work.name, f"{min(one) / 1e3:.3f} ms", f"{min(more) / 1e3:.3f} ms", f"{got:.2f}", str(asked), verdict(got, asked)])
 
 
 def print_shared(works, options):
-    print(f"\n| network | one session, runs/s | two on one pool of {options.threads}, together | kept | asked | holds |\n|---|---|---|---|---|---|")
+    print()
+    print_heads(["network", "one session, runs/s", f"two on one pool of {options.threads}, together", "kept", "asked", "holds"])
     for work in works:
         alone, both = in_turns(lambda: runs_per_second(work, 1, options), lambda: runs_per_second(work, 2, options), options.rounds)
         got = max(both) / max(alone)
-        print(f"| {work.name} | {max(alone):.1f} | {max(both):.1f} | {got:.2f} | {KEPT} | {verdict(got, KEPT)} |", flush=True)
+        print_row([work.name, f"{max(alone):.1f}", f"{max(both):.1f}", f"{got:.2f}", str(KEPT), verdict(got, KEPT)])
 
 
 def prepared(names):
     make_models(names)
-    works = [Work(name) for name in names]
+    works = [work for work in map(Work, names) if work.is_here()]
     for work in works:
-        if work.network.path.exists():
-            work.convert(work.ipex)
-        else:
-            print(f"  {work.name} is skipped: {work.network.path} is not here", file=sys.stderr)
-    return [work for work in works if work.network.path.exists()]
+        work.convert(work.ipex)
+    return works
 
 
 def main():
