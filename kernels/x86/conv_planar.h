@@ -36,9 +36,10 @@ enum { PLANAR_CHAINS = 12 };
 
 /* The row of x at work by the weights of all that see it. */
 struct planar_product {
-    const float *x;    /* [..][LANES] */
-    const float *next; /* the row of x that comes next, where it lies */
-    int64_t x_pixel;   /* in floats of x */
+    const float *x;   /* [..][LANES] */
+    const char *next; /* where the row of x lies that comes next, or what is left of it */
+    int64_t ahead;    /* bytes of it that a step of k prefetches */
+    int64_t x_pixel;  /* in floats of x */
     int64_t k, part;
     int64_t columns;
     struct planar_chains chains[PLANAR_CHAINS];
@@ -57,12 +58,14 @@ struct planar_product {
 #define PLANAR_INIT_3(u)  PLANAR_INIT_2(u) PLANAR_INIT(u, 2)
 #define PLANAR_INIT_4(u)  PLANAR_INIT_3(u) PLANAR_INIT(u, 3)
 #define PLANAR_W_1        const vec w0 = vec_set(w_0[k]);
-#define PLANAR_W_2        PLANAR_W_1 const vec w1 = vec_set(w_1[k]);
-#define PLANAR_W_3        PLANAR_W_2 const vec w2 = vec_set(w_2[k]);
-#define PLANAR_W_4        PLANAR_W_3 const vec w3 = vec_set(w_3[k]);
-#define PLANAR_X(u)       vec_load(AT(x0, x1, x_pixel, u))
-#define PLANAR_FMA(u, c)  acc##u##_##c = vec_fma(x, w##c, acc##u##_##c);
-#define PLANAR_FMA_1(u)   acc##u##_0 = vec_fma(PLANAR_X(u), w0, acc##u##_0);
+#define PLANAR_W_2                                                                                 \
+    PLANAR_W_1 const vec w1 = vec_set(w_1[k]);                                                     \
+    _mm_prefetch(next + k * ahead, _MM_HINT_T0);
+#define PLANAR_W_3       PLANAR_W_2 const vec w2 = vec_set(w_2[k]);
+#define PLANAR_W_4       PLANAR_W_3 const vec w3 = vec_set(w_3[k]);
+#define PLANAR_X(u)      vec_load(AT(x0, x1, x_pixel, u))
+#define PLANAR_FMA(u, c) acc##u##_##c = vec_fma(x, w##c, acc##u##_##c);
+#define PLANAR_FMA_1(u)  acc##u##_0 = vec_fma(PLANAR_X(u), w0, acc##u##_0);
 #define PLANAR_FMA_MORE(u, more)                                                                   \
     {                                                                                              \
         const vec x = vec_in_register(PLANAR_X(u));                                                \
@@ -84,6 +87,9 @@ struct planar_product {
         enum { HALF = (U + 1) / 2 };                                                               \
         const int64_t x_pixel = p->x_pixel;                                                        \
         const float *x0 = p->x + pixel * x_pixel, *x1 = x0 + HALF * x_pixel;                       \
+        const char *next = p->next;                                                                \
+        const int64_t ahead = p->ahead;                                                            \
+        (void)next, (void)ahead;                                                                   \
         PLANAR_OF_##N;                                                                             \
         ROWS_##U(PLANAR_INIT_##N);                                                                 \
         for (int64_t k = 0; k < p->k; k++, x0 += LANES, x1 += LANES) {                             \
@@ -139,31 +145,27 @@ static const struct planar_blocks planar_blocks[] = {
 enum { PLANAR_COLUMNS = sizeof planar_blocks / sizeof planar_blocks[0] };
 
 /* `pixels` of every lane from `pixel` on, all columns, in groups of about the same size. */
-static inline void planar_columns(const struct planar_product *p, int64_t pixel, int64_t pixels) {
-    int64_t groups = ipex_div_up(p->columns, PLANAR_COLUMNS);
+static inline void planar_columns(struct planar_product *p, int64_t groups, int64_t pixel,
+                                  int64_t pixels) {
     for (int64_t c = 0, columns; c < p->columns; c += columns) {
         columns = ipex_div_up(p->columns - c, groups--);
         planar_blocks[columns - 1].of[pixels - 1](p, p->chains + c, pixel);
+        p->next += p->k * p->ahead;
     }
-}
-
-/* As much of the next row as these pixels are of the line: in many streams at once it would come
- * slowly. */
-static inline void planar_prefetch(const struct planar_product *p, int64_t pixel, int64_t pixels) {
-    const float *x = p->next + pixel * p->x_pixel, *end = x + pixels * p->x_pixel;
-    for (; x < end; x += 16)
-        _mm_prefetch((const char *)x, _MM_HINT_T1);
 }
 
 /* All chains that were collected. Blocks have about the same size, for those of few chains wait for
  * one another; what they see of x stays in L1 for all columns. */
 static inline void planar_multiply(struct planar_product *p) {
+    if (p->columns == 0)
+        return;
     const int64_t columns = p->columns < PLANAR_COLUMNS ? p->columns : PLANAR_COLUMNS;
-    int64_t blocks = columns > 0 ? ipex_div_up(p->part, planar_blocks[columns - 1].most) : 0;
+    const int64_t groups = ipex_div_up(p->columns, PLANAR_COLUMNS);
+    int64_t blocks = ipex_div_up(p->part, planar_blocks[columns - 1].most);
+    p->ahead = p->part * p->x_pixel * (int64_t)sizeof(float) / (blocks * groups * p->k);
     for (int64_t b = 0, pixels; blocks > 0; b += pixels) {
         pixels = ipex_div_up(p->part - b, blocks--);
-        planar_prefetch(p, b, pixels);
-        planar_columns(p, b, pixels);
+        planar_columns(p, groups, b, pixels);
     }
     p->columns = 0;
 }
@@ -304,8 +306,10 @@ static inline void planar_row(struct planar *p, int64_t r) {
     const int64_t last = job->line + r / p->step;
     const int64_t end = last < job->line_end ? last + 1 : job->line_end;
     bool taken = false;
-    struct planar_product product = {
-        .x = p->x, .next = planar_x(p, r + 1), .x_pixel = args->x_pixel * LANES, .k = args->k};
+    struct planar_product product = {.x = p->x,
+                                     .next = (const char *)planar_x(p, r + 1),
+                                     .x_pixel = args->x_pixel * LANES,
+                                     .k = args->k};
     for (int64_t line = begin; line < end; line++) {
         const struct ipex_kernel_rows rows = planar_rows(p, line);
         const int64_t h = planar_h(p, r, line);
