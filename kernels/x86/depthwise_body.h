@@ -21,6 +21,9 @@ struct depthwise_block {
     float lo, hi;
 };
 
+/* Vectors of channels [c, end); the last one ends there. */
+#define DW_EACH_VECTOR                                                                             \
+    for (; c < end; c = c + LANES < end && c + 2 * LANES > end ? end - LANES : c + LANES)
 #define DW_INIT(r)     vec acc##r = init;
 #define DW_TAP(r)      acc##r = vec_fma(vec_load(AT(t0, t1, x_row, r)), w, acc##r);
 #define DW_TAP_CUT(r)  acc##r = vec_fma(vec_load_masked(AT(t0, t1, x_row, r), mask), w, acc##r);
@@ -37,7 +40,7 @@ struct depthwise_block {
                                        vec_mask mask) {                                            \
         enum { HALF = (MR + 1) / 2 };                                                              \
         const int64_t x_row = b->x_row;                                                            \
-        for (; c < end; c += LANES) {                                                              \
+        DW_EACH_VECTOR {                                                                           \
             const vec init = vec_load_masked(b->bias + c, mask);                                   \
             const float *wp = b->w + b->rows.begin * b->kernel_w * b->w_tap + c;                   \
             ROWS_##MR(DW_INIT) for (int64_t i = b->rows.begin; i < b->rows.end; i++) {             \
@@ -127,19 +130,17 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                : all || kind == KIND_7 ? depthwise_slide[kind][rows]
                                                        : NULL;
     const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
-    int64_t c = b->channels / LANES * LANES;
-    whole(b, 0, c, vec_first(LANES));
-    if (c < b->channels && c > 0 && b->residual != b->y) {
-        /* The last vector overlaps the one before, and computes some channels once more. */
-        whole(b, b->channels - LANES, b->channels, vec_first(LANES));
-        c = b->channels;
-    }
+    /* A last vector that overlaps the one before computes some channels once more. */
+    const bool overlaps = b->channels >= LANES && b->residual != b->y;
+    const int64_t c = overlaps ? b->channels : b->channels / LANES * LANES;
+    if (c > 0)
+        whole(b, 0, c, vec_first(LANES));
     struct depthwise_block line = *b;
     for (int64_t l = 0; l < lines; l++) {
         line.rows.begin = l == 0 ? b->rows.begin : 0;
         line.rows.end = l == lines - 1 ? b->rows.end : args->kernel_h;
         if (c < b->channels)
-            depthwise_cut[rows](&line, c, b->channels, vec_first(b->channels - c));
+            depthwise_cut[rows](&line, c, c + LANES, vec_first(b->channels - c));
         if (!act_is_clamp(args->act))
             depthwise_activate(args, line.y, rows, pending);
         line.x += b->x_kh; /* pairs have the stride of a line between kernel rows */

@@ -136,7 +136,7 @@
                                    vec_mask mask) {                                                \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
         const struct ipex_kernel_rows rows = DW_ROWS_##K;                                          \
-        for (; c < end; c += LANES) {                                                              \
+        DW_EACH_VECTOR {                                                                           \
             const vec init = vec_load(b->bias + c);                                                \
             const float *wp = b->w + rows.begin * K * w_tap + c;                                   \
             const float *t = b->x + rows.begin * b->x_kh + c;                                      \
@@ -164,7 +164,7 @@
     static void slide_two_##KIND##_##P(const struct depthwise_block *b, int64_t c, int64_t end,    \
                                        vec_mask mask) {                                            \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
-        for (; c < end; c += LANES) {                                                              \
+        DW_EACH_VECTOR {                                                                           \
             const vec init = vec_load(b->bias + c);                                                \
             const float *wp = b->w + c, *t = b->x + c;                                             \
             ROWS_##P(DW_INIT) ROWS_##P(DW_LOW_INIT) vec accx = init, lowx = init;                  \
