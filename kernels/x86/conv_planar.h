@@ -36,10 +36,10 @@ enum { PLANAR_CHAINS = 12 };
 
 /* The row of x at work by the weights of all that see it. */
 struct planar_product {
-    const float *x;   /* [..][LANES] */
-    const char *next; /* where the row of x lies that comes next, or what is left of it */
-    int64_t ahead;    /* bytes of it that a step of k prefetches */
-    int64_t x_pixel;  /* in floats of x */
+    const float *x;  /* [..][LANES] */
+    uintptr_t next;  /* address of the row of x that comes next, or of what is left of it */
+    uintptr_t ahead; /* bytes of it that a step of k prefetches */
+    int64_t x_pixel; /* in floats of x */
     int64_t k, part;
     int64_t columns;
     struct planar_chains chains[PLANAR_CHAINS];
@@ -57,10 +57,11 @@ struct planar_product {
 #define PLANAR_INIT_2(u)  PLANAR_INIT_1(u) PLANAR_INIT(u, 1)
 #define PLANAR_INIT_3(u)  PLANAR_INIT_2(u) PLANAR_INIT(u, 2)
 #define PLANAR_INIT_4(u)  PLANAR_INIT_3(u) PLANAR_INIT(u, 3)
-#define PLANAR_W_1        const vec w0 = vec_set(w_0[k]);
+/* With one column every product is a load: no time for the next row. */
+#define PLANAR_W_1 const vec w0 = vec_set(w_0[k]);
 #define PLANAR_W_2                                                                                 \
     PLANAR_W_1 const vec w1 = vec_set(w_1[k]);                                                     \
-    _mm_prefetch(next + k * ahead, _MM_HINT_T0);
+    _mm_prefetch((const char *)(next + ahead * k), _MM_HINT_T0);
 #define PLANAR_W_3       PLANAR_W_2 const vec w2 = vec_set(w_2[k]);
 #define PLANAR_W_4       PLANAR_W_3 const vec w3 = vec_set(w_3[k]);
 #define PLANAR_X(u)      vec_load(AT(x0, x1, x_pixel, u))
@@ -87,8 +88,7 @@ struct planar_product {
         enum { HALF = (U + 1) / 2 };                                                               \
         const int64_t x_pixel = p->x_pixel;                                                        \
         const float *x0 = p->x + pixel * x_pixel, *x1 = x0 + HALF * x_pixel;                       \
-        const char *next = p->next;                                                                \
-        const int64_t ahead = p->ahead;                                                            \
+        const uintptr_t next = p->next, ahead = p->ahead;                                          \
         (void)next, (void)ahead;                                                                   \
         PLANAR_OF_##N;                                                                             \
         ROWS_##U(PLANAR_INIT_##N);                                                                 \
@@ -150,7 +150,7 @@ static inline void planar_columns(struct planar_product *p, int64_t groups, int6
     for (int64_t c = 0, columns; c < p->columns; c += columns) {
         columns = ipex_div_up(p->columns - c, groups--);
         planar_blocks[columns - 1].of[pixels - 1](p, p->chains + c, pixel);
-        p->next += p->k * p->ahead;
+        p->next += p->ahead * p->k;
     }
 }
 
@@ -162,7 +162,8 @@ static inline void planar_multiply(struct planar_product *p) {
     const int64_t columns = p->columns < PLANAR_COLUMNS ? p->columns : PLANAR_COLUMNS;
     const int64_t groups = ipex_div_up(p->columns, PLANAR_COLUMNS);
     int64_t blocks = ipex_div_up(p->part, planar_blocks[columns - 1].most);
-    p->ahead = p->part * p->x_pixel * (int64_t)sizeof(float) / (blocks * groups * p->k);
+    const int64_t bytes = p->part * p->x_pixel * (int64_t)sizeof(float);
+    p->ahead = (uintptr_t)(bytes / (blocks * groups * p->k));
     for (int64_t b = 0, pixels; blocks > 0; b += pixels) {
         pixels = ipex_div_up(p->part - b, blocks--);
         planar_columns(p, groups, b, pixels);
@@ -307,7 +308,7 @@ static inline void planar_row(struct planar *p, int64_t r) {
     const int64_t end = last < job->line_end ? last + 1 : job->line_end;
     bool taken = false;
     struct planar_product product = {.x = p->x,
-                                     .next = (const char *)planar_x(p, r + 1),
+                                     .next = (uintptr_t)planar_x(p, r + 1),
                                      .x_pixel = args->x_pixel * LANES,
                                      .k = args->k};
     for (int64_t line = begin; line < end; line++) {
