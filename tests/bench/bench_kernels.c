@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "kernels/x86/activate.h"
 #include "runtime/fpu.h"
 #include "runtime/session.h"
 #include "tests/bench/kernel_report.h"
@@ -39,6 +40,7 @@ struct bench {
     struct kernel_report report;
     struct seen seen[SEEN_MAX];
     int n_seen;
+    double activation_us[IPEX_ACT_COUNT]; /* of a value; 0: not measured yet */
 };
 
 /* One layer may be computed by two algorithms, in different files. */
@@ -106,6 +108,44 @@ static int measure_sides(int rounds, struct side *ours, struct side theirs[2]) {
     return theirs[1].best_us < theirs[0].best_us;
 }
 
+/* ---- activations ---- */
+
+enum { ACT_VALUES = 1024, ACT_CALLS = 2000 }; /* they fit L1 */
+
+/* So many copies of values, with an activation of each or without. */
+static double copies_us(bool wide, int32_t act, const float *from, float *to) {
+    const struct ipex_act_rows rows = ipex_act_rows(to, 1, ACT_VALUES, ACT_VALUES, act, 1, 0);
+    const double start = now_us();
+    for (int i = 0; i < ACT_CALLS; i++) {
+        memcpy(to, from, ACT_VALUES * sizeof *to);
+        if (wide)
+            ipex_k_activate__avx512(&rows);
+        else
+            ipex_k_activate__avx2(&rows);
+    }
+    return now_us() - start;
+}
+
+/* Of a value, by itself: clamps take none, kernels apply them as they store. */
+static double activation_us(struct bench *bench, int32_t act) {
+    static float from[ACT_VALUES], to[ACT_VALUES];
+    if (act == IPEX_ACT_none || act == IPEX_ACT_relu || act == IPEX_ACT_clip)
+        return 0;
+    if (bench->activation_us[act] == 0) {
+        double with = 1e30, without = 1e30;
+        for (int i = 0; i < ACT_VALUES; i++)
+            from[i] = 8.0f * (float)i / ACT_VALUES - 4.0f;
+        for (int round = 0; round < bench->options.rounds; round++) {
+            const double a = copies_us(bench->report.wide, act, from, to);
+            const double b = copies_us(bench->report.wide, IPEX_ACT_none, from, to);
+            with = a < with ? a : with;
+            without = b < without ? b : without;
+        }
+        bench->activation_us[act] = (with - without) / ACT_CALLS / ACT_VALUES;
+    }
+    return bench->activation_us[act];
+}
+
 static void add_row(struct bench *bench, const struct subject *subject, double us,
                     const struct side *theirs) {
     char layer[LAYER_TEXT];
@@ -124,6 +164,8 @@ static void add_row(struct bench *bench, const struct subject *subject, double u
         .flops = (double)info->flops,
         .bound = bound,
         .direct_us = ipex_roofline_us(&direct),
+        .activation_us = activation_us(bench, subject->layer.act) * (double)info->flops / 2 /
+                         (double)layer_depth(&subject->layer),
         .rule = kernel_rule_of(&subject->layer, info->op, &bound),
         .onednn_us = theirs->primitive ? theirs->best_us : 0,
         .implementation = theirs->primitive ? onednn_implementation(theirs->primitive) : "none",

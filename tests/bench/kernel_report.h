@@ -23,6 +23,7 @@ struct kernel_row {
     double us, flops;
     struct ipex_roofline bound; /* by the multiplications that are done */
     double direct_us;           /* roofline of the direct algorithm */
+    double activation_us;       /* of its activation alone, in L1, which no roofline counts */
     enum kernel_rule rule;
     double onednn_us; /* 0: it has no such layer */
     const char *implementation;
@@ -35,6 +36,7 @@ struct kernel_report {
     struct ipex_arena arena; /* names kept for the summary */
     int tiny;                /* next to nothing by their roofline */
     int layers[KERNEL_RULES], holding[KERNEL_RULES];
+    int activated[KERNEL_RULES]; /* hold where their activation's time counts */
     double lowest[KERNEL_RULES]; /* share of what the rule counts */
     const char *lowest_name[KERNEL_RULES];
     int near;                  /* at 90 % or more */
