@@ -5,6 +5,9 @@
 #ifndef IPEX_KERNELS_X86_ACTIVATE_H
 #define IPEX_KERNELS_X86_ACTIVATE_H
 
+#include <stdbool.h>
+
+#include "format/ops.h"
 #include "kernels/x86/rows.h"
 
 /* Rows [0, HALF) lie `row` floats apart from y on, rows [HALF, rows) from y + half on, with HALF
@@ -29,6 +32,12 @@ static inline struct ipex_act_rows ipex_act_rows(float *y, int64_t rows, int64_t
         .act_a = a,
         .act_b = b,
     };
+}
+
+/* relu, clip and none are clamps, which kernels apply as they store: the same bounds for all three,
+ * since max(-inf, x) and min(inf, x) leave every arithmetic result as it is. */
+static inline bool act_is_clamp(int32_t act) {
+    return act == IPEX_ACT_none || act == IPEX_ACT_relu || act == IPEX_ACT_clip;
 }
 
 void ipex_k_activate__avx2(const struct ipex_act_rows *args);

@@ -197,12 +197,12 @@ static void copy_columns(float *to, const float *from, int64_t n) {
 /* The last panel, of fewer than 16 columns. */
 static void run_cut(const struct conv_block *b, int64_t rows) {
     const block_fn *fits = b->columns <= LANES ? blocks_half : blocks_cut;
-    float tile[MAX_ROWS_HALF * IPEX_PANEL];
-    struct conv_block cut = *b;
     if (b->columns == LANES) {
         fits[rows](b);
         return;
     }
+    float tile[MAX_ROWS_HALF * IPEX_PANEL];
+    struct conv_block cut = *b;
     cut.y = tile;
     cut.y_row = IPEX_PANEL;
     cut.y_half = (rows + 1) / 2 * IPEX_PANEL;

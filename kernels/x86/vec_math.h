@@ -48,12 +48,7 @@ static inline vec vec_act(vec x, int32_t act, float a, float b) {
     }
 }
 
-/* relu, clip and none are clamps, which kernels apply as they store: the same bounds for all three,
- * since max(-inf, x) and min(inf, x) leave every arithmetic result as it is. */
-static inline bool act_is_clamp(int32_t act) {
-    return act == IPEX_ACT_none || act == IPEX_ACT_relu || act == IPEX_ACT_clip;
-}
-
+/* The bounds of a clamp (act_is_clamp). */
 static inline float act_low(int32_t act, float a) {
     return act == IPEX_ACT_relu ? 0.0f : act == IPEX_ACT_clip ? a : -__builtin_inff();
 }

@@ -126,10 +126,10 @@ static double copies_us(bool wide, int32_t act, const float *from, float *to) {
     return now_us() - start;
 }
 
-/* Of a value, by itself: clamps take none, kernels apply them as they store. */
+/* Of a value, by itself; clamps take none. */
 static double activation_us(struct bench *bench, int32_t act) {
     static float from[ACT_VALUES], to[ACT_VALUES];
-    if (act == IPEX_ACT_none || act == IPEX_ACT_relu || act == IPEX_ACT_clip)
+    if (act_is_clamp(act))
         return 0;
     if (bench->activation_us[act] == 0) {
         double with = 1e30, without = 1e30;
