@@ -130,8 +130,17 @@ def batch_norm_after_an_activation(g):
 
 @case(("affine", "bn", "residual_between"))
 def batch_norm_after_an_addition(g):
+    x, y = g.input(1, 3, 6, 6), g.input(1, 3, 6, 6)
+    g.output(g.batch_norm(g.op("Add", g.conv(x, 3, 5), g.conv(y, 3, 5)), 5, name="bn"))
+
+
+# ---- branch: convolutions of one value that are added; branches.py has the rest ----
+
+@case(("branch", "add", "windows_differ"), steps=dict(conv=2))
+def row_and_column_added(g):
     x = g.input(1, 3, 6, 6)
-    g.output(g.batch_norm(g.op("Add", g.conv(x, 3, 5), g.conv(x, 3, 5)), 5, name="bn"))
+    row, column = g.conv(x, 3, 5, (1, 3), pads=[0, 1, 0, 1]), g.conv(x, 3, 5, (3, 1), pads=[1, 0, 1, 0])
+    g.output(g.op("Add", row, column, name="add"))
 
 
 @case(("affine", "mul", "broadcast"))

@@ -60,6 +60,8 @@
     X(grouped, "the convolution has groups")                                                       \
     X(dilated, "the convolution has dilations")                                                    \
     X(winograd_faster, "with so many channels, the smaller kernel on the parts is faster")         \
+    X(windows_differ, "the strides differ, or neither kernel covers the pixels of the other: one " \
+                      "that covers both would cost more than two")                                 \
     X(padding_is_not_mean, "the convolution pads with zeros, which are the mean and no pixel of "  \
                            "zeros: without padding, or with mean 0, it would be exact")            \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")

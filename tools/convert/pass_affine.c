@@ -2,17 +2,12 @@
 /* BatchNorm, and Mul, Add, Sub, Div by a constant per channel, after a convolution or linear layer:
  * s (W x + b) + t = (s W) x + (s b + t). Scales and biases are kept in f64; the weight is
  * multiplied and rounded once, when it is packed. */
-#include "tools/convert/passes.h"
+#include "tools/convert/affine.h"
 
 #include <math.h>
 #include <string.h>
 
-/* y = scale * x + shift along one axis of x, both NULL-able (ones, zeros). */
-struct affine {
-    int32_t axis; /* of the output; -1: the same everywhere */
-    int64_t n;
-    const double *scale, *shift;
-};
+#include "tools/convert/passes.h"
 
 /* The axis along which a constant broadcast to `rank` dims varies: -1 none, -2 several. */
 static int32_t varying_axis(const struct ipex_value *constant, int32_t rank) {
@@ -62,11 +57,11 @@ static bool constant_operand(const struct ipex_node *node, int16_t *ret_data,
     return true;
 }
 
-static bool as_affine(struct ipex_graph *graph, const struct ipex_node *node, struct affine *ret,
-                      struct ipex_value **ret_x) {
+bool ipex_affine_of(struct ipex_graph *graph, const struct ipex_node *node, struct ipex_affine *ret,
+                    struct ipex_value **ret_x) {
     if (node->kind == IPEX_KIND_affine) {
-        *ret = (struct affine){node->u.affine.axis, node->u.affine.n, node->u.affine.scale,
-                               node->u.affine.shift};
+        *ret = (struct ipex_affine){node->u.affine.axis, node->u.affine.n, node->u.affine.scale,
+                                    node->u.affine.shift};
         *ret_x = node->input[0];
         return true;
     }
@@ -92,19 +87,17 @@ static bool as_affine(struct ipex_graph *graph, const struct ipex_node *node, st
     if (!v)
         return false;
     bool scales = op == IPEX_STEP_mul || op == IPEX_STEP_div;
-    *ret = (struct affine){varying_axis(value, node->output->rank), n,
-                           scales          ? v
-                           : from_constant ? minus_ones(graph, n)
-                                           : NULL,
-                           scales ? NULL : v};
+    *ret = (struct ipex_affine){varying_axis(value, node->output->rank), n,
+                                scales          ? v
+                                : from_constant ? minus_ones(graph, n)
+                                                : NULL,
+                                scales ? NULL : v};
     *ret_x = node->input[data];
     return true;
 }
 
-/* Looks through a reshape that only adds or drops dims of 1 behind the channel (1-d convolutions):
- * the value before it. */
-static struct ipex_value *behind_reshape(const struct ipex_graph *graph, struct ipex_value *x,
-                                         struct ipex_node **ret_reshape) {
+struct ipex_value *ipex_affine_behind_reshape(const struct ipex_graph *graph, struct ipex_value *x,
+                                              struct ipex_node **ret_reshape) {
     struct ipex_node *node = x->producer;
     *ret_reshape = NULL;
     if (!node || node->kind != IPEX_KIND_reshape || !ipex_value_only_reader(graph, x))
@@ -117,7 +110,7 @@ static struct ipex_value *behind_reshape(const struct ipex_graph *graph, struct 
     return from;
 }
 
-static enum ipex_reason check(const struct ipex_graph *graph, const struct affine *affine,
+static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_affine *affine,
                               const struct ipex_value *x, struct ipex_value *y) {
     struct ipex_node *producer = x->producer;
     if (!producer)
@@ -144,7 +137,7 @@ static enum ipex_reason check(const struct ipex_graph *graph, const struct affin
     return IPEX_REASON_applied;
 }
 
-static void apply(struct ipex_graph *graph, const struct affine *affine,
+static void apply(struct ipex_graph *graph, const struct ipex_affine *affine,
                   struct ipex_node *producer) {
     struct ipex_fold *fold = &producer->fold;
     size_t n = (size_t)fold->n;
@@ -177,16 +170,16 @@ static bool is_batch_norm(const struct ipex_node *node) {
 }
 
 static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
-    struct affine affine;
+    struct ipex_affine affine;
     struct ipex_value *x;
     struct ipex_node *reshape;
-    if (!as_affine(graph, node, &affine, &x)) {
+    if (!ipex_affine_of(graph, node, &affine, &x)) {
         if (node->kind == IPEX_KIND_pointwise && is_batch_norm(node))
             ipex_ledger_add(graph->ledger, "affine", node->name, IPEX_REASON_dynamic_parameter,
                             NULL);
         return;
     }
-    struct ipex_value *from = behind_reshape(graph, x, &reshape);
+    struct ipex_value *from = ipex_affine_behind_reshape(graph, x, &reshape);
     enum ipex_reason reason = reshape && (affine.axis != 1 && affine.axis != -1)
                                   ? IPEX_REASON_axis_mismatch
                               : reshape ? check(graph, &affine, from, from)
@@ -210,7 +203,8 @@ static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
 void ipex_pass_affine(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
         next = node->next;
-        try_site(graph, node);
+        if (!ipex_merge_branches(graph, node))
+            try_site(graph, node);
     }
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_affine)
