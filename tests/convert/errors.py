@@ -108,8 +108,6 @@ def single_refusals():
     yield "operands that do not fit", ["the_node (Add)", "broadcast"], refused("Add", (3, 4), (3, 5))
     yield "a shape that does not fit", ["the_node (Reshape)", "elements"], refused("Reshape", (3, 4), np.array([5, -1]))
     yield "an axis out of range", ["the_node (Softmax)", "axis"], refused("Softmax", (3, 4), axis=2)
-    yield "training mode", ["the_node (BatchNormalization)", "training"], refused(
-        "BatchNormalization", (1, 2, 3, 3), *[np.ones(2, f32)] * 4, training_mode=1, outputs=3)
     yield "padding beyond the format", ["the_node (Conv)", "2000", "1024"], refused(
         "Conv", (1, 1, 4, 4), np.ones((1, 1, 1, 1), f32), pads=[2000, 0, 0, 0])
     yield "padding beyond 16 bits", ["the_node (Conv)", "65535"], refused(

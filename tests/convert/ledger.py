@@ -514,6 +514,70 @@ def group_norm_turned_into_rows(g):
     g.output(group_norm(g, g.input(2, 12, 3, 3), g.constant(np.ones(4, np.float32)), (2, 9, 12)))
 
 
+# ---- taps ----
+
+def dilated(g, x, channels, window, group=1, **attributes):
+    """A convolution of the node name "conv"."""
+    w = g.weight(8 * group, channels // group, *window, scale=0.3)
+    return g.op("Conv", x, w, g.weight(8 * group), name="conv", group=group, kernel_shape=list(window), **attributes)
+
+
+@case(("taps", "conv", APPLIED))
+def taps_dilated_beyond_the_image(g):
+    """As in DeepLab's pyramid: 3x3 with dilation 12 at 9x12 becomes 1x1."""
+    g.output(dilated(g, g.input(2, 5, 9, 12), 5, (3, 3), dilations=[12, 12], pads=[12, 12, 12, 12]))
+
+
+@case(("taps", "conv", APPLIED))
+def taps_dilated_beyond_the_height(g):
+    g.output(dilated(g, g.input(1, 5, 7, 20), 5, (3, 3), dilations=[8, 8], pads=[8, 8, 8, 8]))
+
+
+@case(("taps", "conv", APPLIED))
+def taps_on_a_line(g):
+    """Uneven padding, a stride: 1x3 of 5x3."""
+    g.output(dilated(g, g.input(1, 4, 1, 9), 4, (5, 3), pads=[1, 1, 3, 0], strides=[1, 2]))
+
+
+@case(("taps", "conv", APPLIED))
+def taps_of_a_depthwise_kernel(g):
+    """7x7 at 2x3: 3x5."""
+    x = g.input(1, 6, 2, 3)
+    w = g.weight(6, 1, 7, 7, scale=0.3)
+    g.output(g.op("Conv", x, w, name="conv", group=6, pads=[3, 3, 3, 3], kernel_shape=[7, 7]))
+
+
+@case(("taps", "conv", APPLIED))
+def taps_of_a_signal(g):
+    g.output(g.op("Conv", g.input(1, 4, 6), g.weight(5, 4, 3), name="conv", dilations=[7], pads=[7, 7], kernel_shape=[3]))
+
+
+@case(("taps", "conv", APPLIED), sizes=[{"h": 1, "w": 3}, {"h": 6, "w": 20}], flags=["--dim", "h=1..6", "--dim", "w=3..20"])
+def taps_of_sizes_that_vary(g):
+    """Never more than 6 rows: the first and the last row of taps go, at 20 columns none does."""
+    g.output(dilated(g, g.input(1, 4, "h", "w"), 4, (3, 3), dilations=[6, 6], pads=[6, 6, 6, 6]))
+
+
+def check_taps(tap, bench):
+    """The kernels that are left: (image, kernel, attributes, what the ledger says, nothing where every tap reads pixels
+    somewhere or padding would become negative)."""
+    for image, kernel, attributes, left in [
+            ((9, 12), (3, 3), dict(dilations=[12, 12], pads=[12] * 4), "a 1x1 kernel"),
+            ((7, 20), (3, 3), dict(dilations=[8, 8], pads=[8] * 4), "a 1x3 kernel"),
+            ((1, 9), (5, 3), dict(pads=[1, 1, 3, 0], strides=[1, 2]), "a 1x3 kernel"),
+            ((2, 3), (7, 7), dict(pads=[3] * 4), "a 3x5 kernel"),
+            ((1, 1), (3, 3), dict(pads=[1] * 4, strides=[2, 2]), "a 1x1 kernel"),
+            ((9, 12), (3, 3), dict(dilations=[8, 11], pads=[8, 11, 8, 11]), None),
+            ((3, 3), (2, 2), dict(dilations=[5, 4], pads=[3, 2, 3, 2]), None),
+            ((2, 2), (3, 3), dict(pads=[1] * 4), None)]:
+        graph = Graph()
+        graph.output(dilated(graph, graph.input(1, 5, *image), 5, kernel, **attributes))
+        why = bench.right(graph)
+        said = [row["text"] for row in bench.ledger() if row["pass"] == "taps"]
+        tap.ok(f"{image} by {kernel}, {attributes}: {left or 'as it is'}", why is None and len(said) == bool(left)
+               and all(text.startswith(left) for text in said), why, *said)
+
+
 # ---- focus ----
 
 def parts(g, x, order, block=2, at_once=True):
@@ -923,6 +987,7 @@ def main():
         for each in CASES:
             seen |= {row["reason"] for row in check_case(tap, bench, each)}
         check_growth(tap, bench)
+        check_taps(tap, bench)
         seen |= check_pictures(tap, bench)
         seen |= check_bf16(tap, bench)
         check_why(tap, bench)

@@ -224,6 +224,26 @@ static int64_t floor_number(int64_t a, int64_t b) {
     return a / b - (a % b < 0);
 }
 
+/* (x/q + c) / b, rounded down twice, is (x + c q) / (q b) rounded once: so equal sizes of a pyramid
+ * look equal. IPEX_DIM_NONE where a, below 0, is not of that form. */
+static int64_t divide_quotient(struct ipex_dims *dims, int64_t a, int64_t b) {
+    const struct ipex_dim_sum *sum = &dims->sum[-1 - a];
+    const struct ipex_dim_term *first = &sum->term[0];
+    const int64_t c = sum->terms == 2 ? sum->term[1].coefficient : 0;
+    if (sum->terms > 2 || (sum->terms == 2 && sum->term[1].factors) || first->factors != 1 ||
+        first->coefficient != 1)
+        return IPEX_DIM_NONE;
+    const struct ipex_dim_atom atom = dims->atom[first->factor[0]];
+    if (atom.op != IPEX_DIM_OP_floor_div || atom.b < 1)
+        return IPEX_DIM_NONE;
+    const int64_t divisor = ipex_dim_mul(dims, atom.b, b);
+    const int64_t dividend =
+        ipex_dim_add(dims, atom.a, ipex_dim_mul(dims, ipex_dim_of(dims, c), atom.b));
+    return divisor == IPEX_DIM_NONE || dividend == IPEX_DIM_NONE
+               ? IPEX_DIM_NONE
+               : ipex_dim_floor_div(dims, dividend, divisor);
+}
+
 /* (c s + r) / c is s + floor(r / c): terms whose coefficient c divides leave the quotient. */
 static int64_t divide_by_number(struct ipex_dims *dims, int64_t a, int64_t b) {
     struct build whole = {.terms = 0}, rest = {.terms = 0};
@@ -240,8 +260,11 @@ static int64_t divide_by_number(struct ipex_dims *dims, int64_t a, int64_t b) {
         rest_varies |= left && term.factors;
     }
     int64_t w = finish(dims, &whole), r = finish(dims, &rest);
-    return rest_varies ? ipex_dim_add(dims, w, atom_dim(dims, IPEX_DIM_OP_floor_div, r, b, 1))
-                       : w; /* a constant rest is below b */
+    if (!rest_varies)
+        return w; /* a constant rest is below b */
+    const int64_t once = r >= 0 ? r / b : divide_quotient(dims, r, b);
+    return ipex_dim_add(
+        dims, w, once != IPEX_DIM_NONE ? once : atom_dim(dims, IPEX_DIM_OP_floor_div, r, b, 1));
 }
 
 int64_t ipex_dim_floor_div(struct ipex_dims *dims, int64_t a, int64_t b) {
@@ -289,14 +312,28 @@ int64_t ipex_dim_exact_div(struct ipex_dims *dims, int64_t a, int64_t b) {
     return a == 0 ? finish(dims, &quotient) : IPEX_DIM_NONE;
 }
 
-static int64_t extreme(struct ipex_dims *dims, enum ipex_dim_op op, int64_t a, int64_t b) {
+/* a <= b for all values of the symbols: by their ranges, or by that of what lies between them (seq
+ * - 1 and seq). */
+static bool never_above(struct ipex_dims *dims, int64_t a, int64_t b) {
     int64_t a_lo, a_hi, b_lo, b_hi;
-    if (bad(a, b))
-        return IPEX_DIM_NONE;
     ipex_dim_range(dims, a, &a_lo, &a_hi);
     ipex_dim_range(dims, b, &b_lo, &b_hi);
-    if (a == b || a_hi <= b_lo || b_hi <= a_lo)
-        return (a_hi <= b_lo) == (op == IPEX_DIM_OP_min) ? a : b;
+    if (a == b || a_hi <= b_lo)
+        return true;
+    const int64_t between = ipex_dim_sub(dims, b, a);
+    if (between == IPEX_DIM_NONE)
+        return false;
+    ipex_dim_range(dims, between, &b_lo, &b_hi);
+    return b_lo >= 0;
+}
+
+static int64_t extreme(struct ipex_dims *dims, enum ipex_dim_op op, int64_t a, int64_t b) {
+    if (bad(a, b))
+        return IPEX_DIM_NONE;
+    if (never_above(dims, a, b))
+        return op == IPEX_DIM_OP_min ? a : b;
+    if (never_above(dims, b, a))
+        return op == IPEX_DIM_OP_min ? b : a;
     return atom_dim(dims, op, a < b ? a : b, a < b ? b : a, 1);
 }
 

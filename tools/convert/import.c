@@ -300,8 +300,8 @@ static const char *onnx_type_name(int64_t onnx_type) {
                                                                                  : "unknown";
 }
 
-static struct ipex_value *constant_from(struct ipex_import *import, const char *name,
-                                        const struct ipex_onnx_tensor *tensor) {
+struct ipex_value *ipex_import_stored(struct ipex_import *import, const char *name,
+                                      const struct ipex_onnx_tensor *tensor) {
     enum ipex_dtype dtype = ipex_import_dtype(tensor->type);
     if (!dtype || tensor->rank > IPEX_MAX_RANK)
         return NULL;
@@ -314,7 +314,7 @@ static struct ipex_value *constant_from(struct ipex_import *import, const char *
 void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx_graph *source) {
     for (size_t i = 0; i < source->initializers; i++) {
         struct ipex_value *value =
-            constant_from(import, source->initializer[i].name, &source->initializer[i]);
+            ipex_import_stored(import, source->initializer[i].name, &source->initializer[i]);
         if (!value) {
             const struct ipex_onnx_tensor *t = &source->initializer[i];
             ipex_import_unsupported(import, t->name, "initializer",
@@ -340,7 +340,7 @@ static void import_constant(struct ipex_import *import) {
     struct ipex_value *value = NULL;
     int64_t count = (int64_t)attr->count;
     if (!strcmp(attr->name, "value") && attr->tensor)
-        value = constant_from(import, name, attr->tensor);
+        value = ipex_import_stored(import, name, attr->tensor);
     else if (!strcmp(attr->name, "value_int"))
         value = ipex_graph_constant(graph, name, IPEX_DTYPE_i64, 0, NULL, &attr->i);
     else if (!strcmp(attr->name, "value_float"))
@@ -448,6 +448,20 @@ static bool results_fit(struct ipex_import *import, const struct ipex_node *node
     return true;
 }
 
+/* What is read from `node` on is data: a size of the run is none before a node has made it one. */
+static bool operands_are_data(struct ipex_import *import, struct ipex_node *node) {
+    for (; node; node = node->next)
+        for (int32_t i = 0; i < node->inputs; i++) {
+            const struct ipex_value *x = ipex_node_operands(node)[i];
+            if (x && x->ints && !x->constant && !x->producer) {
+                ipex_import_refuse(import, "reads %s, which depends on sizes (%s), as data",
+                                   x->name, ipex_import_text(import, x->ints[0]));
+                return false;
+            }
+        }
+    return true;
+}
+
 /* Runs the operator's function; what it made is computed right away if it depends on constants
  * only. */
 static void import_known(struct ipex_import *import, ipex_import_fn fn) {
@@ -458,6 +472,7 @@ static void import_known(struct ipex_import *import, ipex_import_fn fn) {
     fn(import);
     struct ipex_node *made = last ? last->next : import->graph->first;
     if (import->unsupported_count == before && results_fit(import, made) &&
+        operands_are_data(import, made) &&
         ipex_fold_constants(import->graph, made, &report) != IPEX_OK)
         ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
 }

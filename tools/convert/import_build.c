@@ -142,6 +142,16 @@ struct ipex_value *ipex_build_reshape(struct ipex_import *import, struct ipex_va
     return x ? ipex_import_reshape(import, x, result_name(import), rank, dims) : NULL;
 }
 
+struct ipex_value *ipex_build_expand(struct ipex_import *import, struct ipex_value *x, int32_t rank,
+                                     const int64_t *dims) {
+    if (!x)
+        return NULL;
+    struct ipex_node *node =
+        ipex_import_plan(import, IPEX_OP_expand, IPEX_ORDER_logical, x->dtype, rank, dims, false);
+    ipex_node_add_input(node, x);
+    return node->output;
+}
+
 struct ipex_value *ipex_build_gather(struct ipex_import *import, struct ipex_value *data,
                                      struct ipex_value *indices, int64_t axis) {
     int64_t dims[2 * IPEX_MAX_RANK];

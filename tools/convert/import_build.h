@@ -38,6 +38,9 @@ struct ipex_value *ipex_build_slice(struct ipex_import *import, struct ipex_valu
                                     int64_t start, int64_t count);
 struct ipex_value *ipex_build_reshape(struct ipex_import *import, struct ipex_value *x,
                                       int32_t rank, const int64_t *dims);
+/* x broadcast to these dims. */
+struct ipex_value *ipex_build_expand(struct ipex_import *import, struct ipex_value *x, int32_t rank,
+                                     const int64_t *dims);
 struct ipex_value *ipex_build_gather(struct ipex_import *import, struct ipex_value *data,
                                      struct ipex_value *indices, int64_t axis);
 struct ipex_value *ipex_build_matmul(struct ipex_import *import, struct ipex_value *a,

@@ -170,10 +170,48 @@ static bool check_batch_norm(struct ipex_import *import, const struct ipex_value
             return false;
         }
     }
-    if (!ipex_import_int(import, "training_mode", 0) && ipex_import_int(import, "spatial", 1) == 1)
+    if (ipex_import_int(import, "spatial", 1) == 1)
         return true;
-    ipex_import_refuse(import, "training mode is not supported");
+    ipex_import_refuse(import, "statistics per element (spatial=0) are not supported");
     return false;
+}
+
+/* r * momentum + now * (1 - momentum), as a vector: output i, where it is asked for. */
+static void running_statistic(struct ipex_import *import, size_t i, struct ipex_value *r,
+                              struct ipex_value *now) {
+    const float momentum = ipex_import_float(import, "momentum", 0.9f);
+    if (i >= import->node->outputs || !*import->node->output[i])
+        return;
+    now = ipex_build_reshape(import, now, 1, &now->dims[1]);
+    now = ipex_build_binary(import, IPEX_STEP_add,
+                            ipex_build_with(import, IPEX_STEP_mul, r, momentum),
+                            ipex_build_with(import, IPEX_STEP_mul, now, 1 - momentum));
+    now->name = import->node->output[i];
+    ipex_import_out(import, i, now);
+}
+
+/* Normalised by its own mean and variance, as weights are that are standardised:
+ * (x - mean) / sqrt(var + eps) * gamma + beta, over all axes but the channels'. */
+static void training_batch_norm(struct ipex_import *import, struct ipex_value *x,
+                                struct ipex_value **p) {
+    const uint32_t axes = ((1u << x->rank) - 1) & ~2u;
+    const int64_t dims[IPEX_MAX_RANK] = {x->dims[1], 1, 1, 1, 1, 1, 1, 1};
+    struct ipex_value *mean = ipex_build_reduce(import, IPEX_REDUCE_mean, x, axes);
+    struct ipex_value *y = ipex_build_binary(import, IPEX_STEP_sub, x, mean);
+    struct ipex_value *variance = ipex_build_reduce(
+        import, IPEX_REDUCE_mean, ipex_build_binary(import, IPEX_STEP_mul, y, y), axes);
+    struct ipex_value *deviation =
+        ipex_build_unary(import, IPEX_STEP_sqrt,
+                         ipex_build_with(import, IPEX_STEP_add, variance,
+                                         ipex_import_float(import, "epsilon", 1e-5f)));
+    y = ipex_build_binary(import, IPEX_STEP_div, y, deviation);
+    y = ipex_build_binary(import, IPEX_STEP_mul, y,
+                          ipex_build_reshape(import, p[0], x->rank - 1, dims));
+    y = ipex_build_binary(import, IPEX_STEP_add, y,
+                          ipex_build_reshape(import, p[1], x->rank - 1, dims));
+    ipex_import_out(import, 0, y);
+    running_statistic(import, 1, p[2], mean);
+    running_statistic(import, 2, p[3], variance);
 }
 
 /* Parameters computed at run time: ((x - mean) / sqrt(var + eps)) * gamma + beta, as a program over
@@ -208,6 +246,10 @@ static void import_batch_norm(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0), *p[4];
     if (!x || !check_batch_norm(import, x, p))
         return;
+    if (ipex_import_int(import, "training_mode", 0)) {
+        training_batch_norm(import, x, p);
+        return;
+    }
     if (!p[0]->constant || !p[1]->constant || !p[2]->constant || !p[3]->constant) {
         dynamic_batch_norm(import, x, p);
         return;

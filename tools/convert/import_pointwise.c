@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX elementwise operators: each becomes a small pointwise program, which later passes join or
  * turn into epilogues. */
-#include "tools/convert/import.h"
+#include "tools/convert/import_build.h"
 
 #include <math.h>
 #include <string.h>
@@ -68,17 +68,24 @@ static void variadic(struct ipex_import *import, enum ipex_step op) {
         step(p, IPEX_STEP_copy, 0, 0);
 }
 
+static bool is_integer(const struct ipex_import *import) {
+    const struct ipex_value *x = ipex_import_in(import, 0);
+    return x && (x->dtype == IPEX_DTYPE_i64 || x->dtype == IPEX_DTYPE_i32);
+}
+
 /* Neg, Abs, Add, Sub, Mul, Div, Min, Max, Mod of integers; kind: format/ops.inc. True when input 0
  * is an integer: the node has been made or refused. */
 static bool integer(struct ipex_import *import, int64_t kind, size_t count) {
-    struct ipex_value *x[2] = {ipex_import_in(import, 0), ipex_import_in(import, 1)};
+    struct ipex_value *x[2];
     int64_t dims[IPEX_MAX_RANK];
     int32_t rank = 0;
-    if (!x[0] || (x[0]->dtype != IPEX_DTYPE_i64 && x[0]->dtype != IPEX_DTYPE_i32))
+    if (!is_integer(import))
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (!ipex_import_any(import, i) || !ipex_import_broadcast(import, x[i], &rank, dims))
+    for (size_t i = 0; i < count; i++) {
+        x[i] = ipex_import_any(import, i); /* a size of the run becomes data here */
+        if (!x[i] || !ipex_import_broadcast(import, x[i], &rank, dims))
             return true;
+    }
     if (kind < 0 || import->node->inputs != count || x[count - 1]->dtype != x[0]->dtype) {
         ipex_import_refuse(import, "this operator is not supported for these integers");
         return true;
@@ -176,7 +183,16 @@ static void import_sigmoid(struct ipex_import *import) {
     unary(import, IPEX_STEP_sigmoid);
 }
 static void import_sign(struct ipex_import *import) {
-    unary(import, IPEX_STEP_sign);
+    if (!is_integer(import)) {
+        unary(import, IPEX_STEP_sign);
+        return;
+    }
+    struct ipex_value *x = ipex_import_any(import, 0);
+    for (int side = -1; x && side <= 1; side += 2)
+        x = ipex_build_integer(import, side < 0 ? IPEX_INTEGER_max : IPEX_INTEGER_min, x,
+                               ipex_build_number(import, x->dtype, side));
+    if (x)
+        ipex_import_out(import, 0, x);
 }
 static void import_sin(struct ipex_import *import) {
     unary(import, IPEX_STEP_sin);
@@ -251,31 +267,64 @@ static void import_hard_swish(struct ipex_import *import) {
 }
 
 /* Bounds are attributes up to opset 10, then optional constant inputs. */
-static bool clip_bound(struct ipex_import *import, const char *name, size_t input, float *ret,
-                       bool *given) {
+static float clip_bound(const struct ipex_import *import, const char *name, size_t input,
+                        bool *given) {
     const struct ipex_onnx_attr *attr = ipex_import_attr(import, name);
     const struct ipex_value *value = attr ? NULL : ipex_import_in(import, input);
     *given = attr || value;
-    if (value && (!value->constant || ipex_value_numel(value) != 1)) {
-        ipex_import_refuse(import, "the bound %s is not a constant scalar", value->name);
-        return false;
-    }
-    if (*given)
-        *ret = attr ? attr->f : (float)ipex_constant_f64(value, 0);
-    return true;
+    return attr ? attr->f : value ? (float)ipex_constant_f64(value, 0) : 0;
 }
 
-static void import_clip(struct ipex_import *import) {
-    float lo = 0, hi = 0;
+static void clip_by_numbers(struct ipex_import *import) {
     bool has_lo, has_hi;
-    if (!clip_bound(import, "min", 1, &lo, &has_lo) || !clip_bound(import, "max", 2, &hi, &has_hi))
-        return;
+    const float lo = clip_bound(import, "min", 1, &has_lo),
+                hi = clip_bound(import, "max", 2, &has_hi);
     struct ipex_program *p = program(import, 1);
     int16_t a = 0;
     if (p && has_lo)
         a = step(p, IPEX_STEP_max, a, constant(p, lo));
     if (p && (has_hi || !has_lo))
         step(p, IPEX_STEP_min, a, constant(p, has_hi ? hi : INFINITY));
+}
+
+/* Of integers, or between bounds that are computed. */
+static void clip_by_values(struct ipex_import *import) {
+    static const struct {
+        enum ipex_integer integer;
+        enum ipex_step step;
+    } side[2] = {{IPEX_INTEGER_max, IPEX_STEP_max}, {IPEX_INTEGER_min, IPEX_STEP_min}};
+    const bool integers = is_integer(import);
+    struct ipex_value *x = integers ? ipex_import_any(import, 0) : ipex_import_f32(import, 0);
+    for (size_t i = 0; x && i < 2; i++) {
+        if (!ipex_import_in(import, i + 1))
+            continue;
+        struct ipex_value *bound = ipex_import_any(import, i + 1);
+        if (bound && bound->dtype != x->dtype) {
+            ipex_import_refuse(import, "the bound %s is %s, not %s", bound->name,
+                               ipex_dtype_name(bound->dtype), ipex_dtype_name(x->dtype));
+            return;
+        }
+        x = integers ? ipex_build_integer(import, side[i].integer, x, bound)
+                     : ipex_build_binary(import, side[i].step, x, bound);
+    }
+    if (x)
+        ipex_import_out(import, 0, x);
+}
+
+static void import_clip(struct ipex_import *import) {
+    bool numbers = !is_integer(import);
+    for (size_t i = 1; i < 3; i++) {
+        const struct ipex_value *bound = ipex_import_in(import, i);
+        if (bound && (bound->unknown || ipex_value_size(import->graph, bound) != 1)) {
+            ipex_import_refuse(import, "the bound %s is not a scalar", bound->name);
+            return;
+        }
+        numbers &= !bound || bound->constant;
+    }
+    if (numbers)
+        clip_by_numbers(import);
+    else
+        clip_by_values(import);
 }
 
 static void import_identity(struct ipex_import *import) {

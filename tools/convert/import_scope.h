@@ -9,6 +9,9 @@
 struct ipex_value *ipex_import_lookup(const struct ipex_import *import, const char *name);
 /* NULL takes the name back. */
 void ipex_import_bind(struct ipex_import *import, const char *name, struct ipex_value *value);
+/* A tensor of the model as a constant; NULL where its type or rank has no place here. */
+struct ipex_value *ipex_import_stored(struct ipex_import *import, const char *name,
+                                      const struct ipex_onnx_tensor *tensor);
 /* Binds the initializers of a graph. */
 void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx_graph *source);
 void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *node);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX operators on tensors of any type: look-ups, casts, comparisons, logic, choices, integer
  * arithmetic, orderings. */
-#include "tools/convert/import_half.h"
-
 #include <string.h>
+
+#include "tools/convert/import_build.h"
+#include "tools/convert/import_half.h"
+#include "tools/convert/import_scope.h"
 
 /* ---- elementwise, with broadcasting ---- */
 
@@ -162,15 +164,52 @@ static void import_gather(struct ipex_import *import) {
 static void import_expand(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0);
     int64_t dims[IPEX_MAX_RANK];
-    int n = x ? ipex_import_dims(import, "shape", 1, dims, IPEX_MAX_RANK) : -1;
-    if (n < 0)
+    int32_t rank = x ? ipex_import_dims(import, "shape", 1, dims, IPEX_MAX_RANK) : -1;
+    if (rank >= 0 && ipex_import_broadcast(import, x, &rank, dims))
+        ipex_import_out(import, 0, ipex_build_expand(import, x, rank, dims));
+}
+
+/* A shape that a result may have: no dim is empty, and of fixed dims the result, which is a
+ * constant then, is not huge. */
+static bool fillable(struct ipex_import *import, int32_t rank, const int64_t *dims) {
+    int64_t number, count = 1;
+    bool fixed = true;
+    for (int32_t i = 0; i < rank; i++) {
+        const bool is_number = ipex_dim_number(&import->graph->dims, dims[i], &number);
+        if (is_number && (number < 1 || number > IPEX_MAX_DIM)) {
+            ipex_import_refuse(import, "dim %d is %lld; dims go from 1 to %lld", i,
+                               (long long)number, (long long)IPEX_MAX_DIM);
+            return false;
+        }
+        fixed &= is_number;
+        if (is_number && count <= IPEX_BUILD_MAX)
+            count *= number;
+    }
+    if (fixed && count > IPEX_BUILD_MAX)
+        ipex_import_refuse(import, "it has more than %d elements", IPEX_BUILD_MAX);
+    return !fixed || count <= IPEX_BUILD_MAX;
+}
+
+/* One number everywhere. */
+static void import_constant_of_shape(struct ipex_import *import) {
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "value");
+    int64_t dims[IPEX_MAX_RANK];
+    if (!ipex_import_in(import, 0)) {
+        ipex_import_refuse(import, "input 0 is missing");
         return;
-    int32_t rank = n;
-    if (!ipex_import_broadcast(import, x, &rank, dims))
+    }
+    const int rank = ipex_import_dims(import, NULL, 0, dims, IPEX_MAX_RANK);
+    if (rank < 0 || !fillable(import, rank, dims))
         return;
-    struct ipex_node *node =
-        ipex_import_plan(import, IPEX_OP_expand, IPEX_ORDER_logical, x->dtype, rank, dims, true);
-    ipex_node_add_input(node, x);
+    struct ipex_value *one = attr && attr->tensor
+                                 ? ipex_import_stored(import, import->node->output[0], attr->tensor)
+                                 : ipex_build_number(import, IPEX_DTYPE_f32, 0);
+    if (!one || !ipex_import_runs(one->dtype) || ipex_value_numel(one) != 1) {
+        ipex_import_refuse(import, "its value is not one number of a type that has operators");
+        return;
+    }
+    one = ipex_build_reshape(import, one, 0, NULL);
+    ipex_import_out(import, 0, rank ? ipex_build_expand(import, one, rank, dims) : one);
 }
 
 /* Each axis d becomes [repeat][d] by expanding a dim of 1, then is merged. */
@@ -195,12 +234,9 @@ static void import_tile(struct ipex_import *import) {
             wide[rank] = part ? x->dims[i] : repeat[i];
         }
     }
-    struct ipex_value *apart_value = ipex_import_reshape(import, x, x->name, rank, apart);
-    struct ipex_node *node =
-        ipex_import_plan(import, IPEX_OP_expand, IPEX_ORDER_logical, x->dtype, rank, wide, false);
-    ipex_node_add_input(node, apart_value);
-    ipex_import_out(import, 0,
-                    ipex_import_reshape(import, node->output, import->node->output[0], n, merged));
+    struct ipex_value *y =
+        ipex_build_expand(import, ipex_import_reshape(import, x, x->name, rank, apart), rank, wide);
+    ipex_import_out(import, 0, ipex_import_reshape(import, y, import->node->output[0], n, merged));
 }
 
 /* ---- orderings: along the last axis; others are moved there and back ---- */
@@ -294,19 +330,52 @@ static void import_top_k(struct ipex_import *import) {
             move_home(import, node->extra_output[0], axis, back, import->node->output[1]));
 }
 
+/* x moved on by n along the axis, zeros moving in: from its end with `reverse`. */
+static struct ipex_value *moved(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                int64_t n, bool reverse) {
+    int64_t dims[IPEX_MAX_RANK];
+    memcpy(dims, x->dims, sizeof dims);
+    dims[axis] = n;
+    struct ipex_value *zeros =
+        ipex_build_expand(import, ipex_build_number(import, x->dtype, 0), x->rank, dims);
+    struct ipex_value *const parts[2] = {reverse ? x : zeros, reverse ? zeros : x};
+    return ipex_build_slice(import, ipex_build_concat(import, axis, 2, parts), axis,
+                            reverse ? n : 0, x->dims[axis]);
+}
+
+/* Exact, by doubling: after step k every element is the sum of the last 2^k. */
+static struct ipex_value *integer_cum_sum(struct ipex_import *import, struct ipex_value *x,
+                                          int32_t axis, bool exclusive, bool reverse) {
+    int64_t least, most;
+    ipex_dim_range(&import->graph->dims, x->dims[axis], &least, &most);
+    if (exclusive)
+        x = moved(import, x, axis, 1, reverse);
+    for (int64_t n = 1; n < most; n *= 2)
+        x = ipex_build_integer(import, IPEX_INTEGER_add, x, moved(import, x, axis, n, reverse));
+    return x;
+}
+
 static void import_cum_sum(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
+    struct ipex_value *x = ipex_import_any(import, 0);
+    const bool exclusive = ipex_import_int(import, "exclusive", 0) != 0,
+               reverse = ipex_import_int(import, "reverse", 0) != 0;
     int64_t axis = 0;
     if (!x || ipex_import_ints(import, "axis", 1, &axis, 1) != 1 ||
         !ipex_import_axis(import, &axis, x->rank))
+        return;
+    if (x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64) {
+        ipex_import_out(import, 0, integer_cum_sum(import, x, (int32_t)axis, exclusive, reverse));
+        return;
+    }
+    if (!(x = ipex_import_f32(import, 0)))
         return;
     struct ipex_node *node = ipex_import_plan(import, IPEX_OP_cumsum, IPEX_ORDER_logical,
                                               IPEX_DTYPE_f32, x->rank, x->dims, true);
     ipex_node_add_input(node, x);
     node->u.plan.ints = 3;
     node->u.plan.int_[0] = axis;
-    node->u.plan.int_[1] = ipex_import_int(import, "exclusive", 0);
-    node->u.plan.int_[2] = ipex_import_int(import, "reverse", 0);
+    node->u.plan.int_[1] = exclusive;
+    node->u.plan.int_[2] = reverse;
 }
 
 const struct ipex_import_op ipex_import_tensor[] = {
@@ -314,6 +383,7 @@ const struct ipex_import_op ipex_import_tensor[] = {
     {"ArgMax", import_arg_max},
     {"ArgMin", import_arg_min},
     {"Cast", import_cast},
+    {"ConstantOfShape", import_constant_of_shape},
     {"CumSum", import_cum_sum},
     {"Equal", import_equal},
     {"Expand", import_expand},

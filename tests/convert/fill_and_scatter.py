@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that fill tensors, sum integers up, clamp them, and normalise by their own statistics, at fixed sizes and
+at sizes that vary, against ONNX Runtime; and what of them is refused.
+
+fill_and_scatter.py [--only TEXT]"""
+import argparse
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+import onnx.numpy_helper
+from onnx import TensorProto
+
+from small_graphs import Bench, Graph
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ipextest import Tap
+
+BOUNDS = ["--dim", "n=2..5", "--dim", "m=1..9", "--golden", "1"]
+SIZES = [{"n": 2, "m": 1}, {"n": 4, "m": 7}, {"n": 5, "m": 9}]
+FIXED, VARYING, REFUSED = {}, {}, {}
+
+
+def cases(kind):
+    """Marks a generator of (name, Graph, words of the refusal where it is one)."""
+    def mark(function):
+        kind[function.__name__] = function
+        return function
+    return mark
+
+
+def number(value, dtype):
+    return {"value": onnx.numpy_helper.from_array(np.array([value], dtype))}
+
+
+def as_f32(g, x):
+    return g.op("Cast", x, to=TensorProto.FLOAT)
+
+
+# ---- ConstantOfShape ----
+
+NUMBERS = [("f32 by default", {}), ("f32", number(-2.5, np.float32)), ("f16", number(0.5, np.float16)),
+           ("i64", number(2**40, np.int64)), ("i32", number(-7, np.int32)), ("u8", number(200, np.uint8)),
+           ("bool", number(True, np.bool_))]
+
+
+@cases(FIXED)
+def constant_of_shape():
+    for name, value in NUMBERS:
+        for dims in ((3, 4), ()):
+            g = Graph()
+            filled = as_f32(g, g.op("ConstantOfShape", g.ints(*dims), **value))
+            g.output(g.op("Add", g.input(2, 3, 4), filled))
+            yield f"{name} {dims}", g
+    g = Graph()
+    g.output(g.op("Where", g.op("ConstantOfShape", g.ints(4), **number(True, np.bool_)), g.input(3, 4), g.scalar(0)))
+    yield "a condition", g
+
+
+@cases(VARYING)
+def constant_of_size():
+    for name, value in NUMBERS:
+        g = Graph()
+        x = g.input("n", "m")
+        g.output(g.op("Mul", x, as_f32(g, g.op("ConstantOfShape", g.op("Shape", x), **value))))
+        yield name, g
+    g = Graph(opset=15)
+    x = g.input("n", 3, "m")
+    g.output(g.op("Concat", x, g.op("ConstantOfShape", g.op("Shape", x), **number(0.25, np.float32)), axis=1))
+    yield "joined", g
+
+
+@cases(REFUSED)
+def no_constant_of_shape():
+    def make(*dims, **value):
+        g = Graph()
+        g.output(g.op("Add", g.input(2, 3), as_f32(g, g.op("ConstantOfShape", g.ints(*dims), name="the_node", **value))))
+        return g
+    yield "an empty one", make(0), ["the_node (ConstantOfShape)", "dim 0 is 0; dims go from 1"]
+    yield "a huge one", make(2**20, 2**20), ["the_node (ConstantOfShape)", "more than 16777216 elements"]
+    yield "one of f64", make(3, **number(1, np.float64)), ["the_node (ConstantOfShape)", "not one number of a type"]
+    g = Graph()
+    g.output(g.op("ConstantOfShape", g.input(2, dtype=TensorProto.INT64), name="the_node"))
+    yield "a computed shape", g, ["the_node (ConstantOfShape)", "computed at run time"]
+
+
+# ---- integers ----
+
+def integers(g, x, dtype):
+    return g.op("Cast", g.op("Mul", x, g.scalar(1000)), to=dtype)
+
+
+@cases(VARYING)
+def cum_sum_of_integers():
+    for dtype in (TensorProto.INT32, TensorProto.INT64):
+        for axis in (0, 1, -1):
+            for exclusive, reverse in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                g = Graph()
+                x = integers(g, g.input("n", 3, "m"), dtype)
+                y = g.op("CumSum", x, g.constant(np.int64(axis)), exclusive=exclusive, reverse=reverse)
+                g.output(as_f32(g, y))
+                yield f"type {dtype} axis {axis} exclusive {exclusive} reverse {reverse}", g
+
+
+@cases(FIXED)
+def cum_sum_beyond_f32():
+    g = Graph()
+    x = g.op("Cast", g.input(9), to=TensorProto.INT64)
+    big = g.op("CumSum", g.op("Add", x, g.constant(np.int64(2**40 + 1))), g.constant(np.int64(0)))
+    g.output(as_f32(g, g.op("Sub", big, g.constant(np.arange(1, 10) * 2**40))))
+    yield "exact sums", g
+    g = Graph()
+    total = g.op("CumSum", g.ints(5, -2, 2**33), g.constant(np.int64(0)))
+    g.output(g.op("Add", g.input(3), as_f32(g, g.op("Div", total, g.ints(1, 1, 3)))))
+    yield "of a constant", g
+
+
+@cases(FIXED)
+def clip_and_sign():
+    for dtype, numpy_dtype in ((TensorProto.INT32, np.int32), (TensorProto.INT64, np.int64)):
+        for low, high in ((-300, 500), (-300, None), (None, 500)):
+            g = Graph()
+            bounds = ["" if v is None else g.constant(numpy_dtype(v)) for v in (low, high)]
+            g.output(as_f32(g, g.op("Clip", integers(g, g.input(5, 7), dtype), *bounds)))
+            yield f"Clip type {dtype} {low} {high}", g
+        g = Graph()
+        x = g.op("Cast", g.op("Mul", g.input(5, 7), g.scalar(2)), to=dtype)
+        g.output(as_f32(g, g.op("Sign", x)))
+        yield f"Sign type {dtype}", g
+    g = Graph()
+    x = g.input(5, 7)
+    low = g.op("ReduceMean", x, keepdims=0)
+    g.output(g.op("Clip", x, low, g.op("Add", low, g.scalar(0.5))))
+    yield "Clip between computed bounds", g
+
+
+@cases(VARYING)
+def sizes_as_integers():
+    g = Graph(opset=15)
+    x = g.input("n", "m")
+    places, last = integers(g, x, TensorProto.INT64), g.op("Squeeze", g.op("Shape", x, start=1))
+    g.output(as_f32(g, g.op("Clip", places, g.op("Neg", last), last)))
+    yield "Clip between sizes", g
+    g = Graph(opset=15)
+    x = g.input("n", "m")
+    rows = g.constant(np.arange(3).reshape(3, 1, 1))
+    g.output(g.op("Add", x, as_f32(g, g.op("Mul", rows, g.op("Shape", x, start=1)))))
+    yield "a product of higher rank", g
+
+
+@cases(VARYING)
+def sizes_that_are_equal():
+    g = Graph(opset=15)
+    x = g.input(1, "m", "n", 64)
+    size = g.op("Shape", x, start=2, end=3)
+    short = g.op("Slice", x, g.ints(0), g.op("Sub", size, g.ints(1)), g.ints(2))
+    g.output(g.op("Add", g.op("Pad", short, g.ints(0, 0, 1, 0, 0, 0, 0, 0)), x))
+    yield "cut and padded again", g
+    g = Graph(opset=15)
+    x = g.input(1, "n", 64, "m")
+    halves = g.op("MaxPool", x, kernel_shape=[1, 1], strides=[1, 2])
+    quarters = g.op("MaxPool", halves, kernel_shape=[1, 1], strides=[1, 2])
+    g.output(g.op("Add", quarters, g.op("MaxPool", x, kernel_shape=[1, 1], strides=[1, 4])))
+    yield "halved twice and quartered", g
+
+
+# ---- BatchNormalization in training mode ----
+
+@cases(FIXED)
+def normalised_by_itself():
+    for rank in (2, 3, 4):
+        for x_is_constant in (False, True):
+            yield f"rank {rank} constant {x_is_constant}", normalised(x_is_constant, rank)
+
+
+def normalised(x_is_constant, rank):
+    g = Graph(opset=15)
+    dims = (4, 3, 5, 2)[:rank]
+    x = g.weight(*dims) if x_is_constant else g.input(*dims)
+    y, *statistics = g.batch_norm(x, 3, training_mode=1, epsilon=1e-3, momentum=0.75, outputs=3)
+    g.output(g.op("Add", g.input(*dims), y), *statistics)
+    return g
+
+
+# ---- the test ----
+
+def check(tap, bench, title, graph, *flags, words=None, sizes=()):
+    if words:
+        done = bench.convert(graph.model(), *flags)
+        said = done.returncode == 1 and all(word in done.stderr for word in words)
+        tap.ok(f"{title} is refused", said, done.stderr)
+    else:
+        why = bench.right(graph, *flags, sizes=sizes)
+        tap.ok(title, why is None, why)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", help="cases whose name holds this text")
+    only = parser.parse_args().only
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        for kind, flags, sizes in ((FIXED, [], ()), (VARYING, BOUNDS, SIZES), (REFUSED, [], ())):
+            for family, generate in kind.items():
+                for name, graph, *words in generate():
+                    if only in f"{family}: {name}":
+                        check(tap, bench, f"{family}: {name}", graph, *flags, words=words and words[0], sizes=sizes)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
