@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that fill tensors, sum integers up, clamp them, and normalise by their own statistics, at fixed sizes and
-at sizes that vary, against ONNX Runtime; and what of them is refused.
+"""Operators that fill tensors, write updates into them, sum integers up, clamp them, and normalise by their own
+statistics, at fixed sizes and at sizes that vary, against ONNX Runtime; and what of them is refused.
 
 fill_and_scatter.py [--only TEXT]"""
 import argparse
@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 import numpy as np
+import onnx.helper
 import onnx.numpy_helper
 from onnx import TensorProto
 
@@ -84,6 +85,97 @@ def no_constant_of_shape():
     g = Graph()
     g.output(g.op("ConstantOfShape", g.input(2, dtype=TensorProto.INT64), name="the_node"))
     yield "a computed shape", g, ["the_node (ConstantOfShape)", "computed at run time"]
+
+
+# ---- ScatterND, ScatterElements ----
+
+ROWS = [  # data, indices
+    ((7, 3), np.array([[0], [6], [-2]])),
+    ((4, 5, 2), np.array([[0, 1], [-1, -5], [2, 4], [1, 0]])),
+    ((4, 3), np.array([[[0, 0], [1, 2]], [[3, -1], [2, 1]], [[0, 2], [3, 0]]])),
+    ((5, 2), np.array([[1], [3], [1], [1], [-2]])),
+]
+ELEMENTS = [  # data, axis, indices
+    ((5,), 0, np.array([4, 0, -3])),
+    ((4, 3), 0, np.array([[1, 0, 2], [3, -2, 2]])),
+    ((4, 3), 1, np.array([[1, 0], [2, -3], [0, 0]], np.int32)),
+    ((2, 3, 4), -1, np.array([[[3, 3, -4]] * 2, [[0, -1, 3]] * 2])),
+]
+REDUCTIONS = ["none", "add", "mul", "max", "min"]
+KINDS = {"f32": np.float32, "i64": np.int64, "i32": np.int32}
+
+
+def scattered(data, indices, update_shape, dtype, constant, op_type, **attributes):
+    """`constant`: of data and updates, which are constants; the others are inputs."""
+    g = Graph(opset=18)
+    operands = {}
+    for name, dims in (("data", data), ("updates", update_shape)):
+        if name in constant:
+            operands[name] = g.constant((g.random.standard_normal(dims) * 9).astype(dtype))
+        else:
+            x = g.op("Mul", g.input(*dims), g.scalar(9))
+            operands[name] = x if dtype == np.float32 else g.op("Cast", x, to=onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+    y = g.op(op_type, operands["data"], g.constant(indices), operands["updates"], **attributes)
+    g.output(g.op("Add", as_f32(g, y), g.input(*data)))
+    return g
+
+
+def scatters(dtype, constant, reduction):
+    for data, indices in ROWS:
+        shape = indices.shape[:-1] + data[indices.shape[-1]:]
+        yield f"ND {data} {indices.tolist()}", scattered(data, indices, shape, dtype, constant, "ScatterND", reduction=reduction)
+    for data, axis, indices in ELEMENTS:
+        yield f"Elements {data} {axis} {indices.tolist()}", scattered(
+            data, indices, indices.shape, dtype, constant, "ScatterElements", axis=axis, reduction=reduction)
+
+
+@cases(FIXED)
+def scatter():
+    for kind, dtype in KINDS.items():
+        for constant in (("data", "updates"), ("data",), ()):
+            for reduction in REDUCTIONS:
+                for name, g in scatters(dtype, constant, reduction):
+                    yield f"{name} {kind} {reduction} constant: {constant}", g
+    g = Graph(opset=10)
+    g.output(g.op("Scatter", g.input(4, 3), g.constant(np.array([[2, 0, -1]])), g.input(1, 3)))
+    yield "of opset 10", g
+
+
+@cases(VARYING)
+def scatter_of_rows():
+    g = Graph(opset=18)
+    g.output(g.op("ScatterND", g.input(4, "n", "m"), g.constant(np.array([[3], [0]])), g.input(2, "n", "m")))
+    yield "rows whose size varies", g
+
+
+@cases(REFUSED)
+def no_scatter():
+    f32, i64 = np.float32, np.int64
+
+    def make(op_type, data, indices, updates, **attributes):
+        g = Graph(opset=18)
+        names = [g.input(*x[0], dtype=x[1]) if isinstance(x, tuple) else g.constant(x) for x in (data, indices, updates)]
+        g.output(g.op("Relu", g.op(op_type, *names, name="the_node", **attributes)))
+        return g
+    data, updates = ((4, 3), TensorProto.FLOAT), ((2, 3), TensorProto.FLOAT)
+    rows, elements = np.array([[0], [1]]), np.array([[0, 1, 2], [1, 2, 3]])
+    yield "computed indices", make("ScatterND", data, ((2, 1), TensorProto.INT64), updates), [
+        "the_node (ScatterND)", "the indices (in1) are computed at run time"]
+    yield "an index beyond the axis", make("ScatterND", data, rows + 3, updates), ["index 4 is outside of axis 0, which has 4"]
+    yield "an index before the axis", make("ScatterElements", data, elements - 5, updates), ["index -5 is outside of axis 0"]
+    yield "too many coordinates", make("ScatterND", data, np.zeros((2, 3), i64), ((2,), TensorProto.FLOAT)), [
+        "the indices do not fit the data"]
+    for op_type, indices in (("ScatterND", rows), ("ScatterElements", elements)):
+        yield f"{op_type} with updates of another shape", make(op_type, data, indices, ((2, 2), TensorProto.FLOAT)), [
+            f"the_node ({op_type})", "the updates (in1) do not fit"]
+        yield f"{op_type} with updates of another type", make(op_type, data, indices, np.ones((2, 3), i64)), [
+            "the data are f32, the updates i64"]
+        yield f"{op_type} with a new reduction", make(op_type, data, indices, updates, reduction="mean"), [
+            "reduction mean is unknown"]
+    yield "a sum of bools", make("ScatterND", np.ones((4, 3), bool), rows, np.ones((2, 3), bool), reduction="add"), [
+        "a reduction of bool"]
+    yield "300 updates of one place", make("ScatterND", data, np.zeros((300, 1), i64), np.ones((300, 3), f32), reduction="add"), [
+        "300 updates of one place"]
 
 
 # ---- integers ----
