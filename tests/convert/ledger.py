@@ -107,10 +107,17 @@ def scale_from_an_input(g):
     g.output(g.op("BatchNormalization", y, g.input(5), g.weight(5), g.weight(5), g.positive(5), name="bn"))
 
 
-@case(("affine", "bn", "after_concat"))
+@case(("affine", "bn", APPLIED))
 def batch_norm_after_concat(g):
     x = g.input(1, 3, 6, 6)
     g.output(g.batch_norm(g.op("Concat", g.conv(x, 3, 5), g.conv(x, 3, 4), axis=1), 9, name="bn"))
+
+
+@case(("affine", "bn", "after_concat"))
+def batch_norm_after_concat_with_an_input(g):
+    """before_concat.py has the rest."""
+    x = g.input(1, 3, 6, 6)
+    g.output(g.batch_norm(g.op("Concat", x, g.conv(x, 3, 4, pads=[1, 1, 1, 1]), axis=1), 7, name="bn"))
 
 
 @case(("affine", "bn", "no_producer"))

@@ -18,8 +18,8 @@
     X(axis_mismatch, "the scale runs along an axis that is not the producer's output channel")     \
     X(dynamic_parameter, "a parameter of the normalisation is computed at run time: export it as " \
                          "a constant to allow folding")                                            \
-    X(after_concat,                                                                                \
-      "the producer is a concatenation; the scale would have to be split over its inputs")         \
+    X(after_concat, "the producer is a concatenation, and not each of its inputs is a layer that " \
+                    "can take its part and that it alone reads")                                   \
     X(no_producer, "the value comes straight from a graph input: there is no weight to fold into") \
     X(no_linear_producer, "the producer is not a convolution or a linear layer")                   \
     X(act_between, "an activation lies between the producer and this node")                        \
