@@ -107,10 +107,17 @@ def scale_from_an_input(g):
     g.output(g.op("BatchNormalization", y, g.input(5), g.weight(5), g.weight(5), g.positive(5), name="bn"))
 
 
-@case(("affine", "bn", "after_concat"))
+@case(("affine", "bn", APPLIED))
 def batch_norm_after_concat(g):
     x = g.input(1, 3, 6, 6)
     g.output(g.batch_norm(g.op("Concat", g.conv(x, 3, 5), g.conv(x, 3, 4), axis=1), 9, name="bn"))
+
+
+@case(("affine", "bn", "after_concat"))
+def batch_norm_after_concat_with_an_input(g):
+    """before_concat.py has the rest."""
+    x = g.input(1, 3, 6, 6)
+    g.output(g.batch_norm(g.op("Concat", x, g.conv(x, 3, 4, pads=[1, 1, 1, 1]), axis=1), 7, name="bn"))
 
 
 @case(("affine", "bn", "no_producer"))
@@ -130,8 +137,17 @@ def batch_norm_after_an_activation(g):
 
 @case(("affine", "bn", "residual_between"))
 def batch_norm_after_an_addition(g):
+    x, y = g.input(1, 3, 6, 6), g.input(1, 3, 6, 6)
+    g.output(g.batch_norm(g.op("Add", g.conv(x, 3, 5), g.conv(y, 3, 5)), 5, name="bn"))
+
+
+# ---- branch: convolutions of one value that are added; branches.py has the rest ----
+
+@case(("branch", "add", "windows_differ"), steps=dict(conv=2))
+def row_and_column_added(g):
     x = g.input(1, 3, 6, 6)
-    g.output(g.batch_norm(g.op("Add", g.conv(x, 3, 5), g.conv(x, 3, 5)), 5, name="bn"))
+    row, column = g.conv(x, 3, 5, (1, 3), pads=[0, 1, 0, 1]), g.conv(x, 3, 5, (3, 1), pads=[1, 0, 1, 0])
+    g.output(g.op("Add", row, column, name="add"))
 
 
 @case(("affine", "mul", "broadcast"))

@@ -93,6 +93,23 @@ def residual_block(net, x, dims):
 
 
 @step
+def branches(net, x, dims):
+    """Added or subtracted in any order: kernels of several sizes, a BatchNorm, the value itself; pairs may miss."""
+    if len(dims) != 4:
+        return None
+    c = dims[1]
+    groups = net.pick(1, c)
+    parts = [net.graph.op("Conv", x, weight(net, c, c // groups, k, k), group=groups, pads=[k // 2] * 4)
+             for k in net.random.choice([1, 1, 3, 3, 5], int(net.random.integers(1, 4)))]
+    parts += net.pick([], [x]) + net.pick([], [net.graph.batch_norm(x, c)])
+    y = parts.pop(int(net.random.integers(len(parts))))
+    while parts:
+        operands = [y, parts.pop(int(net.random.integers(len(parts))))]
+        y = net.graph.op(net.pick("Add", "Sub"), *net.pick(operands, operands[::-1]))
+    return net.pick(y, net.graph.batch_norm(y, c), net.graph.op("Relu", y)), dims
+
+
+@step
 def batch_norm(net, x, dims):
     return (net.graph.batch_norm(x, dims[1]), dims) if len(dims) >= 2 else None
 

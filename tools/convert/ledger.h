@@ -18,8 +18,8 @@
     X(axis_mismatch, "the scale runs along an axis that is not the producer's output channel")     \
     X(dynamic_parameter, "a parameter of the normalisation is computed at run time: export it as " \
                          "a constant to allow folding")                                            \
-    X(after_concat,                                                                                \
-      "the producer is a concatenation; the scale would have to be split over its inputs")         \
+    X(after_concat, "the producer is a concatenation, and not each of its inputs is a layer that " \
+                    "can take its part and that it alone reads")                                   \
     X(no_producer, "the value comes straight from a graph input: there is no weight to fold into") \
     X(no_linear_producer, "the producer is not a convolution or a linear layer")                   \
     X(act_between, "an activation lies between the producer and this node")                        \
@@ -60,6 +60,8 @@
     X(grouped, "the convolution has groups")                                                       \
     X(dilated, "the convolution has dilations")                                                    \
     X(winograd_faster, "with so many channels, the smaller kernel on the parts is faster")         \
+    X(windows_differ, "the strides differ, or neither kernel covers the pixels of the other: one " \
+                      "that covers both would cost more than two")                                 \
     X(padding_is_not_mean, "the convolution pads with zeros, which are the mean and no pixel of "  \
                            "zeros: without padding, or with mean 0, it would be exact")            \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BatchNorm, and Mul, Add, Sub, Div by a constant per channel, after a convolution or linear layer:
- * s (W x + b) + t = (s W) x + (s b + t). Scales and biases are kept in f64; the weight is
+ * s (W x + b) + t = (s W) x + (s b + t). After a concatenation of such layers each takes its part.
+ * Scales and biases are kept in f64; the weight is
  * multiplied and rounded once, when it is packed. */
-#include "tools/convert/passes.h"
+#include "tools/convert/affine.h"
 
 #include <math.h>
 #include <string.h>
 
-/* y = scale * x + shift along one axis of x, both NULL-able (ones, zeros). */
-struct affine {
-    int32_t axis; /* of the output; -1: the same everywhere */
-    int64_t n;
-    const double *scale, *shift;
-};
+#include "tools/convert/match.h"
+#include "tools/convert/passes.h"
 
 /* The axis along which a constant broadcast to `rank` dims varies: -1 none, -2 several. */
 static int32_t varying_axis(const struct ipex_value *constant, int32_t rank) {
@@ -62,11 +59,11 @@ static bool constant_operand(const struct ipex_node *node, int16_t *ret_data,
     return true;
 }
 
-static bool as_affine(struct ipex_graph *graph, const struct ipex_node *node, struct affine *ret,
-                      struct ipex_value **ret_x) {
+bool ipex_affine_of(struct ipex_graph *graph, const struct ipex_node *node, struct ipex_affine *ret,
+                    struct ipex_value **ret_x) {
     if (node->kind == IPEX_KIND_affine) {
-        *ret = (struct affine){node->u.affine.axis, node->u.affine.n, node->u.affine.scale,
-                               node->u.affine.shift};
+        *ret = (struct ipex_affine){node->u.affine.axis, node->u.affine.n, node->u.affine.scale,
+                                    node->u.affine.shift};
         *ret_x = node->input[0];
         return true;
     }
@@ -92,19 +89,17 @@ static bool as_affine(struct ipex_graph *graph, const struct ipex_node *node, st
     if (!v)
         return false;
     bool scales = op == IPEX_STEP_mul || op == IPEX_STEP_div;
-    *ret = (struct affine){varying_axis(value, node->output->rank), n,
-                           scales          ? v
-                           : from_constant ? minus_ones(graph, n)
-                                           : NULL,
-                           scales ? NULL : v};
+    *ret = (struct ipex_affine){varying_axis(value, node->output->rank), n,
+                                scales          ? v
+                                : from_constant ? minus_ones(graph, n)
+                                                : NULL,
+                                scales ? NULL : v};
     *ret_x = node->input[data];
     return true;
 }
 
-/* Looks through a reshape that only adds or drops dims of 1 behind the channel (1-d convolutions):
- * the value before it. */
-static struct ipex_value *behind_reshape(const struct ipex_graph *graph, struct ipex_value *x,
-                                         struct ipex_node **ret_reshape) {
+struct ipex_value *ipex_affine_behind_reshape(const struct ipex_graph *graph, struct ipex_value *x,
+                                              struct ipex_node **ret_reshape) {
     struct ipex_node *node = x->producer;
     *ret_reshape = NULL;
     if (!node || node->kind != IPEX_KIND_reshape || !ipex_value_only_reader(graph, x))
@@ -117,25 +112,27 @@ static struct ipex_value *behind_reshape(const struct ipex_graph *graph, struct 
     return from;
 }
 
-static enum ipex_reason check(const struct ipex_graph *graph, const struct affine *affine,
+static bool is_layer(const struct ipex_node *node) {
+    return node && (node->kind == IPEX_KIND_conv || node->kind == IPEX_KIND_linear);
+}
+
+static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_affine *affine,
                               const struct ipex_value *x, struct ipex_value *y) {
     struct ipex_node *producer = x->producer;
     if (!producer)
         return IPEX_REASON_no_producer;
-    if (producer->kind == IPEX_KIND_concat)
-        return IPEX_REASON_after_concat;
     if (producer->kind == IPEX_KIND_pointwise && producer->inputs == 1)
         return IPEX_REASON_act_between;
     if (producer->kind == IPEX_KIND_pointwise && producer->u.program->steps == 1 &&
         producer->u.program->step[0].op == IPEX_STEP_add)
         return IPEX_REASON_residual_between;
-    if (producer->kind != IPEX_KIND_conv && producer->kind != IPEX_KIND_linear)
+    if (!is_layer(producer))
         return IPEX_REASON_no_linear_producer;
     if (affine->axis != -1 &&
         (affine->axis != (producer->kind == IPEX_KIND_conv ? 1 : x->rank - 1) ||
          affine->n != producer->fold.n))
         return IPEX_REASON_axis_mismatch;
-    if (y->rank != x->rank || memcmp(y->dims, x->dims, (size_t)x->rank * sizeof *x->dims))
+    if (!ipex_same_shape(x, y))
         return IPEX_REASON_broadcast;
     if (x->uses != 1 || x->is_output || !ipex_value_only_reader(graph, x))
         return IPEX_REASON_two_consumers;
@@ -144,7 +141,7 @@ static enum ipex_reason check(const struct ipex_graph *graph, const struct affin
     return IPEX_REASON_applied;
 }
 
-static void apply(struct ipex_graph *graph, const struct affine *affine,
+static void apply(struct ipex_graph *graph, const struct ipex_affine *affine,
                   struct ipex_node *producer) {
     struct ipex_fold *fold = &producer->fold;
     size_t n = (size_t)fold->n;
@@ -176,41 +173,118 @@ static bool is_batch_norm(const struct ipex_node *node) {
     return !strcmp(node->source_op, "BatchNormalization");
 }
 
-static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
-    struct affine affine;
-    struct ipex_value *x;
+/* Looks at what x comes from, through a reshape where there is one: `from`, with the verdict. */
+struct site {
+    struct ipex_value *from;
     struct ipex_node *reshape;
-    if (!as_affine(graph, node, &affine, &x)) {
+    enum ipex_reason reason;
+};
+
+static struct site look_behind(const struct ipex_graph *graph, const struct ipex_affine *affine,
+                               struct ipex_value *x, struct ipex_value *y) {
+    struct site site;
+    site.from = ipex_affine_behind_reshape(graph, x, &site.reshape);
+    site.reason = site.reshape && affine->axis != 1 && affine->axis != -1
+                      ? IPEX_REASON_axis_mismatch
+                      : check(graph, affine, site.from, site.reshape ? site.from : y);
+    return site;
+}
+
+/* ---- behind a concatenation: every layer before it takes its part ---- */
+
+/* What input i of the concatenation gets; `at` walks along the axis of both. */
+static struct ipex_affine part_of(const struct ipex_affine *affine, const struct ipex_node *concat,
+                                  int32_t i, int64_t *at) {
+    struct ipex_affine part = *affine;
+    if (affine->axis == -1 || affine->axis != concat->u.axis)
+        return part;
+    part.n = concat->concat_input[i]->dims[affine->axis];
+    part.scale = affine->scale ? affine->scale + *at : NULL;
+    part.shift = affine->shift ? affine->shift + *at : NULL;
+    *at += part.n;
+    return part;
+}
+
+static bool splits(const struct ipex_graph *graph, const struct ipex_affine *affine,
+                   const struct ipex_node *concat, struct ipex_value *y) {
+    int64_t at = 0;
+    if (!ipex_value_only_reader(graph, concat->output) || !ipex_same_shape(concat->output, y) ||
+        (affine->axis != -1 && affine->n != y->dims[affine->axis]))
+        return false;
+    for (int32_t i = 0; i < concat->inputs; i++) {
+        const struct ipex_affine part = part_of(affine, concat, i, &at);
+        struct ipex_value *x = concat->concat_input[i];
+        if (look_behind(graph, &part, x, x).reason != IPEX_REASON_applied)
+            return false;
+    }
+    return true;
+}
+
+static void apply_parts(struct ipex_graph *graph, const struct ipex_affine *affine,
+                        const struct ipex_node *concat, const struct ipex_node *node) {
+    int64_t at = 0;
+    for (int32_t i = 0; i < concat->inputs; i++) {
+        const struct ipex_affine part = part_of(affine, concat, i, &at);
+        struct ipex_value *x = concat->concat_input[i];
+        struct ipex_node *layer = look_behind(graph, &part, x, x).from->producer;
+        apply(graph, &part, layer);
+        layer->name = ipex_graph_join(graph, layer->name, node->name);
+    }
+}
+
+static void try_concat(struct ipex_graph *graph, struct ipex_node *node,
+                       const struct ipex_affine *affine, struct ipex_node *concat) {
+    struct ipex_value *y = node->output;
+    const bool applied = splits(graph, affine, concat, y);
+    if (applied || is_batch_norm(node))
+        ipex_ledger_add(
+            graph->ledger, "affine", node->name,
+            applied ? IPEX_REASON_applied : IPEX_REASON_after_concat,
+            applied ? ipex_arena_printf(&graph->arena, "%s folded into the %d layers before %s",
+                                        node->source_op, (int)concat->inputs, concat->name)
+                    : NULL);
+    if (!applied)
+        return;
+    apply_parts(graph, affine, concat, node);
+    ipex_graph_remove(graph, node);
+    ipex_node_set_output(concat, y);
+}
+
+/* ---- the pass ---- */
+
+static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
+    struct ipex_affine affine;
+    struct ipex_value *x;
+    if (!ipex_affine_of(graph, node, &affine, &x)) {
         if (node->kind == IPEX_KIND_pointwise && is_batch_norm(node))
             ipex_ledger_add(graph->ledger, "affine", node->name, IPEX_REASON_dynamic_parameter,
                             NULL);
         return;
     }
-    struct ipex_value *from = behind_reshape(graph, x, &reshape);
-    enum ipex_reason reason = reshape && (affine.axis != 1 && affine.axis != -1)
-                                  ? IPEX_REASON_axis_mismatch
-                              : reshape ? check(graph, &affine, from, from)
-                                        : check(graph, &affine, from, node->output);
-    struct ipex_node *producer = from->producer;
-    bool near_weight =
-        producer && (producer->kind == IPEX_KIND_conv || producer->kind == IPEX_KIND_linear);
-    if (!is_batch_norm(node) && !near_weight)
+    const struct site site = look_behind(graph, &affine, x, node->output);
+    struct ipex_node *producer = site.from->producer;
+    if (producer && producer->kind == IPEX_KIND_concat) {
+        try_concat(graph, node, &affine, producer);
+        return;
+    }
+    if (!is_batch_norm(node) && !is_layer(producer))
         return; /* an ordinary addition or multiplication: nothing to fold it into */
     const char *text = NULL;
-    if (reason == IPEX_REASON_applied) {
+    if (site.reason == IPEX_REASON_applied) {
         text = ipex_arena_printf(&graph->arena, "%s folded into %s (%s)", node->source_op,
                                  producer->name, producer->source_op);
         apply(graph, &affine, producer);
     }
-    ipex_ledger_add(graph->ledger, "affine", node->name, reason, text);
-    if (reason == IPEX_REASON_applied)
-        splice(graph, node, producer, reshape);
+    ipex_ledger_add(graph->ledger, "affine", node->name, site.reason, text);
+    if (site.reason == IPEX_REASON_applied)
+        splice(graph, node, producer, site.reshape);
 }
 
 void ipex_pass_affine(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
         next = node->next;
-        try_site(graph, node);
+        if (!ipex_merge_branches(graph, node))
+            try_site(graph, node);
     }
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_affine)

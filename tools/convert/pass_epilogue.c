@@ -106,6 +106,35 @@ static void try_after_norm(struct ipex_graph *graph, struct ipex_node *node, enu
     absorb(graph, producer, node);
 }
 
+static void set_act(struct ipex_node *producer, enum ipex_act act, float a, float b) {
+    producer->epilogue.act = act;
+    producer->epilogue.a = a;
+    producer->epilogue.b = b;
+}
+
+/* An activation of a concatenation of layers that it alone reads: each computes its part. */
+static void try_after_concat(struct ipex_graph *graph, struct ipex_node *node, enum ipex_act act,
+                             float a, float b) {
+    struct ipex_node *concat = node->input[0]->producer;
+    struct ipex_value *y = node->output;
+    enum ipex_reason reason = ipex_value_only_reader(graph, concat->output)
+                                  ? IPEX_REASON_applied
+                                  : IPEX_REASON_two_consumers;
+    for (int32_t i = 0; i < concat->inputs && reason == IPEX_REASON_applied; i++)
+        if (check(graph, behind_moves(graph, concat->concat_input[i])) != IPEX_REASON_applied)
+            reason = IPEX_REASON_after_concat;
+    record(graph, node, reason, act_name(act), concat);
+    if (reason != IPEX_REASON_applied)
+        return;
+    for (int32_t i = 0; i < concat->inputs; i++) {
+        struct ipex_node *producer = behind_moves(graph, concat->concat_input[i])->producer;
+        set_act(producer, act, a, b);
+        producer->name = ipex_graph_join(graph, producer->name, node->name);
+    }
+    ipex_graph_remove(graph, node);
+    ipex_node_set_output(concat, y);
+}
+
 static void try_activation(struct ipex_graph *graph, struct ipex_node *node) {
     float a, b;
     enum ipex_act act =
@@ -120,15 +149,17 @@ static void try_activation(struct ipex_graph *graph, struct ipex_node *node) {
         try_after_norm(graph, node, act, a, b);
         return;
     }
+    if (producer && producer->kind == IPEX_KIND_concat) {
+        try_after_concat(graph, node, act, a, b);
+        return;
+    }
     struct ipex_value *x = behind_moves(graph, node->input[0]);
     enum ipex_reason reason = check(graph, x);
     producer = x->producer;
     record(graph, node, reason, act_name(act), producer);
     if (reason != IPEX_REASON_applied)
         return;
-    producer->epilogue.act = act;
-    producer->epilogue.a = a;
-    producer->epilogue.b = b;
+    set_act(producer, act, a, b);
     if (x == node->input[0])
         absorb(graph, producer, node);
     else

@@ -15,6 +15,7 @@ static const struct {
     {"constant", "constant nodes computed"},
 #define IPEX_PASS(name, what) {#name, what},
 #include "tools/convert/passes.inc"
+    {"branch", "convolutions of one value that were added are one"},
     {"half", "casts to half precision left out: values stay in f32"},
     {"winograd", "3x3 convolutions with transformed weights: a quarter of the products"},
     {"dtype", "products on bf16"},

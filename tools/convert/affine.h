@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scales and shifts per channel, as pass_affine.c folds them into weights, and sums of convolutions
+ * of one value (pass_branch.c), which it has made into one by the time that it comes to what
+ * follows them: a BatchNorm behind the sum then finds the one convolution. */
+#ifndef IPEX_TOOLS_AFFINE_H
+#define IPEX_TOOLS_AFFINE_H
+
+#include "tools/convert/graph.h"
+
+/* y = scale * x + shift along one axis of x, both NULL-able (ones, zeros). */
+struct ipex_affine {
+    int32_t axis; /* of the output; -1: the same everywhere */
+    int64_t n;
+    const double *scale, *shift;
+};
+
+/* What a BatchNorm, or a Mul, Add, Sub or Div by a constant, does to x; false for other nodes. */
+bool ipex_affine_of(struct ipex_graph *graph, const struct ipex_node *node, struct ipex_affine *ret,
+                    struct ipex_value **ret_x);
+
+/* Looks through a reshape that only adds or drops dims of 1 behind the channel (1-d convolutions)
+ * and that alone reads a convolution's result: that result, with the reshape; else x, with NULL. */
+struct ipex_value *ipex_affine_behind_reshape(const struct ipex_graph *graph, struct ipex_value *x,
+                                              struct ipex_node **ret_reshape);
+
+/* Where the node adds or subtracts two values of one shape: merges what of the sum are convolutions
+ * of one value, and scales and shifts of it, and returns true. May remove the node and some before
+ * it, none behind it. */
+bool ipex_merge_branches(struct ipex_graph *graph, struct ipex_node *node);
+
+#endif
