@@ -188,7 +188,7 @@ enum ipex_status ipex_rule_winograd(const struct rule *r, struct ipex_shape_oper
     return ipex_rule_conv(r, y);
 }
 
-/* R70: w [KH][KW][C] */
+/* R70: w [KH][KW * I][M] where each group takes I inputs to M / groups outputs */
 enum ipex_status ipex_rule_depthwise(const struct rule *r, struct ipex_shape_operand *y) {
     const int32_t *ints = r->node->int_;
     IPEX_TRY(check_f32(r, 0, 4));
@@ -196,13 +196,16 @@ enum ipex_status ipex_rule_depthwise(const struct rule *r, struct ipex_shape_ope
     IPEX_TRY(check_window_attributes(r, IPEX_HALO_MAX));
     IPEX_TRY(check_act(r, ints[IPEX_CONV_ACT]));
     const int64_t *x = operand(r, 0)->dims, *w = operand(r, 1)->dims;
-    if (ints[IPEX_CONV_GROUPS] != x[3])
-        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "groups are not the channels");
-    if (w[0] != ints[IPEX_CONV_KERNEL_H] || w[1] != ints[IPEX_CONV_KERNEL_W] || w[2] != x[3])
+    const int64_t groups = ints[IPEX_CONV_GROUPS];
+    if (groups < 1 || x[3] % groups != 0 || w[2] % groups != 0 ||
+        !ipex_is_narrow(x[3] / groups, w[2] / groups))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE,
+                   "groups are not narrow ones that divide the channels");
+    if (w[0] != ints[IPEX_CONV_KERNEL_H] || w[1] != ints[IPEX_CONV_KERNEL_W] * (x[3] / groups))
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight's dims do not fit");
     IPEX_TRY(check_halo(r));
-    IPEX_TRY(window_output(r, false, x[3], y));
-    IPEX_TRY(check_bias(r, x[3]));
+    IPEX_TRY(window_output(r, false, w[2], y));
+    IPEX_TRY(check_bias(r, w[2]));
     return check_residual(r, y);
 }
 

@@ -14,7 +14,8 @@
  *   row-major, no padding
  *
  * channels:
- *   the last dim rounded up to 16 elements, zero-padded: depthwise weights, biases
+ *   the last dim rounded up to 16 elements, zero-padded: depthwise weights ([KH][KW * C/G][M]:
+ * taps, of each the inputs of the group in the order of ipex_depthwise_input), biases
  */
 #ifndef IPEX_FORMAT_TILE_H
 #define IPEX_FORMAT_TILE_H
@@ -57,6 +58,20 @@ static inline int64_t ipex_tile_k_per_row(enum ipex_dtype dtype) {
     default:
         return 0;
     }
+}
+
+/* Whether groups of so many inputs and outputs are narrow: 1, 2 or 4 outputs of 1, 2 or 4 inputs,
+ * no more than outputs, so that all that a vector of 8 or 16 outputs reads fits a vector. depthwise
+ * takes them, many to a vector. */
+static inline bool ipex_is_narrow(int64_t inputs, int64_t outputs) {
+    return (inputs == 1 || inputs == 2 || inputs == 4) &&
+           (outputs == 1 || outputs == 2 || outputs == 4) && inputs <= outputs;
+}
+
+/* The input that output m takes as its k-th, of its group: another one for every m, so that where
+ * groups have as many inputs as outputs, the first of all of them lie as the outputs do. */
+static inline int64_t ipex_depthwise_input(int64_t m, int64_t k, int64_t inputs) {
+    return (m + k) % inputs;
 }
 
 /* Tiling of groups x segments x [n][k]. All arguments within the caps of format/base.h. False on a

@@ -129,14 +129,15 @@ struct ipex_winograd_args {
  * Job = (image, block of lines). */
 struct ipex_depthwise_args {
     const float *x;        /* first tap of output pixel (0, 0) */
-    const float *w;        /* [kernel_h][kernel_w][channels rounded up to 16] */
+    const float *w;        /* [kernel_h][kernel_w][group_inputs][channels rounded up to 16] */
     const float *bias;     /* [channels] */
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
     float *y;
     int64_t x_image, x_line, x_pixel, x_kh, x_kw;
     int64_t y_image, y_line, y_pixel;
     int64_t r_image, r_line, r_pixel;
-    int32_t images, lines, pixels, channels;
+    int32_t images, lines, pixels, channels; /* of y */
+    int32_t group_inputs, group_outputs;     /* as ipex_is_narrow has them */
     int32_t kernel_h, kernel_w;
     struct ipex_padding padding;
     int32_t lines_per_job;

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution: one chain of fma per output, taps in row-major order, then residual and
- * activation. */
+/* Depthwise convolution and narrow groups: one chain of fma per output, taps in row-major order and
+ * within a tap the inputs of the group (ipex_depthwise_input), then residual and activation. */
 #include "kernels/ref/math_ref.h"
 
 static void depthwise_pixel(const struct ipex_depthwise_args *args,
                             const struct ipex_kernel_rows *rows, const float *x,
                             const float *residual, float *y) {
     const int64_t w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL;
+    const int64_t inputs = args->group_inputs;
     for (int64_t c = 0; c < args->channels; c++) {
-        const float *w = args->w + rows->begin * args->kernel_w * w_tap + c;
+        const float *w = args->w + rows->begin * args->kernel_w * inputs * w_tap + c;
+        const float *first = x + c / args->group_outputs * inputs;
         float chain = args->bias[c];
         for (int64_t i = rows->begin; i < rows->end; i++)
-            for (int64_t j = 0; j < args->kernel_w; j++, w += w_tap)
-                chain = fmaf(x[i * args->x_kh + j * args->x_kw + c], *w, chain);
+            for (int64_t j = 0; j < args->kernel_w; j++) {
+                const float *in = first + i * args->x_kh + j * args->x_kw;
+                for (int64_t k = 0; k < inputs; k++, w += w_tap)
+                    chain = fmaf(in[ipex_depthwise_input(c, k, inputs)], *w, chain);
+            }
         if (residual)
             chain = chain + residual[c];
         y[c] = ref_act(chain, args->act, args->act_a, args->act_b);

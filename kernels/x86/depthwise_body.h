@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depthwise convolution for either vector width: register blocks of up to 8 pixels x one vector of
  * channels. Each tap is one load of weights and one fma with x from memory per pixel; the windows
- * that networks use slide (kernels/x86/depthwise_slide.h). The chain of an
- * output is that of kernels/ref/depthwise_ref.c. Include a vec_*.h first. */
+ * that networks use slide (kernels/x86/depthwise_slide.h), narrow groups have blocks of their own
+ * (kernels/x86/depthwise_groups.h). The chain of an output is that of
+ * kernels/ref/depthwise_ref.c. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_DEPTHWISE_BODY_H
 #define IPEX_KERNELS_X86_DEPTHWISE_BODY_H
 
@@ -60,9 +61,16 @@ struct depthwise_block {
         }                                                                                          \
     }
 
+/* With AVX-512 a mask costs nothing. */
+#if VEC_REGISTERS == 32
+#define DEPTHWISE(MR)       DEPTHWISE_VECTOR(MR, _cut, DW_TAP_CUT, DW_RESIDUAL_CUT, DW_STORE_CUT)
+#define DEPTHWISE_WHOLE(MR) depthwise_##MR##_cut
+#else
 #define DEPTHWISE(MR)                                                                              \
     DEPTHWISE_VECTOR(MR, _whole, DW_TAP, DW_RESIDUAL, DW_STORE)                                    \
     DEPTHWISE_VECTOR(MR, _cut, DW_TAP_CUT, DW_RESIDUAL_CUT, DW_STORE_CUT)
+#define DEPTHWISE_WHOLE(MR) depthwise_##MR##_whole
+#endif
 
 DEPTHWISE(1)
 DEPTHWISE(2)
@@ -77,14 +85,14 @@ DEPTHWISE(8)
 
 static const depthwise_fn depthwise_whole[DEPTHWISE_ROWS + 1] = {
     NULL,
-    depthwise_1_whole,
-    depthwise_2_whole,
-    depthwise_3_whole,
-    depthwise_4_whole,
-    depthwise_5_whole,
-    depthwise_6_whole,
-    depthwise_7_whole,
-    depthwise_8_whole,
+    DEPTHWISE_WHOLE(1),
+    DEPTHWISE_WHOLE(2),
+    DEPTHWISE_WHOLE(3),
+    DEPTHWISE_WHOLE(4),
+    DEPTHWISE_WHOLE(5),
+    DEPTHWISE_WHOLE(6),
+    DEPTHWISE_WHOLE(7),
+    DEPTHWISE_WHOLE(8),
 };
 static const depthwise_fn depthwise_cut[DEPTHWISE_ROWS + 1] = {
     NULL,
@@ -102,6 +110,8 @@ static const depthwise_fn depthwise_cut[DEPTHWISE_ROWS + 1] = {
  * of this one have not reached L1 yet: loads would wait for them. */
 static inline void depthwise_activate(const struct ipex_depthwise_args *args, float *y,
                                       int64_t pixels, struct ipex_act_rows *pending) {
+    if (act_is_clamp(args->act))
+        return;
     IPEX_LEVEL(activate)(pending);
     *pending = ipex_act_rows(y, pixels, args->channels, args->y_pixel, args->act, args->act_a,
                              args->act_b);
@@ -141,13 +151,41 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
         line.rows.end = l == lines - 1 ? b->rows.end : args->kernel_h;
         if (c < b->channels)
             depthwise_cut[rows](&line, c, c + LANES, vec_first(b->channels - c));
-        if (!act_is_clamp(args->act))
-            depthwise_activate(args, line.y, rows, pending);
+        depthwise_activate(args, line.y, rows, pending);
         line.x += b->x_kh; /* pairs have the stride of a line between kernel rows */
         line.y += b->y_line;
         if (line.residual)
             line.residual += b->r_line;
     }
+}
+
+/* The block that begins at a pixel of a line, of so many lines. */
+static inline struct depthwise_block depthwise_block_at(const struct ipex_depthwise_args *args,
+                                                        int64_t image, int64_t line, int64_t lines,
+                                                        int64_t pixel) {
+    struct depthwise_block b = {
+        .x = args->x + image * args->x_image + line * args->x_line + pixel * args->x_pixel,
+        .w = args->w,
+        .bias = args->bias,
+        .y = args->y + image * args->y_image + line * args->y_line + pixel * args->y_pixel,
+        .x_row = args->x_pixel,
+        .x_kh = args->x_kh,
+        .x_kw = args->x_kw,
+        .w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL,
+        .y_row = args->y_pixel,
+        .y_line = args->y_line,
+        .r_row = args->r_pixel,
+        .r_line = args->r_line,
+        .rows = {rows_of_line(args, line).begin, rows_of_line(args, line + lines - 1).end},
+        .kernel_w = args->kernel_w,
+        .channels = args->channels,
+        .lo = act_low(args->act, args->act_a),
+        .hi = act_high(args->act, args->act_b),
+    };
+    if (args->residual)
+        b.residual =
+            args->residual + image * args->r_image + line * args->r_line + pixel * args->r_pixel;
+    return b;
 }
 
 /* One line, or two of them together. */
@@ -157,43 +195,28 @@ static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64
     const int64_t count = ipex_div_up(args->pixels, depthwise_most(kind, lines));
     for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
         rows = args->pixels / count + (i < args->pixels % count);
-        struct depthwise_block b = {
-            .x = args->x + image * args->x_image + line * args->x_line + pixel * args->x_pixel,
-            .w = args->w,
-            .bias = args->bias,
-            .y = args->y + image * args->y_image + line * args->y_line + pixel * args->y_pixel,
-            .x_row = args->x_pixel,
-            .x_kh = args->x_kh,
-            .x_kw = args->x_kw,
-            .w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL,
-            .y_row = args->y_pixel,
-            .y_line = args->y_line,
-            .r_row = args->r_pixel,
-            .r_line = args->r_line,
-            .rows = {rows_of_line(args, line).begin, rows_of_line(args, line + lines - 1).end},
-            .kernel_w = args->kernel_w,
-            .channels = args->channels,
-            .lo = act_low(args->act, args->act_a),
-            .hi = act_high(args->act, args->act_b),
-        };
-        if (args->residual)
-            b.residual = args->residual + image * args->r_image + line * args->r_line +
-                         pixel * args->r_pixel;
+        const struct depthwise_block b = depthwise_block_at(args, image, line, lines, pixel);
         depthwise_rows(args, &b, kind, rows, lines, pending);
     }
 }
+
+#include "kernels/x86/depthwise_groups.h"
 
 void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
     (void)scratch;
     const enum depthwise_kind kind = depthwise_kind(args);
-    const bool two = depthwise_takes_two(args, kind);
+    const bool two = args->group_outputs == 1 && depthwise_takes_two(args, kind);
+    const struct depthwise_groups groups = depthwise_groups_of(args);
     struct ipex_act_rows pending = {.rows = 0};
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
         for (int64_t line = job.line, lines; line < job.line_end; line += lines) {
             lines = two && line + 1 < job.line_end && depthwise_pairs(args, line) ? 2 : 1;
-            depthwise_lines(args, job.image, kind, line, lines, &pending);
+            if (args->group_outputs > 1)
+                depthwise_groups_line(args, job.image, line, &groups, &pending);
+            else
+                depthwise_lines(args, job.image, kind, line, lines, &pending);
         }
     }
     IPEX_LEVEL(activate)(&pending);

@@ -48,6 +48,10 @@ static inline vec vec_in_register(vec a) {
     return a;
 }
 
+static inline vec vec_permute(vec a, vec_int at) {
+    return _mm256_permutevar8x32_ps(a, at);
+}
+
 static inline vec vec_add(vec a, vec b) {
     return _mm256_add_ps(a, b);
 }

@@ -46,6 +46,11 @@ static inline vec vec_in_register(vec a) {
     return a;
 }
 
+/* Lane l of a at[l]-th, of whole vectors. */
+static inline vec vec_permute(vec a, vec_int at) {
+    return _mm512_permutexvar_ps(at, a);
+}
+
 static inline vec vec_add(vec a, vec b) {
     return _mm512_add_ps(a, b);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* depthwise: one kernel per channel, weights plain channels-last with the channels rounded up
- * to 16. */
+/* depthwise: narrow groups, of one channel or a few; weights plain channels-last with the channels
+ * rounded up to 16. */
 #include "runtime/bind.h"
 #include "runtime/cut.h"
 
@@ -52,6 +52,8 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     struct ipex_depthwise_args *args = &bind->args.depthwise;
     args->kernel_h = bind->ints[IPEX_CONV_KERNEL_H];
     args->kernel_w = bind->ints[IPEX_CONV_KERNEL_W];
+    args->group_inputs = (int32_t)(bind->input[0]->dims[3] / bind->ints[IPEX_CONV_GROUPS]);
+    args->group_outputs = (int32_t)(y->dims[3] / bind->ints[IPEX_CONV_GROUPS]);
     args->padding = ipex_bind_padding(bind);
     args->act = bind->ints[IPEX_CONV_ACT];
     args->act_a = bind->floats[0];
@@ -61,8 +63,8 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
         return IPEX_BOUND_TOO_LARGE;
     set_strides(bind);
     set_refs(bind);
-    const int64_t taps = 2 * (int64_t)args->kernel_h * args->kernel_w;
-    const int64_t line = ipex_mul_sat(taps, y->dims[2] * y->dims[3]);
+    const int64_t products = 2 * (int64_t)args->kernel_h * args->kernel_w * args->group_inputs;
+    const int64_t line = ipex_mul_sat(products, y->dims[2] * y->dims[3]);
     const struct ipex_cut cut = {
         .count = args->lines,
         .times = args->images,
@@ -72,7 +74,7 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     };
     args->lines_per_job = (int32_t)ipex_cut_even(&cut, bind->setup->threads);
     bind->jobs = ipex_depthwise_jobs(args);
-    bind->flops = ipex_mul_sat(taps, ipex_info_numel(y));
+    bind->flops = ipex_mul_sat(products, ipex_info_numel(y));
     IPEX_BIND_KERNEL(bind, depthwise_f32, depthwise);
     return IPEX_BOUND;
 }

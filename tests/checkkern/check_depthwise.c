@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* depthwise_f32: random geometries, gaps that are poisoned, residuals in place; the reference
- * against f64. */
+/* depthwise_f32: random geometries, narrow groups, gaps that are poisoned, residuals in place; the
+ * reference against f64. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
@@ -9,6 +9,7 @@
 struct shape {
     int32_t images, lines, pixels, channels, kernel_h, kernel_w, stride_h, stride_w;
     int32_t dilation_h, dilation_w, pad_top, pad_bottom, x_gap, y_gap, lines_per_job, act;
+    int32_t group_inputs, group_outputs, inputs; /* channels of x */
     bool residual, special;
 };
 
@@ -39,6 +40,14 @@ static struct shape random_shape(struct rng *rng) {
         s.stride_h = s.stride_w = rng_one_in(rng, 3) ? 2 : 1;
         s.dilation_h = s.dilation_w = 1;
     }
+    s.group_inputs = s.group_outputs = 1;
+    if (rng_one_in(rng, 2)) { /* narrow groups */
+        s.group_outputs = 1 << rng_range(rng, 1, 2);
+        s.group_inputs = 1 << rng_range(rng, 0, 2);
+        s.group_inputs = s.group_inputs < s.group_outputs ? s.group_inputs : s.group_outputs;
+        s.channels = (s.channels + s.group_outputs - 1) / s.group_outputs * s.group_outputs;
+    }
+    s.inputs = s.channels / s.group_outputs * s.group_inputs;
     s.lines_per_job = (int32_t)rng_range(rng, 1, s.lines);
     if (rng_one_in(rng, 2)) { /* at times every row that some line sees is padding */
         s.pad_top = (int32_t)rng_range(rng, -2, s.kernel_h + 1);
@@ -52,7 +61,7 @@ static int64_t seen_rows(const struct shape *s) {
 }
 
 static struct ipex_depthwise_args make_args(const struct shape *s) {
-    const int64_t x_pixel = s->channels + s->x_gap, y_pixel = s->channels + s->y_gap;
+    const int64_t x_pixel = s->inputs + s->x_gap, y_pixel = s->channels + s->y_gap;
     const int64_t x_row =
         x_pixel * ((s->pixels - 1) * s->stride_w + (s->kernel_w - 1) * s->dilation_w + 1);
     return (struct ipex_depthwise_args){
@@ -71,6 +80,8 @@ static struct ipex_depthwise_args make_args(const struct shape *s) {
         .lines = s->lines,
         .pixels = s->pixels,
         .channels = s->channels,
+        .group_inputs = s->group_inputs,
+        .group_outputs = s->group_outputs,
         .kernel_h = s->kernel_h,
         .kernel_w = s->kernel_w,
         .padding = {s->pad_top, s->pad_bottom, s->stride_h, s->dilation_h},
@@ -83,12 +94,13 @@ static struct ipex_depthwise_args make_args(const struct shape *s) {
 
 /* Every element that the kernel reads gets a value; what lies between, and padding above and below,
  * stays a NaN. */
-static void fill_x(const struct ipex_depthwise_args *a, float *x, struct rng *rng, bool special) {
+static void fill_x(const struct ipex_depthwise_args *a, int64_t inputs, float *x, struct rng *rng,
+                   bool special) {
     for (int64_t i = 0; i < a->images; i++)
         for (int64_t l = 0; l < a->lines; l++)
             for (int64_t p = 0; p < a->pixels; p++)
                 for (int64_t t = 0; t < a->kernel_h * a->kernel_w; t++)
-                    for (int64_t c = 0; c < a->channels; c++) {
+                    for (int64_t c = 0; c < inputs; c++) {
                         float *at = x + i * a->x_image + l * a->x_line + p * a->x_pixel +
                                     t / a->kernel_w * a->x_kh + t % a->kernel_w * a->x_kw + c;
                         if (takes_row(&a->padding, a->lines, l, a->kernel_h, t / a->kernel_w) &&
@@ -97,26 +109,26 @@ static void fill_x(const struct ipex_depthwise_args *a, float *x, struct rng *rn
                     }
 }
 
-static int64_t last_x(const struct ipex_depthwise_args *a) {
+static int64_t last_x(const struct ipex_depthwise_args *a, int64_t inputs) {
     return (a->images - 1) * a->x_image + (a->lines - 1) * a->x_line +
            (a->pixels - 1) * a->x_pixel + (a->kernel_h - 1) * a->x_kh +
-           (a->kernel_w - 1) * a->x_kw + a->channels;
+           (a->kernel_w - 1) * a->x_kw + inputs;
 }
 
 static struct operands make_operands(const struct shape *s, struct ipex_depthwise_args *a,
                                      struct rng *rng) {
     const int64_t padded = (a->channels + 15) / 16 * 16;
-    const int64_t taps = a->kernel_h * a->kernel_w;
+    const int64_t taps = a->kernel_h * a->kernel_w * a->group_inputs;
     const int64_t outputs = a->images * a->y_image - s->y_gap;
     struct operands o = {
-        .x = buffer_make((size_t)last_x(a) * 4),
+        .x = buffer_make((size_t)last_x(a, s->inputs) * 4),
         .w = buffer_make((size_t)(taps * padded) * 4),
         .bias = buffer_make((size_t)padded * 4),
         .residual = buffer_make((size_t)outputs * 4),
         .y = buffer_make((size_t)outputs * 4),
     };
     fill_poison(&o.x);
-    fill_x(a, o.x.data, rng, s->special);
+    fill_x(a, s->inputs, o.x.data, rng, s->special);
     fill_poison(&o.bias);
     for (int64_t c = 0; c < a->channels; c++)
         ((float *)o.bias.data)[c] = rng_value(rng, s->special);
@@ -143,26 +155,36 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
     return y;
 }
 
+/* The sum of an output, x[at] being its pixel's first tap, and of the magnitudes of its terms. */
+static double exact_sum(const struct ipex_depthwise_args *a, int64_t line, int64_t at, int64_t c,
+                        double *magnitude) {
+    const int64_t padded = (a->channels + 15) / 16 * 16, inputs = a->group_inputs;
+    double sum = (double)a->bias[c];
+    *magnitude = fabs(sum);
+    for (int64_t t = 0; t < inputs * a->kernel_h * a->kernel_w; t++) {
+        const int64_t tap = t / inputs, kh = tap / a->kernel_w;
+        if (!takes_row(&a->padding, a->lines, line, a->kernel_h, kh))
+            continue;
+        const double x = (double)a->x[at + kh * a->x_kh + tap % a->kernel_w * a->x_kw +
+                                      c / a->group_outputs * inputs + (c + t) % inputs];
+        const double term = x * (double)a->w[t * padded + c];
+        sum += term;
+        *magnitude += fabs(term);
+    }
+    return sum;
+}
+
 static double worst_error(const struct shape *s, const struct ipex_depthwise_args *a,
                           const struct operands *o, const float *y) {
-    const int64_t padded = (a->channels + 15) / 16 * 16, taps = a->kernel_h * a->kernel_w;
+    const int64_t taps = a->kernel_h * a->kernel_w * a->group_inputs;
     double worst = 0;
     for (int64_t out = 0; out < (int64_t)a->images * a->lines * a->pixels * a->channels; out++) {
         const int64_t c = out % a->channels, p = out / a->channels % a->pixels;
         const int64_t l = out / a->channels / a->pixels % a->lines;
         const int64_t i = out / a->channels / a->pixels / a->lines;
         const int64_t at = i * a->y_image + l * a->y_line + p * a->y_pixel + c;
-        double sum = (double)a->bias[c], magnitude = fabs(sum);
-        for (int64_t t = 0; t < taps; t++) {
-            if (!takes_row(&a->padding, a->lines, l, a->kernel_h, t / a->kernel_w))
-                continue;
-            const double term =
-                (double)a->x[i * a->x_image + l * a->x_line + p * a->x_pixel +
-                             t / a->kernel_w * a->x_kh + t % a->kernel_w * a->x_kw + c] *
-                (double)a->w[t * padded + c];
-            sum += term;
-            magnitude += fabs(term);
-        }
+        double magnitude,
+            sum = exact_sum(a, l, i * a->x_image + l * a->x_line + p * a->x_pixel, c, &magnitude);
         if (s->residual) {
             sum += (double)((const float *)o->residual.data)[at];
             magnitude += fabs((double)((const float *)o->residual.data)[at]);
@@ -191,12 +213,14 @@ static int check_shape(const struct context *context, const struct shape *s, str
         struct buffer got = run_level(&context->levels[i], s, &args, &o, rng);
         const int64_t at = first_difference(&want, &got);
         if (at >= 0)
-            failed += !report(
-                false, "depthwise_f32 shape",
-                "%s: %dx%dx%dx%d kernel %dx%d stride %d,%d act %d: element %lld: %a, want %a",
-                context->levels[i].name, s->images, s->lines, s->pixels, s->channels, s->kernel_h,
-                s->kernel_w, s->stride_h, s->stride_w, s->act, (long long)at,
-                (double)((float *)got.data)[at], (double)((float *)want.data)[at]);
+            failed += !report(false, "depthwise_f32 shape",
+                              "%s: %dx%dx%dx%d groups %d to %d kernel %dx%d stride %d,%d act %d: "
+                              "element %lld: %a, "
+                              "want %a",
+                              context->levels[i].name, s->images, s->lines, s->pixels, s->channels,
+                              s->group_inputs, s->group_outputs, s->kernel_h, s->kernel_w,
+                              s->stride_h, s->stride_w, s->act, (long long)at,
+                              (double)((float *)got.data)[at], (double)((float *)want.data)[at]);
         buffer_free(&got);
     }
     buffer_free(&want);

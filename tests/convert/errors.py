@@ -68,11 +68,11 @@ def unsupported(errors):
     a = g.op("Unique", x, name="node_unique")
     b = g.op("Conv", x, g.input(4, 4, 1, 1, name="run_time_weight"), name="node_conv")
     c = g.op("Pad", x, g.ints(0, 0, 1, 1, 0, 0, 1, 1), name="node_pad", mode="diagonal")
-    d = g.op("Einsum", x, name="node_einsum", equation="abcd->abdc")
+    d = g.op("StringNormalizer", x, name="node_string")
     e = g.op("Magic", x, name="node_magic", domain="com.example")
     g.output(*[g.op("Relu", v) for v in (a, b, c, d, e)])
     rows = ["5 things", "node_unique (Unique): this operator is not supported", "node_conv (Conv): dynamic_weight",
-            "run_time_weight", "node_pad (Pad): mode diagonal", "node_einsum (Einsum)", "node_magic (Magic)",
+            "run_time_weight", "node_pad (Pad): mode diagonal", "node_string (StringNormalizer)", "node_magic (Magic)",
             "com.example"]
     errors.fails("five unsupported nodes", 1, rows, model=g.model())
     for name, words, model, *flags in single_refusals():

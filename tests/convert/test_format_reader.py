@@ -89,8 +89,12 @@ def conv_weight(source, layer, scale, dims):
 
 
 def depthwise_weight(source, layer, scale, dims):
+    """[M][I][KH][KW] as the file's [KH][KW * I][M], where output m begins with input m mod I."""
     w = rounded(source.constant(layer.input[1]), scale)
-    return w.reshape(dims[2], dims[0], dims[1]).transpose(1, 2, 0)
+    outputs, inputs = w.shape[:2]
+    w = w.reshape(outputs, inputs, dims[0], dims[1] // inputs)
+    w = np.stack([np.roll(w[m], -m, axis=0) for m in range(outputs)])
+    return w.transpose(2, 3, 1, 0).reshape(dims)
 
 
 def winograd_weight(source, layer, scale, dims):

@@ -284,10 +284,11 @@ void net_winograd(struct net *net, int x, int y, int pad, bool bias, int residua
 
 void net_depthwise(struct net *net, int x, int y, struct net_window w, bool bias,
                    enum ipex_act act) {
-    const int64_t c = net->tensor[x].dims[3];
-    const int weight = channels_constant(net, NET_DIMS(w.kernel, w.kernel, c));
-    const int b = bias ? channels_constant(net, NET_DIMS(c)) : -1;
-    windowed(net, IPEX_OP_depthwise, y, NET_IN(x, weight, b, -1), w, (int)c, act);
+    const int64_t c = net->tensor[x].dims[3], m = net->tensor[y].dims[3];
+    const int groups = w.groups > 1 ? w.groups : (int)c;
+    const int weight = channels_constant(net, NET_DIMS(w.kernel, w.kernel * c / groups, m));
+    const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
+    windowed(net, IPEX_OP_depthwise, y, NET_IN(x, weight, b, -1), w, groups, act);
 }
 
 void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act) {

@@ -106,6 +106,7 @@ void net_conv(struct net *net, int x, int y, struct net_window window, bool bias
               enum ipex_act act);
 void net_winograd(struct net *net, int x, int y, int pad, bool bias, int residual,
                   enum ipex_act act);
+/* One group per channel, or narrow groups where the window has some. */
 void net_depthwise(struct net *net, int x, int y, struct net_window window, bool bias,
                    enum ipex_act act);
 void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act);

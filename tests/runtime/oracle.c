@@ -101,12 +101,10 @@ static float padded(const struct net *net, int x, int64_t n, int64_t h, int64_t 
     return *net_element(net, x, at);
 }
 
-/* Weights in stored order: [G][segments][M/G][taps][C/G]; depthwise [KH][KW][C]. */
+/* Weights in stored order: [G][segments][M/G][taps][C/G]. */
 static float weight_at(const struct net *net, const struct net_node *node, int64_t m, int64_t kh,
                        int64_t kw, int64_t c) {
     const struct net_tensor *w = &net->tensor[node->inputs[1]];
-    if (node->op == IPEX_OP_depthwise)
-        return w->value[(kh * w->dims[1] + kw) * w->dims[2] + m];
     const int64_t per_group = w->dims[2], g = m / per_group, taps = w->dims[3];
     const int64_t segment = taps > 1 ? kh : kh * node->ints[IPEX_CONV_KERNEL_W] + kw;
     const int64_t tap = taps > 1 ? kw : 0;
@@ -159,6 +157,30 @@ static float conv_at(const struct net *net, const struct net_node *node, const i
     if (node->inputs[3] >= 0)
         chain.sum += *net_element(net, node->inputs[3], at);
     return net_act(node, a[IPEX_CONV_ACT], chain.sum);
+}
+
+/* Within a tap the inputs of the group, from m's own place on; weights [KH][KW * C/G][M]. */
+static float depthwise_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const int32_t *a = node->ints;
+    const int x = node->inputs[0], bias = node->inputs[2];
+    const struct net_tensor *w = &net->tensor[node->inputs[1]];
+    const int64_t groups = a[IPEX_CONV_GROUPS], m = at[3];
+    const int64_t inputs = net->tensor[x].dims[3] / groups, outputs = w->dims[2] / groups;
+    float sum = bias >= 0 ? net->tensor[bias].value[m] : 0.0f;
+    for (int64_t kh = 0; kh < w->dims[0]; kh++) {
+        if (leaves_out(net, node, at[1], kh))
+            continue;
+        for (int64_t t = 0; t < w->dims[1]; t++) {
+            const int64_t column = at[2] * a[IPEX_CONV_STRIDE_W] - a[IPEX_CONV_PAD_LEFT] +
+                                   t / inputs * a[IPEX_CONV_DILATION_W];
+            sum = fmaf(padded(net, x, at[0], row_of(node, at[1], kh), column,
+                              m / outputs * inputs + (m % outputs + t) % inputs),
+                       w->value[(kh * w->dims[1] + t) * w->dims[2] + m], sum);
+        }
+    }
+    if (node->inputs[3] >= 0)
+        sum += *net_element(net, node->inputs[3], at);
+    return net_act(node, a[IPEX_CONV_ACT], sum);
 }
 
 /* B^T d and A^T m of winograd, for values `step` apart: in the order of operations of
@@ -378,8 +400,9 @@ static float compute(const struct net *net, const struct net_node *node, int out
     case IPEX_OP_linear:
         return linear_at(net, node, at);
     case IPEX_OP_conv:
+        return conv_at(net, node, at);
     case IPEX_OP_depthwise:
-        return conv_at(net, node, at); /* as many groups as channels */
+        return depthwise_at(net, node, at);
     case IPEX_OP_winograd:
         return winograd_at(net, node, at);
     case IPEX_OP_max_pool:

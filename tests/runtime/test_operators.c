@@ -123,6 +123,29 @@ static void test_depthwise(void) {
     check_net(&net, "depthwise", 0);
 }
 
+static void test_narrow_groups(void) {
+    const struct net_window fours = {
+        .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 5};
+    const struct net_window twice = {
+        .kernel = 5, .stride = 2, .pad = 2, .dilation = 1, .groups = 20};
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 10, 7, 20));
+    const int xh = net_halo(&net, NET_DIMS(2, 10, 7, 20), 1);
+    const int y = net_halo(&net, NET_DIMS(2, 10, 7, 20), 2);
+    const int z = net_tensor(&net, NET_DIMS(2, 5, 4, 40));
+    const int v = net_tensor(&net, NET_DIMS(2, 10, 7, 40));
+    const struct net_window fours_of_two = {
+        .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 10};
+    net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+    net_depthwise(&net, xh, y, fours, true, IPEX_ACT_clip);
+    net_depthwise(&net, y, z, twice, false, IPEX_ACT_none);
+    net_depthwise(&net, xh, v, fours_of_two, true, IPEX_ACT_leaky_relu);
+    net_output(&net, z);
+    net_output(&net, v);
+    check_net(&net, "narrow groups: 4 to 4, 1 to 2, 2 to 4", 0);
+}
+
 static void test_pools(void) {
     struct net net;
     net_init(&net);
@@ -345,6 +368,7 @@ int main(void) {
     test_winograd();
     test_groups();
     test_depthwise();
+    test_narrow_groups();
     test_pools();
     test_linear();
     test_linear_gaps();

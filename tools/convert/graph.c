@@ -2,6 +2,8 @@
 /* Values, nodes and the few rewrites that passes are made of. */
 #include "tools/convert/graph.h"
 
+#include "format/tile.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -170,8 +172,9 @@ const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char 
 
 bool ipex_node_is_depthwise(const struct ipex_node *node) {
     const struct ipex_value *w = node->input[1];
-    return !node->u.conv.transposed && node->u.conv.groups > 1 &&
-           w->dims[0] == node->u.conv.groups && w->dims[1] == 1;
+    const int64_t groups = node->u.conv.groups;
+    return !node->u.conv.transposed && groups > 1 && w->dims[0] % groups == 0 &&
+           ipex_is_narrow(w->dims[1], w->dims[0] / groups);
 }
 
 int64_t ipex_value_numel(const struct ipex_value *value) {

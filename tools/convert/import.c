@@ -371,10 +371,10 @@ static ipex_import_fn find_op(const char *domain, const char *op_type) {
     if (*domain)
         return strcmp(domain, CONTRIB) ? NULL : find_in(ipex_import_contrib, op_type);
     static const struct ipex_import_op *const tables[] = {
-        ipex_import_nn,        ipex_import_window, ipex_import_pointwise, ipex_import_move,
-        ipex_import_tensor,    ipex_import_image,  ipex_import_sequence,  ipex_import_math,
-        ipex_import_reduce,    ipex_import_index,  ipex_import_loss,      ipex_import_quantized,
-        ipex_import_attention, ipex_import_scatter};
+        ipex_import_nn,        ipex_import_window,  ipex_import_pointwise, ipex_import_move,
+        ipex_import_tensor,    ipex_import_image,   ipex_import_sequence,  ipex_import_math,
+        ipex_import_reduce,    ipex_import_index,   ipex_import_loss,      ipex_import_quantized,
+        ipex_import_attention, ipex_import_scatter, ipex_import_einsum};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         if ((fn = find_in(tables[t], op_type)) != NULL)
             return fn;
@@ -462,19 +462,23 @@ static bool operands_are_data(struct ipex_import *import, struct ipex_node *node
     return true;
 }
 
+void ipex_import_fold(struct ipex_import *import, struct ipex_node *last) {
+    struct ipex_node *made = last ? last->next : import->graph->first;
+    char text[256] = "";
+    const struct ipex_report report = {text, sizeof text};
+    if (results_fit(import, made) && operands_are_data(import, made) &&
+        ipex_fold_constants(import->graph, made, &report) != IPEX_OK)
+        ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
+}
+
 /* Runs the operator's function; what it made is computed right away if it depends on constants
  * only. */
 static void import_known(struct ipex_import *import, ipex_import_fn fn) {
     struct ipex_node *last = import->graph->last;
     size_t before = import->unsupported_count;
-    char text[256] = "";
-    const struct ipex_report report = {text, sizeof text};
     fn(import);
-    struct ipex_node *made = last ? last->next : import->graph->first;
-    if (import->unsupported_count == before && results_fit(import, made) &&
-        operands_are_data(import, made) &&
-        ipex_fold_constants(import->graph, made, &report) != IPEX_OK)
-        ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
+    if (import->unsupported_count == before)
+        ipex_import_fold(import, last);
 }
 
 /* Up to opset 6 operands were joined only on request, and at an axis of choice. */

@@ -16,6 +16,9 @@ struct ipex_value *ipex_import_stored(struct ipex_import *import, const char *na
 void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx_graph *source);
 void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *node);
 
+/* Computes the nodes behind `last` (NULL: all) right away if they depend on constants only. */
+void ipex_import_fold(struct ipex_import *import, struct ipex_node *last);
+
 /* One line more in the list of what cannot be converted. */
 void ipex_import_unsupported(struct ipex_import *import, const char *node, const char *op,
                              const char *reason);

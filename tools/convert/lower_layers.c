@@ -76,7 +76,7 @@ static int32_t conv_weight(struct lower *lower, const struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
     const int64_t *w = node->input[1]->dims;
     if (ipex_node_is_depthwise(node)) {
-        const int64_t dims[3] = {c->kernel[0], c->kernel[1], w[0]};
+        const int64_t dims[3] = {c->kernel[0], c->kernel[1] * w[1], w[0]};
         return weight_of(lower, node, IPEX_RECIPE_depthwise, IPEX_LAYOUT_channels, 3, dims);
     }
     if (c->winograd) {

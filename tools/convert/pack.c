@@ -151,12 +151,16 @@ static void pack_linear(const struct ipex_plan_weight *w, float *out) {
         }
 }
 
+/* [KH][KW * I][M] from W[m][i][kh][kw] */
 static void pack_depthwise(const struct ipex_plan_weight *w, float *out) {
-    int64_t window = w->dims[0] * w->dims[1], channels = w->dims[2],
-            pitch = (channels + IPEX_PANEL - 1) / IPEX_PANEL * IPEX_PANEL;
-    for (int64_t tap = 0; tap < window; tap++)
-        for (int64_t c = 0; c < channels; c++)
-            out[tap * pitch + c] = scaled(w->source, c * window + tap, w->fold, c);
+    const int64_t inputs = w->source->dims[1], channels = w->dims[2];
+    const int64_t window = w->dims[0] * w->dims[1] / inputs;
+    const int64_t pitch = (channels + IPEX_PANEL - 1) / IPEX_PANEL * IPEX_PANEL;
+    for (int64_t row = 0; row < window * inputs; row++, out += pitch)
+        for (int64_t m = 0; m < channels; m++) {
+            const int64_t i = ipex_depthwise_input(m, row % inputs, inputs);
+            out[m] = scaled(w->source, (m * inputs + i) * window + row / inputs, w->fold, m);
+        }
 }
 
 static void pack_vector(const struct ipex_plan_weight *w, float *out) {
