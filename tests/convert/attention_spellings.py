@@ -361,6 +361,29 @@ for _how in "Expand", "Tile":
         applied(steps=dict(attention=1, expand=0))(grouped(_how, _heads))
 
 
+def turned_merged(g, k, b, h, n, d):
+    """Keys turned as PyTorch's exporter does: with batch and heads as one axis."""
+    k = g.op("Transpose", g.op("Reshape", k, g.ints(-1, n, d)), perm=[0, 2, 1])
+    return g.op("Reshape", k, g.ints(b, h, d, n))
+
+
+@applied(steps=dict(attention=1, transpose=0))
+def keys_turned_with_merged_heads(g):
+    """Heads behind the rows: attention reads them where they lie."""
+    q, k, v = (g.op("Transpose", g.op("Reshape", g.op("MatMul", g.input(2, 9, 24), g.weight(24, 24)), g.ints(2, 9, 3, 8)),
+                    perm=[0, 2, 1, 3]) for _ in range(3))
+    q, k = g.op("Mul", q, g.scalar(0.6)), g.op("Mul", turned_merged(g, k, 2, 3, 9, 8), g.scalar(0.6))
+    y = g.op("MatMul", g.op("Softmax", g.op("MatMul", q, k), axis=-1, name="p"), v)
+    g.output(g.op("MatMul", g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3]), g.ints(2, 9, 24)), g.weight(24, 24)))
+
+
+@applied(steps=dict(attention=1, expand=0))
+def repeated_keys_turned_with_merged_heads(g):
+    q, k, v = g.input(2, 6, 7, 8), g.input(2, 2, 9, 8), g.input(2, 2, 9, 5)
+    wide = g.op("Expand", g.op("Unsqueeze", k, g.ints(2)), g.ints(2, 2, 3, 9, 8))
+    attend(g, g.op("MatMul", q, turned_merged(g, wide, 2, 6, 9, 8)), repeated(g, v, 2, 2, 3, 9, 5, "Expand"))
+
+
 @applied(steps=dict(attention=1, expand=0), **ANY)
 def groups_of_heads_of_any_size(g):
     q, k, v = g.input("b", 6, "s", 8), g.input("b", 2, "s", 8), g.input("b", 2, "s", 8)

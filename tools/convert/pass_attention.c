@@ -182,13 +182,55 @@ static bool find_product(struct ipex_graph *graph, struct attention *a) {
 
 /* ---- operands ---- */
 
+/* Upwards through reshapes. */
+static struct ipex_value *before_reshapes(struct ipex_value *x) {
+    while (x->producer && x->producer->kind == IPEX_KIND_reshape)
+        x = x->producer->input[0];
+    return x;
+}
+
+/* x in this shape: what it has been reshaped from, or a reshape. */
+static struct ipex_value *in_shape(struct ipex_graph *graph, struct ipex_value *x, int32_t rank,
+                                   const int64_t *dims, struct ipex_node *before) {
+    struct ipex_value *from = before_reshapes(x);
+    if (from->rank == rank && !memcmp(from->dims, dims, (size_t)rank * sizeof *dims))
+        return from;
+    struct ipex_node *node =
+        ipex_graph_node(graph, IPEX_KIND_reshape, before->name, "Reshape", before);
+    ipex_node_add_input(node, x);
+    ipex_node_set_output(node, ipex_graph_value(graph, x->name, x->dtype, rank, dims));
+    return node->output;
+}
+
+/* x with its last two axes swapped where it comes from that by a transpose of the last two behind
+ * merged others, as PyTorch's exporter turns keys: a reshape, a transpose, a reshape. Else NULL. */
+static struct ipex_value *swapped_merged(struct ipex_graph *graph, const struct ipex_value *x,
+                                         struct ipex_node *before) {
+    const struct ipex_node *apart = x->producer;
+    const int32_t rank = x->rank;
+    if (!apart || apart->kind != IPEX_KIND_reshape || rank < 2 ||
+        !swaps_last(apart->input[0]->producer))
+        return NULL;
+    struct ipex_value *merged = apart->input[0]->producer->input[0];
+    int64_t dims[IPEX_MAX_RANK];
+    for (int32_t i = 0; i < rank; i++)
+        dims[i] = x->dims[i < rank - 2 ? i : 2 * rank - 3 - i];
+    for (int32_t i = 1; i <= 2; i++)
+        if (merged->dims[merged->rank - i] != dims[rank - i])
+            return NULL;
+    return in_shape(graph, merged, rank, dims, before);
+}
+
 /* The value with its last two axes swapped. A transpose before it is taken back. */
 static struct ipex_value *swapped(struct ipex_graph *graph, struct ipex_value *x,
                                   struct ipex_node *before) {
     int32_t rank = x->rank, perm[IPEX_MAX_RANK];
     int64_t dims[IPEX_MAX_RANK];
-    struct ipex_value *from = x;
+    struct ipex_value *from = swapped_merged(graph, x, before);
     bool same = true;
+    if (from)
+        return from;
+    from = x;
     for (int32_t i = 0; i < rank; i++)
         perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
     if (x->producer && x->producer->kind == IPEX_KIND_transpose) {
@@ -208,13 +250,6 @@ static struct ipex_value *swapped(struct ipex_graph *graph, struct ipex_value *x
     ipex_node_add_input(turn, from);
     ipex_node_set_output(turn, ipex_graph_value(graph, x->name, x->dtype, rank, dims));
     return turn->output;
-}
-
-/* Upwards through reshapes. */
-static struct ipex_value *before_reshapes(struct ipex_value *x) {
-    while (x->producer && x->producer->kind == IPEX_KIND_reshape)
-        x = x->producer->input[0];
-    return x;
 }
 
 /* The dims [first, end) that are not 1, appended to a list. */
@@ -267,14 +302,7 @@ static struct ipex_value *unrepeated(struct ipex_graph *graph, struct ipex_value
     int64_t dims[IPEX_MAX_RANK];
     memcpy(dims, x->dims, sizeof dims);
     dims[x->rank - 3] = heads;
-    struct ipex_value *from = before_reshapes(apart);
-    if (from->rank == x->rank && !memcmp(from->dims, dims, (size_t)x->rank * sizeof *dims))
-        return from;
-    struct ipex_node *node =
-        ipex_graph_node(graph, IPEX_KIND_reshape, before->name, "Reshape", before);
-    ipex_node_add_input(node, apart);
-    ipex_node_set_output(node, ipex_graph_value(graph, x->name, x->dtype, x->rank, dims));
-    return node->output;
+    return in_shape(graph, apart, x->rank, dims, before);
 }
 
 static void find_operands(struct ipex_graph *graph, struct attention *a) {
