@@ -107,8 +107,37 @@ static const struct ipex_value *source_of(const struct ipex_node *conv) {
                : x;
 }
 
+static bool is_source(const struct ipex_node *conv, const struct ipex_value *value) {
+    return value == conv->input[0] || value == source_of(conv);
+}
+
 static bool same_source(const struct ipex_node *a, const struct ipex_node *b) {
     return source_of(a) == source_of(b) && ipex_same_shape(a->input[0], b->input[0]);
+}
+
+/* The one operand that is computed; NULL where there are several or none. */
+static const struct ipex_value *only_computed(const struct ipex_node *node) {
+    const struct ipex_value *ret = NULL;
+    for (int32_t i = 0; i < node->inputs; i++) {
+        if (!node->input[i]->constant && ret)
+            return NULL;
+        if (!node->input[i]->constant)
+            ret = node->input[i];
+    }
+    return ret;
+}
+
+/* Whether the value can be a scale and shift of what the convolution reads: a short walk, before
+ * anything is computed. */
+static bool leads_to_source(const struct ipex_value *value, const struct ipex_node *conv) {
+    for (int step = 0; value && !is_source(conv, value); step++) {
+        const struct ipex_node *node = value->producer;
+        if (step == CHAIN_MOST || !node ||
+            (node->kind != IPEX_KIND_affine && node->kind != IPEX_KIND_pointwise))
+            return false;
+        value = only_computed(node);
+    }
+    return value != NULL;
 }
 
 /* Behind what `to` does, per channel. */
@@ -124,6 +153,8 @@ static void compose(const struct ipex_affine *affine, struct ipex_fold *to) {
  * NULL where it is none. ret_alone: whether only the sum reads it. */
 static struct ipex_fold *follow_affine(struct ipex_graph *graph, const struct ipex_value *value,
                                        const struct ipex_node *conv, bool *ret_alone) {
+    if (!leads_to_source(value, conv))
+        return NULL;
     struct ipex_fold *fold = ipex_arena_alloc(&graph->arena, sizeof *fold);
     fold->n = conv->fold.n;
     fold->scale = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *fold->scale);
@@ -131,20 +162,17 @@ static struct ipex_fold *follow_affine(struct ipex_graph *graph, const struct ip
     for (int64_t i = 0; i < fold->n; i++)
         fold->scale[i] = 1;
     *ret_alone = true;
-    for (int step = 0; step <= CHAIN_MOST; step++) {
+    while (!is_source(conv, value)) {
         struct ipex_affine affine;
         struct ipex_value *x;
-        if (value == conv->input[0] || value == source_of(conv))
-            return fold;
-        if (!value->producer || !ipex_affine_of(graph, value->producer, &affine, &x) ||
-            !ipex_same_shape(x, value) ||
+        if (!ipex_affine_of(graph, value->producer, &affine, &x) || !ipex_same_shape(x, value) ||
             (affine.axis != -1 && (affine.axis != 1 || affine.n != fold->n)))
             return NULL;
         *ret_alone &= ipex_value_only_reader(graph, value) != NULL;
         compose(&affine, fold);
         value = x;
     }
-    return NULL;
+    return fold;
 }
 
 /* The pixel itself: ones on the diagonal of every group. As many outputs as channels. */
@@ -181,7 +209,7 @@ static bool find_branch(struct ipex_graph *graph, const struct terms *terms, str
     branch->fold = follow_affine(graph, value, pair->conv, &branch->alone);
     if (!branch->fold)
         return false;
-    const bool is_x = value == pair->conv->input[0] || value == source_of(pair->conv);
+    const bool is_x = is_source(pair->conv, value);
     if (is_x && (terms->count > 2 || !takes_identity(graph, pair->kept->sum)))
         return false;
     branch->weight = identity_weight(graph, pair->conv);
