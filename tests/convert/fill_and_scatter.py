@@ -36,6 +36,10 @@ def number(value, dtype):
     return {"value": onnx.numpy_helper.from_array(np.array([value], dtype))}
 
 
+def i64(*values):
+    return np.array(values, np.int64)
+
+
 def as_f32(g, x):
     return g.op("Cast", x, to=TensorProto.FLOAT)
 
@@ -149,6 +153,13 @@ def scatter_of_rows():
 
 
 @cases(REFUSED)
+def no_resized_line():
+    g = Graph()
+    g.output(g.op("Resize", g.input(2, 3, 7), "", "", g.ints(2, 3, 11), name="the_node", mode="cubic"))
+    yield "cubic", g, ["the_node (Resize)", "rank 3, mode cubic"]
+
+
+@cases(REFUSED)
 def no_scatter():
     f32, i64 = np.float32, np.int64
 
@@ -205,6 +216,37 @@ def sums_of_integers():
                 x = integers(g, g.input("n", 3, "m"), dtype)
                 g.output(as_f32(g, g.op("ReduceSum", x, g.ints(*axes), keepdims=keep)))
                 yield f"type {dtype} axes {axes} keepdims {keep}", g
+
+
+@cases(VARYING)
+def largest_of_integers():
+    for op_type in ("ArgMax", "ArgMin"):
+        for axis in (0, 1, -1):
+            for last in (0, 1):
+                g = Graph()
+                x = g.op("Cast", g.op("Mul", g.input("n", 3, "m"), g.scalar(2)), to=TensorProto.INT32)  # many are equal
+                x = g.op("Add", g.op("Mul", x, g.constant(np.int32(2**29))), x)  # most are no f32
+                g.output(as_f32(g, g.op(op_type, x, axis=axis, select_last_index=last, keepdims=last)))
+                yield f"{op_type} axis {axis} last {last}", g
+    g = Graph()
+    x = g.op("Mul", g.op("Cast", g.input("n", "m"), to=TensorProto.INT32), g.constant(np.int32(0)))
+    ends = g.constant(np.array([2**31 - 1, -2**31, 2**31 - 2, -2**31 + 1], np.int32))
+    ends = g.op("Add", ends, g.op("ReduceSum", x, g.ints(0, 1)))
+    for op_type in ("ArgMax", "ArgMin"):
+        g.output(as_f32(g, g.op(op_type, ends, axis=0)))
+    yield "the ends of i32", g
+
+
+@cases(FIXED)
+def resized_lines():
+    for mode in ("nearest", "linear"):
+        for place in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"):
+            scale = 2 if place == "align_corners" else 1.5  # elsewhere a size that is rounded means another place
+            for size, operands in (("sizes", (None, None, i64(2, 3, 11))), ("scales", (None, np.float32([1, 1, scale])))):
+                g = Graph()
+                names = ["" if x is None else g.constant(x) for x in operands]
+                g.output(g.op("Resize", g.input(2, 3, 7), *names, mode=mode, coordinate_transformation_mode=place))
+                yield f"{mode} {place} {size}", g
 
 
 @cases(FIXED)

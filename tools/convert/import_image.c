@@ -124,36 +124,42 @@ static int64_t word(const char *text, const char *const *words, int count) {
     return -1;
 }
 
-/* Scales and output dims from the operands `scales` or `sizes`. */
+/* Scales and output dims, as an image's, from the operands `scales` or `sizes`. A line (rank 3) is
+ * an image one pixel high. */
 static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x, size_t scales_at,
                          size_t sizes_at, float *scale, int64_t *dims) {
     struct ipex_dims *table = &import->graph->dims;
     const struct ipex_value *scales = ipex_import_in(import, scales_at);
     const struct ipex_onnx_attr *attr = ipex_import_attr(import, "scales");
     int64_t sizes[4];
+    const int rank = x->rank;
     int n = sizes_at ? ipex_import_dims(import, NULL, sizes_at, sizes, 4) : 0;
     if (n < 0)
         return false;
-    bool has_scales =
-        (attr && attr->count == 4) || (scales && scales->constant && ipex_value_numel(scales) == 4);
-    if (n != 4 && !has_scales) {
-        ipex_import_refuse(import, "neither sizes nor scales for 4 axes are known at convert time");
+    bool has_scales = (attr && attr->count == (size_t)rank) ||
+                      (scales && scales->constant && ipex_value_numel(scales) == rank);
+    if (n != rank && !has_scales) {
+        ipex_import_refuse(import, "neither sizes nor scales for %d axes are known at convert time",
+                           rank);
         return false;
     }
-    for (int i = 0; i < 4; i++) {
-        float s = n == 4 ? 0 : attr ? attr->floats[i] : (float)ipex_constant_f64(scales, i);
+    dims[2] = 1;
+    scale[0] = 0;
+    for (int i = 0; i < rank; i++) {
+        float s = n == rank ? 0 : attr ? attr->floats[i] : (float)ipex_constant_f64(scales, i);
+        const int to = i < 2 ? i : i + 4 - rank;
         int64_t number;
-        if (n == 4)
-            dims[i] = sizes[i];
+        if (n == rank)
+            dims[to] = sizes[i];
         else if (s >= 1 && s == floorf(s) && s < 1e6f)
-            dims[i] = ipex_dim_mul(table, x->dims[i], (int64_t)s);
+            dims[to] = ipex_dim_mul(table, x->dims[i], (int64_t)s);
         else if (1 / s == floorf(1 / s) && s > 1e-6f)
-            dims[i] = ipex_dim_floor_div(table, x->dims[i], (int64_t)(1 / s));
+            dims[to] = ipex_dim_floor_div(table, x->dims[i], (int64_t)(1 / s));
         else if (ipex_dim_number(table, x->dims[i], &number))
-            dims[i] = (int64_t)floor((double)s * (double)number);
+            dims[to] = (int64_t)floor((double)s * (double)number);
         else
-            dims[i] = IPEX_DIM_NONE;
-        if (dims[i] == IPEX_DIM_NONE || (i < 2 && dims[i] != x->dims[i])) {
+            dims[to] = IPEX_DIM_NONE;
+        if (dims[to] == IPEX_DIM_NONE || (i < 2 && dims[i] != x->dims[i])) {
             ipex_import_refuse(import,
                                i < 2 ? "only height and width can be resized"
                                      : "scale %g of a size that is not fixed",
@@ -161,7 +167,7 @@ static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x,
             return false;
         }
         if (i >= 2)
-            scale[i - 2] = s; /* 0: the ratio of the sizes */
+            scale[to - 2] = s; /* 0: the ratio of the sizes */
     }
     return true;
 }
@@ -184,8 +190,9 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
     const char *round_name = ipex_import_string(import, "nearest_mode", rounding);
     int64_t mode = word(mode_name, modes, 3), place = word(place_name, places, 5),
             round = word(round_name, rounds, 4);
-    if (x->rank != 4 || mode < 0 || place < 0 || round < 0 ||
-        ipex_import_int(import, "antialias", 0) || ipex_import_attr(import, "axes") ||
+    const bool line = x->rank == 3;
+    if ((x->rank != 4 && !line) || (line && !strcmp(mode_name, "cubic")) || mode < 0 || place < 0 ||
+        round < 0 || ipex_import_int(import, "antialias", 0) || ipex_import_attr(import, "axes") ||
         strcmp(ipex_import_string(import, "keep_aspect_ratio_policy", "stretch"), "stretch")) {
         ipex_import_refuse(import, "rank %d, mode %s, coordinates %s, rounding %s: not supported",
                            x->rank, mode_name, place_name, round_name);
@@ -193,8 +200,11 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
     }
     if (!resize_sizes(import, x, scales_at, sizes_at, scale, dims))
         return;
+    const int64_t high[4] = {x->dims[0], x->dims[1], 1, x->dims[2]},
+                  flat[3] = {dims[0], dims[1], dims[3]};
+    x = line ? ipex_import_reshape(import, x, x->name, 4, high) : x;
     struct ipex_node *node = ipex_import_plan(import, IPEX_OP_resize, IPEX_ORDER_channels_last,
-                                              IPEX_DTYPE_f32, 4, dims, true);
+                                              IPEX_DTYPE_f32, 4, dims, !line);
     const int64_t ints[4] = {mode, place, round, ipex_import_int(import, "exclude_outside", 0)};
     ipex_node_add_input(node, x);
     node->u.plan.ints = 4;
@@ -203,6 +213,9 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
     node->u.plan.float_[0] = scale[0];
     node->u.plan.float_[1] = scale[1];
     node->u.plan.float_[2] = ipex_import_float(import, "cubic_coeff_a", -0.75f);
+    if (line)
+        ipex_import_out(
+            import, 0, ipex_import_reshape(import, node->output, import->node->output[0], 3, flat));
 }
 
 static void import_resize(struct ipex_import *import) {

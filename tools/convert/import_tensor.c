@@ -259,12 +259,36 @@ static struct ipex_value *move_home(struct ipex_import *import, struct ipex_valu
     return axis == y->rank - 1 ? y : ipex_import_transpose(import, y, name, back);
 }
 
+/* i32 as f32 of the same order along the axis, where only what can be the largest matters: the
+ * lower 16 bits of elements whose upper 16 bits are the largest, -1 for others. Both are exact. */
+static struct ipex_value *ranked(struct ipex_import *import, struct ipex_value *x, int64_t axis,
+                                 bool largest) {
+    struct ipex_value *base = ipex_build_number(import, IPEX_DTYPE_i32, 65536);
+    if (!largest) /* -1 - x turns the order and cannot overflow */
+        x = ipex_build_integer(import, IPEX_INTEGER_sub,
+                               ipex_build_number(import, IPEX_DTYPE_i32, -1), x);
+    struct ipex_value *low = ipex_build_integer(import, IPEX_INTEGER_mod, x, base);
+    struct ipex_value *high = ipex_build_integer(
+        import, IPEX_INTEGER_div, ipex_build_integer(import, IPEX_INTEGER_sub, x, low), base);
+    high = ipex_build_cast(import, high, IPEX_DTYPE_f32);
+    struct ipex_value *top = ipex_build_reduce(import, IPEX_REDUCE_max, high, 1u << axis);
+    return ipex_build_where(import, ipex_build_compare(import, IPEX_COMPARE_equal, high, top),
+                            ipex_build_cast(import, low, IPEX_DTYPE_f32),
+                            ipex_build_number(import, IPEX_DTYPE_f32, -1));
+}
+
 static void arg(struct ipex_import *import, int64_t largest) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
+    const struct ipex_value *given = ipex_import_in(import, 0);
+    const bool integers = given && given->dtype == IPEX_DTYPE_i32;
+    struct ipex_value *x = integers ? ipex_import_any(import, 0) : ipex_import_f32(import, 0);
     int64_t axis = ipex_import_int(import, "axis", 0), dims[IPEX_MAX_RANK];
     int32_t back[IPEX_MAX_RANK];
     if (!x || !ipex_import_axis(import, &axis, x->rank))
         return;
+    if (integers) {
+        x = ranked(import, x, axis, largest);
+        largest = 1;
+    }
     struct ipex_value *rows = axis_last(import, x, axis, back);
     memcpy(dims, rows->dims, sizeof dims);
     dims[rows->rank - 1] = 1;
