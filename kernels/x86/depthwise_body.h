@@ -202,9 +202,8 @@ static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64
 
 #include "kernels/x86/depthwise_groups.h"
 
-void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job_begin,
-                               int64_t job_end, void *scratch) {
-    (void)scratch;
+static inline void depthwise_run(const struct ipex_depthwise_args *args, int64_t job_begin,
+                                 int64_t job_end) {
     const enum depthwise_kind kind = depthwise_kind(args);
     const bool two = args->group_outputs == 1 && depthwise_takes_two(args, kind);
     const struct depthwise_groups groups = depthwise_groups_of(args);
@@ -220,6 +219,57 @@ void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t j
         }
     }
     IPEX_LEVEL(activate)(&pending);
+}
+
+/* ---- pixels of half a vector or less ---- */
+
+enum { FOLD_TAPS = 49 }; /* with more of them, the copy of the weights would grow */
+
+/* How many neighbours in a line fill a vector where its pixels lie without gaps and windows move by
+ * one of them: they are one pixel of so many more channels. Else 1. */
+static inline int64_t depthwise_fold(const struct ipex_depthwise_args *args) {
+    const int64_t c = args->channels, n = LANES / c;
+    const bool dense = args->x_pixel == c && args->x_kw == c && args->y_pixel == c &&
+                       (args->residual == NULL || args->r_pixel == c);
+    const bool fits = n * c == LANES && args->kernel_h * args->kernel_w <= FOLD_TAPS;
+    return dense && fits && args->group_outputs == 1 && args->pixels >= n ? n : 1;
+}
+
+static void depthwise_folded(const struct ipex_depthwise_args *args, int64_t n, int64_t job_begin,
+                             int64_t job_end) {
+    float w[FOLD_TAPS * IPEX_PANEL], bias[LANES];
+    for (int64_t tap = 0; tap < args->kernel_h * args->kernel_w; tap++)
+        for (int64_t lane = 0; lane < LANES; lane++)
+            w[tap * IPEX_PANEL + lane] = args->w[tap * IPEX_PANEL + lane % args->channels];
+    for (int64_t lane = 0; lane < LANES; lane++)
+        bias[lane] = args->bias[lane % args->channels];
+    struct ipex_depthwise_args part = *args;
+    part.w = w;
+    part.bias = bias;
+    part.channels = LANES;
+    part.pixels = (int32_t)(args->pixels / n);
+    part.x_pixel = part.y_pixel = part.r_pixel = LANES;
+    depthwise_run(&part, job_begin, job_end);
+    if (args->pixels % n == 0)
+        return;
+    const int64_t done = args->pixels / n * LANES;
+    part = *args;
+    part.pixels = (int32_t)(args->pixels % n);
+    part.x += done;
+    part.y += done;
+    if (args->residual)
+        part.residual += done;
+    depthwise_run(&part, job_begin, job_end);
+}
+
+void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job_begin,
+                               int64_t job_end, void *scratch) {
+    (void)scratch;
+    const int64_t n = depthwise_fold(args);
+    if (n > 1)
+        depthwise_folded(args, n, job_begin, job_end);
+    else
+        depthwise_run(args, job_begin, job_end);
 }
 
 #endif

@@ -40,6 +40,11 @@ static struct shape random_shape(struct rng *rng) {
         s.stride_h = s.stride_w = rng_one_in(rng, 3) ? 2 : 1;
         s.dilation_h = s.dilation_w = 1;
     }
+    if (rng_one_in(rng, 4)) { /* pixels that lie side by side in a vector */
+        s.channels = 1 << rng_range(rng, 0, 3);
+        s.stride_w = s.dilation_w = 1;
+        s.x_gap = s.y_gap = 0;
+    }
     s.group_inputs = s.group_outputs = 1;
     if (rng_one_in(rng, 2)) { /* narrow groups */
         s.group_outputs = 1 << rng_range(rng, 1, 2);

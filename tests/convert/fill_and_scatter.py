@@ -196,6 +196,17 @@ def cum_sum_of_integers():
                 yield f"type {dtype} axis {axis} exclusive {exclusive} reverse {reverse}", g
 
 
+@cases(VARYING)
+def sums_of_integers():
+    for dtype in (TensorProto.INT32, TensorProto.INT64):
+        for axes in ([0], [1, -1], [0, 1, 2]):
+            for keep in (0, 1):
+                g = Graph()
+                x = integers(g, g.input("n", 3, "m"), dtype)
+                g.output(as_f32(g, g.op("ReduceSum", x, g.ints(*axes), keepdims=keep)))
+                yield f"type {dtype} axes {axes} keepdims {keep}", g
+
+
 @cases(FIXED)
 def cum_sum_beyond_f32():
     g = Graph()

@@ -167,6 +167,10 @@ void ipex_graph_prune(struct ipex_graph *graph) {
 }
 
 const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char *b) {
+    const size_t a_length = strlen(a), b_length = strlen(b);
+    const char *tail = a_length < b_length ? NULL : a + (a_length - b_length);
+    if (tail && !strcmp(tail, b) && (tail == a || tail[-1] == '+'))
+        return a; /* both are parts of one source node */
     return ipex_arena_printf(&graph->arena, "%s+%s", a, b);
 }
 

@@ -222,7 +222,7 @@ struct ipex_node *ipex_value_only_reader(const struct ipex_graph *graph,
 /* Removes nodes whose output nobody reads. */
 void ipex_graph_prune(struct ipex_graph *graph);
 
-/* "a+b": the name of what two nodes became. */
+/* "a+b": the name of what two nodes became; a where it says b already. */
 const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char *b);
 
 /* As many groups as channels and outputs: the plan has an operator of its own for it. */

@@ -364,6 +364,31 @@ struct ipex_value *ipex_build_wrapped(struct ipex_import *import, struct ipex_va
                             ipex_build_integer(import, IPEX_INTEGER_add, i, size), i);
 }
 
+/* x moved on by n along the axis, zeros moving in: from its end with `reverse`. */
+static struct ipex_value *moved(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                int64_t n, bool reverse) {
+    int64_t dims[IPEX_MAX_RANK];
+    memcpy(dims, x->dims, sizeof dims);
+    dims[axis] = n;
+    struct ipex_value *zeros =
+        ipex_build_expand(import, ipex_build_number(import, x->dtype, 0), x->rank, dims);
+    struct ipex_value *const parts[2] = {reverse ? x : zeros, reverse ? zeros : x};
+    return ipex_build_slice(import, ipex_build_concat(import, axis, 2, parts), axis,
+                            reverse ? n : 0, x->dims[axis]);
+}
+
+/* By doubling: after step k every element is the sum of the last 2^k. */
+struct ipex_value *ipex_build_cum_sum(struct ipex_import *import, struct ipex_value *x,
+                                      int32_t axis, bool exclusive, bool reverse) {
+    int64_t least, most;
+    ipex_dim_range(&import->graph->dims, x->dims[axis], &least, &most);
+    if (exclusive)
+        x = moved(import, x, axis, 1, reverse);
+    for (int64_t n = 1; n < most; n *= 2)
+        x = ipex_build_integer(import, IPEX_INTEGER_add, x, moved(import, x, axis, n, reverse));
+    return x;
+}
+
 bool ipex_build_fixed(struct ipex_import *import, const struct ipex_value *x) {
     for (int32_t i = 0; i < x->rank; i++)
         if (x->dims[i] < 0) {

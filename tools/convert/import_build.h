@@ -79,6 +79,9 @@ struct ipex_value *ipex_build_log_softmax(struct ipex_import *import, struct ipe
 /* An index counted from the end of n (a dim) where it is negative, as i64. */
 struct ipex_value *ipex_build_wrapped(struct ipex_import *import, struct ipex_value *index,
                                       int64_t n);
+/* ONNX's CumSum of integers (i32 or i64), exact. */
+struct ipex_value *ipex_build_cum_sum(struct ipex_import *import, struct ipex_value *x,
+                                      int32_t axis, bool exclusive, bool reverse);
 /* All dims are numbers; false after refusing. */
 bool ipex_build_fixed(struct ipex_import *import, const struct ipex_value *x);
 /* A value of constant operand i with one element, as i64; `otherwise` where it is absent. False

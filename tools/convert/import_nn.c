@@ -291,8 +291,26 @@ static void import_softmax(struct ipex_import *import) {
                     rows == x ? y : ipex_import_reshape(import, y, name, x->rank, x->dims));
 }
 
+/* Each axis becomes its last partial sum. */
+static struct ipex_value *integer_sum(struct ipex_import *import, struct ipex_value *x,
+                                      uint32_t axes) {
+    for (int32_t i = 0; i < x->rank; i++)
+        if (axes >> i & 1)
+            x = ipex_build_slice(import, ipex_build_cum_sum(import, x, i, false, false), i,
+                                 ipex_dim_sub(&import->graph->dims, x->dims[i], 1), 1);
+    return x;
+}
+
+/* What is reduced: f32, or integers to be summed. */
+static struct ipex_value *reduced_operand(struct ipex_import *import, enum ipex_reduce kind) {
+    const struct ipex_value *x = ipex_import_in(import, 0);
+    const bool integers = x && (x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64);
+    return integers && kind == IPEX_REDUCE_sum ? ipex_import_any(import, 0)
+                                               : ipex_import_f32(import, 0);
+}
+
 static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
+    struct ipex_value *x = reduced_operand(import, kind);
     int64_t axes[IPEX_MAX_RANK], dims[IPEX_MAX_RANK], kept[IPEX_MAX_RANK];
     int count = x ? ipex_import_ints(import, "axes", 1, axes, IPEX_MAX_RANK) : -1;
     if (count < 0)
@@ -317,16 +335,8 @@ static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
             kept[rank++] = dims[i];
     }
     const char *name = import->node->output[0];
-    struct ipex_value *y = x;
-    if (mask) {
-        struct ipex_node *node = ipex_import_node(import, IPEX_KIND_reduce);
-        node->u.reduce.kind = kind;
-        node->u.reduce.axes = mask;
-        ipex_node_add_input(node, x);
-        ipex_node_set_output(node,
-                             ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, x->rank, dims));
-        y = node->output;
-    }
+    struct ipex_value *y = x->dtype == IPEX_DTYPE_f32 ? ipex_build_reduce(import, kind, x, mask)
+                                                      : integer_sum(import, x, mask);
     ipex_import_out(import, 0,
                     rank == x->rank ? y : ipex_import_reshape(import, y, name, rank, kept));
 }

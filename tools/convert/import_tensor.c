@@ -330,31 +330,6 @@ static void import_top_k(struct ipex_import *import) {
             move_home(import, node->extra_output[0], axis, back, import->node->output[1]));
 }
 
-/* x moved on by n along the axis, zeros moving in: from its end with `reverse`. */
-static struct ipex_value *moved(struct ipex_import *import, struct ipex_value *x, int32_t axis,
-                                int64_t n, bool reverse) {
-    int64_t dims[IPEX_MAX_RANK];
-    memcpy(dims, x->dims, sizeof dims);
-    dims[axis] = n;
-    struct ipex_value *zeros =
-        ipex_build_expand(import, ipex_build_number(import, x->dtype, 0), x->rank, dims);
-    struct ipex_value *const parts[2] = {reverse ? x : zeros, reverse ? zeros : x};
-    return ipex_build_slice(import, ipex_build_concat(import, axis, 2, parts), axis,
-                            reverse ? n : 0, x->dims[axis]);
-}
-
-/* Exact, by doubling: after step k every element is the sum of the last 2^k. */
-static struct ipex_value *integer_cum_sum(struct ipex_import *import, struct ipex_value *x,
-                                          int32_t axis, bool exclusive, bool reverse) {
-    int64_t least, most;
-    ipex_dim_range(&import->graph->dims, x->dims[axis], &least, &most);
-    if (exclusive)
-        x = moved(import, x, axis, 1, reverse);
-    for (int64_t n = 1; n < most; n *= 2)
-        x = ipex_build_integer(import, IPEX_INTEGER_add, x, moved(import, x, axis, n, reverse));
-    return x;
-}
-
 static void import_cum_sum(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0);
     const bool exclusive = ipex_import_int(import, "exclusive", 0) != 0,
@@ -364,7 +339,8 @@ static void import_cum_sum(struct ipex_import *import) {
         !ipex_import_axis(import, &axis, x->rank))
         return;
     if (x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64) {
-        ipex_import_out(import, 0, integer_cum_sum(import, x, (int32_t)axis, exclusive, reverse));
+        ipex_import_out(import, 0,
+                        ipex_build_cum_sum(import, x, (int32_t)axis, exclusive, reverse));
         return;
     }
     if (!(x = ipex_import_f32(import, 0)))

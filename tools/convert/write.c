@@ -28,6 +28,7 @@ struct writer {
     struct ipex_fb_builder b;
     struct ipex_arena arena;
     struct ipex_name_table strings; /* with their references */
+    uint64_t shared;                /* bytes of strings that were not stored again */
     struct ipex_dim_writer dims;
     struct ipex_fb_section section[SECTIONS];
     uint32_t sections,
@@ -46,12 +47,16 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
 }
 
 /* Each is stored once: names stand in weights, tensors, nodes and the ledger, and sessions of a
- * loaded file keep all of it in memory. */
+ * loaded file keep all of it in memory. Only where more would be shared than is stored, which a
+ * checker takes for an attack (R15), it is stored again. */
 static uint32_t string(struct writer *w, const char *text) {
     struct ipex_name *name = ipex_name_add(&w->strings, text);
-    if (!name->value.number) /* never the reference of a string */
-        name->value.number = ipex_fb_string(&w->b, text);
-    return name->value.number;
+    const uint64_t size = strlen(text) + 5;                    /* with its length and NUL */
+    if (name->value.number && w->shared + size <= w->b.used) { /* 0: never a string's reference */
+        w->shared += size;
+        return name->value.number;
+    }
+    return name->value.number = ipex_fb_string(&w->b, text);
 }
 
 /* ---- placing ---- */
