@@ -36,10 +36,6 @@ def number(value, dtype):
     return {"value": onnx.numpy_helper.from_array(np.array([value], dtype))}
 
 
-def i64(*values):
-    return np.array(values, np.int64)
-
-
 def as_f32(g, x):
     return g.op("Cast", x, to=TensorProto.FLOAT)
 
@@ -153,13 +149,6 @@ def scatter_of_rows():
 
 
 @cases(REFUSED)
-def no_resized_line():
-    g = Graph()
-    g.output(g.op("Resize", g.input(2, 3, 7), "", "", g.ints(2, 3, 11), name="the_node", mode="cubic"))
-    yield "cubic", g, ["the_node (Resize)", "rank 3, mode cubic"]
-
-
-@cases(REFUSED)
 def no_scatter():
     f32, i64 = np.float32, np.int64
 
@@ -235,18 +224,6 @@ def largest_of_integers():
     for op_type in ("ArgMax", "ArgMin"):
         g.output(as_f32(g, g.op(op_type, ends, axis=0)))
     yield "the ends of i32", g
-
-
-@cases(FIXED)
-def resized_lines():
-    for mode in ("nearest", "linear"):
-        for place in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"):
-            scale = 2 if place == "align_corners" else 1.5  # elsewhere a size that is rounded means another place
-            for size, operands in (("sizes", (None, None, i64(2, 3, 11))), ("scales", (None, np.float32([1, 1, scale])))):
-                g = Graph()
-                names = ["" if x is None else g.constant(x) for x in operands]
-                g.output(g.op("Resize", g.input(2, 3, 7), *names, mode=mode, coordinate_transformation_mode=place))
-                yield f"{mode} {place} {size}", g
 
 
 @cases(FIXED)

@@ -81,25 +81,37 @@ def rounded(weight, scale):
     return weight.astype(np.float32)
 
 
-def conv_weight(source, layer, scale, dims):
+def kept_taps(source, layer, node):
+    """The kernel [M][C/G][KH][KW] without the taps that read nothing but padding; of those at its begin the file's
+    padding is so much less."""
+    w = source.constant(layer.input[1])
+    if w.ndim != 4 or list(w.shape[2:]) == list(node["ints"][:2]):
+        return w
+    kept = []
+    for axis, (size, pad) in enumerate(zip(node["ints"][:2], node["ints"][4:6])):
+        begin = (attribute(layer, "pads")[axis] - pad) // attribute(layer, "dilations", [1, 1])[axis]
+        kept.append(slice(begin, begin + size))
+    return w[:, :, kept[0], kept[1]]
+
+
+def conv_weight(w, scale, dims):
     """[M][C/G][KH][KW] as the file's [G][S][M/G][T][C/G]."""
-    w = rounded(source.constant(layer.input[1]), scale)
+    w = rounded(w, scale)
     groups, segments, m, taps, channels = dims
     return w.reshape(groups, m, channels, segments, taps).transpose(0, 3, 1, 4, 2)
 
 
-def depthwise_weight(source, layer, scale, dims):
+def depthwise_weight(w, scale, dims):
     """[M][I][KH][KW] as the file's [KH][KW * I][M], where output m begins with input m mod I."""
-    w = rounded(source.constant(layer.input[1]), scale)
+    w = rounded(w, scale)
     outputs, inputs = w.shape[:2]
     w = w.reshape(outputs, inputs, dims[0], dims[1] // inputs)
     w = np.stack([np.roll(w[m], -m, axis=0) for m in range(outputs)])
     return w.transpose(2, 3, 1, 0).reshape(dims)
 
 
-def winograd_weight(source, layer, scale, dims):
+def winograd_weight(w, scale, dims):
     """G g G^T of every scaled kernel, in f64, rounded once."""
-    w = source.constant(layer.input[1]).astype(np.float64)
     if scale is not None:
         w = w * np.asarray(scale)[:, None, None, None]
     sixth = 1 / 6
@@ -135,12 +147,9 @@ def flattened_image(entry, tensor):
 
 def expected_weight(source, entry, node, layer, scale, dims):
     operator = format_reader.OPERATORS[node["op"]]
-    if operator == "conv":
-        return conv_weight(source, layer, scale, dims)
-    if operator == "depthwise":
-        return depthwise_weight(source, layer, scale, dims)
-    if operator == "winograd":
-        return winograd_weight(source, layer, scale, dims)
+    convolutions = {"conv": conv_weight, "depthwise": depthwise_weight, "winograd": winograd_weight}
+    if operator in convolutions:
+        return convolutions[operator](kept_taps(source, layer, node), scale, dims)
     return linear_weight(source, layer, scale, flattened_image(entry, node["inputs"][0]))
 
 

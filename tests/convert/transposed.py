@@ -41,6 +41,37 @@ def one_line(g):
     g.output(up(g, g.input(1, 3, 1, 8), 3, 33, (1, 4)))
 
 
+# ---- signals: one axis ----
+
+@case()
+def signals_as_decoders_of_sound_have_them(g):
+    """Windows that overlap, more output at the end, then two groups."""
+    x = up(g, g.input(2, 6, 11), 6, 10, (16,), strides=[8], pads=[4, 4], output_padding=[1])
+    g.output(up(g, g.op("Relu", x), 10, 3, (3,), name="again", strides=[2], dilations=[2], pads=[1, 0], group=2, bias=False))
+
+
+@case()
+def signals_of_a_given_length(g):
+    x = g.input(1, 4, 9)
+    g.output(up(g, x, 4, 5, (4,), name="shape", strides=[3], output_shape=[30]),
+             up(g, x, 4, 5, (4,), name="same", strides=[3], auto_pad="SAME_UPPER"))
+
+
+@case(sizes=[dict(n=1, l=3), dict(n=3, l=40)], flags=("--dim", "n=1..3", "--dim", "l=3..40"))
+def signals_of_a_length_chosen_by_the_caller(g):
+    x = up(g, g.input("n", 4, "l"), 4, 5, (4,), strides=[2], pads=[1, 1])
+    g.output(g.conv(g.op("LeakyRelu", x), 5, 3, (3,), pads=[1, 1]))
+
+
+@case()
+def signals_resized(g):
+    x = g.input(2, 3, 7)
+    scales = g.constant(np.float32([1, 1, 2.5]))
+    g.output(g.op("Resize", x, "", g.constant(np.float32([1, 1, 2])), mode="nearest"),
+             g.op("Resize", x, "", scales, mode="linear"),
+             g.op("Resize", x, "", "", g.ints(2, 3, 12), mode="linear"))
+
+
 @case(("layout", "up+Tanh1", APPLIED), sizes=[dict(n=1, h=3, w=4), dict(n=2, h=1, w=11)],
       flags=("--dim", "n=1..2", "--dim", "h=1..9", "--dim", "w=1..12"))
 def sizes_chosen_by_the_caller(g):

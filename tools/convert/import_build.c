@@ -412,6 +412,27 @@ bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, 
     return true;
 }
 
+struct ipex_value *ipex_build_image(struct ipex_import *import, struct ipex_value *x) {
+    if (x->rank == 4)
+        return x;
+    if (x->rank != 3) {
+        ipex_import_refuse(
+            import, "input %s has rank %d; 1-d (rank 3) and 2-d (rank 4) windows are supported",
+            x->name, x->rank);
+        return NULL;
+    }
+    const int64_t dims[4] = {x->dims[0], x->dims[1], 1, x->dims[2]};
+    return ipex_import_reshape(import, x, x->name, 4, dims);
+}
+
+void ipex_build_image_out(struct ipex_import *import, struct ipex_value *y, int32_t rank) {
+    if (rank == 3) {
+        const int64_t flat[3] = {y->dims[0], y->dims[1], y->dims[3]};
+        y = ipex_import_reshape(import, y, import->node->output[0], 3, flat);
+    }
+    ipex_import_out(import, 0, y);
+}
+
 bool ipex_build_bias_fits(struct ipex_import *import, const struct ipex_value *bias, int64_t n) {
     if (!bias || ipex_value_numel(bias) == n)
         return true;

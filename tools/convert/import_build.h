@@ -87,6 +87,11 @@ bool ipex_build_fixed(struct ipex_import *import, const struct ipex_value *x);
 /* A value of constant operand i with one element, as i64; `otherwise` where it is absent. False
  * after refusing. */
 bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, int64_t *ret);
+/* Images are [N][C][H][W]; a 1-d signal [N][C][L] is handled as [N][C][1][L]. NULL after refusing.
+ */
+struct ipex_value *ipex_build_image(struct ipex_import *import, struct ipex_value *x);
+/* Binds output 0 to an image, back in the rank that x had. */
+void ipex_build_image_out(struct ipex_import *import, struct ipex_value *y, int32_t rank);
 /* A convolution's bias (NULL: none) has an element per output channel. False after refusing. */
 bool ipex_build_bias_fits(struct ipex_import *import, const struct ipex_value *bias, int64_t n);
 /* Gives a layer of n outputs this bias, a constant of n elements or one; NULL: none. */

@@ -9,37 +9,50 @@
 /* ---- ConvTranspose: y = sum over taps; output size (in - 1) stride - pads + dilation (k - 1) + 1
  * + out_pad ---- */
 
-static bool pair(struct ipex_import *import, const char *name, int64_t otherwise, int64_t *ret) {
-    int64_t v[2] = {otherwise, otherwise};
-    int n = ipex_import_ints(import, name, SIZE_MAX, v, 2);
+/* An attribute of `axes` values, those of the last axes of an image; `otherwise` for all where it
+ * is not given. */
+static bool spatial(struct ipex_import *import, const char *name, int axes, int64_t otherwise,
+                    int64_t *ret) {
+    int64_t v[2];
+    const int n = ipex_import_ints(import, name, SIZE_MAX, v, 2);
     if (n < 0)
         return false;
-    if (n == 1) {
-        ipex_import_refuse(import, "attribute %s has one value, two are expected", name);
+    if (n != 0 && n != axes) {
+        ipex_import_refuse(import, "attribute %s has %d values, %d are expected", name, n, axes);
         return false;
     }
-    memcpy(ret, v, sizeof v);
+    ret[0] = ret[1] = otherwise;
+    memcpy(&ret[2 - axes], v, (size_t)n * sizeof *v);
     return true;
 }
 
 /* Fills the paddings: given, or from output_shape or auto_pad. Both split the excess, of which an
  * odd one's larger half is at the beginning but for SAME_UPPER. */
-static bool transposed_pads(struct ipex_import *import, const struct ipex_value *x,
+static bool transposed_pads(struct ipex_import *import, const struct ipex_value *x, int axes,
                             struct ipex_conv *c) {
     const char *mode = ipex_import_string(import, "auto_pad", "NOTSET");
-    int64_t pads[4] = {0}, shape[2], number;
+    int64_t pads[4] = {0}, shape[2] = {1, 1}, number;
     bool upper = !strcmp(mode, "SAME_UPPER"), same = upper || !strcmp(mode, "SAME_LOWER");
     int n = ipex_import_ints(import, "pads", SIZE_MAX, pads, 4);
-    int wanted = n < 0 ? -1 : ipex_import_ints(import, "output_shape", SIZE_MAX, shape, 2);
+    int wanted =
+        n < 0 ? -1 : ipex_import_ints(import, "output_shape", SIZE_MAX, &shape[2 - axes], axes);
     if (n < 0 || wanted < 0)
         return false;
-    memcpy(c->pad, pads, sizeof pads);
+    if ((n != 0 && n != 2 * axes) || (wanted != 0 && wanted != axes)) {
+        ipex_import_refuse(import, "pads has %d values, output_shape %d, for %d axes", n, wanted,
+                           axes);
+        return false;
+    }
+    for (int i = 0; i < axes; i++) {
+        c->pad[2 - axes + i] = pads[i];
+        c->pad[4 - axes + i] = pads[axes + i];
+    }
     for (int i = 0; i < 2 && (same || wanted); i++) {
         if (!ipex_dim_number(&import->graph->dims, x->dims[2 + i], &number)) {
             ipex_import_refuse(import, "output_shape and auto_pad need a fixed input size");
             return false;
         }
-        int64_t out = wanted == 2 ? shape[i] : number * c->stride[i];
+        int64_t out = wanted ? shape[i] : number * c->stride[i];
         int64_t total = (number - 1) * c->stride[i] + c->out_pad[i] +
                         c->dilation[i] * (c->kernel[i] - 1) + 1 - out;
         if (total < 0) { /* the rest is padded at the end of the result */
@@ -53,14 +66,17 @@ static bool transposed_pads(struct ipex_import *import, const struct ipex_value 
 }
 
 static bool transposed_window(struct ipex_import *import, const struct ipex_value *x,
-                              const struct ipex_value *w, struct ipex_conv *c, int64_t *dims) {
+                              const struct ipex_value *w, int axes, struct ipex_conv *c,
+                              int64_t *dims) {
     struct ipex_dims *table = &import->graph->dims;
     c->transposed = true;
     c->kernel[0] = w->dims[2];
     c->kernel[1] = w->dims[3];
     c->groups = ipex_import_int(import, "group", 1);
-    if (!pair(import, "strides", 1, c->stride) || !pair(import, "dilations", 1, c->dilation) ||
-        !pair(import, "output_padding", 0, c->out_pad) || !transposed_pads(import, x, c))
+    if (!spatial(import, "strides", axes, 1, c->stride) ||
+        !spatial(import, "dilations", axes, 1, c->dilation) ||
+        !spatial(import, "output_padding", axes, 0, c->out_pad) ||
+        !transposed_pads(import, x, axes, c))
         return false;
     if (c->groups < 1 || w->dims[0] != x->dims[1] || w->dims[0] % c->groups) {
         ipex_import_refuse(
@@ -94,25 +110,32 @@ static void import_conv_transpose(struct ipex_import *import) {
     int64_t dims[4];
     if (!w)
         return;
-    if (x->rank != 4 || w->rank != 4 || !w->constant || (bias && !bias->constant)) {
-        ipex_import_refuse(
-            import,
-            !w->constant || (bias && !bias->constant)
-                ? "dynamic_weight: the weight or bias is computed at run time (rank %d)"
-                : "input rank %d; images (rank 4) are supported",
-            x->rank);
+    if (!w->constant || (bias && !bias->constant)) {
+        ipex_import_refuse(import,
+                           "dynamic_weight: the weight or bias is computed at run time (rank %d)",
+                           x->rank);
         return;
     }
+    struct ipex_value *image = ipex_build_image(import, x);
+    if (!image)
+        return;
+    if (w->rank != x->rank) {
+        ipex_import_refuse(import, "the weight has rank %d, the input rank %d", w->rank, x->rank);
+        return;
+    }
+    struct ipex_value *weight = ipex_build_image(import, w);
     struct ipex_conv conv = {0};
-    if (!transposed_window(import, x, w, &conv, dims) ||
+    if (!transposed_window(import, image, weight, x->rank - 2, &conv, dims) ||
         !ipex_build_bias_fits(import, bias, dims[1]))
         return;
     struct ipex_node *node = ipex_import_node(import, IPEX_KIND_conv);
-    ipex_node_add_input(node, x);
-    ipex_node_add_input(node, w);
+    ipex_node_add_input(node, image);
+    ipex_node_add_input(node, weight);
     node->u.conv = conv;
     ipex_build_bias(import, node, bias, dims[1]);
-    ipex_node_set_output(node, ipex_import_new(import, 0, 4, dims));
+    const char *name = import->node->output[0];
+    ipex_node_set_output(node, ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, 4, dims));
+    ipex_build_image_out(import, node->output, x->rank);
 }
 
 /* ---- Resize ---- */
@@ -124,15 +147,14 @@ static int64_t word(const char *text, const char *const *words, int count) {
     return -1;
 }
 
-/* Scales and output dims, as an image's, from the operands `scales` or `sizes`. A line (rank 3) is
- * an image one pixel high. */
-static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x, size_t scales_at,
-                         size_t sizes_at, float *scale, int64_t *dims) {
+/* Scales and output dims of an image from the operands `scales` or `sizes`, which have a value for
+ * each of x's `rank` axes: of a signal none for the height. */
+static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x, int32_t rank,
+                         size_t scales_at, size_t sizes_at, float *scale, int64_t *dims) {
     struct ipex_dims *table = &import->graph->dims;
     const struct ipex_value *scales = ipex_import_in(import, scales_at);
     const struct ipex_onnx_attr *attr = ipex_import_attr(import, "scales");
     int64_t sizes[4];
-    const int rank = x->rank;
     int n = sizes_at ? ipex_import_dims(import, NULL, sizes_at, sizes, 4) : 0;
     if (n < 0)
         return false;
@@ -143,23 +165,25 @@ static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x,
                            rank);
         return false;
     }
-    dims[2] = 1;
-    scale[0] = 0;
-    for (int i = 0; i < rank; i++) {
-        float s = n == rank ? 0 : attr ? attr->floats[i] : (float)ipex_constant_f64(scales, i);
-        const int to = i < 2 ? i : i + 4 - rank;
+    for (int i = 0; i < 4; i++) {
+        const bool height_of_signal = rank == 3 && i == 2;
+        const int at = rank == 3 && i == 3 ? 2 : i;
+        float s = height_of_signal ? 1
+                  : n == rank      ? 0
+                  : attr           ? attr->floats[at]
+                                   : (float)ipex_constant_f64(scales, at);
         int64_t number;
-        if (n == rank)
-            dims[to] = sizes[i];
+        if (n == rank && !height_of_signal)
+            dims[i] = sizes[at];
         else if (s >= 1 && s == floorf(s) && s < 1e6f)
-            dims[to] = ipex_dim_mul(table, x->dims[i], (int64_t)s);
+            dims[i] = ipex_dim_mul(table, x->dims[i], (int64_t)s);
         else if (1 / s == floorf(1 / s) && s > 1e-6f)
-            dims[to] = ipex_dim_floor_div(table, x->dims[i], (int64_t)(1 / s));
+            dims[i] = ipex_dim_floor_div(table, x->dims[i], (int64_t)(1 / s));
         else if (ipex_dim_number(table, x->dims[i], &number))
-            dims[to] = (int64_t)floor((double)s * (double)number);
+            dims[i] = (int64_t)floor((double)s * (double)number);
         else
-            dims[to] = IPEX_DIM_NONE;
-        if (dims[to] == IPEX_DIM_NONE || (i < 2 && dims[i] != x->dims[i])) {
+            dims[i] = IPEX_DIM_NONE;
+        if (dims[i] == IPEX_DIM_NONE || (i < 2 && dims[i] != x->dims[i])) {
             ipex_import_refuse(import,
                                i < 2 ? "only height and width can be resized"
                                      : "scale %g of a size that is not fixed",
@@ -167,7 +191,7 @@ static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x,
             return false;
         }
         if (i >= 2)
-            scale[to - 2] = s; /* 0: the ratio of the sizes */
+            scale[i - 2] = s; /* 0: the ratio of the sizes */
     }
     return true;
 }
@@ -190,32 +214,27 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
     const char *round_name = ipex_import_string(import, "nearest_mode", rounding);
     int64_t mode = word(mode_name, modes, 3), place = word(place_name, places, 5),
             round = word(round_name, rounds, 4);
-    const bool line = x->rank == 3;
-    if ((x->rank != 4 && !line) || (line && !strcmp(mode_name, "cubic")) || mode < 0 || place < 0 ||
-        round < 0 || ipex_import_int(import, "antialias", 0) || ipex_import_attr(import, "axes") ||
+    if (x->rank < 3 || x->rank > 4 || mode < 0 || place < 0 || round < 0 ||
+        ipex_import_int(import, "antialias", 0) || ipex_import_attr(import, "axes") ||
         strcmp(ipex_import_string(import, "keep_aspect_ratio_policy", "stretch"), "stretch")) {
         ipex_import_refuse(import, "rank %d, mode %s, coordinates %s, rounding %s: not supported",
                            x->rank, mode_name, place_name, round_name);
         return;
     }
-    if (!resize_sizes(import, x, scales_at, sizes_at, scale, dims))
+    struct ipex_value *image = ipex_build_image(import, x);
+    if (!resize_sizes(import, image, x->rank, scales_at, sizes_at, scale, dims))
         return;
-    const int64_t high[4] = {x->dims[0], x->dims[1], 1, x->dims[2]},
-                  flat[3] = {dims[0], dims[1], dims[3]};
-    x = line ? ipex_import_reshape(import, x, x->name, 4, high) : x;
     struct ipex_node *node = ipex_import_plan(import, IPEX_OP_resize, IPEX_ORDER_channels_last,
-                                              IPEX_DTYPE_f32, 4, dims, !line);
+                                              IPEX_DTYPE_f32, 4, dims, false);
     const int64_t ints[4] = {mode, place, round, ipex_import_int(import, "exclude_outside", 0)};
-    ipex_node_add_input(node, x);
+    ipex_node_add_input(node, image);
     node->u.plan.ints = 4;
     memcpy(node->u.plan.int_, ints, sizeof ints);
     node->u.plan.floats = 3;
     node->u.plan.float_[0] = scale[0];
     node->u.plan.float_[1] = scale[1];
     node->u.plan.float_[2] = ipex_import_float(import, "cubic_coeff_a", -0.75f);
-    if (line)
-        ipex_import_out(
-            import, 0, ipex_import_reshape(import, node->output, import->node->output[0], 3, flat));
+    ipex_build_image_out(import, node->output, x->rank);
 }
 
 static void import_resize(struct ipex_import *import) {

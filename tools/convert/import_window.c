@@ -134,32 +134,12 @@ static bool window_output(struct ipex_import *import, const int64_t *in, const s
     return true;
 }
 
-/* Images are [N][C][H][W]; a 1-d signal [N][C][L] is handled as [N][C][1][L]. NULL after refusing.
- */
-static struct ipex_value *as_image(struct ipex_import *import, struct ipex_value *x) {
-    if (x->rank == 4)
-        return x;
-    if (x->rank != 3) {
-        ipex_import_refuse(
-            import, "input %s has rank %d; 1-d (rank 3) and 2-d (rank 4) windows are supported",
-            x->name, x->rank);
-        return NULL;
-    }
-    const int64_t dims[4] = {x->dims[0], x->dims[1], 1, x->dims[2]};
-    return ipex_import_reshape(import, x, x->name, 4, dims);
-}
-
 /* Binds output 0 to an image node's result, back in the rank of x. */
 static void finish_image(struct ipex_import *import, struct ipex_node *node, int32_t rank,
                          const int64_t *dims) {
     const char *name = import->node->output[0];
-    struct ipex_value *y = ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, 4, dims);
-    ipex_node_set_output(node, y);
-    if (rank == 3) {
-        const int64_t flat[3] = {dims[0], dims[1], dims[3]};
-        y = ipex_import_reshape(import, y, name, 3, flat);
-    }
-    ipex_import_out(import, 0, y);
+    ipex_node_set_output(node, ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, 4, dims));
+    ipex_build_image_out(import, node->output, rank);
 }
 
 /* ---- Conv ---- */
@@ -198,7 +178,7 @@ void ipex_import_conv(struct ipex_import *import) {
     }
     int64_t groups = ipex_import_int(import, "group", 1);
     if (x->rank < 3 || x->rank > 4) {
-        (void)as_image(import, x);
+        (void)ipex_build_image(import, x);
         return;
     }
     if (!check_conv(import, x, w, bias, groups))
@@ -224,7 +204,7 @@ void ipex_import_conv(struct ipex_import *import) {
                                (long long)win.pad[i], IPEX_HALO_MAX);
             return;
         }
-    struct ipex_value *image = as_image(import, x);
+    struct ipex_value *image = ipex_build_image(import, x);
     const int64_t w_dims[4] = {w->dims[0], w->dims[1], win.kernel[0], win.kernel[1]};
     struct ipex_value *weight =
         w->rank == 4 ? w : ipex_import_reshape(import, w, w->name, 4, w_dims);
@@ -252,7 +232,7 @@ static void pool(struct ipex_import *import, bool max) {
         ipex_import_refuse(import, "the second output (indices) is not supported");
         return;
     }
-    struct ipex_value *image = as_image(import, x);
+    struct ipex_value *image = ipex_build_image(import, x);
     if (!image)
         return;
     int n = x->rank - 2;
@@ -293,7 +273,8 @@ static void import_average_pool(struct ipex_import *import) {
 }
 
 static void global_pool(struct ipex_import *import, bool max) {
-    struct ipex_value *x = ipex_import_f32(import, 0), *image = x ? as_image(import, x) : NULL;
+    struct ipex_value *x = ipex_import_f32(import, 0),
+                      *image = x ? ipex_build_image(import, x) : NULL;
     if (!image)
         return;
     const int64_t dims[4] = {image->dims[0], image->dims[1], 1, 1};
