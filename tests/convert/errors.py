@@ -129,6 +129,7 @@ def single_refusals():
     g = Graph()
     g.output(g.op("Relu", g.input(2)), "nobody")
     yield "two inputs of one name", ["in0 (graph input)", "several inputs of this name"], twins()
+    yield "two initializers of one name", ["(initializer)", "another initializer has this name"], twin_weights()
     yield "an output that nothing computes", ["nobody (graph output)"], g.model()
     yield "an If on data", ["(If)", "its condition chosen", "--const"], branching()
     yield "a branch with a name in use", ["(If)", "in0, a name that is in use"], branching(np.array(True), "in0")
@@ -206,6 +207,14 @@ def twins():
     g = Graph()
     g.output(g.op("Add", g.input(2), g.input(2, name="in0")))
     return g.model()
+
+
+def twin_weights():
+    g = Graph()
+    g.output(g.op("Add", g.input(2), g.weight(2)))
+    model = g.model()
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(2, np.float32), model.graph.initializer[0].name))
+    return model
 
 
 def twice():

@@ -311,21 +311,27 @@ struct ipex_value *ipex_import_stored(struct ipex_import *import, const char *na
                                tensor->data);
 }
 
+static struct ipex_value *import_initializer(struct ipex_import *import,
+                                             const struct ipex_onnx_tensor *tensor) {
+    struct ipex_value *value = ipex_import_stored(import, tensor->name, tensor);
+    if (value)
+        return value;
+    ipex_import_unsupported(import, tensor->name, "initializer",
+                            ipex_arena_printf(&import->graph->arena,
+                                              "type %s with %d dims is not supported",
+                                              onnx_type_name(tensor->type), tensor->rank));
+    value = ipex_graph_value(import->graph, tensor->name, IPEX_DTYPE_f32, 0, NULL);
+    value->unknown = true;
+    return value;
+}
+
 void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx_graph *source) {
     for (size_t i = 0; i < source->initializers; i++) {
-        struct ipex_value *value =
-            ipex_import_stored(import, source->initializer[i].name, &source->initializer[i]);
-        if (!value) {
-            const struct ipex_onnx_tensor *t = &source->initializer[i];
-            ipex_import_unsupported(import, t->name, "initializer",
-                                    ipex_arena_printf(&import->graph->arena,
-                                                      "type %s with %d dims is not supported",
-                                                      onnx_type_name(t->type), t->rank));
-            value = ipex_graph_value(import->graph, source->initializer[i].name, IPEX_DTYPE_f32, 0,
-                                     NULL);
-            value->unknown = true;
-        }
-        ipex_import_bind(import, source->initializer[i].name, value);
+        const struct ipex_onnx_tensor *tensor = &source->initializer[i];
+        if (ipex_import_lookup(import, tensor->name))
+            ipex_import_unsupported(import, tensor->name, "initializer",
+                                    "another initializer has this name: give each its own");
+        ipex_import_bind(import, tensor->name, import_initializer(import, tensor));
     }
 }
 
