@@ -225,7 +225,8 @@ void ipex_graph_prune(struct ipex_graph *graph);
 /* "a+b": the name of what two nodes became; a where it says b already. */
 const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char *b);
 
-/* As many groups as channels and outputs: the plan has an operator of its own for it. */
+/* A group per channel, or other narrow groups (format/tile.h): the plan has an operator of its own
+ * for them. */
 bool ipex_node_is_depthwise(const struct ipex_node *node);
 
 /* Number of elements: of a value whose dims are numbers, and of any as a dim. */
