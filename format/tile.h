@@ -14,8 +14,8 @@
  *   row-major, no padding
  *
  * channels:
- *   the last dim rounded up to 16 elements, zero-padded: depthwise weights ([KH][KW * C/G][M]:
- * taps, of each the inputs of the group in the order of ipex_depthwise_input), biases
+ *   the last dim rounded up to 16 elements, zero-padded: biases, depthwise weights. Those are
+ *   [KH][KW * C/G][M]: of each tap the inputs of the group, in the order of ipex_depthwise_input.
  */
 #ifndef IPEX_FORMAT_TILE_H
 #define IPEX_FORMAT_TILE_H

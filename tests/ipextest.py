@@ -3,6 +3,7 @@
 
 Environment: IPEX_BUILD (default build/), IPEX_TEST_DATA (default ../shared/data: trained networks with
 expected outputs; everything works without it, with fewer cases)."""
+import argparse
 import functools
 import json
 import os
@@ -16,6 +17,13 @@ BUILD = pathlib.Path(os.environ.get("IPEX_BUILD", ROOT / "build")).resolve()
 DATA = pathlib.Path(os.environ.get("IPEX_TEST_DATA", ROOT.parent / "shared" / "data")).resolve()
 MODELS = BUILD / "test-models"
 CLI = BUILD / "tools" / "ipexpack"
+
+
+def only_option():
+    """The argument --only TEXT of a test program: cases whose name holds the text."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", help="cases whose name holds this text")
+    return parser.parse_args().only
 
 
 class Tap:

@@ -7,6 +7,8 @@
 #ifndef IPEX_KERNELS_X86_DEPTHWISE_BODY_H
 #define IPEX_KERNELS_X86_DEPTHWISE_BODY_H
 
+#include <string.h>
+
 #include "kernels/x86/rows.h"
 #include "kernels/x86/vec_math.h"
 
@@ -200,26 +202,22 @@ static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64
     }
 }
 
-#include "kernels/x86/depthwise_groups.h"
-
 static inline void depthwise_run(const struct ipex_depthwise_args *args, int64_t job_begin,
                                  int64_t job_end) {
     const enum depthwise_kind kind = depthwise_kind(args);
-    const bool two = args->group_outputs == 1 && depthwise_takes_two(args, kind);
-    const struct depthwise_groups groups = depthwise_groups_of(args);
+    const bool two = depthwise_takes_two(args, kind);
     struct ipex_act_rows pending = {.rows = 0};
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
         for (int64_t line = job.line, lines; line < job.line_end; line += lines) {
             lines = two && line + 1 < job.line_end && depthwise_pairs(args, line) ? 2 : 1;
-            if (args->group_outputs > 1)
-                depthwise_groups_line(args, job.image, line, &groups, &pending);
-            else
-                depthwise_lines(args, job.image, kind, line, lines, &pending);
+            depthwise_lines(args, job.image, kind, line, lines, &pending);
         }
     }
     IPEX_LEVEL(activate)(&pending);
 }
+
+#include "kernels/x86/depthwise_groups.h"
 
 /* ---- pixels of half a vector or less ---- */
 
@@ -232,17 +230,18 @@ static inline int64_t depthwise_fold(const struct ipex_depthwise_args *args) {
     const bool dense = args->x_pixel == c && args->x_kw == c && args->y_pixel == c &&
                        (args->residual == NULL || args->r_pixel == c);
     const bool fits = n * c == LANES && args->kernel_h * args->kernel_w <= FOLD_TAPS;
-    return dense && fits && args->group_outputs == 1 && args->pixels >= n ? n : 1;
+    return dense && fits && args->pixels >= n ? n : 1;
 }
 
 static void depthwise_folded(const struct ipex_depthwise_args *args, int64_t n, int64_t job_begin,
                              int64_t job_end) {
+    const size_t pixel = (size_t)args->channels * sizeof(float);
     float w[FOLD_TAPS * IPEX_PANEL], bias[LANES];
-    for (int64_t tap = 0; tap < args->kernel_h * args->kernel_w; tap++)
-        for (int64_t lane = 0; lane < LANES; lane++)
-            w[tap * IPEX_PANEL + lane] = args->w[tap * IPEX_PANEL + lane % args->channels];
-    for (int64_t lane = 0; lane < LANES; lane++)
-        bias[lane] = args->bias[lane % args->channels];
+    for (int64_t c = 0; c < LANES; c += args->channels) {
+        memcpy(bias + c, args->bias, pixel);
+        for (int64_t tap = 0; tap < args->kernel_h * args->kernel_w; tap++)
+            memcpy(w + tap * IPEX_PANEL + c, args->w + tap * IPEX_PANEL, pixel);
+    }
     struct ipex_depthwise_args part = *args;
     part.w = w;
     part.bias = bias;
@@ -266,7 +265,9 @@ void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t j
                                int64_t job_end, void *scratch) {
     (void)scratch;
     const int64_t n = depthwise_fold(args);
-    if (n > 1)
+    if (args->group_outputs > 1)
+        depthwise_groups_run(args, job_begin, job_end);
+    else if (n > 1)
         depthwise_folded(args, n, job_begin, job_end);
     else
         depthwise_run(args, job_begin, job_end);

@@ -95,4 +95,16 @@ static inline void depthwise_groups_line(const struct ipex_depthwise_args *args,
     }
 }
 
+static inline void depthwise_groups_run(const struct ipex_depthwise_args *args, int64_t job_begin,
+                                        int64_t job_end) {
+    const struct depthwise_groups groups = depthwise_groups_of(args);
+    struct ipex_act_rows pending = {.rows = 0};
+    for (int64_t j = job_begin; j < job_end; j++) {
+        const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
+        for (int64_t line = job.line; line < job.line_end; line++)
+            depthwise_groups_line(args, job.image, line, &groups, &pending);
+    }
+    IPEX_LEVEL(activate)(&pending);
+}
+
 #endif

@@ -4,7 +4,6 @@
 which steps it becomes; and what of it is refused.
 
 einsum.py [--only TEXT]"""
-import argparse
 import collections
 import itertools
 import pathlib
@@ -17,7 +16,7 @@ import onnx.numpy_helper
 from small_graphs import Bench, Graph
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import Tap, cli_json
+from ipextest import Tap, cli_json, only_option
 
 EQUATIONS = [  # equation, shapes of the operands
     ("ij->ji", (3, 4)), ("ij->", (3, 4)), ("ij->j", (3, 4)), ("ij", (3, 4)), ("ba", (3, 4)), ("ij->ij", (3, 4)),
@@ -154,9 +153,7 @@ def check_refused(tap, bench):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="", help="cases whose name holds this text")
-    only = parser.parse_args().only
+    only = only_option()
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)

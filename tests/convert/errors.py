@@ -129,6 +129,10 @@ def single_refusals():
     g = Graph()
     g.output(g.op("Relu", g.input(2)), "nobody")
     yield "two inputs of one name", ["in0 (graph input)", "several inputs of this name"], twins()
+    for op_type, name, values in (("Conv", "strides", [1.0, 1.0]), ("Conv", "pads", [0.5] * 4), ("ConvTranspose", "dilations", ["a", "b"]),
+                                  ("ConvTranspose", "output_shape", [1.5, 2.5]), ("Transpose", "perm", [0.0, 1.0, 2.0, 3.0]),
+                                  ("MaxPool", "kernel_shape", "ab"), ("Constant", "value_ints", [1.0])):
+        yield f"{name} of another type", [f"({op_type})"], of_another_type(op_type, name, values)
     yield "two initializers of one name", ["(initializer)", "another initializer has this name"], twin_weights()
     yield "an output that nothing computes", ["nobody (graph output)"], g.model()
     yield "an If on data", ["(If)", "its condition chosen", "--const"], branching()
@@ -206,6 +210,14 @@ def joined(op_type, a, b, ones=0):
 def twins():
     g = Graph()
     g.output(g.op("Add", g.input(2), g.input(2, name="in0")))
+    return g.model()
+
+
+def of_another_type(op_type, name, values):
+    g = Graph()
+    x = g.input(1, 4, 6, 6)
+    operands = {"Transpose": [x], "MaxPool": [x], "Constant": []}.get(op_type, [x, g.weight(4, 4, 3, 3)])
+    g.output(g.op("Add", x, g.op(op_type, *operands, **{name: values})))
     return g.model()
 
 

@@ -4,7 +4,6 @@
 statistics, at fixed sizes and at sizes that vary, against ONNX Runtime; and what of them is refused.
 
 fill_and_scatter.py [--only TEXT]"""
-import argparse
 import pathlib
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from onnx import TensorProto
 from small_graphs import Bench, Graph
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import Tap
+from ipextest import Tap, only_option
 
 BOUNDS = ["--dim", "n=2..5", "--dim", "m=1..9", "--golden", "1"]
 SIZES = [{"n": 2, "m": 1}, {"n": 4, "m": 7}, {"n": 5, "m": 9}]
@@ -319,9 +318,7 @@ def check(tap, bench, title, graph, *flags, words=None, sizes=()):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="", help="cases whose name holds this text")
-    only = parser.parse_args().only
+    only = only_option()
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)

@@ -107,7 +107,7 @@ int ipex_import_dims(struct ipex_import *import, const char *name, size_t input,
     const struct ipex_onnx_attr *attr = name ? ipex_import_attr(import, name) : NULL;
     struct ipex_value *value = attr ? NULL : ipex_import_in(import, input);
     const int64_t *known = value ? ipex_import_known(import, value) : NULL;
-    int64_t count = attr ? (int64_t)attr->count : known ? ipex_value_numel(value) : 0;
+    int64_t count = attr ? (int64_t)ipex_onnx_ints(attr) : known ? ipex_value_numel(value) : 0;
     if (value && !known) {
         ipex_import_refuse(import, "input %zu (%s) decides a shape and is computed at run time",
                            input, value->name);
@@ -351,9 +351,9 @@ static void import_constant(struct ipex_import *import) {
         value = ipex_graph_constant(graph, name, IPEX_DTYPE_i64, 0, NULL, &attr->i);
     else if (!strcmp(attr->name, "value_float"))
         value = ipex_graph_constant(graph, name, IPEX_DTYPE_f32, 0, NULL, &attr->f);
-    else if (!strcmp(attr->name, "value_ints"))
+    else if (!strcmp(attr->name, "value_ints") && attr->ints)
         value = ipex_graph_constant(graph, name, IPEX_DTYPE_i64, 1, &count, attr->ints);
-    else if (!strcmp(attr->name, "value_floats"))
+    else if (!strcmp(attr->name, "value_floats") && attr->floats)
         value = ipex_graph_constant(graph, name, IPEX_DTYPE_f32, 1, &count, attr->floats);
     if (value)
         ipex_import_out(import, 0, value);

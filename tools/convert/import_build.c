@@ -433,6 +433,43 @@ void ipex_build_image_out(struct ipex_import *import, struct ipex_value *y, int3
     ipex_import_out(import, 0, y);
 }
 
+void ipex_build_image_result(struct ipex_import *import, struct ipex_node *node, int32_t rank,
+                             const int64_t *dims) {
+    const char *name = import->node->output[0];
+    ipex_node_set_output(node, ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, 4, dims));
+    ipex_build_image_out(import, node->output, rank);
+}
+
+bool ipex_build_spatial(struct ipex_import *import, const char *name, int n, int64_t *ret) {
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, name);
+    if (!attr)
+        return true;
+    if ((int)ipex_onnx_ints(attr) != n) {
+        ipex_import_refuse(import, "attribute %s has %zu values, %d are expected", name,
+                           ipex_onnx_ints(attr), n);
+        return false;
+    }
+    for (int i = 0; i < n; i++)
+        ret[2 - n + i] = attr->ints[i];
+    return true;
+}
+
+bool ipex_build_pads(struct ipex_import *import, int n, int64_t *ret) {
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "pads");
+    if (!attr)
+        return true;
+    if ((int)ipex_onnx_ints(attr) != 2 * n) {
+        ipex_import_refuse(import, "attribute pads has %zu values, %d are expected",
+                           ipex_onnx_ints(attr), 2 * n);
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        ret[2 - n + i] = attr->ints[i];
+        ret[4 - n + i] = attr->ints[n + i];
+    }
+    return true;
+}
+
 bool ipex_build_bias_fits(struct ipex_import *import, const struct ipex_value *bias, int64_t n) {
     if (!bias || ipex_value_numel(bias) == n)
         return true;

@@ -92,6 +92,14 @@ bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, 
 struct ipex_value *ipex_build_image(struct ipex_import *import, struct ipex_value *x);
 /* Binds output 0 to an image, back in the rank that x had. */
 void ipex_build_image_out(struct ipex_import *import, struct ipex_value *y, int32_t rank);
+/* The same with a new value of these dims as the node's result. */
+void ipex_build_image_result(struct ipex_import *import, struct ipex_node *node, int32_t rank,
+                             const int64_t *dims);
+/* A list attribute of `n` spatial values into the last n of two; the first stays as it is (1-d
+ * windows run along the second axis), and both where it is not given. False after refusing. */
+bool ipex_build_spatial(struct ipex_import *import, const char *name, int n, int64_t *ret);
+/* The attribute pads likewise: top left bottom right. */
+bool ipex_build_pads(struct ipex_import *import, int n, int64_t *ret);
 /* A convolution's bias (NULL: none) has an element per output channel. False after refusing. */
 bool ipex_build_bias_fits(struct ipex_import *import, const struct ipex_value *bias, int64_t n);
 /* Gives a layer of n outputs this bias, a constant of n elements or one; NULL: none. */

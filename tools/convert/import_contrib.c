@@ -43,7 +43,7 @@ static void import_quick_gelu(struct ipex_import *import) { /* x sigmoid(alpha x
 /* Attribute activation_params[i]. */
 static float parameter(const struct ipex_import *import, size_t i, float otherwise) {
     const struct ipex_onnx_attr *attr = ipex_import_attr(import, "activation_params");
-    return attr && attr->floats && i < attr->count ? attr->floats[i] : otherwise;
+    return i < ipex_onnx_floats(attr) ? attr->floats[i] : otherwise;
 }
 
 /* The attribute `activation` of x; NULL after refusing. */

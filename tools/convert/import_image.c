@@ -9,44 +9,17 @@
 /* ---- ConvTranspose: y = sum over taps; output size (in - 1) stride - pads + dilation (k - 1) + 1
  * + out_pad ---- */
 
-/* An attribute of `axes` values, those of the last axes of an image; `otherwise` for all where it
- * is not given. */
-static bool spatial(struct ipex_import *import, const char *name, int axes, int64_t otherwise,
-                    int64_t *ret) {
-    int64_t v[2];
-    const int n = ipex_import_ints(import, name, SIZE_MAX, v, 2);
-    if (n < 0)
-        return false;
-    if (n != 0 && n != axes) {
-        ipex_import_refuse(import, "attribute %s has %d values, %d are expected", name, n, axes);
-        return false;
-    }
-    ret[0] = ret[1] = otherwise;
-    memcpy(&ret[2 - axes], v, (size_t)n * sizeof *v);
-    return true;
-}
-
 /* Fills the paddings: given, or from output_shape or auto_pad. Both split the excess, of which an
  * odd one's larger half is at the beginning but for SAME_UPPER. */
 static bool transposed_pads(struct ipex_import *import, const struct ipex_value *x, int axes,
                             struct ipex_conv *c) {
     const char *mode = ipex_import_string(import, "auto_pad", "NOTSET");
-    int64_t pads[4] = {0}, shape[2] = {1, 1}, number;
+    const bool wanted = ipex_import_attr(import, "output_shape") != NULL;
+    int64_t shape[2] = {1, 1}, number;
     bool upper = !strcmp(mode, "SAME_UPPER"), same = upper || !strcmp(mode, "SAME_LOWER");
-    int n = ipex_import_ints(import, "pads", SIZE_MAX, pads, 4);
-    int wanted =
-        n < 0 ? -1 : ipex_import_ints(import, "output_shape", SIZE_MAX, &shape[2 - axes], axes);
-    if (n < 0 || wanted < 0)
+    if (!ipex_build_pads(import, axes, c->pad) ||
+        !ipex_build_spatial(import, "output_shape", axes, shape))
         return false;
-    if ((n != 0 && n != 2 * axes) || (wanted != 0 && wanted != axes)) {
-        ipex_import_refuse(import, "pads has %d values, output_shape %d, for %d axes", n, wanted,
-                           axes);
-        return false;
-    }
-    for (int i = 0; i < axes; i++) {
-        c->pad[2 - axes + i] = pads[i];
-        c->pad[4 - axes + i] = pads[axes + i];
-    }
     for (int i = 0; i < 2 && (same || wanted); i++) {
         if (!ipex_dim_number(&import->graph->dims, x->dims[2 + i], &number)) {
             ipex_import_refuse(import, "output_shape and auto_pad need a fixed input size");
@@ -73,9 +46,9 @@ static bool transposed_window(struct ipex_import *import, const struct ipex_valu
     c->kernel[0] = w->dims[2];
     c->kernel[1] = w->dims[3];
     c->groups = ipex_import_int(import, "group", 1);
-    if (!spatial(import, "strides", axes, 1, c->stride) ||
-        !spatial(import, "dilations", axes, 1, c->dilation) ||
-        !spatial(import, "output_padding", axes, 0, c->out_pad) ||
+    if (!ipex_build_spatial(import, "strides", axes, c->stride) ||
+        !ipex_build_spatial(import, "dilations", axes, c->dilation) ||
+        !ipex_build_spatial(import, "output_padding", axes, c->out_pad) ||
         !transposed_pads(import, x, axes, c))
         return false;
     if (c->groups < 1 || w->dims[0] != x->dims[1] || w->dims[0] % c->groups) {
@@ -124,7 +97,7 @@ static void import_conv_transpose(struct ipex_import *import) {
         return;
     }
     struct ipex_value *weight = ipex_build_image(import, w);
-    struct ipex_conv conv = {0};
+    struct ipex_conv conv = {.stride = {1, 1}, .dilation = {1, 1}};
     if (!transposed_window(import, image, weight, x->rank - 2, &conv, dims) ||
         !ipex_build_bias_fits(import, bias, dims[1]))
         return;
@@ -133,9 +106,7 @@ static void import_conv_transpose(struct ipex_import *import) {
     ipex_node_add_input(node, weight);
     node->u.conv = conv;
     ipex_build_bias(import, node, bias, dims[1]);
-    const char *name = import->node->output[0];
-    ipex_node_set_output(node, ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, 4, dims));
-    ipex_build_image_out(import, node->output, x->rank);
+    ipex_build_image_result(import, node, x->rank, dims);
 }
 
 /* ---- Resize ---- */
@@ -158,7 +129,7 @@ static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x,
     int n = sizes_at ? ipex_import_dims(import, NULL, sizes_at, sizes, 4) : 0;
     if (n < 0)
         return false;
-    bool has_scales = (attr && attr->count == (size_t)rank) ||
+    bool has_scales = ipex_onnx_floats(attr) == (size_t)rank ||
                       (scales && scales->constant && ipex_value_numel(scales) == rank);
     if (n != rank && !has_scales) {
         ipex_import_refuse(import, "neither sizes nor scales for %d axes are known at convert time",

@@ -157,10 +157,10 @@ static void import_transpose(struct ipex_import *import) {
         return;
     for (int32_t i = 0; i < x->rank; i++) {
         perm[i] =
-            attr && (int32_t)attr->count == x->rank ? (int32_t)attr->ints[i] : x->rank - 1 - i;
+            (int32_t)ipex_onnx_ints(attr) == x->rank ? (int32_t)attr->ints[i] : x->rank - 1 - i;
         seen |= perm[i] >= 0 && perm[i] < x->rank ? 1u << perm[i] : 0;
     }
-    if (seen != (1u << x->rank) - 1 || (attr && (int32_t)attr->count != x->rank)) {
+    if (seen != (1u << x->rank) - 1 || (attr && (int32_t)ipex_onnx_ints(attr) != x->rank)) {
         ipex_import_refuse(import, "perm is not a permutation of %d axes", x->rank);
         return;
     }

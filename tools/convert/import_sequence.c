@@ -74,7 +74,7 @@ struct recurrent {
 static bool default_activations(const struct ipex_import *import, const char *const *wanted,
                                 size_t count) {
     const struct ipex_onnx_attr *attr = ipex_import_attr(import, "activations");
-    for (size_t i = 0; attr && i < attr->count; i++)
+    for (size_t i = 0; i < ipex_onnx_strings(attr); i++)
         if (strcmp(attr->strings[i], wanted[i % count]))
             return false;
     return true;

@@ -14,35 +14,9 @@ struct window {
     int64_t kernel[2], stride[2], dilation[2], pad[4]; /* pad: top left bottom right */
 };
 
-/* A list attribute of `n` spatial values into the last n of two; the first stays as it is (1-d
- * windows run along the second axis). */
-static bool spatial(struct ipex_import *import, const char *name, int n, int64_t *ret) {
-    const struct ipex_onnx_attr *attr = ipex_import_attr(import, name);
-    if (!attr)
-        return true;
-    if ((int)attr->count != n) {
-        ipex_import_refuse(import, "attribute %s has %zu values, %d are expected", name,
-                           attr->count, n);
-        return false;
-    }
-    for (int i = 0; i < n; i++)
-        ret[2 - n + i] = attr->ints[i];
-    return true;
-}
-
 static bool explicit_pads(struct ipex_import *import, int n, struct window *w) {
-    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "pads");
-    if (!attr)
-        return true;
-    if ((int)attr->count != 2 * n) {
-        ipex_import_refuse(import, "attribute pads has %zu values, %d are expected", attr->count,
-                           2 * n);
+    if (!ipex_build_pads(import, n, w->pad))
         return false;
-    }
-    for (int i = 0; i < n; i++) {
-        w->pad[2 - n + i] = attr->ints[i];
-        w->pad[4 - n + i] = attr->ints[n + i];
-    }
     for (int i = 0; i < 4; i++)
         if (w->pad[i] < 0) {
             ipex_import_refuse(import, "negative padding is not supported");
@@ -99,8 +73,9 @@ static bool in_limits(struct ipex_import *import, const struct window *w) {
 /* kernel[] is set by the caller for Conv (from the weight) and read from the attribute for pools.
  */
 static bool read_window(struct ipex_import *import, int n, const int64_t *in, struct window *w) {
-    if (!spatial(import, "kernel_shape", n, w->kernel) ||
-        !spatial(import, "strides", n, w->stride) || !spatial(import, "dilations", n, w->dilation))
+    if (!ipex_build_spatial(import, "kernel_shape", n, w->kernel) ||
+        !ipex_build_spatial(import, "strides", n, w->stride) ||
+        !ipex_build_spatial(import, "dilations", n, w->dilation))
         return false;
     for (int i = 0; i < 2; i++)
         if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1) {
@@ -132,14 +107,6 @@ static bool window_output(struct ipex_import *import, const int64_t *in, const s
         out[i] = ipex_dim_add(dims, ceil_mode ? ipex_dim_min(dims, last, inside) : last, 1);
     }
     return true;
-}
-
-/* Binds output 0 to an image node's result, back in the rank of x. */
-static void finish_image(struct ipex_import *import, struct ipex_node *node, int32_t rank,
-                         const int64_t *dims) {
-    const char *name = import->node->output[0];
-    ipex_node_set_output(node, ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, 4, dims));
-    ipex_build_image_out(import, node->output, rank);
 }
 
 /* ---- Conv ---- */
@@ -219,7 +186,7 @@ void ipex_import_conv(struct ipex_import *import) {
     conv->groups = groups;
     ipex_build_bias(import, node, bias, w->dims[0]);
     const int64_t dims[4] = {x->dims[0], w->dims[0], out[0], out[1]};
-    finish_image(import, node, x->rank, dims);
+    ipex_build_image_result(import, node, x->rank, dims);
 }
 
 /* ---- pooling ---- */
@@ -262,7 +229,7 @@ static void pool(struct ipex_import *import, bool max) {
     memcpy(p->pad, w.pad, sizeof p->pad);
     ipex_node_add_input(node, image);
     const int64_t dims[4] = {image->dims[0], image->dims[1], out[0], out[1]};
-    finish_image(import, node, x->rank, dims);
+    ipex_build_image_result(import, node, x->rank, dims);
 }
 
 static void import_max_pool(struct ipex_import *import) {
@@ -291,7 +258,7 @@ static void global_pool(struct ipex_import *import, bool max) {
         node->u.reduce.axes = 1u << 2 | 1u << 3;
     }
     ipex_node_add_input(node, image);
-    finish_image(import, node, x->rank, dims);
+    ipex_build_image_result(import, node, x->rank, dims);
 }
 
 static void import_global_average_pool(struct ipex_import *import) {

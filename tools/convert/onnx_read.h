@@ -67,6 +67,18 @@ struct ipex_onnx_attr {
     const struct ipex_onnx_graph *graph;
 };
 
+/* How many integers, floats or strings an attribute holds: none where it is absent (NULL) or of
+ * another type. */
+static inline size_t ipex_onnx_ints(const struct ipex_onnx_attr *attr) {
+    return attr && attr->ints ? attr->count : 0;
+}
+static inline size_t ipex_onnx_floats(const struct ipex_onnx_attr *attr) {
+    return attr && attr->floats ? attr->count : 0;
+}
+static inline size_t ipex_onnx_strings(const struct ipex_onnx_attr *attr) {
+    return attr && attr->strings ? attr->count : 0;
+}
+
 struct ipex_onnx_node {
     const char *name, *op_type, *domain; /* "" when absent; domain "ai.onnx" is given as "" */
     size_t inputs, outputs, attrs;

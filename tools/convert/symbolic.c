@@ -395,7 +395,7 @@ static bool eval_reshape(struct ipex_import *import) {
     const struct ipex_onnx_attr *attr = ipex_import_attr(import, "shape");
     if (!load(import, 0, &x) || (!attr && (!load(import, 1, &shape) || shape.rank > 1)))
         return false;
-    int64_t rank = attr ? (int64_t)attr->count : shape.count, product = 1, open = -1;
+    int64_t rank = attr ? (int64_t)ipex_onnx_ints(attr) : shape.count, product = 1, open = -1;
     if (rank > IPEX_MAX_RANK || ipex_import_int(import, "allowzero", 0))
         return false;
     int64_t dims[IPEX_MAX_RANK];
