@@ -62,7 +62,7 @@ struct ipex_tensor_info {
                           * the root; -2: any other view */
     int64_t slice_start; /* where on that axis */
     int32_t order;       /* used while checking */
-    int64_t written;     /* used while checking */
+    int64_t tally;       /* used while checking: writers, elements, lives */
 };
 
 /* Reads and checks the first IPEX_HEADER_SIZE bytes. actual_size: of the file. */

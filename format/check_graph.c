@@ -261,12 +261,11 @@ static enum ipex_status check_result(const struct ipex_checked_entry *e, int32_t
     struct ipex_tensor_info *t = &e->tensor[tensor];
     IPEX_CHECK(t->weight < 0 && !e->tensor[t->root].is_input, e->report, IPEX_ERROR_MODEL_ORDER,
                "output tensor %d is a constant or an input", tensor);
-    IPEX_CHECK(t->written == 0, e->report, IPEX_ERROR_MODEL_ORDER,
-               "output tensor %d is written by node %lld already", tensor,
-               (long long)t->written - 1);
+    IPEX_CHECK(t->tally == 0, e->report, IPEX_ERROR_MODEL_ORDER,
+               "output tensor %d is written by node %lld already", tensor, (long long)t->tally - 1);
     IPEX_CHECK(t->slice_axis != OTHER_VIEW, e->report, IPEX_ERROR_MODEL_VIEW,
                "output tensor %d is neither a storage nor a slice of one", tensor);
-    t->written = index + 1;
+    t->tally = index + 1;
     return IPEX_OK;
 }
 
@@ -422,7 +421,7 @@ static void sort_written(struct ipex_checked_entry *e, int32_t count) {
 static int32_t collect_written(struct ipex_checked_entry *e) {
     int32_t count = 0;
     for (int32_t i = 0; i < e->tensors; i++)
-        if (e->tensor[i].written != 0)
+        if (e->tensor[i].tally != 0)
             e->tensor[count++].order = i;
     return count;
 }
@@ -454,9 +453,13 @@ static enum ipex_status check_cover(struct ipex_checked_entry *e) {
 
 /* ---- order and lifetimes ---- */
 
-/* R55: what is read has been written: all of its storage, or the one slice that it lies in. That
- * slice is the tensor itself or the nearest one it is a view of that a node writes (`order`).
- * Outputs are written once (R51) and do not overlap (R54), so no node works in place. */
+static int32_t parent_of(const struct ipex_checked_entry *e, int32_t tensor) {
+    return ipex_fb_tensor_view_of(ipex_fb_entry_tensors(e->fb, (uint32_t)tensor));
+}
+
+/* R55: what is read has been written: all of its storage, or of the nearest one that nodes write
+ * or write parts of (`order`), which is the tensor itself or one that it is a view of. Outputs are
+ * written once (R51) and do not overlap (R54), so no node works in place. */
 static enum ipex_status check_reads(struct ipex_checked_entry *e, int32_t index,
                                     struct ipex_fb_node node) {
     for (uint32_t i = 0; i < ipex_fb_node_inputs_len(node); i++) {
@@ -464,37 +467,52 @@ static enum ipex_status check_reads(struct ipex_checked_entry *e, int32_t index,
         if (tensor < 0 || e->tensor[tensor].weight >= 0)
             continue;
         struct ipex_tensor_info *root = &e->tensor[e->tensor[tensor].root];
-        bool slice_written = e->tensor[e->tensor[tensor].order].written > 0 &&
-                             e->tensor[tensor].order != e->tensor[tensor].root;
-        IPEX_CHECK(root->is_input || root->written == numel_of(root) || slice_written, e->report,
-                   IPEX_ERROR_MODEL_ORDER, "operand %u: tensor %d is read before it is written", i,
-                   tensor);
+        IPEX_CHECK(root->is_input || root->tally == 0 ||
+                       e->tensor[e->tensor[tensor].order].tally == 0,
+                   e->report, IPEX_ERROR_MODEL_ORDER,
+                   "operand %u: tensor %d is read before it is written", i, tensor);
         root->last = index;
     }
     return IPEX_OK;
 }
 
+/* Counts down what is not written yet: of the tensor, then of what it is a view of, which gets a
+ * part at a time, once all of that is written; of the storage at once. */
+static void note_write(struct ipex_checked_entry *e, int32_t tensor) {
+    const int32_t root = e->tensor[tensor].root;
+    int64_t elements = numel_of(&e->tensor[tensor]);
+    e->tensor[root].tally -= elements;
+    for (int32_t at = tensor; at != root; at = parent_of(e, at)) {
+        e->tensor[at].tally -= elements;
+        if (e->tensor[at].tally != 0)
+            return;
+        elements = numel_of(&e->tensor[at]);
+    }
+}
+
 static void note_writes(struct ipex_checked_entry *e, int32_t index, struct ipex_fb_node node) {
     for (uint32_t i = 0; i < ipex_fb_node_outputs_len(node); i++) {
-        struct ipex_tensor_info *t = &e->tensor[ipex_fb_node_outputs(node)[i]];
-        struct ipex_tensor_info *root = &e->tensor[t->root];
-        root->written += numel_of(t);
-        if (t != root)
-            t->written = 1;
+        const int32_t tensor = ipex_fb_node_outputs(node)[i];
+        struct ipex_tensor_info *root = &e->tensor[e->tensor[tensor].root];
+        note_write(e, tensor);
         if (root->first < 0)
             root->first = index;
         root->last = index;
     }
 }
 
-/* `order` of every tensor: the nearest one, itself or what it is a view of, that a node writes; its
- * storage where there is none. Views come after what they look at. */
+/* `order` of every tensor: the nearest one, itself or what it is a view of, that a node writes or
+ * writes a part of; its storage where there is none. Views come after what they look at. `tally`:
+ * from who writes it to its elements, none of which is written yet. */
 static void find_writers(struct ipex_checked_entry *e) {
+    for (int32_t i = e->tensors, parent; i-- > 0;)
+        if (e->tensor[i].tally != 0 && (parent = parent_of(e, i)) >= 0)
+            e->tensor[parent].tally = 1;
     for (int32_t i = 0; i < e->tensors; i++) {
         struct ipex_tensor_info *t = &e->tensor[i];
-        int32_t view_of = ipex_fb_tensor_view_of(ipex_fb_entry_tensors(e->fb, (uint32_t)i));
-        t->order = t->written != 0 || view_of < 0 ? i : e->tensor[view_of].order;
-        t->written = 0;
+        const int32_t parent = parent_of(e, i);
+        t->order = t->tally != 0 || parent < 0 ? i : e->tensor[parent].order;
+        t->tally = numel_of(t);
     }
 }
 
@@ -521,24 +539,24 @@ enum ipex_status ipex_check_nodes(struct ipex_checked_entry *e) {
     return check_order(e);
 }
 
-/* R57: `written` counts, at node k, the storages that begin to live there less those that ended
+/* R57: `tally` counts, at node k, the storages that begin to live there less those that ended
  * before. Every node writes a tensor of its own, so there are at least as many tensors as nodes. */
 static enum ipex_status check_live(struct ipex_checked_entry *e) {
     int64_t live = 0;
     for (int32_t i = 0; i < e->tensors; i++)
-        e->tensor[i].written = 0;
+        e->tensor[i].tally = 0;
     for (int32_t i = 0; i < e->tensors; i++) {
         const struct ipex_tensor_info *t = &e->tensor[i];
         if (t->root != i || t->weight >= 0)
             continue;
         int32_t first = t->first < 0 ? 0 : t->first;
         int32_t last = t->last < 0 ? 0 : t->last;
-        e->tensor[first].written++;
+        e->tensor[first].tally++;
         if (last + 1 < e->nodes)
-            e->tensor[last + 1].written--;
+            e->tensor[last + 1].tally--;
     }
     for (int32_t i = 0; i < e->nodes; i++) {
-        live += e->tensor[i].written;
+        live += e->tensor[i].tally;
         IPEX_CHECK(live <= IPEX_LIVE_MAX, e->report, IPEX_ERROR_FILE_LIMIT,
                    "node %d: more than %u tensors are alive", i, (unsigned)IPEX_LIVE_MAX);
     }

@@ -160,9 +160,8 @@ static enum ipex_status check_winograd_attributes(const struct rule *r) {
     const int32_t *ints = r->node->int_;
     if (ints[IPEX_CONV_KERNEL_H] != 3 || ints[IPEX_CONV_KERNEL_W] != 3 ||
         ints[IPEX_CONV_STRIDE_H] != 1 || ints[IPEX_CONV_STRIDE_W] != 1 ||
-        ints[IPEX_CONV_DILATION_H] != 1 || ints[IPEX_CONV_DILATION_W] != 1 ||
         ints[IPEX_CONV_GROUPS] != 1)
-        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "not 3x3 with strides, dilations, groups of 1");
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "not 3x3 with strides and groups of 1");
     return IPEX_OK;
 }
 

@@ -29,7 +29,15 @@
 #define IPEX_TILE_ROWS       16
 #define IPEX_PANEL           16 /* output columns of a tile */
 #define IPEX_WINOGRAD_POINTS 36 /* products per tile of 4 x 4 outputs: segments of its weight */
-#define IPEX_WEIGHT_ALIGN    64 /* of every weight inside its section; of tiles IPEX_TILE_BYTES */
+#define IPEX_WINOGRAD_TILE   4  /* outputs along each side of a tile; inputs: 2 more */
+
+/* Tiles along an axis of `size` outputs, of which every `dilation`th is in one image. */
+static inline int64_t ipex_winograd_tiles_along(int64_t size, int64_t dilation) {
+    const int64_t least = size / dilation, longer = size % dilation;
+    const int64_t tiles = (least + IPEX_WINOGRAD_TILE - 1) / IPEX_WINOGRAD_TILE;
+    return dilation * tiles + (least % IPEX_WINOGRAD_TILE == 0 ? longer : 0);
+}
+#define IPEX_WEIGHT_ALIGN 64 /* of every weight inside its section; of tiles IPEX_TILE_BYTES */
 
 enum ipex_layout {
     IPEX_LAYOUT_plain = 0,

@@ -91,11 +91,9 @@ ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args, int64_t job
     return ipex_conv_job(&grid, job);
 }
 
-enum { IPEX_WINOGRAD_TILE = 4 }; /* outputs along each side of a tile; inputs: 2 more */
-
 static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args) {
-    return args->images * ipex_div_up(args->lines, IPEX_WINOGRAD_TILE) *
-           ipex_div_up(args->pixels, IPEX_WINOGRAD_TILE);
+    return args->images * ipex_winograd_tiles_along(args->lines, args->dilation_h) *
+           ipex_winograd_tiles_along(args->pixels, args->dilation_w);
 }
 
 /* One job of a winograd convolution: tiles [tile, tile_end), panels [panel, panel_end). */
@@ -119,27 +117,38 @@ static inline struct ipex_winograd_job ipex_winograd_job(const struct ipex_winog
     return ret;
 }
 
-/* Where a tile lies, and how many of its rows and columns exist: of its 6 x 6 inputs and of its
- * 4 x 4 outputs. */
+/* Where a tile begins, and how many of its rows and columns exist: of its 6 x 6 inputs and of its
+ * 4 x 4 outputs, all a dilation apart. */
 struct ipex_winograd_tile {
     int64_t image, line, pixel;
     int64_t rows_in, columns_in, rows_out, columns_out;
 };
 
+/* Tile `tile` along an axis of `size` outputs: its first output, and how many it has. Outputs that
+ * lie a dilation apart are an image of their own; the first images are the longer ones. */
+static inline int64_t ipex_winograd_along(int64_t size, int64_t dilation, int64_t tile,
+                                          int64_t *ret_count) {
+    const int64_t least = size / dilation, longer = size % dilation;
+    const int64_t tiles_longer = ipex_div_up(least + 1, IPEX_WINOGRAD_TILE);
+    const bool in_longer = tile < longer * tiles_longer;
+    const int64_t tiles = in_longer ? tiles_longer : ipex_div_up(least, IPEX_WINOGRAD_TILE);
+    const int64_t rest = in_longer ? tile : tile - longer * tiles_longer;
+    const int64_t image = in_longer ? rest / tiles : longer + rest / tiles;
+    const int64_t at = rest % tiles * IPEX_WINOGRAD_TILE, left = least + in_longer - at;
+    *ret_count = left < IPEX_WINOGRAD_TILE ? left : IPEX_WINOGRAD_TILE;
+    return image + at * dilation;
+}
+
 static inline struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *args,
                                                            int64_t tile) {
-    const int64_t across = ipex_div_up(args->pixels, IPEX_WINOGRAD_TILE);
-    const int64_t down = ipex_div_up(args->lines, IPEX_WINOGRAD_TILE);
+    const int64_t across = ipex_winograd_tiles_along(args->pixels, args->dilation_w);
+    const int64_t down = ipex_winograd_tiles_along(args->lines, args->dilation_h);
     struct ipex_winograd_tile ret;
-    ret.pixel = tile % across * IPEX_WINOGRAD_TILE;
-    ret.line = tile / across % down * IPEX_WINOGRAD_TILE;
     ret.image = tile / across / down;
-    ret.rows_out = args->lines - ret.line;
-    ret.columns_out = args->pixels - ret.pixel;
-    if (ret.rows_out > IPEX_WINOGRAD_TILE)
-        ret.rows_out = IPEX_WINOGRAD_TILE;
-    if (ret.columns_out > IPEX_WINOGRAD_TILE)
-        ret.columns_out = IPEX_WINOGRAD_TILE;
+    ret.line =
+        ipex_winograd_along(args->lines, args->dilation_h, tile / across % down, &ret.rows_out);
+    ret.pixel =
+        ipex_winograd_along(args->pixels, args->dilation_w, tile % across, &ret.columns_out);
     ret.rows_in = ret.rows_out + 2;
     ret.columns_in = ret.columns_out + 2;
     return ret;

@@ -91,7 +91,8 @@ struct ipex_conv_args {
  *
  * Tile (i, a, b) is outputs [4a, 4a + 4) x [4b, 4b + 4) of image i, as far as they exist, from
  * d[r][s] = x at row 4a + r, pixel 4b + s. Rows from lines + 2 and pixels from pixels + 2 on are
- * never read: they count as +0. For every channel,
+ * never read: they count as +0. With dilations, lines (pixels) that lie a dilation apart are an
+ * image of their own, each with its own tiles; tiles of the first come first. For every channel,
  *
  *   v: the columns of d, then the rows of the result, through
  *        v0 = fma(4, d0, fma(-5, d2, d4))         v5 = fma(4, d1, fma(-5, d3, d5))
@@ -116,6 +117,7 @@ struct ipex_winograd_args {
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels; /* of y */
     int32_t channels, n;           /* of x and of y */
+    int32_t dilation_h, dilation_w;
     int32_t tiles_per_job, panels_per_job;
     int32_t act;
     float act_a, act_b;

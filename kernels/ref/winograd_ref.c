@@ -38,7 +38,8 @@ static void load_tile(const struct ipex_winograd_args *args, const struct ipex_w
         for (int64_t r = 0; r < SIDE; r++)
             for (int64_t s = 0; s < SIDE; s++)
                 v[r * SIDE + s] = r < tile->rows_in && s < tile->columns_in
-                                      ? x[r * args->x_row + s * args->x_pixel + c]
+                                      ? x[r * args->dilation_h * args->x_row +
+                                          s * args->dilation_w * args->x_pixel + c]
                                       : 0.0f;
         for (int64_t s = 0; s < SIDE; s++)
             transform_input(v + s, SIDE);
@@ -61,10 +62,11 @@ static void store_tile(const struct ipex_winograd_args *args, const struct ipex_
         transform_output(m + r * SIDE, 1);
     for (int64_t r = 0; r < tile->rows_out; r++)
         for (int64_t s = 0; s < tile->columns_out; s++) {
+            const int64_t line = r * args->dilation_h, pixel = s * args->dilation_w;
             float sum = m[r * SIDE + s] + args->bias[column];
             if (residual)
-                sum = sum + residual[r * args->r_line + s * args->r_pixel];
-            y[r * args->y_line + s * args->y_pixel] =
+                sum = sum + residual[line * args->r_line + pixel * args->r_pixel];
+            y[line * args->y_line + pixel * args->y_pixel] =
                 ref_act(sum, args->act, args->act_a, args->act_b);
         }
 }

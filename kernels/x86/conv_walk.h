@@ -21,8 +21,9 @@
  * wait for L3 (1x1 48->96 at 92x92 and 5x5 1->64 at 224x224: 0.95 and 0.9 of the time). Else the
  * weights of 64 steps later, which near a panel's end are the next one's: it pays where
  * they come from L3 and every one is used for 36 to 49 pixels only (the last stage of a ResNet: 4
- * to 10 % of peak), so only where a panel's part is no small piece of L1; else the prefetch hits
- * what is being read. Blocks of 1 or 2 rows leave it to the hardware. */
+ * to 10 % of peak), so only where a panel's part is no small piece of L1, or where all of them are
+ * more than half of L2; else the prefetch hits what is being read. Blocks of 1 or 2 rows leave it
+ * to the hardware. */
 enum { WEIGHT_AHEAD = 64 * IPEX_PANEL * 4, WEIGHT_AHEAD_LEAST_K = 256 };
 
 /* One register block. Rows [0, HALF) start at x, rows [HALF, MR) at x + x_half, with HALF half of
@@ -170,7 +171,8 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
                                            const struct conv_part *part) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW);
-    const uintptr_t ahead = part->k_count < WEIGHT_AHEAD_LEAST_K ? 0 : WEIGHT_AHEAD;
+    const uintptr_t ahead =
+        part->k_count < WEIGHT_AHEAD_LEAST_K && !args->panels_outside ? 0 : WEIGHT_AHEAD;
     return (struct conv_block){
         .x_row = args->x_pixel,
         .x_kw = args->x_kw,

@@ -16,10 +16,12 @@ struct copy {
     char *y;
     int32_t rank, size;
     int64_t dims[MAX_DIMS], x_stride[MAX_DIMS], y_stride[MAX_DIMS];
+    bool empty;
 };
 
 static void append(struct copy *copy, int64_t dim, int64_t x_stride, int64_t y_stride) {
     const int32_t last = copy->rank - 1;
+    copy->empty |= dim == 0;
     if (dim == 1)
         return;
     if (copy->rank > 0 && copy->x_stride[last] == dim * x_stride &&
@@ -66,24 +68,52 @@ static int32_t find_dense(const int64_t *stride, int32_t rank) {
     return -1;
 }
 
-static void transpose_edge(const float *x, int64_t x_stride, float *y, int64_t y_stride,
-                           int64_t rows, int64_t columns) {
+/* Columns from `from` on, and all columns of rows from `whole` on. */
+static void transpose_edges(const float *x, int64_t x_stride, float *y, int64_t y_stride,
+                            int64_t rows, int64_t columns, int64_t whole, int64_t from) {
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < columns; c++)
+        for (int64_t c = r < whole ? from : 0; c < columns; c++)
             y[c * y_stride + r] = x[r * x_stride + c];
 }
 
-/* y[c][r] = x[r][c]; blocks go down the columns of x so that y is written in runs. */
+/* y[c][r] = x[r][c] of 2 rows and 8 columns. */
+static void weave_2x8(const float *x, int64_t x_stride, float *y) {
+    const __m256 a = _mm256_loadu_ps(x), b = _mm256_loadu_ps(x + x_stride);
+    const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
+    _mm256_storeu_ps(y, _mm256_permute2f128_ps(low, high, 0x20));
+    _mm256_storeu_ps(y + 8, _mm256_permute2f128_ps(low, high, 0x31));
+}
+
+/* The same of 3 rows. Lane i of a's, b's and c's permutation is of the third of y that i is in. */
+static void weave_3x8(const float *x, int64_t x_stride, float *y) {
+    const __m256 a =
+        _mm256_permutevar8x32_ps(_mm256_loadu_ps(x), _mm256_setr_epi32(0, 3, 6, 1, 4, 7, 2, 5));
+    const __m256 b = _mm256_permutevar8x32_ps(_mm256_loadu_ps(x + x_stride),
+                                              _mm256_setr_epi32(5, 0, 3, 6, 1, 4, 7, 2));
+    const __m256 c = _mm256_permutevar8x32_ps(_mm256_loadu_ps(x + 2 * x_stride),
+                                              _mm256_setr_epi32(2, 5, 0, 3, 6, 1, 4, 7));
+    enum { SECOND = 0x92, THIRD = 0x24 }; /* lanes 1 4 7, lanes 2 5 */
+    _mm256_storeu_ps(y, _mm256_blend_ps(_mm256_blend_ps(a, b, SECOND), c, THIRD));
+    _mm256_storeu_ps(y + 8, _mm256_blend_ps(_mm256_blend_ps(c, a, SECOND), b, THIRD));
+    _mm256_storeu_ps(y + 16, _mm256_blend_ps(_mm256_blend_ps(b, c, SECOND), a, THIRD));
+}
+
+/* y[c][r] = x[r][c]; blocks go down the columns of x so that y is written in runs. Two or three
+ * rows that become one, as shuffled channels and the colours of a picture do, are a block. */
 static void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
                       int64_t columns) {
-    const int64_t whole_rows = rows / BLOCK * BLOCK, whole_columns = columns / BLOCK * BLOCK;
-    for (int64_t c = 0; c < whole_columns; c += BLOCK)
-        for (int64_t r = 0; r < whole_rows; r += BLOCK)
+    const bool weaves = (rows == 2 || rows == 3) && y_stride == rows;
+    const int64_t whole_rows = weaves ? rows : rows / BLOCK * BLOCK;
+    const int64_t whole_columns = columns / BLOCK * BLOCK;
+    for (int64_t c = 0; c < whole_columns; c += BLOCK) {
+        if (weaves && rows == 2)
+            weave_2x8(x + c, x_stride, y + 2 * c);
+        else if (weaves)
+            weave_3x8(x + c, x_stride, y + 3 * c);
+        for (int64_t r = 0; !weaves && r < whole_rows; r += BLOCK)
             transpose_8x8(x + r * x_stride + c, x_stride, y + c * y_stride + r, y_stride);
-    transpose_edge(x + whole_rows * x_stride, x_stride, y + whole_rows, y_stride, rows - whole_rows,
-                   columns);
-    transpose_edge(x + whole_columns, x_stride, y + whole_columns * y_stride, y_stride, whole_rows,
-                   columns - whole_columns);
+    }
+    transpose_edges(x, x_stride, y, y_stride, rows, columns, whole_rows, whole_columns);
 }
 
 static void copy_elements(const struct copy *c, const char *x, char *y) {
@@ -157,18 +187,11 @@ static bool next_position(const struct copy *c, int32_t lead, struct position *a
     return false;
 }
 
-static bool is_empty(const struct copy *c) {
-    for (int32_t i = 0; i < c->rank; i++)
-        if (c->dims[i] == 0)
-            return true;
-    return false;
-}
-
 void ipex_k_move__avx2(const struct ipex_move_args *args, int64_t job_begin, int64_t job_end,
                        void *scratch) {
     (void)scratch;
     struct copy c = simplify(args, job_begin, job_end);
-    if (is_empty(&c))
+    if (c.empty)
         return;
     if (c.rank == 0) { /* one element */
         memcpy(c.y, c.x, (size_t)c.size);
@@ -217,7 +240,7 @@ void ipex_k_fill__avx2(const struct ipex_fill_args *args, int64_t job_begin, int
                        void *scratch) {
     (void)scratch;
     const struct copy box = simplify_box(args, job_begin, job_end);
-    if (is_empty(&box))
+    if (box.empty)
         return;
     struct position at = {.x = box.x, .y = box.y};
     do

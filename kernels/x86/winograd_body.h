@@ -49,7 +49,7 @@ static inline void winograd_out_column(const float *m, int64_t step, float *to) 
     vec_store(to + 3 * SIDE * LANES, o3);
 }
 
-/* Rows and columns of a tile, in floats. */
+/* Rows and columns of a tile and their distances, in floats. */
 struct winograd_part {
     const float *x;
     int64_t x_row, x_pixel;
@@ -139,21 +139,18 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
 
 /* Where a vector of a tile's outputs goes, and what is added on the way. */
 struct winograd_result {
-    const struct ipex_winograd_args *args;
     const float *residual;
     float *y;
+    int64_t y_row, y_pixel, r_row, r_pixel;
     int64_t left; /* output channels */
     vec bias, lo, hi;
 };
 
 static inline void winograd_put(const struct winograd_result *o, int64_t r, int64_t s, vec sum) {
-    const struct ipex_winograd_args *args = o->args;
     sum = vec_add(sum, o->bias);
     if (o->residual)
-        sum = vec_add(sum,
-                      vec_load_part(o->residual + r * args->r_line + s * args->r_pixel, o->left));
-    vec_store_part(o->y + r * args->y_line + s * args->y_pixel, o->left,
-                   vec_clip(sum, o->lo, o->hi));
+        sum = vec_add(sum, vec_load_part(o->residual + r * o->r_row + s * o->r_pixel, o->left));
+    vec_store_part(o->y + r * o->y_row + s * o->y_pixel, o->left, vec_clip(sum, o->lo, o->hi));
 }
 
 static inline void winograd_out_row(const struct winograd_result *o, int64_t r, int64_t columns,
@@ -183,8 +180,8 @@ static inline void winograd_activate(const struct ipex_winograd_args *args,
                                      const struct ipex_winograd_tile *tile, float *y, int64_t n) {
     for (int64_t r = 0; r < tile->rows_out; r++) {
         const struct ipex_act_rows rows =
-            ipex_act_rows(y + r * args->y_line, tile->columns_out, n, args->y_pixel, args->act,
-                          args->act_a, args->act_b);
+            ipex_act_rows(y + r * args->dilation_h * args->y_line, tile->columns_out, n,
+                          args->dilation_w * args->y_pixel, args->act, args->act_a, args->act_b);
         IPEX_LEVEL(activate)(&rows);
     }
 }
@@ -204,9 +201,12 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
             tile.image * args->r_image + tile.line * args->r_line + tile.pixel * args->r_pixel;
     for (int64_t n = begin; n < end; n += LANES) {
         const struct winograd_result result = {
-            .args = args,
             .residual = residual ? residual + n : NULL,
             .y = y + n,
+            .y_row = args->dilation_h * args->y_line,
+            .y_pixel = args->dilation_w * args->y_pixel,
+            .r_row = args->dilation_h * args->r_line,
+            .r_pixel = args->dilation_w * args->r_pixel,
             .left = end - n,
             .bias = vec_load_part(args->bias + n, end - n),
             .lo = vec_set(act_low(args->act, args->act_a)),
@@ -227,8 +227,8 @@ static inline void winograd_jobs(const struct ipex_winograd_args *args, int64_t 
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_winograd_job job = ipex_winograd_job(args, j);
         struct winograd_part part = {
-            .x_row = args->x_row,
-            .x_pixel = args->x_pixel,
+            .x_row = args->dilation_h * args->x_row,
+            .x_pixel = args->dilation_w * args->x_pixel,
             .between = scratch + space.between,
             .v = scratch + space.v,
             .v_point = args->tiles_per_job * space.v_row,

@@ -8,8 +8,6 @@
  * be used for this many rows to come fast enough. Two of the largest register blocks. */
 #define BLOCK_TILES 28
 
-#define TILE 4 /* outputs along each side */
-
 /* Tiles per thread below which threads split panels. */
 #define THREAD_TILES 14
 
@@ -90,12 +88,14 @@ enum ipex_bound ipex_bind_winograd(struct ipex_bind *bind) {
     struct ipex_winograd_args *args = &bind->args.winograd;
     if (!set_geometry(bind))
         return IPEX_BOUND_TOO_LARGE;
+    args->dilation_h = bind->ints[IPEX_CONV_DILATION_H];
+    args->dilation_w = bind->ints[IPEX_CONV_DILATION_W];
     args->act = bind->ints[IPEX_CONV_ACT];
     args->act_a = bind->floats[0];
     args->act_b = bind->floats[1];
     set_operands(bind);
-    const int64_t tiles =
-        args->images * ipex_ceil_div(args->lines, TILE) * ipex_ceil_div(args->pixels, TILE);
+    const int64_t tiles = args->images * ipex_winograd_tiles_along(args->lines, args->dilation_h) *
+                          ipex_winograd_tiles_along(args->pixels, args->dilation_w);
     choose_blocks(bind->setup, args, tiles);
     bind->jobs = ipex_winograd_jobs(args);
     bind->scratch = most_scratch(bind->setup, args, tiles);

@@ -192,27 +192,38 @@ static void fail(const char *file, const char *why) {
     exit(1);
 }
 
+/* What a run was given. Steps that read an input go on reading it. */
+struct inputs {
+    struct ipex_arena arena;
+    struct ipex_tensor_data *data;
+    size_t n;
+};
+
+static void finish_inputs(struct inputs *inputs) {
+    for (size_t i = 0; i < inputs->n; i++)
+        ipex_tensor_data_finish(&inputs->data[i]);
+    ipex_arena_finish(&inputs->arena);
+}
+
 /* One run on zeros, so that every step's operands are there. */
-static void run_once(const struct ipex_model *model, const char *file, const char *entry) {
+static void run_once(const struct ipex_model *model, const char *file, const char *entry,
+                     struct inputs *ret) {
     const size_t n = ipex_image_input_count(model->image, entry);
     const size_t n_outputs = ipex_image_output_count(model->image, entry);
-    struct ipex_arena arena = {0};
-    struct ipex_tensor_data *data = ipex_arena_array(&arena, n, sizeof *data);
-    struct ipex_tensor *inputs = ipex_arena_array(&arena, n, sizeof *inputs);
-    struct ipex_tensor *outputs = ipex_arena_array(&arena, n_outputs, sizeof *outputs);
+    *ret = (struct inputs){.n = n};
+    ret->data = ipex_arena_array(&ret->arena, n, sizeof *ret->data);
+    struct ipex_tensor *tensor = ipex_arena_array(&ret->arena, n, sizeof *tensor);
+    struct ipex_tensor *outputs = ipex_arena_array(&ret->arena, n_outputs, sizeof *outputs);
     for (size_t i = 0; i < n; i++) {
         struct ipex_port port;
         if (!ipex_model_input(model, entry, i, &port) ||
-            !ipex_tensor_data_init(&data[i], port.dtype, port.dims, port.rank))
+            !ipex_tensor_data_init(&ret->data[i], port.dtype, port.dims, port.rank))
             fail(file, "an input is not valid");
-        inputs[i] = ipex_model_tensor(port.name, &data[i]);
+        tensor[i] = ipex_model_tensor(port.name, &ret->data[i]);
     }
-    const enum ipex_status status = ipex_run(model->session, entry, inputs, n, outputs, n_outputs);
+    const enum ipex_status status = ipex_run(model->session, entry, tensor, n, outputs, n_outputs);
     if (status != IPEX_OK)
         exit(ipex_model_run_failed(model, file, status));
-    for (size_t i = 0; i < n; i++)
-        ipex_tensor_data_finish(&data[i]);
-    ipex_arena_finish(&arena);
 }
 
 /* Nodes and steps are in the same order; a step that copies for a node has no operator of it. */
@@ -257,8 +268,10 @@ static void measure_file(struct bench *bench, const struct ipex_cli_verb *verb, 
         if (plan->sizes)
             fail(file, "its sizes vary: convert it with --dim NAME=N");
         fprintf(stderr, "%s, entry %s\n", file, plan->name);
-        run_once(&model, file, plan->name);
+        struct inputs inputs;
+        run_once(&model, file, plan->name, &inputs);
         measure_entry(bench, &subject, plan);
+        finish_inputs(&inputs);
     }
     ipex_model_close(&model);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 struct shape {
-    int32_t images, lines, pixels, channels, n;
+    int32_t images, lines, pixels, channels, n, dilation_h, dilation_w;
     int32_t x_gap, row_gap, y_gap, r_gap; /* unused elements between pixels, or after rows of x */
     int32_t tiles_per_job, panels_per_job, cache_l2;
     int32_t act;
@@ -22,15 +22,20 @@ struct operands {
 };
 
 static int64_t tiles_of(const struct shape *s) {
-    return (int64_t)s->images * ((s->lines + 3) / 4) * ((s->pixels + 3) / 4);
+    int64_t down = 0, across = 0;
+    for (int32_t i = 0; i < s->dilation_h && i < s->lines; i++)
+        down += ((s->lines - i - 1) / s->dilation_h + 4) / 4;
+    for (int32_t i = 0; i < s->dilation_w && i < s->pixels; i++)
+        across += ((s->pixels - i - 1) / s->dilation_w + 4) / 4;
+    return s->images * down * across;
 }
 
 static struct ipex_winograd_args make_args(const struct shape *s) {
     const int64_t x_pixel = s->channels + s->x_gap;
-    const int64_t x_row = x_pixel * (s->pixels + 2) + s->row_gap;
+    const int64_t x_row = x_pixel * (s->pixels + 2 * s->dilation_w) + s->row_gap;
     const int64_t y_pixel = s->n + s->y_gap, r_pixel = s->n + s->r_gap;
     return (struct ipex_winograd_args){
-        .x_image = x_row * (s->lines + 2),
+        .x_image = x_row * (s->lines + 2 * s->dilation_h),
         .x_row = x_row,
         .x_pixel = x_pixel,
         .y_image = y_pixel * s->pixels * s->lines,
@@ -44,6 +49,8 @@ static struct ipex_winograd_args make_args(const struct shape *s) {
         .pixels = s->pixels,
         .channels = s->channels,
         .n = s->n,
+        .dilation_h = s->dilation_h,
+        .dilation_w = s->dilation_w,
         .tiles_per_job = s->tiles_per_job,
         .panels_per_job = s->panels_per_job,
         .act = s->act,
@@ -99,8 +106,8 @@ static struct operands make_operands(const struct shape *s, struct ipex_winograd
     };
     make_weights(a, &o, rng);
     fill_poison(&o.x);
-    for (int64_t r = 0; r < (int64_t)a->images * (a->lines + 2); r++)
-        for (int64_t p = 0; p < a->pixels + 2; p++)
+    for (int64_t r = 0; r < (int64_t)a->images * (a->lines + 2 * a->dilation_h); r++)
+        for (int64_t p = 0; p < a->pixels + 2 * a->dilation_w; p++)
             for (int64_t c = 0; c < a->channels; c++)
                 ((float *)o.x.data)[r * a->x_row + p * a->x_pixel + c] = rng_value(rng, s->special);
     for (int64_t n = 0; n < a->n; n++)
@@ -178,11 +185,12 @@ static void estimate_pass(const double t[][6], int rows, int columns, int shared
 static void estimate_input(const struct ipex_winograd_args *a, const int64_t *at,
                            struct estimate *v) {
     const float *x = a->x + at[0] * a->x_image + at[1] * a->x_row + at[2] * a->x_pixel;
+    const int64_t dh = a->dilation_h, dw = a->dilation_w;
     for (int64_t c = 0; c < a->channels; c++, v += 36) {
         struct estimate d[36] = {{0, 0}}, half[36];
-        for (int64_t r = 0; r < 6 && at[1] + r < a->lines + 2; r++)
-            for (int64_t s = 0; s < 6 && at[2] + s < a->pixels + 2; s++)
-                d[r * 6 + s].value = (double)x[r * a->x_row + s * a->x_pixel + c];
+        for (int64_t r = 0; r < 6 && at[1] + r * dh < a->lines + 2 * dh; r++)
+            for (int64_t s = 0; s < 6 && at[2] + s * dw < a->pixels + 2 * dw; s++)
+                d[r * 6 + s].value = (double)x[r * dh * a->x_row + s * dw * a->x_pixel + c];
         /* A rounding of (d4 - 4 d2), say, is in two values, and those are in six each. */
         estimate_pass(B, 6, 6, 12, d, half);
         estimate_pass(B, 6, 6, 2, half, v);
@@ -214,8 +222,8 @@ static double exact_output(const struct ipex_winograd_args *a, const struct oper
     for (int64_t c = 0; c < a->channels; c++)
         for (int64_t t = 0; t < 9; t++)
             sum += o->kernels[(at[3] * a->channels + c) * 9 + t] *
-                   (double)a->x[at[0] * a->x_image + (at[1] + t / 3) * a->x_row +
-                                (at[2] + t % 3) * a->x_pixel + c];
+                   (double)a->x[at[0] * a->x_image + (at[1] + t / 3 * a->dilation_h) * a->x_row +
+                                (at[2] + t % 3 * a->dilation_w) * a->x_pixel + c];
     const double bias = (double)a->bias[at[3]];
     double residual = 0;
     if (a->residual)
@@ -250,13 +258,19 @@ static double tile_error(const struct ipex_winograd_args *a, const struct operan
     for (int64_t n = 0; n < a->n; n++) {
         struct estimate sums[16];
         estimate_output(a, o->kernels + n * a->channels * 9, v, sums);
-        for (int64_t r = 0; r < 4 && tile[1] + r < a->lines; r++)
-            for (int64_t s = 0; s < 4 && tile[2] + s < a->pixels; s++) {
-                const int64_t at[4] = {tile[0], tile[1] + r, tile[2] + s, n};
+        for (int64_t r = 0; r < 4 && tile[1] + r * a->dilation_h < a->lines; r++)
+            for (int64_t s = 0; s < 4 && tile[2] + s * a->dilation_w < a->pixels; s++) {
+                const int64_t at[4] = {tile[0], tile[1] + r * a->dilation_h,
+                                       tile[2] + s * a->dilation_w, n};
                 worst = fmax(worst, output_error(a, o, at, sums[r * 4 + s].square, y));
             }
     }
     return worst;
+}
+
+/* A tile's first line or pixel is in the first `dilation` of every four times as many. */
+static int64_t next_tile(int64_t at, int64_t dilation) {
+    return (at + 1) % (4 * dilation) == dilation ? at + 1 + 3 * dilation : at + 1;
 }
 
 static double worst_error(const struct ipex_winograd_args *a, const struct operands *o,
@@ -264,8 +278,8 @@ static double worst_error(const struct ipex_winograd_args *a, const struct opera
     double worst = 0;
     struct estimate *v = calloc((size_t)a->channels * 36, sizeof *v);
     for (int64_t i = 0; i < a->images; i++)
-        for (int64_t line = 0; line < a->lines; line += 4)
-            for (int64_t pixel = 0; pixel < a->pixels; pixel += 4)
+        for (int64_t line = 0; line < a->lines; line = next_tile(line, a->dilation_h))
+            for (int64_t pixel = 0; pixel < a->pixels; pixel = next_tile(pixel, a->dilation_w))
                 worst = fmax(worst, tile_error(a, o, (int64_t[]){i, line, pixel}, v, y));
     free(v);
     return worst;
@@ -273,10 +287,11 @@ static double worst_error(const struct ipex_winograd_args *a, const struct opera
 
 static void describe(const struct shape *s, const char *level, char *text, size_t size) {
     snprintf(text, size,
-             "winograd_f32 %s: %dx%dx%d %d->%d act %d residual %d%s jobs %d,%d l2 %d gaps %d,%d%s",
-             level, s->images, s->lines, s->pixels, s->channels, s->n, s->act, s->residual,
-             s->in_place ? " in place" : "", s->tiles_per_job, s->panels_per_job, s->cache_l2,
-             s->x_gap, s->y_gap, s->special ? " special" : "");
+             "winograd_f32 %s: %dx%dx%d %d->%d apart %d,%d act %d residual %d%s jobs %d,%d l2 %d "
+             "gaps %d,%d%s",
+             level, s->images, s->lines, s->pixels, s->channels, s->n, s->dilation_h, s->dilation_w,
+             s->act, s->residual, s->in_place ? " in place" : "", s->tiles_per_job,
+             s->panels_per_job, s->cache_l2, s->x_gap, s->y_gap, s->special ? " special" : "");
 }
 
 /* All levels on one shape; the number of failures. */
@@ -310,7 +325,12 @@ static int check_shape(const struct context *context, const struct shape *s, str
 }
 
 static struct shape random_shape(struct rng *rng) {
+    const bool apart = rng_one_in(rng, 3);
+    const int32_t dilation_h = apart ? (int32_t)rng_range(rng, 1, 6) : 1;
+    const int32_t dilation_w = apart ? (int32_t)rng_range(rng, 1, 6) : 1;
     struct shape s = {
+        .dilation_h = dilation_h,
+        .dilation_w = dilation_w,
         .images = (int32_t)rng_range(rng, 1, 2),
         .lines = (int32_t)rng_range(rng, 1, 14),
         .pixels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 30 : 10),
@@ -342,6 +362,8 @@ static int check_tails(const struct context *context, struct rng *rng, double *w
                 .pixels = 10 - size,
                 .channels = 32 - cut,
                 .n = 17 + cut,
+                .dilation_h = 1,
+                .dilation_w = 1,
                 .tiles_per_job = 2,
                 .panels_per_job = 1 + cut % 2,
                 .cache_l2 = 1 << 20,

@@ -369,6 +369,14 @@ def three_by_three(g):
     g.output(g.conv(y, 4, 3, name="few", scale=0.05), g.op("Gemm", g.input(1, 700), g.weight(700, 700, scale=0.05)))
 
 
+@case(("winograd", "wide+Relu1", APPLIED), ("winograd", "apart+HardSwish4", APPLIED), steps=dict(winograd=2), opset=14,
+      sizes=[{"h": 31, "w": 50}, {"h": 6, "w": 3}, {"h": 60, "w": 7}], flags=["--dim", "h=5..64", "--dim", "w=3..64"])
+def three_by_three_with_dilations(g):
+    x = g.conv(g.input(1, 64, "h", "w"), 64, 64, bias=True, pads=[3, 3, 3, 3], dilations=[3, 3], name="wide", scale=0.05)
+    y = g.conv(g.op("Relu", x), 64, 64, bias=True, pads=[5, 2, 3, 2], dilations=[4, 2], name="apart", scale=0.05)
+    g.output(g.op("Gemm", g.input(1, 900), g.weight(900, 900, scale=0.05)), g.op("HardSwish", y))
+
+
 @case(("winograd", "first", APPLIED), ("winograd", "second", "file_budget"))
 def more_growth_than_the_budget(g):
     """Both are as much faster, and there is room for one: the first in the graph's order."""

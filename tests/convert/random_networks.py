@@ -80,6 +80,50 @@ STEPS["convolve_again"] = convolve  # twice as likely as the others
 
 
 @step
+def convolve_far(net, x, dims):
+    """Taps that lie apart, with and without enough channels for the transformed algorithm to pay."""
+    if len(dims) != 4:
+        return None
+    n, c, h, w = dims
+    d, m = [int(d) for d in net.random.integers(1, 5, 2)], int(net.pick(5, 16, 40))
+    pads = net.pick([d[0], d[1], d[0], d[1]], [0, d[1], 2 * d[0], d[1]])
+    y = net.graph.op("Conv", x, weight(net, m, c, 3, 3), net.graph.weight(m), dilations=d, pads=pads)
+    return y, (n, m, h, w)
+
+
+@step
+def convolve_signal(net, x, dims):
+    """Of a signal; an image becomes one, its lines one after the other."""
+    n, c, *rest = dims if len(dims) > 2 else (1, *dims, 1)
+    length, kernel, pace = int(np.prod(rest)), int(net.random.integers(1, 5)), int(net.pick(1, 1, 2))
+    if length < kernel * pace:
+        return None
+    if len(dims) != 3:
+        x = net.graph.op("Reshape", x, net.graph.ints(n, c, length))
+    pads, m, groups = [int(p) for p in net.random.integers(0, 3, 2)], int(net.pick(4, 16)), net.pick(1, 1, c)
+    m = c if groups > 1 else m
+    y = net.graph.op("Conv", x, weight(net, m, c // groups, kernel), dilations=[pace], pads=pads, group=groups)
+    return net.pick(y, net.graph.op("LeakyRelu", y)), (n, m, length + sum(pads) - pace * (kernel - 1))
+
+
+@step
+def dense_block(net, x, dims):
+    """Every layer reads all that was made before it; parts of it are read alone too."""
+    if len(dims) != 4:
+        return None
+    parts, channels = [x], dims[1]
+    for _ in range(int(net.random.integers(1, 4))):
+        y = net.pick(parts[-1:], parts, parts)
+        width = channels if y is parts else (dims[1] if len(parts) == 1 else 4)
+        y = net.graph.op("Concat", *y, axis=1) if len(y) > 1 else y[0]
+        if net.pick(True, False):
+            y = net.graph.op("Relu", net.graph.batch_norm(y, width))
+        parts.append(net.graph.op("Conv", y, weight(net, 4, width, 3, 3), pads=[1, 1, 1, 1]))
+        channels += 4
+    return net.graph.op("Concat", *parts, axis=1), (dims[0], channels, *dims[2:])
+
+
+@step
 def residual_block(net, x, dims):
     if len(dims) != 4:
         return None

@@ -215,12 +215,15 @@ static float winograd_at(const struct net *net, const struct net_node *node, con
     const int32_t *a = node->ints;
     const struct net_tensor *w = &net->tensor[node->inputs[1]];
     const int64_t channels = w->dims[4];
+    const int64_t dh = a[IPEX_CONV_DILATION_H], dw = a[IPEX_CONV_DILATION_W];
+    const int64_t row = at[1] / dh, line = row / 4 * 4 * dh + at[1] % dh;
+    const int64_t col = at[2] / dw, pixel = col / 4 * 4 * dw + at[2] % dw;
     float m[36] = {0}, column[6];
     for (int64_t c = 0; c < channels; c++) {
         float d[36];
         for (int64_t i = 0; i < 36; i++)
-            d[i] = padded(net, node->inputs[0], at[0], at[1] / 4 * 4 + i / 6 - a[IPEX_CONV_PAD_TOP],
-                          at[2] / 4 * 4 + i % 6 - a[IPEX_CONV_PAD_LEFT], c);
+            d[i] = padded(net, node->inputs[0], at[0], line + i / 6 * dh - a[IPEX_CONV_PAD_TOP],
+                          pixel + i % 6 * dw - a[IPEX_CONV_PAD_LEFT], c);
         for (int i = 0; i < 6; i++)
             winograd_input(d + i, 6);
         for (int i = 0; i < 6; i++)
@@ -229,8 +232,8 @@ static float winograd_at(const struct net *net, const struct net_node *node, con
             m[z] = fmaf(d[z], w->value[(z * w->dims[2] + at[3]) * channels + c], m[z]);
     }
     for (int i = 0; i < 6; i++)
-        column[i] = winograd_output(m + i, 6, at[1] % 4);
-    float sum = winograd_output(column, 1, at[2] % 4);
+        column[i] = winograd_output(m + i, 6, row % 4);
+    float sum = winograd_output(column, 1, col % 4);
     sum += node->inputs[2] >= 0 ? net->tensor[node->inputs[2]].value[at[3]] : 0.0f;
     if (node->inputs[3] >= 0)
         sum += *net_element(net, node->inputs[3], at);

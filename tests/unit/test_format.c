@@ -327,12 +327,16 @@ static void winograd_shapes(void **state) {
     w.dims[4] = 16;
     for (int i = IPEX_CONV_KERNEL_H; i <= IPEX_CONV_GROUPS; i++) {
         const int32_t kept = ints[i];
-        if (i >= IPEX_CONV_PAD_TOP && i <= IPEX_CONV_PAD_RIGHT)
+        if (i >= IPEX_CONV_PAD_TOP && i <= IPEX_CONV_DILATION_W)
             continue;
         ints[i] = 2;
         assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_ATTRIBUTE);
         ints[i] = kept;
     }
+    ints[IPEX_CONV_DILATION_H] = 2;
+    ints[IPEX_CONV_DILATION_W] = 3;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_memory_equal(y.dims, ((int64_t[]){2, 28, 37, 24}), 32);
 }
 
 static void broadcast_shapes(void **state) {

@@ -255,6 +255,37 @@ static void scrambled_slices(void **state) {
     assert_checked(w, IPEX_ERROR_MODEL_ORDER, "is written in part only");
 }
 
+/* A storage that grows by a column at a time: what has been made is a view of what one column more
+ * makes, and read as soon as all of it is written. `early`: this one before its last column is. */
+static struct writer *write_growing(int count, int early) {
+    struct writer *w = start();
+    int32_t x = input(w, 1), first = (int32_t)w->tensors;
+    for (int columns = count; columns > 0; columns--)
+        tensor(w, columns, columns == count ? -1 : (int32_t)w->tensors - 1, 0);
+    for (int columns = 1; columns <= count; columns++) {
+        const int32_t made = first + count - columns;
+        const int32_t column = tensor(w, 1, made, columns - 1);
+        const int32_t y = tensor(w, columns, -1, 0);
+        if (columns == early)
+            copy(w, made, y);
+        copy(w, x, column);
+        if (columns != early)
+            copy(w, made, y);
+    }
+    output(w, first, count);
+    return w;
+}
+
+static void growing_storage(void **state) {
+    (void)state;
+    assert_checked(write_growing(1, 0), IPEX_OK, "");
+    assert_checked(write_growing(5, 0), IPEX_OK, "");
+    assert_checked(write_growing(20000, 0), IPEX_OK, "");
+    for (int early = 1; early <= 5; early++)
+        assert_checked(write_growing(5, early), IPEX_ERROR_MODEL_ORDER,
+                       "is read before it is written");
+}
+
 static void long_chain(void **state) {
     struct writer *w = start();
     int32_t x = input(w, 5);
@@ -272,7 +303,8 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts),           cmocka_unit_test(port_counts),
         cmocka_unit_test(text_lengths),     cmocka_unit_test(living_storages),
-        cmocka_unit_test(scrambled_slices), cmocka_unit_test(long_chain),
+        cmocka_unit_test(scrambled_slices), cmocka_unit_test(growing_storage),
+        cmocka_unit_test(long_chain),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

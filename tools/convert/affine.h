@@ -23,6 +23,10 @@ bool ipex_affine_of(struct ipex_graph *graph, const struct ipex_node *node, stru
 struct ipex_value *ipex_affine_behind_reshape(const struct ipex_graph *graph, struct ipex_value *x,
                                               struct ipex_node **ret_reshape);
 
+/* Takes a scale and shift into the layers that read it (pass_affine_ahead.c), and the node away;
+ * false, changing nothing, where that cannot be. */
+bool ipex_affine_ahead(struct ipex_graph *graph, struct ipex_node *node);
+
 /* Where the node adds or subtracts two values of one shape: merges what of the sum are convolutions
  * of one value, and scales and shifts of it, and returns true. May remove the node and some before
  * it, none behind it. */

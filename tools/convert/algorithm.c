@@ -60,7 +60,7 @@ static int64_t weight_bytes(const struct ipex_node *node) {
 
 static bool fits_winograd(const struct ipex_conv *c) {
     return c->kernel[0] == 3 && c->kernel[1] == 3 && c->stride[0] == 1 && c->stride[1] == 1 &&
-           c->dilation[0] == 1 && c->dilation[1] == 1 && c->groups == 1;
+           c->groups == 1;
 }
 
 static double round_up(int64_t value, int64_t step) {
@@ -84,7 +84,9 @@ static struct site predict(const struct ipex_dims *dims, struct ipex_node *node)
                   width = ipex_dim_at(dims, y[3], IPEX_DIM_MIDDLE);
     const double pixels = (double)height * (double)width, channels = (double)w[1];
     const double columns = round_up(w[0], IPEX_PANEL);
-    const double tiles = round_up(height, 4) / 4 * round_up(width, 4) / 4;
+    const int64_t *dilation = node->u.conv.dilation;
+    const double tiles = (double)ipex_winograd_tiles_along(height, dilation[0]) *
+                         (double)ipex_winograd_tiles_along(width, dilation[1]);
     const int64_t before = conv_bytes(node),
                   after = tile_bytes(1, IPEX_WINOGRAD_POINTS, w[0], w[1]);
     struct site ret = {.node = node};

@@ -148,6 +148,7 @@ struct ipex_node {
             int32_t axis;
             int64_t n;
             double *scale, *shift;
+            bool centred; /* no mean that it takes away is far from zero: pass_affine_ahead.c */
         } affine;
         struct ipex_program *program;
         struct ipex_plan_op plan;

@@ -440,15 +440,21 @@ void ipex_build_image_result(struct ipex_import *import, struct ipex_node *node,
     ipex_build_image_out(import, node->output, rank);
 }
 
+/* A list attribute has n integers. False after refusing. */
+static bool has_ints(struct ipex_import *import, const struct ipex_onnx_attr *attr, int n) {
+    if ((int)ipex_onnx_ints(attr) == n)
+        return true;
+    ipex_import_refuse(import, "attribute %s has %zu values, %d are expected", attr->name,
+                       ipex_onnx_ints(attr), n);
+    return false;
+}
+
 bool ipex_build_spatial(struct ipex_import *import, const char *name, int n, int64_t *ret) {
     const struct ipex_onnx_attr *attr = ipex_import_attr(import, name);
     if (!attr)
         return true;
-    if ((int)ipex_onnx_ints(attr) != n) {
-        ipex_import_refuse(import, "attribute %s has %zu values, %d are expected", name,
-                           ipex_onnx_ints(attr), n);
+    if (!has_ints(import, attr, n))
         return false;
-    }
     for (int i = 0; i < n; i++)
         ret[2 - n + i] = attr->ints[i];
     return true;
@@ -458,11 +464,8 @@ bool ipex_build_pads(struct ipex_import *import, int n, int64_t *ret) {
     const struct ipex_onnx_attr *attr = ipex_import_attr(import, "pads");
     if (!attr)
         return true;
-    if ((int)ipex_onnx_ints(attr) != 2 * n) {
-        ipex_import_refuse(import, "attribute pads has %zu values, %d are expected",
-                           ipex_onnx_ints(attr), 2 * n);
+    if (!has_ints(import, attr, 2 * n))
         return false;
-    }
     for (int i = 0; i < n; i++) {
         ret[2 - n + i] = attr->ints[i];
         ret[4 - n + i] = attr->ints[n + i];

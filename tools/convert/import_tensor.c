@@ -133,6 +133,23 @@ static void import_cast(struct ipex_import *import) {
 
 /* ---- look-ups ---- */
 
+/* One position that is known, of an axis whose length is: a slice, which can be a view. False where
+ * that is not so. */
+static bool import_position(struct ipex_import *import, struct ipex_value *x,
+                            const struct ipex_value *index, int64_t axis, int32_t rank,
+                            const int64_t *dims) {
+    int64_t n;
+    if (!index->constant || ipex_value_numel(index) != 1 ||
+        !ipex_dim_number(&import->graph->dims, x->dims[axis], &n))
+        return false;
+    const int64_t given = ipex_constant_i64(index, 0), at = given < 0 ? given + n : given;
+    if (at < 0 || at >= n)
+        return false;
+    struct ipex_value *cut = ipex_build_slice(import, x, (int32_t)axis, at, 1);
+    ipex_import_out(import, 0, ipex_build_reshape(import, cut, rank, dims));
+    return true;
+}
+
 static void import_gather(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0),
                       *index = x ? ipex_import_any(import, 1) : NULL;
@@ -154,6 +171,8 @@ static void import_gather(struct ipex_import *import) {
         ipex_import_refuse(import, "the result has rank %d, at most 8 is supported", rank);
         return;
     }
+    if (import_position(import, x, index, axis, rank, dims))
+        return;
     struct ipex_node *node =
         ipex_import_plan(import, IPEX_OP_gather, IPEX_ORDER_logical, x->dtype, rank, dims, true);
     ipex_node_add_input(node, x);

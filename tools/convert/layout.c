@@ -12,90 +12,6 @@ static void identity_order(int32_t rank, int32_t *order) {
         order[i] = i;
 }
 
-/* ---- reshape ---- */
-
-/* Axes that are not 1, in logical order. */
-static int32_t real_axes(const struct ipex_value *value, int32_t *axes) {
-    int32_t n = 0;
-    for (int32_t i = 0; i < value->rank; i++)
-        if (value->dims[i] != 1)
-            axes[n++] = i;
-    return n;
-}
-
-/* Dims of 1 go where they disturb least: before the next real axis of y, else at the end. */
-static void insert_units(const struct ipex_value *y, const int32_t *real, int32_t n,
-                         int32_t *ret_order) {
-    int32_t out = 0;
-    for (int32_t i = 0; i < n; i++) {
-        int32_t first = real[i];
-        while (first > 0 && y->dims[first - 1] == 1)
-            first--;
-        for (int32_t u = first; u <= real[i]; u++)
-            ret_order[out++] = u;
-    }
-    for (int32_t u = y->rank; u-- > 0 && y->dims[u] == 1;)
-        out++;
-    for (int32_t u = y->rank - 1, at = out - 1; u >= 0 && y->dims[u] == 1; u--)
-        ret_order[at--] = u;
-}
-
-/* Products of the first 0, 1, 2 ... of these axes' dims. */
-static void prefixes(struct ipex_dims *dims, const struct ipex_value *value, const int32_t *axes,
-                     int32_t n, int64_t *ret) {
-    ret[0] = 1;
-    for (int32_t i = 0; i < n; i++)
-        ret[i + 1] = ipex_dim_mul(dims, ret[i], value->dims[axes[i]]);
-}
-
-/* Splits both lists of axes into the smallest groups of equal size: where their products agree. */
-static bool group_axes(struct ipex_dims *dims, const struct ipex_value *x, const int32_t *xa,
-                       int32_t xn, const struct ipex_value *y, const int32_t *ya, int32_t yn,
-                       int32_t *group_of_x, int32_t *group_of_y) {
-    int64_t px[IPEX_MAX_RANK + 1], py[IPEX_MAX_RANK + 1];
-    int32_t i = 0, j = 0;
-    prefixes(dims, x, xa, xn, px);
-    prefixes(dims, y, ya, yn, py);
-    for (int32_t group = 0; i < xn; group++) {
-        int32_t to_x = i + 1, to_y = yn + 1;
-        for (; to_x <= xn && to_y > yn; to_x += to_y > yn)
-            for (to_y = j + 1; to_y <= yn && py[to_y] != px[to_x];)
-                to_y++;
-        if (to_x > xn || to_y > yn)
-            return false;
-        while (i < to_x)
-            group_of_x[i++] = group;
-        while (j < to_y)
-            group_of_y[j++] = group;
-    }
-    return j == yn;
-}
-
-bool ipex_reshape_order(struct ipex_dims *dims, const struct ipex_value *x, const int32_t *x_order,
-                        const struct ipex_value *y, int32_t *ret_order) {
-    int32_t xa[IPEX_MAX_RANK], ya[IPEX_MAX_RANK], xn = real_axes(x, xa), yn = real_axes(y, ya);
-    int32_t group_of_x[IPEX_MAX_RANK], group_of_y[IPEX_MAX_RANK], position[IPEX_MAX_RANK], at = 0;
-    for (int32_t i = 0; i < x->rank; i++)
-        if (x->dims[x_order[i]] != 1)
-            position[x_order[i]] = at++;
-    if (!group_axes(dims, x, xa, xn, y, ya, yn, group_of_x, group_of_y))
-        return false;
-    for (int32_t i = 1; i < xn; i++) /* joined axes must be neighbours in memory */
-        if (group_of_x[i] == group_of_x[i - 1] && position[xa[i]] != position[xa[i - 1]] + 1)
-            return false;
-    int32_t real[IPEX_MAX_RANK], n = 0, last = -1;
-    for (int32_t p = 0; p < xn; p++)
-        for (int32_t i = 0; i < xn; i++)
-            if (position[xa[i]] == p && group_of_x[i] != last) {
-                last = group_of_x[i];
-                for (int32_t j = 0; j < yn; j++)
-                    if (group_of_y[j] == last)
-                        real[n++] = ya[j];
-            }
-    insert_units(y, real, n, ret_order);
-    return true;
-}
-
 /* ---- orders ---- */
 
 static bool same_dims(const struct ipex_value *a, const struct ipex_value *b) {
@@ -129,12 +45,19 @@ static void move_last(int32_t rank, int32_t axis, int32_t *order) {
     order[rank - 1] = axis;
 }
 
-/* Attention walks heads in either place: the result keeps them where the queries have them. */
+static const int32_t heads_last[4] = {0, 2, 1, 3};
+
+static bool has_heads_last(const struct ipex_value *value) {
+    return value->rank == 4 && value->layout &&
+           !memcmp(value->layout->order, heads_last, sizeof heads_last);
+}
+
+/* Attention walks heads in either place: the result keeps them where the queries have them, or,
+ * where those are of one token, for which it is the same, where the keys do. */
 static void choose_attention_order(const struct ipex_node *node, int32_t *order) {
-    static const int32_t heads_last[4] = {0, 2, 1, 3};
     const struct ipex_value *q = node->input[0];
-    if (node->output->rank == 4 && q->rank == 4 && q->layout &&
-        !memcmp(q->layout->order, heads_last, sizeof heads_last))
+    if (node->output->rank == 4 &&
+        (has_heads_last(q) || (q->rank == 4 && q->dims[2] == 1 && has_heads_last(node->input[1]))))
         memcpy(order, heads_last, sizeof heads_last);
 }
 
@@ -163,6 +86,17 @@ static bool is_image_op(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_plan && node->u.plan.policy == IPEX_ORDER_channels_last;
 }
 
+static void choose_reshape_order(struct ipex_dims *dims, const struct ipex_node *node,
+                                 int32_t *order) {
+    const struct ipex_value *x = node->input[0];
+    int32_t from[IPEX_MAX_RANK];
+    if (!x->layout)
+        return;
+    ipex_reshape_source(dims, x, x->layout->order, node->output, from);
+    if (!ipex_reshape_order(dims, x, from, node->output, order))
+        identity_order(node->output->rank, order);
+}
+
 static void choose_order(struct ipex_dims *dims, struct ipex_node *node) {
     struct ipex_value *y = node->output;
     struct ipex_value_layout *l = y->layout;
@@ -179,8 +113,7 @@ static void choose_order(struct ipex_dims *dims, struct ipex_node *node) {
     case IPEX_KIND_linear:
         break;
     case IPEX_KIND_reshape:
-        if (x->layout && !ipex_reshape_order(dims, x, x->layout->order, y, l->order))
-            identity_order(y->rank, l->order);
+        choose_reshape_order(dims, node, l->order);
         break;
     case IPEX_KIND_transpose:
         for (int32_t i = 0; x->layout && i < y->rank; i++)
@@ -205,6 +138,23 @@ static void choose_order(struct ipex_dims *dims, struct ipex_node *node) {
 
 /* ---- concatenation ---- */
 
+static bool has_channels_last(const struct ipex_value *value) {
+    return value->layout &&
+           !memcmp(value->layout->order, ipex_channels_last, sizeof ipex_channels_last);
+}
+
+/* Neighbouring channels of an image: what lies in the image's memory, halo included. */
+static bool is_channel_slice(const struct ipex_node *node) {
+    if (node->kind != IPEX_KIND_slice || node->output->rank != 4 ||
+        !has_channels_last(node->input[0]))
+        return false;
+    for (int i = 0; i < 4; i++)
+        if (node->u.slice.step[i] != 1 ||
+            (i != 1 && node->input[0]->dims[i] != node->output->dims[i]))
+            return false;
+    return true;
+}
+
 /* Operand i can be a slice: the node walks pixels (rows) that do not follow each other. */
 static bool reads_slices(const struct ipex_node *node, int32_t i) {
     switch (node->kind) {
@@ -215,6 +165,8 @@ static bool reads_slices(const struct ipex_node *node, int32_t i) {
     case IPEX_KIND_pointwise:
     case IPEX_KIND_concat:
         return true;
+    case IPEX_KIND_slice:
+        return is_channel_slice(node);
     default:
         return i == 0 && is_image_op(node);
     }
@@ -244,9 +196,12 @@ enum ipex_reason ipex_concat_reason(const struct ipex_value *y, const struct ipe
     return IPEX_REASON_not_adjacent;
 }
 
-/* The producer can write rows that do not follow each other without gaps. */
-static bool writes_slices(const struct ipex_node *producer, bool last_axis) {
+/* The producer can write rows that do not follow each other without gaps; a concatenation, whose
+ * parts are then parts of this one too. */
+static bool writes_slices(const struct ipex_node *producer, int32_t axis, bool last_axis) {
     switch (producer->kind) {
+    case IPEX_KIND_concat:
+        return producer->u.axis == axis;
     case IPEX_KIND_conv:
     case IPEX_KIND_pool:
     case IPEX_KIND_pointwise:
@@ -266,7 +221,7 @@ static void assign_slots(struct ipex_dims *dims, struct ipex_node *node) {
     for (int32_t i = 0; i < node->inputs; i++) {
         struct ipex_value *x = node->concat_input[i];
         if (ipex_concat_reason(y, x) == IPEX_REASON_not_adjacent &&
-            writes_slices(x->producer, last_axis)) {
+            writes_slices(x->producer, node->u.axis, last_axis)) {
             x->layout->concat = y;
             x->layout->concat_axis = node->u.axis;
             x->layout->concat_start = start;
@@ -277,11 +232,36 @@ static void assign_slots(struct ipex_dims *dims, struct ipex_node *node) {
 
 /* ---- halos ---- */
 
+/* Everyone who reads the image x does so as well where there is a halo around it. */
+static bool readers_take_halo(const struct ipex_value *x) {
+    int32_t seen = 0;
+    if (!x->producer || x->is_output)
+        return false;
+    for (struct ipex_node *node = x->producer->next; node && seen < x->uses; node = node->next)
+        for (int32_t i = 0; i < node->inputs; i++)
+            if (ipex_node_operands(node)[i] == x) {
+                seen++;
+                if (is_channel_slice(node) ? !readers_take_halo(node->output)
+                                           : node->kind != IPEX_KIND_conv && !reads_slices(node, i))
+                    return false;
+            }
+    return true;
+}
+
+/* The value in whose memory the convolution finds what it pads. */
+static struct ipex_value *padded_value(const struct ipex_node *conv) {
+    struct ipex_value *x = conv->input[0];
+    while (reads_slices(conv, 0) && x->producer && is_channel_slice(x->producer) &&
+           readers_take_halo(x->producer->input[0]))
+        x = x->producer->input[0];
+    return x;
+}
+
 static void need_halo(struct ipex_value *x, const int64_t *pad) {
     struct ipex_value_layout *l = x->layout;
-    if (!l || memcmp(l->order, ipex_channels_last, sizeof ipex_channels_last))
+    if (!has_channels_last(x))
         return;
-    if (l->concat)
+    while (l->concat)
         l = l->concat->layout;
     for (int i = 0; l->holds_halo && i < 4; i++)
         if (l->halo[i] < pad[i])
@@ -311,5 +291,5 @@ void ipex_layout(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_conv && !node->u.conv.transposed &&
             !ipex_reads_bf16(graph, node))
-            need_halo(node->input[0], node->u.conv.pad);
+            need_halo(padded_value(node), node->u.conv.pad);
 }

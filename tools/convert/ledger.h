@@ -41,7 +41,7 @@
     X(layout_differs, "the parts lie in memory in different axis orders")                          \
     X(port, "the value is a graph input, a graph output or a constant")                            \
     X(not_adjacent, "the elements do not lie next to each other in memory, so they are copied")    \
-    X(not_3x3_stride_1, "the kernel is not 3x3 with strides, dilations and groups of 1")           \
+    X(not_3x3_stride_1, "the kernel is not 3x3 with strides and groups of 1")                      \
     X(winograd_slower, "transforms and larger weights would cost more than the products saved")    \
     X(no_weight, "it multiplies two activations: there is no weight to store in bf16")             \
     X(rounded_between, "what lies between is rounded to bf16 by a step of its own")                \

@@ -71,28 +71,54 @@ static void lower_transpose(struct lower *lower, struct ipex_node *node) {
                     "the transpose only renames axes");
 }
 
+/* The value without gaps and halo, in an order that the reshape keeps: one that it has, else by a
+ * step. Returns the tensor. */
+static int32_t reshape_source(struct lower *lower, struct ipex_value *x, const struct ipex_value *y,
+                              int32_t *ret_order) {
+    int64_t dims[IPEX_MAX_RANK];
+    ipex_reshape_source(&lower->graph->dims, x,
+                        x->constant ? ipex_identity_order : x->layout->order, y, ret_order);
+    int32_t tensor = ipex_lower_tensor(lower, x, x->rank, ret_order, NULL);
+    if (ipex_plan_is_dense(lower->plan, tensor))
+        return tensor;
+    ipex_physical_dims(x->dims, ret_order, x->rank, dims);
+    return ipex_lower_materialise(lower, x, tensor, ret_order, x->rank, dims, ret_order, NULL);
+}
+
+/* A view of one of x's tensors as y, in which y lies in `ret_order`; -1: there is none. */
+static int32_t reshape_view(struct lower *lower, const struct ipex_value *x,
+                            const struct ipex_value *y, int32_t *ret_order) {
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t tensor = -1;
+    for (const struct variant *v = x->constant ? NULL : x->layout->variants; v && tensor < 0;
+         v = v->next) {
+        if (!ipex_reshape_order(&lower->graph->dims, x, v->order, y, ret_order))
+            continue;
+        ipex_physical_dims(y->dims, ret_order, y->rank, dims);
+        tensor = ipex_plan_is_dense(lower->plan, v->tensor)
+                     ? ipex_lower_view(lower, v->tensor, y->rank, dims)
+                 : y->is_output ? -1
+                                : ipex_lower_slice_view(lower, v->tensor, y->rank, dims);
+    }
+    return tensor;
+}
+
 static void lower_reshape(struct lower *lower, struct ipex_node *node) {
     struct ipex_value *x = node->input[0], *y = node->output;
-    int32_t order[IPEX_MAX_RANK], tensor = -1;
+    int32_t from[IPEX_MAX_RANK], order[IPEX_MAX_RANK];
     int64_t dims[IPEX_MAX_RANK];
-    for (struct variant *v = x->constant ? NULL : x->layout->variants; v && tensor < 0; v = v->next)
-        if (ipex_plan_is_dense(lower->plan, v->tensor) &&
-            ipex_reshape_order(&lower->graph->dims, x, v->order, y, order))
-            tensor = v->tensor;
-    if (tensor < 0) {
-        tensor = ipex_lower_identity(lower, x);
-        if (!ipex_plan_is_dense(lower->plan, tensor)) {
-            tensor = ipex_lower_materialise(lower, x, tensor, ipex_identity_order, x->rank, x->dims,
-                                            ipex_identity_order, NULL);
-        }
-        for (int32_t i = 0; i < y->rank; i++)
-            order[i] = i;
-    } else {
+    int32_t tensor = reshape_view(lower, x, y, order);
+    if (tensor >= 0) {
         ipex_ledger_add(lower->graph->ledger, "layout", node->name, IPEX_REASON_applied,
                         "the reshape is a view");
+    } else {
+        const int32_t source = reshape_source(lower, x, y, from);
+        if (!ipex_reshape_order(&lower->graph->dims, x, from, y, order))
+            memcpy(order, ipex_identity_order, sizeof order); /* so does x lie then */
+        ipex_physical_dims(y->dims, order, y->rank, dims);
+        tensor = ipex_lower_view(lower, source, y->rank, dims);
     }
-    ipex_physical_dims(y->dims, order, y->rank, dims);
-    struct variant v = ipex_variant(ipex_lower_view(lower, tensor, y->rank, dims), y->rank, order);
+    struct variant v = ipex_variant(tensor, y->rank, order);
     ipex_lower_add_variant(lower, y, &v);
 }
 
@@ -144,7 +170,8 @@ static void lower_slice(struct lower *lower, struct ipex_node *node) {
         }
     }
     const struct ipex_plan_tensor *parent = &lower->plan->tensor[from];
-    plain &= cuts == 1 && !ipex_plan_has_halo(parent) && parent->weight < 0 && !y->is_output;
+    plain &= cuts == 1 && parent->weight < 0 && !y->is_output &&
+             (cut == x->rank - 1 || !ipex_plan_has_halo(parent));
     if (plain) {
         int64_t dims[IPEX_MAX_RANK];
         ipex_physical_dims(y->dims, l->order, y->rank, dims);
@@ -153,6 +180,7 @@ static void lower_slice(struct lower *lower, struct ipex_node *node) {
         t.view_of = from;
         t.view_axis = cut;
         t.view_start = node->u.slice.start[l->order[cut]];
+        memcpy(t.halo, parent->halo, sizeof t.halo);
         struct variant v = ipex_variant(ipex_plan_add_tensor(lower->plan, &t), y->rank, l->order);
         ipex_lower_add_variant(lower, y, &v);
     } else {

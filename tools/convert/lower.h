@@ -42,6 +42,11 @@ void ipex_layout(struct ipex_graph *graph);
 bool ipex_reshape_order(struct ipex_dims *dims, const struct ipex_value *x, const int32_t *x_order,
                         const struct ipex_value *y, int32_t *ret_order);
 
+/* The order in which x has to lie for that, near the one given: that one, or with the axes that y
+ * joins in their own order where they lie next to each other, else the order of its axes. */
+void ipex_reshape_source(struct ipex_dims *dims, const struct ipex_value *x, const int32_t *x_order,
+                         const struct ipex_value *y, int32_t *ret_order);
+
 /* The dtype policy (dtype.c): the node stores its weight in bf16, and takes x in bf16. */
 bool ipex_weight_is_bf16(const struct ipex_graph *graph, const struct ipex_node *node);
 bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *node);
@@ -90,6 +95,10 @@ int32_t ipex_lower_bf16(struct lower *lower, struct ipex_value *value, int32_t r
                         const int32_t *order, const uint16_t *halo);
 /* The memory of a tensor under other dims. */
 int32_t ipex_lower_view(struct lower *lower, int32_t tensor, int32_t rank, const int64_t *dims);
+/* The same of a slice without halo of a dense tensor, where the dims differ by ones only, or by
+ * what is cut having been split; -1: it is none. */
+int32_t ipex_lower_slice_view(struct lower *lower, int32_t tensor, int32_t rank,
+                              const int64_t *dims);
 /* A step that puts `from` (rank dims, order as given) into a new tensor of the order asked for. */
 int32_t ipex_lower_materialise(struct lower *lower, struct ipex_value *value, int32_t from,
                                const int32_t *from_order, int32_t rank, const int64_t *dims,

@@ -122,17 +122,15 @@ struct variant ipex_variant(int32_t tensor, int32_t rank, const int32_t *order) 
     return v;
 }
 
-int32_t ipex_lower_own(struct lower *lower, struct ipex_value *value) {
+/* As ipex_lower_own, of a value whose concatenation has its tensor. */
+static int32_t place(struct lower *lower, struct ipex_value *value) {
     struct ipex_value_layout *l = value->layout;
     int64_t dims[IPEX_MAX_RANK];
     ipex_physical_dims(value->dims, l->order, value->rank, dims);
     struct ipex_plan_tensor t = ipex_plan_new_tensor(value->name, value->rank, dims);
     t.dtype = value->dtype;
     if (l->concat) {
-        struct ipex_value_layout *parent = l->concat->layout;
-        if (!parent->variants)
-            ipex_lower_own(lower, l->concat);
-        t.view_of = parent->own;
+        t.view_of = l->concat->layout->own;
         for (int32_t i = 0; i < value->rank; i++)
             if (l->order[i] == l->concat_axis)
                 t.view_axis = i;
@@ -146,6 +144,18 @@ int32_t ipex_lower_own(struct lower *lower, struct ipex_value *value) {
     struct variant v = ipex_variant(l->own, value->rank, l->order);
     ipex_lower_add_variant(lower, value, &v);
     return l->own;
+}
+
+/* Concatenations of concatenations from the outermost on. */
+int32_t ipex_lower_own(struct lower *lower, struct ipex_value *value) {
+    for (;;) {
+        struct ipex_value *outer = value;
+        while (outer->layout->concat && !outer->layout->concat->layout->variants)
+            outer = outer->layout->concat;
+        const int32_t tensor = place(lower, outer);
+        if (outer == value)
+            return tensor;
+    }
 }
 
 /* The sequences of axes that are not 1 agree: both lie the same way in memory. `pad`: leading ones
@@ -190,6 +200,68 @@ int32_t ipex_lower_view(struct lower *lower, int32_t tensor, int32_t rank, const
     t.dtype = lower->plan->tensor[tensor].dtype;
     t.view_of = tensor;
     return ipex_plan_add_tensor(lower->plan, &t);
+}
+
+/* The index of the first dim from `at` on that is not 1; rank: there is none. */
+static int32_t next_real(const int64_t *dims, int32_t rank, int32_t at) {
+    while (at < rank && dims[at] == 1)
+        at++;
+    return at;
+}
+
+/* Which of `dims` the dim `axis` of the tensor, or where that is 1 the next that is not, has
+ * become; it may have been split, then it is the first, and *ret_inner what the others come to. -1
+ * where the dims differ otherwise by more than ones, or nothing comes next. */
+static int32_t find_cut(struct ipex_dims *table, const struct ipex_plan_tensor *t, int32_t axis,
+                        int32_t rank, const int64_t *dims, int64_t *ret_inner) {
+    int32_t i = next_real(t->dims, t->rank, 0), k = next_real(dims, rank, 0), cut = -1;
+    *ret_inner = 1;
+    while (i < t->rank && k < rank) {
+        int64_t joined = dims[k];
+        if (cut < 0 && i >= axis) {
+            cut = k;
+            for (int32_t next; joined != t->dims[i] && (next = next_real(dims, rank, k + 1)) < rank;
+                 k = next) {
+                *ret_inner = ipex_dim_mul(table, *ret_inner, dims[next]);
+                joined = ipex_dim_mul(table, joined, dims[next]);
+            }
+        }
+        if (joined != t->dims[i])
+            return -1;
+        i = next_real(t->dims, t->rank, i + 1);
+        k = next_real(dims, rank, k + 1);
+    }
+    return i == t->rank && k == rank ? cut : -1;
+}
+
+int32_t ipex_lower_slice_view(struct lower *lower, int32_t tensor, int32_t rank,
+                              const int64_t *dims) {
+    struct ipex_dims *table = &lower->graph->dims;
+    struct ipex_plan_tensor slice = lower->plan->tensor[tensor];
+    const int32_t axis = slice.view_axis;
+    if (axis < 0 || ipex_plan_has_halo(&slice) || !ipex_plan_is_dense(lower->plan, slice.view_of))
+        return -1;
+    int64_t inner, length = lower->plan->tensor[slice.view_of].dims[axis];
+    const int32_t cut = find_cut(table, &slice, axis, rank, dims, &inner);
+    if (cut < 0)
+        return -1;
+    if (slice.dims[axis] == 1) { /* a cut of one is as wide as what lies in it */
+        length = ipex_dim_mul(table, length, dims[cut]);
+        slice.view_start = ipex_dim_mul(table, slice.view_start, dims[cut]);
+    } else {
+        length = ipex_dim_exact_div(table, length, inner);
+        slice.view_start = ipex_dim_exact_div(table, slice.view_start, inner);
+    }
+    if (length == IPEX_DIM_NONE || slice.view_start == IPEX_DIM_NONE)
+        return -1;
+    int64_t whole[IPEX_MAX_RANK];
+    memcpy(whole, dims, (size_t)rank * sizeof *dims);
+    whole[cut] = length;
+    slice.view_of = ipex_lower_view(lower, slice.view_of, rank, whole);
+    slice.view_axis = cut;
+    slice.rank = rank;
+    memcpy(slice.dims, dims, (size_t)rank * sizeof *dims);
+    return ipex_plan_add_tensor(lower->plan, &slice);
 }
 
 /* A constant, stored in the order asked for, of its own type or rounded to bf16. */

@@ -49,12 +49,18 @@ static int64_t weight_bytes(const struct bander *b, const struct ipex_plan_node 
     return b->plan->weight[b->plan->tensor[node->input[1]].weight].bytes;
 }
 
+/* Large, and of more lines than a signal has. */
+static bool is_worth_cutting(const struct bander *b, const struct ipex_plan_tensor *t) {
+    return ipex_dim_at(&b->graph->dims, t->dims[1], IPEX_DIM_HIGHEST) > 1 &&
+           image_bytes(b, t) > LEAST_BYTES;
+}
+
 /* Whether what a node writes is large and the next node's first operand, both convolutions. */
 static bool is_site(const struct bander *b, const struct ipex_plan_node *node) {
     const struct ipex_plan_node *next = node + 1;
     return node + 1 < b->plan->node + b->plan->nodes && has_lines(node) && has_lines(next) &&
            next->input[0] == node->output[0] &&
-           image_bytes(b, &b->plan->tensor[node->output[0]]) > LEAST_BYTES;
+           is_worth_cutting(b, &b->plan->tensor[node->output[0]]);
 }
 
 /* Whether the next node only rounds what this one writes, for a convolution after it. */
@@ -64,7 +70,7 @@ static bool is_rounded_between(const struct bander *b, const struct ipex_plan_no
     const struct ipex_plan_node *cast = node + 1;
     return cast->op == IPEX_OP_cast && cast->input[0] == node->output[0] &&
            node[2].input[0] == cast->output[0] &&
-           image_bytes(b, &b->plan->tensor[node->output[0]]) > LEAST_BYTES;
+           is_worth_cutting(b, &b->plan->tensor[node->output[0]]);
 }
 
 static enum ipex_reason look_at(const struct bander *b, const struct ipex_plan_node *node) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BatchNorm, and Mul, Add, Sub, Div by a constant per channel, after a convolution or linear layer:
- * s (W x + b) + t = (s W) x + (s b + t). After a concatenation of such layers each takes its part.
+ * s (W x + b) + t = (s W) x + (s b + t). After a concatenation of such layers each takes its part;
+ * what is left may go into the layers behind it (pass_affine_ahead.c).
  * Scales and biases are kept in f64; the weight is
  * multiplied and rounded once, when it is packed. */
 #include "tools/convert/affine.h"
@@ -235,16 +236,11 @@ static void apply_parts(struct ipex_graph *graph, const struct ipex_affine *affi
 static void try_concat(struct ipex_graph *graph, struct ipex_node *node,
                        const struct ipex_affine *affine, struct ipex_node *concat) {
     struct ipex_value *y = node->output;
-    const bool applied = splits(graph, affine, concat, y);
-    if (applied || is_batch_norm(node))
-        ipex_ledger_add(
-            graph->ledger, "affine", node->name,
-            applied ? IPEX_REASON_applied : IPEX_REASON_after_concat,
-            applied ? ipex_arena_printf(&graph->arena, "%s folded into the %d layers before %s",
-                                        node->source_op, (int)concat->inputs, concat->name)
-                    : NULL);
-    if (!applied)
+    if (!splits(graph, affine, concat, y))
         return;
+    ipex_ledger_add(graph->ledger, "affine", node->name, IPEX_REASON_applied,
+                    ipex_arena_printf(&graph->arena, "%s folded into the %d layers before %s",
+                                      node->source_op, (int)concat->inputs, concat->name));
     apply_parts(graph, affine, concat, node);
     ipex_graph_remove(graph, node);
     ipex_node_set_output(concat, y);
@@ -255,38 +251,56 @@ static void try_concat(struct ipex_graph *graph, struct ipex_node *node,
 static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
     struct ipex_affine affine;
     struct ipex_value *x;
-    if (!ipex_affine_of(graph, node, &affine, &x)) {
-        if (node->kind == IPEX_KIND_pointwise && is_batch_norm(node))
-            ipex_ledger_add(graph->ledger, "affine", node->name, IPEX_REASON_dynamic_parameter,
-                            NULL);
+    if (!ipex_affine_of(graph, node, &affine, &x))
         return;
-    }
     const struct site site = look_behind(graph, &affine, x, node->output);
     struct ipex_node *producer = site.from->producer;
-    if (producer && producer->kind == IPEX_KIND_concat) {
-        try_concat(graph, node, &affine, producer);
-        return;
-    }
-    if (!is_batch_norm(node) && !is_layer(producer))
-        return; /* an ordinary addition or multiplication: nothing to fold it into */
-    const char *text = NULL;
     if (site.reason == IPEX_REASON_applied) {
-        text = ipex_arena_printf(&graph->arena, "%s folded into %s (%s)", node->source_op,
-                                 producer->name, producer->source_op);
+        ipex_ledger_add(graph->ledger, "affine", node->name, site.reason,
+                        ipex_arena_printf(&graph->arena, "%s folded into %s (%s)", node->source_op,
+                                          producer->name, producer->source_op));
         apply(graph, &affine, producer);
-    }
-    ipex_ledger_add(graph->ledger, "affine", node->name, site.reason, text);
-    if (site.reason == IPEX_REASON_applied)
         splice(graph, node, producer, site.reshape);
+    } else if (producer && producer->kind == IPEX_KIND_concat) {
+        try_concat(graph, node, &affine, producer);
+    }
 }
 
+/* Why nothing before took it; nothing of an ordinary addition or multiplication, which no layer
+ * stands before. */
+static void record_refusal(struct ipex_graph *graph, const struct ipex_node *node) {
+    struct ipex_affine affine;
+    struct ipex_value *x;
+    enum ipex_reason reason = IPEX_REASON_dynamic_parameter;
+    bool behind_layer = false;
+    if (ipex_affine_of(graph, node, &affine, &x)) {
+        const struct site site = look_behind(graph, &affine, x, node->output);
+        const struct ipex_node *producer = site.from->producer;
+        const bool concat = producer && producer->kind == IPEX_KIND_concat;
+        reason = concat ? IPEX_REASON_after_concat : site.reason;
+        behind_layer = is_layer(producer);
+    } else if (node->kind != IPEX_KIND_pointwise) {
+        return;
+    }
+    if (is_batch_norm(node) || behind_layer)
+        ipex_ledger_add(graph->ledger, "affine", node->name, reason, NULL);
+}
+
+/* What stands before takes first: it can more often. Then from the end, for what the last of a row
+ * of scales and shifts leaves is read by a layer itself. */
 void ipex_pass_affine(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
         next = node->next;
         if (!ipex_merge_branches(graph, node))
             try_site(graph, node);
     }
-    for (struct ipex_node *node = graph->first; node; node = node->next)
+    for (struct ipex_node *node = graph->last, *prev; node; node = prev) {
+        prev = node->prev;
+        ipex_affine_ahead(graph, node);
+    }
+    for (struct ipex_node *node = graph->first; node; node = node->next) {
+        record_refusal(graph, node);
         if (node->kind == IPEX_KIND_affine)
             ipex_affine_to_pointwise(graph, node);
+    }
 }
