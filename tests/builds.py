@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-from ipextest import BUILD, ROOT, Tap, command
+from ipextest import BUILD, MODELS, ROOT, Tap, command
 
 KINDS = {
     "clang": {
@@ -28,6 +28,15 @@ KINDS = {
 }
 
 
+def share_models(folder):
+    """Models made for the build under test are the same for every build: links, no copies."""
+    models = folder / MODELS.name
+    models.mkdir(exist_ok=True)
+    for made in MODELS.glob("*.onnx"):
+        if not made.is_symlink() and not (models / made.name).exists():
+            os.link(made, models / made.name)
+
+
 def main(name):
     tap, kind = Tap(), KINDS[name]
     folder = BUILD.with_name(f"{BUILD.name}-{name}")
@@ -40,6 +49,7 @@ def main(name):
     clean = done.returncode == 0 and "warning:" not in done.stdout
     if not tap.ok(f"{name}: builds without warnings", clean, done.stdout[-4000:], done.stderr):
         return tap.done()
+    share_models(folder)
     tests = subprocess.run([sys.executable, ROOT / "tests" / "run_tests.py", "--build", folder, "--tap",
                             "--suite", kind["suite"]], env=env, stdin=subprocess.DEVNULL)
     return tests.returncode or tap.done()
