@@ -154,23 +154,26 @@ static inline struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_win
     return ret;
 }
 
-/* A job's scratch in floats: v [36][tiles][v_row], m [36][tiles][m_row], what one vector of a tile
- * holds between its two transforms [36][16], and the bias of the products, zeros. Rows are 64 bytes
- * longer than their data, so that those of one product do not share a few sets of the L1 cache. */
+/* A job's scratch in floats: v [36][tiles][channels], m [36][tiles][columns], what one vector of a
+ * tile holds between its two transforms [36][16], and the bias of the products, zeros. Rows are 64
+ * bytes longer than their data, and the 36 matrices lie an odd number of cache lines apart, so that
+ * neither the rows of one product nor the 36 places of one tile share a few sets of the L1 cache.
+ */
 struct ipex_winograd_space {
-    int64_t v_row, m_row, v, m, between, zeros, total;
+    int64_t v_row, v_point, m_row, m_point, v, m, between, zeros, total;
 };
 
 static inline struct ipex_winograd_space
 ipex_winograd_space(const struct ipex_winograd_args *args) {
     const int64_t columns = (int64_t)args->panels_per_job * IPEX_PANEL;
-    const int64_t rows = (int64_t)IPEX_WINOGRAD_POINTS * args->tiles_per_job;
     struct ipex_winograd_space ret;
     ret.v_row = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL + IPEX_PANEL;
+    ret.v_point = (args->tiles_per_job * ret.v_row) | IPEX_PANEL;
     ret.m_row = columns + IPEX_PANEL;
+    ret.m_point = (args->tiles_per_job * ret.m_row) | IPEX_PANEL;
     ret.v = 0;
-    ret.m = ret.v + rows * ret.v_row;
-    ret.between = ret.m + rows * ret.m_row;
+    ret.m = ret.v + IPEX_WINOGRAD_POINTS * ret.v_point;
+    ret.between = ret.m + IPEX_WINOGRAD_POINTS * ret.m_point;
     ret.zeros = ret.between + IPEX_WINOGRAD_POINTS * IPEX_PANEL;
     ret.total = ret.zeros + columns;
     return ret;

@@ -14,39 +14,52 @@ enum { POINTS = IPEX_WINOGRAD_POINTS, SIDE = 6 };
  * put vectors on the stack. */
 #define WINOGRAD_APART static __attribute__((noinline))
 
-/* One row or column of a tile: six vectors that lie from_step apart, transformed, to to_step apart.
- * May be the same place. */
-static inline void winograd_in(const float *from, int64_t from_step, float *to, int64_t to_step) {
-    const vec four = vec_set(4.0f), five = vec_set(5.0f), two = vec_set(2.0f);
-    const vec d0 = vec_load(from), d1 = vec_load(from + from_step);
-    const vec d2 = vec_load(from + 2 * from_step), d3 = vec_load(from + 3 * from_step);
-    const vec d4 = vec_load(from + 4 * from_step), d5 = vec_load(from + 5 * from_step);
-    const vec even = vec_fnma(four, d2, d4), odd = vec_fnma(four, d1, d3);
-    const vec far_even = vec_sub(d4, d2), far_odd = vec_sub(d3, d1);
-    vec_store(to, vec_fma(four, d0, vec_fnma(five, d2, d4)));
-    vec_store(to + to_step, vec_add(even, odd));
-    vec_store(to + 2 * to_step, vec_sub(even, odd));
-    vec_store(to + 3 * to_step, vec_fma(two, far_odd, far_even));
-    vec_store(to + 4 * to_step, vec_fnma(two, far_odd, far_even));
-    vec_store(to + 5 * to_step, vec_fma(four, d1, vec_fnma(five, d3, d5)));
+/* Half of a transform at a time: of a whole tile's columns, three of the six rows that they become
+ * fit into 32 registers, where the rows are transformed at once. 16 registers hold a column or a
+ * row, and the rows wait in memory. */
+enum { TILE_IN_REGISTERS = LANES == 16 };
+
+struct winograd_three {
+    vec v0, v1, v2;
+};
+
+struct winograd_six {
+    vec v0, v1, v2, v3, v4, v5;
+};
+
+static inline struct winograd_six winograd_load(const float *from, int64_t step) {
+    return (struct winograd_six){vec_load(from),
+                                 vec_load(from + step),
+                                 vec_load(from + 2 * step),
+                                 vec_load(from + 3 * step),
+                                 vec_load(from + 4 * step),
+                                 vec_load(from + 5 * step)};
 }
 
-/* The same from six products to four outputs; a column goes to memory, a row to its pixels. */
-#define WINOGRAD_OUT(from, step)                                                                   \
-    const vec m0 = vec_load(from), m1 = vec_load((from) + (step));                                 \
-    const vec m2 = vec_load((from) + 2 * (step)), m3 = vec_load((from) + 3 * (step));              \
-    const vec m4 = vec_load((from) + 4 * (step)), m5 = vec_load((from) + 5 * (step));              \
-    const vec a = vec_add(m1, m2), b = vec_sub(m1, m2), c = vec_add(m3, m4), d = vec_sub(m3, m4);  \
-    const vec o0 = vec_add(m0, vec_add(a, c)), o1 = vec_fma(vec_set(2.0f), d, b);                  \
-    const vec o2 = vec_fma(vec_set(4.0f), c, a);                                                   \
-    const vec o3 = vec_add(vec_fma(vec_set(8.0f), d, b), m5)
+/* One row or column of a tile, transformed: the first three of six. */
+static inline struct winograd_three winograd_in_first(struct winograd_six d) {
+    const vec four = vec_set(4.0f);
+    const vec even = vec_fnma(four, d.v2, d.v4), odd = vec_fnma(four, d.v1, d.v3);
+    return (struct winograd_three){vec_fma(four, d.v0, vec_fnma(vec_set(5.0f), d.v2, d.v4)),
+                                   vec_add(even, odd), vec_sub(even, odd)};
+}
 
-static inline void winograd_out_column(const float *m, int64_t step, float *to) {
-    WINOGRAD_OUT(m, step);
-    vec_store(to, o0);
-    vec_store(to + SIDE * LANES, o1);
-    vec_store(to + 2 * SIDE * LANES, o2);
-    vec_store(to + 3 * SIDE * LANES, o3);
+/* The last three. */
+static inline struct winograd_three winograd_in_last(struct winograd_six d) {
+    const vec two = vec_set(2.0f), even = vec_sub(d.v4, d.v2), odd = vec_sub(d.v3, d.v1);
+    return (struct winograd_three){
+        vec_fma(two, odd, even), vec_fnma(two, odd, even),
+        vec_fma(vec_set(4.0f), d.v1, vec_fnma(vec_set(5.0f), d.v3, d.v5))};
+}
+
+static inline void winograd_in(struct winograd_six d, float *to, int64_t step) {
+    const struct winograd_three first = winograd_in_first(d), last = winograd_in_last(d);
+    vec_store(to, first.v0);
+    vec_store(to + step, first.v1);
+    vec_store(to + 2 * step, first.v2);
+    vec_store(to + 3 * step, last.v0);
+    vec_store(to + 4 * step, last.v1);
+    vec_store(to + 5 * step, last.v2);
 }
 
 /* Rows and columns of a tile and their distances, in floats. */
@@ -58,17 +71,40 @@ struct winograd_part {
     int64_t v_point; /* from one of the 36 to the next */
 };
 
-/* A vector of channels of a tile that lies inside x: columns, then rows. */
-WINOGRAD_APART void winograd_inside(const struct winograd_part *p, int64_t c) {
+/* Three rows of v from all columns of x, whose transform is `column`. */
+#define WINOGRAD_IN_THREE(column, x, row, pixel, v, point)                                         \
+    {                                                                                              \
+        const struct winograd_three s0 = column(winograd_load(x, row));                            \
+        const struct winograd_three s1 = column(winograd_load((x) + (pixel), row));                \
+        const struct winograd_three s2 = column(winograd_load((x) + 2 * (pixel), row));            \
+        const struct winograd_three s3 = column(winograd_load((x) + 3 * (pixel), row));            \
+        const struct winograd_three s4 = column(winograd_load((x) + 4 * (pixel), row));            \
+        const struct winograd_three s5 = column(winograd_load((x) + 5 * (pixel), row));            \
+        winograd_in((struct winograd_six){s0.v0, s1.v0, s2.v0, s3.v0, s4.v0, s5.v0}, v, point);    \
+        winograd_in((struct winograd_six){s0.v1, s1.v1, s2.v1, s3.v1, s4.v1, s5.v1},               \
+                    (v) + SIDE * (point), point);                                                  \
+        winograd_in((struct winograd_six){s0.v2, s1.v2, s2.v2, s3.v2, s4.v2, s5.v2},               \
+                    (v) + 2 * SIDE * (point), point);                                              \
+    }
+
+/* A vector of channels of a whole tile at x: columns, then rows. */
+WINOGRAD_APART void winograd_tile(const float *x, int64_t row, int64_t pixel,
+                                  const struct winograd_part *p, int64_t c) {
+    float *v = p->v + c;
+    if (TILE_IN_REGISTERS) {
+        WINOGRAD_IN_THREE(winograd_in_first, x, row, pixel, v, p->v_point)
+        v += 3 * SIDE * p->v_point;
+        WINOGRAD_IN_THREE(winograd_in_last, x, row, pixel, v, p->v_point)
+        return;
+    }
     for (int64_t s = 0; s < SIDE; s++)
-        winograd_in(p->x + s * p->x_pixel + c, p->x_row, p->between + s * LANES, SIDE * LANES);
+        winograd_in(winograd_load(x + s * pixel, row), p->between + s * LANES, SIDE * LANES);
     for (int64_t r = 0; r < SIDE; r++)
-        winograd_in(p->between + r * SIDE * LANES, LANES, p->v + r * SIDE * p->v_point + c,
+        winograd_in(winograd_load(p->between + r * SIDE * LANES, LANES), v + r * SIDE * p->v_point,
                     p->v_point);
 }
 
-/* The same at the borders, and where fewer channels than a vector are left: what is not there is
- * zero. */
+/* What is not there, at the borders and where fewer channels than a vector are left, is zero. */
 WINOGRAD_APART void winograd_border(const struct winograd_part *p,
                                     const struct ipex_winograd_tile *tile, int64_t c,
                                     int64_t left) {
@@ -79,11 +115,7 @@ WINOGRAD_APART void winograd_border(const struct winograd_part *p,
                       there ? vec_load_part(p->x + r * p->x_row + s * p->x_pixel + c, left)
                             : vec_set(0.0f));
         }
-    for (int64_t s = 0; s < SIDE; s++)
-        winograd_in(p->between + s * LANES, SIDE * LANES, p->between + s * LANES, SIDE * LANES);
-    for (int64_t r = 0; r < SIDE; r++)
-        winograd_in(p->between + r * SIDE * LANES, LANES, p->v + r * SIDE * p->v_point + c,
-                    p->v_point);
+    winograd_tile(p->between, SIDE * LANES, LANES, p, c);
 }
 
 static inline void winograd_load_tile(const struct ipex_winograd_args *args, int64_t t,
@@ -95,7 +127,7 @@ static inline void winograd_load_tile(const struct ipex_winograd_args *args, int
     for (int64_t c = 0; c < args->channels; c += LANES) {
         const int64_t left = args->channels - c;
         if (inside && left >= LANES)
-            winograd_inside(p, c);
+            winograd_tile(p->x + c, p->x_row, p->x_pixel, p, c);
         else
             winograd_border(p, &tile, c, left);
     }
@@ -130,8 +162,8 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
     const int64_t point_floats = ipex_div_up(args->n, IPEX_PANEL) * panel_floats;
     const float *w = args->w + job->panel * panel_floats;
     for (int64_t z = 0; z < POINTS; z++) {
-        product.x = scratch + space->v + z * args->tiles_per_job * space->v_row;
-        product.y = scratch + space->m + z * args->tiles_per_job * space->m_row;
+        product.x = scratch + space->v + z * space->v_point;
+        product.y = scratch + space->m + z * space->m_point;
         product.w = w + z * point_floats;
         IPEX_LEVEL(conv_f32)(&product, 0, 1, NULL);
     }
@@ -153,26 +185,73 @@ static inline void winograd_put(const struct winograd_result *o, int64_t r, int6
     vec_store_part(o->y + r * o->y_row + s * o->y_pixel, o->left, vec_clip(sum, o->lo, o->hi));
 }
 
-static inline void winograd_out_row(const struct winograd_result *o, int64_t r, int64_t columns,
-                                    const float *from) {
-    WINOGRAD_OUT(from, LANES);
-    winograd_put(o, r, 0, o0);
-    if (columns > 1)
-        winograd_put(o, r, 1, o1);
-    if (columns > 2)
-        winograd_put(o, r, 2, o2);
-    if (columns > 3)
-        winograd_put(o, r, 3, o3);
+/* Six products of a row or column to four outputs: the even ones, the odd ones. */
+struct winograd_two {
+    vec v0, v1;
+};
+
+static inline struct winograd_two winograd_out_even(struct winograd_six m) {
+    const vec a = vec_add(m.v1, m.v2), c = vec_add(m.v3, m.v4);
+    return (struct winograd_two){vec_add(m.v0, vec_add(a, c)), vec_fma(vec_set(4.0f), c, a)};
 }
+
+static inline struct winograd_two winograd_out_odd(struct winograd_six m) {
+    const vec b = vec_sub(m.v1, m.v2), d = vec_sub(m.v3, m.v4);
+    return (struct winograd_two){vec_fma(vec_set(2.0f), d, b),
+                                 vec_add(vec_fma(vec_set(8.0f), d, b), m.v5)};
+}
+
+/* Row r of the outputs, where it exists. */
+static inline void winograd_out_row(const struct winograd_result *o,
+                                    const struct ipex_winograd_tile *tile, int64_t r,
+                                    struct winograd_six m) {
+    if (r >= tile->rows_out)
+        return;
+    const struct winograd_two even = winograd_out_even(m), odd = winograd_out_odd(m);
+    winograd_put(o, r, 0, even.v0);
+    if (tile->columns_out > 1)
+        winograd_put(o, r, 1, odd.v0);
+    if (tile->columns_out > 2)
+        winograd_put(o, r, 2, even.v1);
+    if (tile->columns_out > 3)
+        winograd_put(o, r, 3, odd.v1);
+}
+
+/* Rows `row` and row + 2 of the outputs from all columns of m, whose transform is `column`. */
+#define WINOGRAD_OUT_TWO(column, row, m, point)                                                    \
+    {                                                                                              \
+        const struct winograd_two s0 = column(winograd_load(m, SIDE * (point)));                   \
+        const struct winograd_two s1 = column(winograd_load((m) + (point), SIDE * (point)));       \
+        const struct winograd_two s2 = column(winograd_load((m) + 2 * (point), SIDE * (point)));   \
+        const struct winograd_two s3 = column(winograd_load((m) + 3 * (point), SIDE * (point)));   \
+        const struct winograd_two s4 = column(winograd_load((m) + 4 * (point), SIDE * (point)));   \
+        const struct winograd_two s5 = column(winograd_load((m) + 5 * (point), SIDE * (point)));   \
+        winograd_out_row(o, tile, row,                                                             \
+                         (struct winograd_six){s0.v0, s1.v0, s2.v0, s3.v0, s4.v0, s5.v0});         \
+        winograd_out_row(o, tile, (row) + 2,                                                       \
+                         (struct winograd_six){s0.v1, s1.v1, s2.v1, s3.v1, s4.v1, s5.v1});         \
+    }
 
 /* A vector of one tile's products to its outputs: columns, then rows as far as they exist. */
 WINOGRAD_APART void winograd_store_vector(const struct winograd_result *o,
                                           const struct ipex_winograd_tile *tile, const float *m,
                                           int64_t m_point, float *between) {
-    for (int64_t s = 0; s < SIDE; s++)
-        winograd_out_column(m + s * m_point, SIDE * m_point, between + s * LANES);
+    if (TILE_IN_REGISTERS) {
+        WINOGRAD_OUT_TWO(winograd_out_even, 0, m, m_point)
+        WINOGRAD_OUT_TWO(winograd_out_odd, 1, m, m_point)
+        return;
+    }
+    enum { ROW = SIDE * LANES };
+    for (int64_t s = 0; s < SIDE; s++) {
+        const struct winograd_six column = winograd_load(m + s * m_point, SIDE * m_point);
+        const struct winograd_two even = winograd_out_even(column), odd = winograd_out_odd(column);
+        vec_store(between + s * LANES, even.v0);
+        vec_store(between + s * LANES + ROW, odd.v0);
+        vec_store(between + s * LANES + 2 * ROW, even.v1);
+        vec_store(between + s * LANES + 3 * ROW, odd.v1);
+    }
     for (int64_t r = 0; r < tile->rows_out; r++)
-        winograd_out_row(o, r, tile->columns_out, between + r * SIDE * LANES);
+        winograd_out_row(o, tile, r, winograd_load(between + r * ROW, LANES));
 }
 
 /* Activations that are not clamps: a pass over the pixels that a tile has just written. */
@@ -231,15 +310,14 @@ static inline void winograd_jobs(const struct ipex_winograd_args *args, int64_t 
             .x_pixel = args->dilation_w * args->x_pixel,
             .between = scratch + space.between,
             .v = scratch + space.v,
-            .v_point = args->tiles_per_job * space.v_row,
+            .v_point = space.v_point,
         };
         for (int64_t t = job.tile; t < job.tile_end; t++, part.v += space.v_row)
             winograd_load_tile(args, t, &part);
         winograd_multiply(args, &job, &space, scratch);
         const float *m = scratch + space.m;
         for (int64_t t = job.tile; t < job.tile_end; t++, m += space.m_row)
-            winograd_store_tile(args, &job, t, m, args->tiles_per_job * space.m_row,
-                                scratch + space.between);
+            winograd_store_tile(args, &job, t, m, space.m_point, scratch + space.between);
     }
 }
 
