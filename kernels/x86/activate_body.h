@@ -7,15 +7,20 @@
 
 #include "kernels/x86/vec_math.h"
 
-/* `act` is known where this is expanded. */
+/* `act` is known where this is expanded. Whole vectors have a loop without a branch. */
 static inline __attribute__((always_inline)) void activate_as(const struct ipex_act_rows *rows,
                                                               int32_t act) {
+    const int64_t n = rows->columns, first = (rows->rows + 1) / 2;
+    const int64_t gap = rows->half - first * rows->row; /* no branch: gcc would make two loops */
     for (int64_t r = 0; r < rows->rows; r++) {
-        float *y = rows->y + row_at(rows->rows, rows->row, rows->half, r);
-        for (int64_t i = 0; i < rows->columns; i += LANES) {
-            const int64_t left = rows->columns - i;
-            vec_store_part(y + i, left,
-                           vec_act(vec_load_part(y + i, left), act, rows->act_a, rows->act_b));
+        float *y = rows->y + r * rows->row + (gap & -(int64_t)(r >= first));
+        int64_t i = 0;
+        for (; i + LANES <= n; i += LANES)
+            vec_store(y + i, vec_act(vec_load(y + i), act, rows->act_a, rows->act_b));
+        if (i < n) {
+            const vec_mask mask = vec_first(n - i);
+            vec_store_masked(y + i, mask,
+                             vec_act(vec_load_masked(y + i, mask), act, rows->act_a, rows->act_b));
         }
     }
 }
