@@ -375,7 +375,7 @@ static int check_planar(const struct context *context, struct rng *rng) {
                     .stride_w = (int32_t)rng_range(rng, 1, 3),
                     .dilation_h = (int32_t)rng_range(rng, 1, 2),
                     .k = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 40 : 9),
-                    .n = (int32_t)rng_range(rng, 1, 9),
+                    .n = (int32_t)rng_range(rng, 1, 14),
                     .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
                 },
             .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
