@@ -156,28 +156,35 @@ static void choose_kernel(struct ipex_bind *bind) {
 
 /* Few columns leave most lanes of a panel empty, and pay for transposing x where neighbouring
  * pixels share elements of it, or where there is only one. More of them, but not enough to fill a
- * half panel or a whole one, pay where every element of x takes part in so many products a column.
- * (Nearly full ones ask for larger windows: where 512 bits take two passes, empty lanes cost half.)
- * The rules may not turn false where dims grow: scratch does not shrink. */
-#define PLANAR_COLUMNS 12
-static const int8_t least_products[PLANAR_COLUMNS + 1] = {
+ * half panel or a whole one, pay where a line's chains are long enough and every element of x takes
+ * part in so many products a column. (Nearly full ones ask for larger windows: where 512 bits take
+ * two passes, empty lanes cost half.) What does not depend on dims decides on scratch. */
+#define PLANAR_COLUMNS      4
+#define PLANAR_COLUMNS_MOST 12
+#define PLANAR_LEAST_K      24
+#define PLANAR_LEAST_PIXELS 32
+
+static const int8_t least_products[PLANAR_COLUMNS_MOST + 1] = {
     [5] = 9, [6] = 9, [7] = 12, [8] = 12, [9] = 9, [10] = 9, [11] = 12, [12] = 12,
 };
 
 static bool has_few_columns(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
-    const int64_t stride_h = bind->op == IPEX_OP_conv ? bind->ints[IPEX_CONV_STRIDE_H] : 1;
     if (bind->input[1]->dtype != IPEX_DTYPE_f32 || args->groups != 1 || args->segments_w != 1 ||
-        args->n > PLANAR_COLUMNS || args->x_pixel <= 0)
+        args->n > PLANAR_COLUMNS_MOST || args->x_pixel <= 0)
         return false;
-    const int64_t least = least_products[args->n] * stride_h * args->x_pixel;
-    return args->n == 1 ||
-           (args->x_pixel < args->k && (int64_t)args->k * args->segments_h >= least);
+    if (args->n == 1 || args->x_pixel >= args->k)
+        return args->n == 1;
+    const int64_t stride_h = bind->op == IPEX_OP_conv ? bind->ints[IPEX_CONV_STRIDE_H] : 1;
+    return args->n <= PLANAR_COLUMNS ||
+           (args->k >= PLANAR_LEAST_K && (int64_t)args->k * args->segments_h >=
+                                             least_products[args->n] * stride_h * args->x_pixel);
 }
 
 static bool is_planar(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
-    return has_few_columns(bind) && args->pixels >= IPEX_PANEL &&
+    return has_few_columns(bind) &&
+           args->pixels >= (args->n <= PLANAR_COLUMNS ? IPEX_PANEL : PLANAR_LEAST_PIXELS) &&
            (args->last_pixels == args->pixels || args->segments_h == 1);
 }
 
