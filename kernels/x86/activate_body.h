@@ -7,21 +7,21 @@
 
 #include "kernels/x86/vec_math.h"
 
-/* `act` is known where this is expanded. Whole vectors have a loop without a branch. */
+/* `act` is known where this is expanded. Whole vectors have a loop without a branch, where there
+ * are registers for all that gcc then keeps in them: 16 are too few. */
 static inline __attribute__((always_inline)) void activate_as(const struct ipex_act_rows *rows,
                                                               int32_t act) {
+    enum { LOOP_OF_WHOLE = LANES == 16 };
     const int64_t n = rows->columns, first = (rows->rows + 1) / 2;
     const int64_t gap = rows->half - first * rows->row; /* no branch: gcc would make two loops */
     for (int64_t r = 0; r < rows->rows; r++) {
         float *y = rows->y + r * rows->row + (gap & -(int64_t)(r >= first));
         int64_t i = 0;
-        for (; i + LANES <= n; i += LANES)
+        for (; LOOP_OF_WHOLE && i + LANES <= n; i += LANES)
             vec_store(y + i, vec_act(vec_load(y + i), act, rows->act_a, rows->act_b));
-        if (i < n) {
-            const vec_mask mask = vec_first(n - i);
-            vec_store_masked(y + i, mask,
-                             vec_act(vec_load_masked(y + i, mask), act, rows->act_a, rows->act_b));
-        }
+        for (; i < n; i += LANES)
+            vec_store_part(y + i, n - i,
+                           vec_act(vec_load_part(y + i, n - i), act, rows->act_a, rows->act_b));
     }
 }
 
