@@ -32,8 +32,8 @@ static void take_avx2(struct ipex_kernels *kernels, struct ipex_kernel_names *na
 #include "kernels/ops.inc"
 }
 
-/* move and fill are bound by memory: AVX2's do. Of what is rare on bf16, transposed convolutions
- * and products of activations, only CPUs with its instruction have more than AVX2's. */
+/* move and fill are bound by memory: AVX2's do. Of transposed convolutions on bf16, which are rare,
+ * only CPUs with its instruction have more than AVX2's. */
 static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_f32, avx512);
     TAKE(conv_bf16w, avx512);
@@ -48,6 +48,10 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(reduce_f32, avx512);
     TAKE(matmul_f32, avx512);
     TAKE(attention_f32, avx512);
+    TAKE(matmul_bf16, avx512);
+    TAKE(attention_bf16, avx512);
+    TAKE(matmul_bf16t, avx512);
+    TAKE(attention_bf16t, avx512);
     TAKE(layer_norm_f32, avx512);
     TAKE(group_norm_f32, avx512);
     TAKE(lstm_f32, avx512);
@@ -61,8 +65,6 @@ static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_na
     TAKE(conv_transpose_bf16, avx512_bf16);
     TAKE(matmul_bf16, avx512_bf16);
     TAKE(attention_bf16, avx512_bf16);
-    TAKE(matmul_bf16t, avx512_bf16);
-    TAKE(attention_bf16t, avx512_bf16);
 }
 
 static void take_amx(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {

@@ -7,5 +7,4 @@
 #include "kernels/x86/matmul_body.h"
 
 MATMUL_KERNELS(bf16, avx512_bf16, avx512_bf16)
-MATMUL_KERNELS(bf16t, avx512_bf16, avx512)
 MATMUL_KERNELS(bf16t, amx, amx)

@@ -279,6 +279,21 @@ static inline void attention_values(struct attention_work *w, int64_t row, int64
     }
 }
 
+#ifdef PRODUCT_BF16
+/* As ipex_bf16_in_place. */
+static inline void bf16_in_place(float *s, int64_t n) {
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vec_store_bf16((char *)s + i * 2, vec_load(s + i));
+    for (; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, s + i, sizeof bits);
+        const uint16_t rounded = ipex_bf16_of(bits);
+        memcpy((char *)s + i * 2, &rounded, sizeof rounded);
+    }
+}
+#endif
+
 static inline void attention_rows(struct attention_work *w, int64_t row, int64_t rows) {
     const struct ipex_attention_args *args = w->args;
     float *sums = w->scores + rows * w->score_row; /* first the largest scores */
@@ -287,7 +302,7 @@ static inline void attention_rows(struct attention_work *w, int64_t row, int64_t
         float *s = w->scores + r * w->score_row;
         sums[r] = rows_exps(s, s, args->n, vec_set(sums[r]));
 #ifdef PRODUCT_BF16
-        ipex_bf16_in_place(s, args->n);
+        bf16_in_place(s, args->n);
 #endif
     }
     attention_values(w, row, rows);

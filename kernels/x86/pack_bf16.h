@@ -15,8 +15,8 @@ static inline int64_t pack_panel_words(int64_t k) {
 }
 
 /* A row of a panel from `columns` elements of two rows of b; odd: NULL, or the second. */
-static inline void pack_pairs(const uint16_t *even, const uint16_t *odd, int64_t columns,
-                              float *to) {
+static __attribute__((noinline)) void pack_pairs(const uint16_t *even, const uint16_t *odd,
+                                                 int64_t columns, float *to) {
     uint32_t pairs[IPEX_PANEL] = {0};
     if (odd && columns >= IPEX_PANEL)
         for (int64_t c = 0; c < IPEX_PANEL; c++)
@@ -28,8 +28,8 @@ static inline void pack_pairs(const uint16_t *even, const uint16_t *odd, int64_t
 }
 
 /* b [k][n] */
-static inline void pack_rows(const uint16_t *b, int64_t b_row, int64_t k, int64_t n,
-                             float *packed) {
+static __attribute__((noinline)) void pack_rows(const uint16_t *b, int64_t b_row, int64_t k,
+                                                int64_t n, float *packed) {
     const int64_t panel = pack_panel_words(k);
     for (int64_t i = 0; i < k; i += 2, packed += IPEX_PANEL) {
         const uint16_t *even = b + i * b_row, *odd = i + 1 < k ? even + b_row : NULL;
@@ -55,8 +55,8 @@ static inline void pack_elements(const uint16_t *b, int64_t b_row, int64_t begin
 }
 
 /* b [n][k]: pairs are words, which are turned as those of f32 are where their rows allow it. */
-static inline void pack_columns(const uint16_t *b, int64_t b_row, int64_t k, int64_t n,
-                                float *packed) {
+static __attribute__((noinline)) void pack_columns(const uint16_t *b, int64_t b_row, int64_t k,
+                                                   int64_t n, float *packed) {
     const int64_t words = b_row / 2;
     for (int64_t c = 0; c < n; c += IPEX_PANEL, packed += pack_panel_words(k)) {
         const uint16_t *columns = b + c * b_row;

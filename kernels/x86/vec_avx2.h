@@ -124,6 +124,21 @@ static inline vec_int vec_load_bytes(const void *p, int64_t n) {
     memcpy(bytes, p, n >= (int64_t)sizeof bytes ? sizeof bytes : n <= 0 ? 0 : (size_t)n);
     return _mm256_loadu_si256((const __m256i *)(const void *)bytes);
 }
+/* Rounded to bf16 as kernels/bf16.h says, LANES elements at p. */
+static inline void vec_store_bf16(void *p, vec a) {
+    const __m256i bits = _mm256_castps_si256(a), one = _mm256_set1_epi32(1);
+    const __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
+    const __m256i tiny = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x00800000), magnitude);
+    const __m256i nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7f800000));
+    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    __m256i r = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    r = _mm256_blendv_epi8(r, _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MIN)), tiny);
+    r = _mm256_srli_epi32(_mm256_blendv_epi8(r, quiet, nan), 16);
+    r = _mm256_permute4x64_epi64(_mm256_packus_epi32(r, r), 0x08);
+    _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(r));
+}
+
 static inline vec_int vec_int_set(int32_t x) {
     return _mm256_set1_epi32(x);
 }
