@@ -65,6 +65,7 @@ static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_na
     TAKE(conv_transpose_bf16, avx512_bf16);
     TAKE(matmul_bf16, avx512_bf16);
     TAKE(attention_bf16, avx512_bf16);
+    TAKE(cast, avx512_bf16);
 }
 
 static void take_amx(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {

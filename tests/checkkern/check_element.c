@@ -10,8 +10,25 @@ static int64_t size_of(int32_t dtype) {
     return ipex_dtype_size((enum ipex_dtype)dtype);
 }
 
+/* Bits of every kind of f32: NaNs, infinities, denormals, and often halfway between two bf16. */
+static void random_bits(struct rng *rng, char *to) {
+    static const uint32_t upper[] = {0x7f80, 0xff80, 0x7f7f, 0x0080, 0x007f, 0x8000, 0x3f80};
+    static const uint32_t lower[] = {0, 0x8000, 0x7fff, 0x8001, 1, 0xffff};
+    const uint32_t high =
+        rng_one_in(rng, 3) ? upper[rng_range(rng, 0, 6)] : (uint32_t)rng_range(rng, 0, 0xffff);
+    const uint32_t low =
+        rng_one_in(rng, 2) ? lower[rng_range(rng, 0, 5)] : (uint32_t)rng_range(rng, 0, 0xffff);
+    const uint32_t bits = high << 16 | low;
+    memcpy(to, &bits, sizeof bits);
+}
+
 /* Integers at the ends of their ranges, small ones, and floats around those. */
 static void random_element(struct rng *rng, int32_t dtype, char *to) {
+    if (dtype == IPEX_DTYPE_bf16) {
+        const uint16_t bits = (uint16_t)rng_range(rng, 0, 0xffff);
+        memcpy(to, &bits, sizeof bits);
+        return;
+    }
     static const int64_t ends[] = {0, 1, -1, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX};
     const int64_t integer = rng_one_in(rng, 3) ? ends[rng_range(rng, 0, 6)] : rng_range(rng, -9, 9);
     static const float edges[] = {0x1p31f, -0x1p31f, 0x1.fffffep30f, 0x1p63f, -0x1p63f, 255.9f,
@@ -69,6 +86,38 @@ static int64_t float_to_integer(float v, int32_t dtype) {
     if (cut >= high)
         return dtype == IPEX_DTYPE_i64 ? INT64_MAX : (int64_t)high;
     return cut <= low ? (int64_t)low : (int64_t)cut;
+}
+
+/* By the distance between neighbours at v, which has 8 bits; no product or quotient here rounds. */
+static uint16_t rounded_to_bf16(float v) {
+    uint32_t bits;
+    int exponent;
+    memcpy(&bits, &v, sizeof bits);
+    const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    if (isnan(v))
+        return (uint16_t)(bits >> 16 | 0x40);
+    if (fabs((double)v) < 0x1p-126)
+        return sign;
+    if (isinf(v))
+        return sign | 0x7f80;
+    frexp((double)v, &exponent);
+    const double step = ldexp(1, exponent - 8), count = fabs((double)v) / step;
+    double whole = floor(count);
+    if (count - whole > 0.5 || (count - whole == 0.5 && fmod(whole, 2) != 0))
+        whole++;
+    const float near = (float)(whole * step); /* infinity where it is beyond the largest */
+    memcpy(&bits, &near, sizeof bits);
+    return sign | (uint16_t)(bits >> 16);
+}
+
+static void want_cast_bf16(const struct ipex_map_args *a, const char *const *x, char *y) {
+    if (a->y_dtype == IPEX_DTYPE_bf16) {
+        const uint16_t value = rounded_to_bf16(get_float(x[0]));
+        memcpy(y, &value, sizeof value);
+    } else {
+        const char f32[4] = {0, 0, x[0][0], x[0][1]};
+        memcpy(y, f32, sizeof f32);
+    }
 }
 
 static void want_cast(const struct ipex_map_args *a, const char *const *x, char *y) {
@@ -219,8 +268,13 @@ static int check_map(const struct context *context, struct rng *rng, const char 
         x_size[i] = size_of(x_dtype[i]);
         const int64_t span = lay_out(&a, rng, true, a.x_stride[i]);
         x[i] = buffer_make((size_t)(span * x_size[i]));
-        for (int64_t e = 0; e < span; e++)
-            random_element(rng, x_dtype[i], (char *)x[i].data + e * x_size[i]);
+        for (int64_t e = 0; e < span; e++) {
+            char *to = (char *)x[i].data + e * x_size[i];
+            if (a.y_dtype == IPEX_DTYPE_bf16)
+                random_bits(rng, to);
+            else
+                random_element(rng, x_dtype[i], to);
+        }
         a.x[i] = x[i].data;
     }
     const int64_t y_size = size_of(a.y_dtype);
@@ -255,6 +309,12 @@ static int cast_case(const struct context *context, struct rng *rng, int i) {
     const int32_t from = dtypes[i % 6];
     const struct ipex_map_args a = {.inputs = 1, .dtype = from, .y_dtype = dtypes[i / 6 % 6]};
     return check_map(context, rng, "cast", slot_cast, want_cast, a, &from);
+}
+
+static int cast_bf16_case(const struct context *context, struct rng *rng, int i) {
+    const int32_t dtype[] = {IPEX_DTYPE_f32, IPEX_DTYPE_bf16}, from = dtype[i % 4 == 3];
+    const struct ipex_map_args a = {.inputs = 1, .dtype = from, .y_dtype = dtype[i % 4 != 3]};
+    return check_map(context, rng, "cast", slot_cast, want_cast_bf16, a, &from);
 }
 
 static int compare_case(const struct context *context, struct rng *rng, int i) {
@@ -450,6 +510,7 @@ void check_element(const struct context *context) {
         int (*run)(const struct context *, struct rng *, int i);
     } slots[] = {
         {"cast", "cast: every pair of dtypes, random boxes", cast_case},
+        {"cast", "cast: f32 to bf16 and back, bits of every kind", cast_bf16_case},
         {"compare", "compare: every kind and dtype, random boxes", compare_case},
         {"logical", "logical: every kind, random boxes", logical_case},
         {"where", "where: every dtype, random boxes", where_case},
