@@ -126,9 +126,6 @@ static inline vec_int vec_load_bytes(const void *p, int64_t n) {
 }
 /* Rounded to bf16 as kernels/bf16.h says, LANES elements at p. */
 static inline void vec_store_bf16(void *p, vec a) {
-#ifdef __AVX512BF16__
-    _mm256_storeu_si256((__m256i *)p, (__m256i)_mm512_cvtneps_pbh(a));
-#else
     const __m512i bits = _mm512_castps_si512(a), one = _mm512_set1_epi32(1);
     const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), one);
@@ -138,7 +135,6 @@ static inline void vec_store_bf16(void *p, vec a) {
     r = _mm512_mask_or_epi32(r, _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x7f800000)),
                              bits, _mm512_set1_epi32(0x400000));
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(r, 16)));
-#endif
 }
 
 static inline vec_int vec_int_set(int32_t x) {
