@@ -91,11 +91,6 @@ ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args, int64_t job
     return ipex_conv_job(&grid, job);
 }
 
-static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args) {
-    return args->images * ipex_winograd_tiles_along(args->lines, args->dilation_h) *
-           ipex_winograd_tiles_along(args->pixels, args->dilation_w);
-}
-
 /* One job of a winograd convolution: tiles [tile, tile_end), panels [panel, panel_end). */
 struct ipex_winograd_job {
     int64_t tile, tile_end, panel, panel_end;

@@ -124,6 +124,11 @@ struct ipex_winograd_args {
     int32_t cache_l2; /* as in ipex_conv_args */
 };
 
+static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args) {
+    return args->images * ipex_winograd_tiles_along(args->lines, args->dilation_h) *
+           ipex_winograd_tiles_along(args->pixels, args->dilation_w);
+}
+
 /* y[i][l][p][c] = act(chain + residual[i][l][p][c])
  *
  * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain)

@@ -94,8 +94,7 @@ enum ipex_bound ipex_bind_winograd(struct ipex_bind *bind) {
     args->act_a = bind->floats[0];
     args->act_b = bind->floats[1];
     set_operands(bind);
-    const int64_t tiles = args->images * ipex_winograd_tiles_along(args->lines, args->dilation_h) *
-                          ipex_winograd_tiles_along(args->pixels, args->dilation_w);
+    const int64_t tiles = ipex_winograd_tiles(args);
     choose_blocks(bind->setup, args, tiles);
     bind->jobs = ipex_winograd_jobs(args);
     bind->scratch = most_scratch(bind->setup, args, tiles);

@@ -132,35 +132,36 @@ static int64_t channel_of(const struct reader *reader, int64_t at, int64_t *ret_
                : first / (dims[0] / layer->u.conv.groups) * dims[1] + second % dims[1];
 }
 
-static void scale_weight(struct ipex_graph *graph, const struct ipex_affine *affine,
-                         const struct reader *reader) {
+/* One walk over the layer's weight: scaled, it becomes another constant; shifted by, it adds to the
+ * bias. */
+static void take(struct ipex_graph *graph, const struct ipex_affine *affine,
+                 const struct reader *reader) {
     const struct ipex_value *w = reader->layer->input[1];
+    struct ipex_fold *fold = &reader->layer->fold;
     const int64_t count = ipex_value_numel(w);
-    double *weight = ipex_arena_array(&graph->arena, (size_t)count, sizeof *weight);
+    double *weight = NULL, *bias = NULL;
+    if (affine->scale)
+        weight = ipex_arena_array(&graph->arena, (size_t)count, sizeof *weight);
+    if (affine->shift)
+        bias = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *bias);
+    for (int64_t i = 0; bias && i < fold->n; i++)
+        bias[i] = fold->bias ? fold->bias[i] : 0;
     for (int64_t at = 0; at < count; at++) {
         int64_t output;
         const int64_t channel = channel_of(reader, at, &output);
-        weight[at] = ipex_constant_f64(w, at) * affine->scale[affine->axis == -1 ? 0 : channel];
+        const int64_t of = affine->axis == -1 ? 0 : channel;
+        const double element = ipex_constant_f64(w, at);
+        if (bias)
+            bias[output] += (fold->scale ? fold->scale[output] : 1) * element * affine->shift[of];
+        if (weight)
+            weight[at] = element * affine->scale[of];
     }
-    ipex_node_set_input(
-        reader->layer, 1,
-        ipex_graph_constant(graph, w->name, IPEX_DTYPE_f64, w->rank, w->dims, weight));
-}
-
-static void add_shift(struct ipex_graph *graph, const struct ipex_affine *affine,
-                      const struct reader *reader) {
-    const struct ipex_value *w = reader->layer->input[1];
-    struct ipex_fold *fold = &reader->layer->fold;
-    double *bias = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *bias);
-    for (int64_t i = 0; i < fold->n; i++)
-        bias[i] = fold->bias ? fold->bias[i] : 0;
-    for (int64_t at = 0; at < ipex_value_numel(w); at++) {
-        int64_t output;
-        const int64_t channel = channel_of(reader, at, &output);
-        bias[output] += (fold->scale ? fold->scale[output] : 1) * ipex_constant_f64(w, at) *
-                        affine->shift[affine->axis == -1 ? 0 : channel];
-    }
-    fold->bias = bias;
+    if (bias)
+        fold->bias = bias;
+    if (weight)
+        ipex_node_set_input(
+            reader->layer, 1,
+            ipex_graph_constant(graph, w->name, IPEX_DTYPE_f64, w->rank, w->dims, weight));
 }
 
 static bool shifts_safely(const struct ipex_graph *graph, const struct ipex_node *node) {
@@ -182,10 +183,7 @@ bool ipex_affine_ahead(struct ipex_graph *graph, struct ipex_node *node) {
         const struct reader *reader = &readers.reader[i];
         names = ipex_arena_printf(&graph->arena, "%s%s%s", names, *names ? ", " : "",
                                   reader->layer->name);
-        if (affine.shift)
-            add_shift(graph, &affine, reader);
-        if (affine.scale)
-            scale_weight(graph, &affine, reader);
+        take(graph, &affine, reader);
         reader->layer->name = ipex_graph_join(graph, node->name, reader->layer->name);
         ipex_node_set_input(reader->reads, 0, x);
     }
