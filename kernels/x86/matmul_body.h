@@ -17,6 +17,11 @@ typedef float element;
 #include "kernels/x86/pack.h"
 #endif
 #include "kernels/x86/product.h"
+/* AVX2 has no wider vectors than half a panel. */
+#if !defined(PRODUCT_BF16) && VEC_REGISTERS == 32
+#define ATTENTION_LANES
+#include "kernels/x86/attention_lanes.h"
+#endif
 
 static inline void scale_rows(const struct ipex_matmul_args *args, float *y, int64_t rows,
                               int64_t n) {
@@ -330,6 +335,12 @@ static __attribute__((noinline)) void attention_jobs(product_conv_fn conv,
     for (int64_t j = job_begin; j < job_end; j++) {
         work.job = ipex_attention_job(args, j, sizeof(element));
         work.k_key = work.v_key = -1;
+#ifdef ATTENTION_LANES
+        if (queries_fit(args, &work.job)) {
+            queries_job(args, &work.job, work.packed_k, work.packed_v, work.scores);
+            continue;
+        }
+#endif
         for (int64_t row = work.job.row; row < work.job.row_end; row += args->rows_at_once)
             attention_rows(&work, row, ipex_smaller(work.job.row_end - row, args->rows_at_once));
     }

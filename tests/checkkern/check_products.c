@@ -269,8 +269,21 @@ static struct ipex_attention_args random_attention(struct rng *rng, enum kind ki
     return ret;
 }
 
+/* As networks with small heads have them: all queries of a job and all keys at once. */
+static void make_heads_small(struct rng *rng, struct ipex_attention_args *args) {
+    args->m = (int32_t)rng_range(rng, 30, 130);
+    args->d = (int32_t)rng_range(rng, 1, 34);
+    args->e = (int32_t)rng_range(rng, 1, 9);
+    args->rows_per_job = args->rows_at_once = (int32_t)rng_range(rng, 30, args->m);
+    args->keys_at_once = (args->n + 31) / 32 * 32;
+    args->causal = rng_one_in(rng, 8);
+}
+
 static int check_attention(const struct context *context, struct rng *rng, enum kind kind) {
     struct ipex_attention_args args = random_attention(rng, kind);
+    const bool small = rng_one_in(rng, 3);
+    if (small)
+        make_heads_small(rng, &args);
     const int64_t batches = random_batch(rng, args.batch, &args.batch_rank);
     const int32_t rank = args.batch_rank;
     const bool special = rng_one_in(rng, 5) && !context->only_normal;
@@ -292,7 +305,7 @@ static int check_attention(const struct context *context, struct rng *rng, enum 
     args.q = x[0].buffer.data;
     args.k = x[1].buffer.data;
     args.v = x[2].buffer.data;
-    args.mask = rng_one_in(rng, 2) ? x[3].buffer.data : NULL;
+    args.mask = rng_one_in(rng, small ? 8 : 2) ? x[3].buffer.data : NULL;
     args.q_row = x[0].row;
     args.k_row = x[1].row;
     args.v_row = x[2].row;
