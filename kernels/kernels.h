@@ -150,6 +150,7 @@ struct ipex_depthwise_args {
     int32_t lines_per_job;
     int32_t act;
     float act_a, act_b;
+    bool streams; /* x and y, from beyond L2: the next block's are prefetched */
 };
 
 /* Windows cut at the borders of x; taps in the order of (kh, kw).

@@ -18,7 +18,7 @@ enum { DEPTHWISE_ROWS = 8 };
 struct depthwise_block {
     const float *x, *w, *bias, *residual;
     float *y;
-    int64_t x_row, x_kh, x_kw, w_tap, y_row, y_line, r_row, r_line;
+    int64_t x_row, x_line, x_kh, x_kw, w_tap, y_row, y_line, r_row, r_line;
     struct ipex_kernel_rows rows; /* that the first line begins with and the last one ends with */
     int64_t kernel_w, channels;
     float lo, hi;
@@ -136,9 +136,10 @@ static inline bool depthwise_pairs(const struct ipex_depthwise_args *args, int64
 /* All channels of a block of `rows` pixels in each of `lines` lines. */
 static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                   const struct depthwise_block *b, enum depthwise_kind kind,
-                                  int64_t rows, int64_t lines, struct ipex_act_rows *pending) {
+                                  const depthwise_fn *two, int64_t rows, int64_t lines,
+                                  struct ipex_act_rows *pending) {
     const bool all = b->rows.begin == 0 && b->rows.end == args->kernel_h;
-    const depthwise_fn slide = lines == 2              ? depthwise_slide_two[kind][rows]
+    const depthwise_fn slide = lines == 2              ? two[rows]
                                : all || kind == KIND_7 ? depthwise_slide[kind][rows]
                                                        : NULL;
     const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
@@ -154,7 +155,7 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
         if (c < b->channels)
             depthwise_cut[rows](&line, c, c + LANES, vec_first(b->channels - c));
         depthwise_activate(args, line.y, rows, pending);
-        line.x += b->x_kh; /* pairs have the stride of a line between kernel rows */
+        line.x += b->x_line;
         line.y += b->y_line;
         if (line.residual)
             line.residual += b->r_line;
@@ -171,6 +172,7 @@ static inline struct depthwise_block depthwise_block_at(const struct ipex_depthw
         .bias = args->bias,
         .y = args->y + image * args->y_image + line * args->y_line + pixel * args->y_pixel,
         .x_row = args->x_pixel,
+        .x_line = args->x_line,
         .x_kh = args->x_kh,
         .x_kw = args->x_kw,
         .w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL,
@@ -190,28 +192,44 @@ static inline struct depthwise_block depthwise_block_at(const struct ipex_depthw
     return b;
 }
 
+/* What the block after this one reads and writes, where it comes from beyond L2: its lines of x,
+ * which touch those of this block, and of y. */
+static inline void depthwise_ahead(const struct ipex_depthwise_args *args,
+                                   const struct depthwise_block *b, int64_t rows, int64_t lines) {
+    const int64_t x_floats = rows * b->x_row, y_floats = rows * b->y_row;
+    const int64_t taps = args->kernel_h + (lines - 1) * (args->x_line / args->x_kh);
+    for (int64_t i = b->rows.begin; i < taps; i++)
+        for (int64_t at = 0; at < x_floats; at += IPEX_PANEL)
+            _mm_prefetch((const char *)(b->x + i * b->x_kh + x_floats + at), _MM_HINT_T0);
+    for (int64_t l = 0; l < lines; l++)
+        for (int64_t at = 0; at < y_floats; at += IPEX_PANEL)
+            _mm_prefetch((const char *)(b->y + l * b->y_line + y_floats + at), _MM_HINT_T0);
+}
+
 /* One line, or two of them together. */
 static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64_t image,
-                                   enum depthwise_kind kind, int64_t line, int64_t lines,
-                                   struct ipex_act_rows *pending) {
+                                   enum depthwise_kind kind, const depthwise_fn *two,
+                                   int64_t line, int64_t lines, struct ipex_act_rows *pending) {
     const int64_t count = ipex_div_up(args->pixels, depthwise_most(kind, lines));
     for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
         rows = args->pixels / count + (i < args->pixels % count);
         const struct depthwise_block b = depthwise_block_at(args, image, line, lines, pixel);
-        depthwise_rows(args, &b, kind, rows, lines, pending);
+        if (args->streams)
+            depthwise_ahead(args, &b, rows, lines);
+        depthwise_rows(args, &b, kind, two, rows, lines, pending);
     }
 }
 
 static inline void depthwise_run(const struct ipex_depthwise_args *args, int64_t job_begin,
                                  int64_t job_end) {
     const enum depthwise_kind kind = depthwise_kind(args);
-    const bool two = depthwise_takes_two(args, kind);
+    const depthwise_fn *two = depthwise_two(args, kind);
     struct ipex_act_rows pending = {.rows = 0};
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
         for (int64_t line = job.line, lines; line < job.line_end; line += lines) {
             lines = two && line + 1 < job.line_end && depthwise_pairs(args, line) ? 2 : 1;
-            depthwise_lines(args, job.image, kind, line, lines, &pending);
+            depthwise_lines(args, job.image, kind, two, line, lines, &pending);
         }
     }
     IPEX_LEVEL(activate)(&pending);

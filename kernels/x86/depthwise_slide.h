@@ -110,6 +110,8 @@
 /* Weights of a kernel row, and those of the row before for the lower line. */
 #define DW_WEIGHTS_3                                                                               \
     w0 = vec_load(wp + 0 * w_tap), w1 = vec_load(wp + 1 * w_tap), w2 = vec_load(wp + 2 * w_tap);
+#define DW_LOW_WEIGHTS_3                                                                           \
+    u0 = vec_load(wp + 0 * w_tap), u1 = vec_load(wp + 1 * w_tap), u2 = vec_load(wp + 2 * w_tap);
 #define DW_BEFORE_3 u0 = w0, u1 = w1, u2 = w2;
 #define DW_WEIGHTS_5                                                                               \
     w0 = vec_load(wp + 0 * w_tap), w1 = vec_load(wp + 1 * w_tap), w2 = vec_load(wp + 2 * w_tap),   \
@@ -154,32 +156,74 @@
         }                                                                                          \
     }
 
-/* Two lines: an upper chain takes kernel row i of a line of x when the lower one takes row i - 1.
- */
+/* Two lines, TOUCH lines of x apart or APART, two of them: the rows of x that both see, and those
+ * that one of them does. TOUCH: an upper chain takes kernel row i of a line of x when the lower one
+ * takes row i - 1. */
+#define DW_TOUCH(K, COLUMNS)                                                                       \
+    vec DW_WEIGHTS_##K if (b->rows.begin == 0){COLUMNS(DW_ONE)} DW_EACH_ROW(1, K) {                \
+        const vec DW_BEFORE_##K t += b->x_kh;                                                      \
+        wp += K * w_tap;                                                                           \
+        DW_WEIGHTS_##K COLUMNS(DW_BOTH)                                                            \
+    }                                                                                              \
+    if (b->rows.end == K) {                                                                        \
+        const vec DW_BEFORE_##K t += b->x_kh;                                                      \
+        COLUMNS(DW_LAST)                                                                           \
+    }
+/* APART: of three kernel rows the upper line's last is the lower one's first. Where compilers see
+ * all rows at once gcc keeps their weights (0.9 of the time), but clang loses chains. */
+#ifdef __clang__
+#define DW_APART(K, COLUMNS)                                                                       \
+    wp += b->rows.begin * K * w_tap, t += b->rows.begin * b->x_kh;                                 \
+    DW_EACH_ROW(b->rows.begin, K - 1) {                                                            \
+        const vec DW_WEIGHTS_##K COLUMNS(DW_ONE) t += b->x_kh;                                     \
+        wp += K * w_tap;                                                                           \
+    }                                                                                              \
+    {                                                                                              \
+        const vec DW_WEIGHTS_##K wp -= (K - 1) * K * w_tap;                                        \
+        const vec DW_LOW_WEIGHTS_##K COLUMNS(DW_BOTH)                                              \
+    }                                                                                              \
+    DW_EACH_ROW(1, b->rows.end) {                                                                  \
+        t += b->x_kh, wp += K * w_tap;                                                             \
+        const vec DW_LOW_WEIGHTS_##K COLUMNS(DW_LAST)                                              \
+    }
+#else
+#define DW_APART(K, COLUMNS)                                                                       \
+    if (b->rows.begin == 0) {                                                                      \
+        const vec DW_WEIGHTS_##K COLUMNS(DW_ONE)                                                   \
+    }                                                                                              \
+    t += b->x_kh, wp += K * w_tap;                                                                 \
+    {                                                                                              \
+        const vec DW_WEIGHTS_##K COLUMNS(DW_ONE)                                                   \
+    }                                                                                              \
+    t += b->x_kh, wp -= K * w_tap;                                                                 \
+    {                                                                                              \
+        const vec DW_LOW_WEIGHTS_##K wp += 2 * K * w_tap;                                          \
+        const vec DW_WEIGHTS_##K COLUMNS(DW_BOTH)                                                  \
+    }                                                                                              \
+    t += b->x_kh, wp -= K * w_tap;                                                                 \
+    {                                                                                              \
+        const vec DW_LOW_WEIGHTS_##K COLUMNS(DW_LAST)                                              \
+    }                                                                                              \
+    if (b->rows.end == K) {                                                                        \
+        t += b->x_kh, wp += K * w_tap;                                                             \
+        const vec DW_LOW_WEIGHTS_##K COLUMNS(DW_LAST)                                              \
+    }
+#endif
+
 #define DW_LOW_INIT(r) vec low##r = init;
 #define DW_LOW_RESIDUAL(r)                                                                         \
     low##r = vec_add(low##r, vec_load(b->residual + b->r_line + (r)*b->r_row + c));
 #define DW_LOW_STORE(r) vec_store(b->y + b->y_line + (r)*b->y_row + c, vec_clip(low##r, lo, hi));
-#define SLIDE_TWO(KIND, K, P)                                                                      \
-    static void slide_two_##KIND##_##P(const struct depthwise_block *b, int64_t c, int64_t end,    \
-                                       vec_mask mask) {                                            \
+#define TWO_LINES(KIND, K, P, HOW)                                                                 \
+    static void slide_##HOW##_##KIND##_##P(const struct depthwise_block *b, int64_t c,             \
+                                           int64_t end, vec_mask mask) {                           \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
         DW_EACH_VECTOR {                                                                           \
             const vec init = vec_load(b->bias + c);                                                \
             const float *wp = b->w + c, *t = b->x + c;                                             \
             ROWS_##P(DW_INIT) ROWS_##P(DW_LOW_INIT) vec accx = init, lowx = init;                  \
-            vec DW_WEIGHTS_##K if (b->rows.begin ==                                                \
-                                   0){COLUMNS_##KIND##_##P(DW_ONE)} DW_EACH_ROW(1, K) {            \
-                const vec DW_BEFORE_##K t += b->x_kh;                                              \
-                wp += K * w_tap;                                                                   \
-                DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_BOTH)                                       \
-            }                                                                                      \
-            if (b->rows.end == K) {                                                                \
-                const vec DW_BEFORE_##K t += b->x_kh;                                              \
-                COLUMNS_##KIND##_##P(DW_LAST)                                                      \
-            }                                                                                      \
-            (void)accx, (void)mask;                                                                \
-            (void)lowx;                                                                            \
+            DW_##HOW(K, COLUMNS_##KIND##_##P)(void) accx;                                          \
+            (void)lowx, (void)mask;                                                                \
             if (b->residual) {                                                                     \
                 ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL)                                    \
             }                                                                                      \
@@ -187,6 +231,8 @@
             ROWS_##P(DW_STORE) ROWS_##P(DW_LOW_STORE)                                              \
         }                                                                                          \
     }
+#define SLIDE_TOUCH(KIND, K, P) TWO_LINES(KIND, K, P, TOUCH)
+#define SLIDE_APART(KIND, K, P) TWO_LINES(KIND, K, P, APART)
 
 #define P_4_TO_6(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) X(KIND, K, 6)
 #define P_4_TO_8(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) P_6_TO_8(X, KIND, K)
@@ -198,8 +244,9 @@ P_6_TO_8(SLIDE, 3S2, 3)
 P_6_TO_8(SLIDE, 5, 5)
 P_6_TO_7(SLIDE, 7, 7)
 
-#define SLIDE_NAME(KIND, K, P)     [P] = slide_##KIND##_##P,
-#define SLIDE_TWO_NAME(KIND, K, P) [P] = slide_two_##KIND##_##P,
+#define SLIDE_NAME(KIND, K, P) [P] = slide_##KIND##_##P,
+#define TOUCH_NAME(KIND, K, P) [P] = slide_TOUCH_##KIND##_##P,
+#define APART_NAME(KIND, K, P) [P] = slide_APART_##KIND##_##P,
 
 enum depthwise_kind { KIND_ANY, KIND_3, KIND_3S2, KIND_5, KIND_7, KINDS };
 
@@ -214,11 +261,17 @@ static const depthwise_fn depthwise_slide[KINDS][DEPTHWISE_ROWS + 1] = {
 /* Two lines where all chains, two kernel rows of weights and x fit the registers: not 7 x 7. */
 #if VEC_REGISTERS == 32
 enum { DEPTHWISE_TWO_ROWS = 8 };
-P_4_TO_8(SLIDE_TWO, 3, 3)
-P_4_TO_6(SLIDE_TWO, 5, 5)
-static const depthwise_fn depthwise_slide_two[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
-    [KIND_3] = {P_4_TO_8(SLIDE_TWO_NAME, 3, 3)},
-    [KIND_5] = {P_4_TO_6(SLIDE_TWO_NAME, 5, 5)},
+P_4_TO_8(SLIDE_TOUCH, 3, 3)
+P_4_TO_6(SLIDE_TOUCH, 5, 5)
+P_6_TO_8(SLIDE_APART, 3, 3)
+P_6_TO_8(SLIDE_APART, 3S2, 3)
+static const depthwise_fn depthwise_touch[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
+    [KIND_3] = {P_4_TO_8(TOUCH_NAME, 3, 3)},
+    [KIND_5] = {P_4_TO_6(TOUCH_NAME, 5, 5)},
+};
+static const depthwise_fn depthwise_apart[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
+    [KIND_3] = {P_6_TO_8(APART_NAME, 3, 3)},
+    [KIND_3S2] = {P_6_TO_8(APART_NAME, 3S2, 3)},
 };
 #else
 #ifdef __clang__ /* takes a register more */
@@ -228,10 +281,11 @@ enum { DEPTHWISE_TWO_ROWS = 3 };
 enum { DEPTHWISE_TWO_ROWS = 4 };
 #define P_2_TO_MOST(X, KIND, K) X(KIND, K, 2) X(KIND, K, 3) X(KIND, K, 4)
 #endif
-P_2_TO_MOST(SLIDE_TWO, 3, 3)
-static const depthwise_fn depthwise_slide_two[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
-    [KIND_3] = {P_2_TO_MOST(SLIDE_TWO_NAME, 3, 3)},
+P_2_TO_MOST(SLIDE_TOUCH, 3, 3)
+static const depthwise_fn depthwise_touch[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
+    [KIND_3] = {P_2_TO_MOST(TOUCH_NAME, 3, 3)},
 };
+static const depthwise_fn depthwise_apart[KINDS][DEPTHWISE_TWO_ROWS + 1] = {{NULL}};
 #endif
 
 /* The kind of windows, by the distances of x. */
@@ -258,14 +312,17 @@ static inline int64_t depthwise_most(enum depthwise_kind kind, int64_t lines) {
     return kind == KIND_7 ? 7 : DEPTHWISE_ROWS;
 }
 
-/* Whether every block of a line cut into blocks of at most depthwise_most pixels has a block of two
- * lines. */
-static inline bool depthwise_takes_two(const struct ipex_depthwise_args *args,
-                                       enum depthwise_kind kind) {
+/* Blocks of two lines, by their pixels, or NULL where a line cut into blocks of at most
+ * depthwise_most pixels has one of another size. */
+static inline const depthwise_fn *depthwise_two(const struct ipex_depthwise_args *args,
+                                                enum depthwise_kind kind) {
     const int64_t count = ipex_div_up(args->pixels, depthwise_most(kind, 2));
-    return args->x_line == args->x_kh && args->pixels > 0 &&
-           depthwise_slide_two[kind][args->pixels / count] &&
-           depthwise_slide_two[kind][ipex_div_up(args->pixels, count)];
+    const depthwise_fn *ret = args->x_line == args->x_kh       ? depthwise_touch[kind]
+                              : args->x_line == 2 * args->x_kh ? depthwise_apart[kind]
+                                                               : NULL;
+    const bool all = ret && args->pixels > 0 && ret[args->pixels / count] &&
+                     ret[ipex_div_up(args->pixels, count)];
+    return all ? ret : NULL;
 }
 
 #endif
