@@ -138,10 +138,7 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                   const struct depthwise_block *b, enum depthwise_kind kind,
                                   const depthwise_fn *two, int64_t rows, int64_t lines,
                                   struct ipex_act_rows *pending) {
-    const bool all = b->rows.begin == 0 && b->rows.end == args->kernel_h;
-    const depthwise_fn slide = lines == 2              ? two[rows]
-                               : all || kind == KIND_7 ? depthwise_slide[kind][rows]
-                                                       : NULL;
+    const depthwise_fn slide = lines == 2 ? two[rows] : depthwise_slide[kind][rows];
     const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
     /* A last vector that overlaps the one before computes some channels once more. */
     const bool overlaps = b->channels >= LANES && b->residual != b->y;
@@ -208,8 +205,8 @@ static inline void depthwise_ahead(const struct ipex_depthwise_args *args,
 
 /* One line, or two of them together. */
 static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64_t image,
-                                   enum depthwise_kind kind, const depthwise_fn *two,
-                                   int64_t line, int64_t lines, struct ipex_act_rows *pending) {
+                                   enum depthwise_kind kind, const depthwise_fn *two, int64_t line,
+                                   int64_t lines, struct ipex_act_rows *pending) {
     const int64_t count = ipex_div_up(args->pixels, depthwise_most(kind, lines));
     for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
         rows = args->pixels / count + (i < args->pixels % count);

@@ -8,8 +8,7 @@
 
 /* COLUMNS_kind_P(X): X(K, q, p...) for every column q that P pixels with windows of K columns see:
  * the K pixels to which the column goes, at taps K - 1 to 0. Pixel x is what falls outside the
- * block, for nothing. Kinds: 3, 5, 7 are square windows of so many columns at stride 1; 3S2 at
- * stride 2.
+ * block, for nothing. Kinds K: 3, 5, 7 are windows of so many columns at stride 1; 3S2 at stride 2.
  */
 #define TO_3_1(X)      X(3, 0, x, x, 0) X(3, 1, x, 0, 1)
 #define TO_3_2(X)      TO_3_1(X) X(3, 2, 0, 1, 2)
@@ -67,46 +66,90 @@
     X(7, 9, 3, 4, 5, 6, x, x, x)                                                                   \
     X(7, 10, 4, 5, 6, x, x, x, x) X(7, 11, 5, 6, x, x, x, x, x) X(7, 12, 6, x, x, x, x, x, x)
 
-#define TO_3S2_0(X)      X(3, 0, x, x, 0) X(3, 1, x, 0, x)
-#define TO_3S2_1(X)      TO_3S2_0(X) X(3, 2, 0, x, 1) X(3, 3, x, 1, x)
-#define TO_3S2_2(X)      TO_3S2_1(X) X(3, 4, 1, x, 2) X(3, 5, x, 2, x)
-#define TO_3S2_3(X)      TO_3S2_2(X) X(3, 6, 2, x, 3) X(3, 7, x, 3, x)
-#define TO_3S2_4(X)      TO_3S2_3(X) X(3, 8, 3, x, 4) X(3, 9, x, 4, x)
-#define TO_3S2_5(X)      TO_3S2_4(X) X(3, 10, 4, x, 5) X(3, 11, x, 5, x)
-#define TO_3S2_6(X)      TO_3S2_5(X) X(3, 12, 5, x, 6) X(3, 13, x, 6, x)
-#define TO_3S2_7(X)      TO_3S2_6(X) X(3, 14, 6, x, 7) X(3, 15, x, 7, x)
-#define COLUMNS_3S2_6(X) TO_3S2_5(X) X(3, 12, 5, x, x)
-#define COLUMNS_3S2_7(X) TO_3S2_6(X) X(3, 14, 6, x, x)
-#define COLUMNS_3S2_8(X) TO_3S2_7(X) X(3, 16, 7, x, x)
+#define TO_3S2_0(X)      X(3S2, 0, x, x, 0) X(3S2, 1, x, 0, x)
+#define TO_3S2_1(X)      TO_3S2_0(X) X(3S2, 2, 0, x, 1) X(3S2, 3, x, 1, x)
+#define TO_3S2_2(X)      TO_3S2_1(X) X(3S2, 4, 1, x, 2) X(3S2, 5, x, 2, x)
+#define TO_3S2_3(X)      TO_3S2_2(X) X(3S2, 6, 2, x, 3) X(3S2, 7, x, 3, x)
+#define TO_3S2_4(X)      TO_3S2_3(X) X(3S2, 8, 3, x, 4) X(3S2, 9, x, 4, x)
+#define TO_3S2_5(X)      TO_3S2_4(X) X(3S2, 10, 4, x, 5) X(3S2, 11, x, 5, x)
+#define TO_3S2_6(X)      TO_3S2_5(X) X(3S2, 12, 5, x, 6) X(3S2, 13, x, 6, x)
+#define TO_3S2_7(X)      TO_3S2_6(X) X(3S2, 14, 6, x, 7) X(3S2, 15, x, 7, x)
+#define COLUMNS_3S2_6(X) TO_3S2_5(X) X(3S2, 12, 5, x, x)
+#define COLUMNS_3S2_7(X) TO_3S2_6(X) X(3S2, 14, 6, x, x)
+#define COLUMNS_3S2_8(X) TO_3S2_7(X) X(3S2, 16, 7, x, x)
 
 /* What a column does: to the upper line's chains acc with weights w, to the lower line's chains low
  * with weights u, or both. */
-#define DW_STEP(chain, v, w)   chain = vec_fma(v, w, chain);
-#define DW_UPPER_3(v, a, b, c) DW_STEP(acc##a, v, w2) DW_STEP(acc##b, v, w1) DW_STEP(acc##c, v, w0)
+#define DW_TO_x(chains, v, w)
+#define DW_TO_0(chains, v, w)  chains##0 = vec_fma(v, w, chains##0);
+#define DW_TO_1(chains, v, w)  chains##1 = vec_fma(v, w, chains##1);
+#define DW_TO_2(chains, v, w)  chains##2 = vec_fma(v, w, chains##2);
+#define DW_TO_3(chains, v, w)  chains##3 = vec_fma(v, w, chains##3);
+#define DW_TO_4(chains, v, w)  chains##4 = vec_fma(v, w, chains##4);
+#define DW_TO_5(chains, v, w)  chains##5 = vec_fma(v, w, chains##5);
+#define DW_TO_6(chains, v, w)  chains##6 = vec_fma(v, w, chains##6);
+#define DW_TO_7(chains, v, w)  chains##7 = vec_fma(v, w, chains##7);
+#define DW_UPPER_3(v, a, b, c) DW_TO_##a(acc, v, w2) DW_TO_##b(acc, v, w1) DW_TO_##c(acc, v, w0)
 #define DW_UPPER_5(v, a, b, c, d, e)                                                               \
-    DW_STEP(acc##a, v, w4)                                                                         \
-    DW_STEP(acc##b, v, w3) DW_STEP(acc##c, v, w2) DW_STEP(acc##d, v, w1) DW_STEP(acc##e, v, w0)
+    DW_TO_##a(acc, v, w4) DW_TO_##b(acc, v, w3) DW_TO_##c(acc, v, w2) DW_TO_##d(acc, v, w1)        \
+        DW_TO_##e(acc, v, w0)
 #define DW_UPPER_7(v, a, b, c, d, e, f, g)                                                         \
-    DW_STEP(acc##a, v, w6)                                                                         \
-    DW_STEP(acc##b, v, w5)                                                                         \
-    DW_STEP(acc##c, v, w4)                                                                         \
-    DW_STEP(acc##d, v, w3) DW_STEP(acc##e, v, w2) DW_STEP(acc##f, v, w1) DW_STEP(acc##g, v, w0)
-#define DW_LOWER_3(v, a, b, c) DW_STEP(low##a, v, u2) DW_STEP(low##b, v, u1) DW_STEP(low##c, v, u0)
+    DW_TO_##a(acc, v, w6) DW_TO_##b(acc, v, w5) DW_TO_##c(acc, v, w4) DW_TO_##d(acc, v, w3)        \
+        DW_TO_##e(acc, v, w2) DW_TO_##f(acc, v, w1) DW_TO_##g(acc, v, w0)
+#define DW_LOWER_3(v, a, b, c) DW_TO_##a(low, v, u2) DW_TO_##b(low, v, u1) DW_TO_##c(low, v, u0)
 #define DW_LOWER_5(v, a, b, c, d, e)                                                               \
-    DW_STEP(low##a, v, u4)                                                                         \
-    DW_STEP(low##b, v, u3) DW_STEP(low##c, v, u2) DW_STEP(low##d, v, u1) DW_STEP(low##e, v, u0)
+    DW_TO_##a(low, v, u4) DW_TO_##b(low, v, u3) DW_TO_##c(low, v, u2) DW_TO_##d(low, v, u1)        \
+        DW_TO_##e(low, v, u0)
 #define DW_LOWER_7(v, a, b, c, d, e, f, g)                                                         \
-    DW_STEP(low##a, v, u6)                                                                         \
-    DW_STEP(low##b, v, u5)                                                                         \
-    DW_STEP(low##c, v, u4)                                                                         \
-    DW_STEP(low##d, v, u3) DW_STEP(low##e, v, u2) DW_STEP(low##f, v, u1) DW_STEP(low##g, v, u0)
-#define DW_COLUMN(q) const vec column = vec_load(t + (q)*x_kw);
+    DW_TO_##a(low, v, u6) DW_TO_##b(low, v, u5) DW_TO_##c(low, v, u4) DW_TO_##d(low, v, u3)        \
+        DW_TO_##e(low, v, u2) DW_TO_##f(low, v, u1) DW_TO_##g(low, v, u0)
+#define DW_UPPER_3S2 DW_UPPER_3
+#define DW_LOWER_3S2 DW_LOWER_3
+/* Column q of a row of x. gcc 12 would repeat a load for each of its chains and keep a distance
+ * from t for every column: it is given one load and a few addresses (3x3/2x1 24 at 12x96: 0.75 of
+ * the time, 5x5 88 at 3x96: 0.92). One load not where columns have few chains (3x3/2 576 at
+ * 14x14: 1.14); neither where weights take most registers (7x7 96 at 56x56: 1.08). */
+#define DW_BASE(at, before)                                                                        \
+    const float *t##at = t##before + 3 * x_kw;                                                     \
+    __asm__("" : "+r"(t##at));
+#define DW_BASES                                                                                   \
+    const float *t0 = t;                                                                           \
+    DW_BASE(3, 0) DW_BASE(6, 3) DW_BASE(9, 6) DW_BASE(12, 9) DW_BASE(15, 12)
+#define DW_AT_0   t0
+#define DW_AT_1   t0 + x_kw
+#define DW_AT_2   t0 + 2 * x_kw
+#define DW_AT_3   t3
+#define DW_AT_4   t3 + x_kw
+#define DW_AT_5   t3 + 2 * x_kw
+#define DW_AT_6   t6
+#define DW_AT_7   t6 + x_kw
+#define DW_AT_8   t6 + 2 * x_kw
+#define DW_AT_9   t9
+#define DW_AT_10  t9 + x_kw
+#define DW_AT_11  t9 + 2 * x_kw
+#define DW_AT_12  t12
+#define DW_AT_13  t12 + x_kw
+#define DW_AT_14  t12 + 2 * x_kw
+#define DW_AT_15  t15
+#define DW_AT_16  t15 + x_kw
+#define DW_FAR(q) vec_load(t + (q)*x_kw)
+#ifdef __clang__
+#define DW_X_3(q)   DW_FAR(q)
+#define DW_X_3S2(q) DW_FAR(q)
+#define DW_X_5(q)   DW_FAR(q)
+#else
+#define DW_X_3(q)   vec_in_register(vec_load(DW_AT_##q))
+#define DW_X_3S2(q) vec_load(DW_AT_##q)
+#define DW_X_5(q)   vec_load(DW_AT_##q)
+#endif
+#define DW_X_7(q)       DW_FAR(q)
+#define DW_COLUMN(K, q) const vec column = DW_X_##K(q);
 #define DW_ONE(K, q, ...)                                                                          \
-    { DW_COLUMN(q) DW_UPPER_##K(column, __VA_ARGS__) }
+    { DW_COLUMN(K, q) DW_UPPER_##K(column, __VA_ARGS__) }
 #define DW_LAST(K, q, ...)                                                                         \
-    { DW_COLUMN(q) DW_LOWER_##K(column, __VA_ARGS__) }
+    { DW_COLUMN(K, q) DW_LOWER_##K(column, __VA_ARGS__) }
 #define DW_BOTH(K, q, ...)                                                                         \
-    { DW_COLUMN(q) DW_UPPER_##K(column, __VA_ARGS__) DW_LOWER_##K(column, __VA_ARGS__) }
+    { DW_COLUMN(K, q) DW_UPPER_##K(column, __VA_ARGS__) DW_LOWER_##K(column, __VA_ARGS__) }
 /* Weights of a kernel row, and those of the row before for the lower line. */
 #define DW_WEIGHTS_3                                                                               \
     w0 = vec_load(wp + 0 * w_tap), w1 = vec_load(wp + 1 * w_tap), w2 = vec_load(wp + 2 * w_tap);
@@ -127,27 +170,20 @@
 #define DW_EACH_ROW(begin, end)                                                                    \
     _Pragma("clang loop unroll(disable)") for (int64_t i = begin; i < end; i++)
 
-/* Kernel rows that a block takes: all, which compilers unroll, or of large windows those in x. */
-#define DW_ROWS_3                                                                                  \
-    { 0, 3 }
-#define DW_ROWS_5                                                                                  \
-    { 0, 5 }
-#define DW_ROWS_7 b->rows
 #define SLIDE(KIND, K, P)                                                                          \
     static void slide_##KIND##_##P(const struct depthwise_block *b, int64_t c, int64_t end,        \
                                    vec_mask mask) {                                                \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
-        const struct ipex_kernel_rows rows = DW_ROWS_##K;                                          \
+        const struct ipex_kernel_rows rows = b->rows;                                              \
         DW_EACH_VECTOR {                                                                           \
             const vec init = vec_load(b->bias + c);                                                \
             const float *wp = b->w + rows.begin * K * w_tap + c;                                   \
             const float *t = b->x + rows.begin * b->x_kh + c;                                      \
-            ROWS_##P(DW_INIT) vec accx = init;                                                     \
-            DW_EACH_ROW(rows.begin, rows.end) {                                                    \
-                const vec DW_WEIGHTS_##K COLUMNS_##KIND##_##P(DW_ONE) t += b->x_kh;                \
+            ROWS_##P(DW_INIT) DW_EACH_ROW(rows.begin, rows.end) {                                  \
+                const vec DW_WEIGHTS_##K DW_BASES COLUMNS_##KIND##_##P(DW_ONE) t += b->x_kh;       \
                 wp += K * w_tap;                                                                   \
             }                                                                                      \
-            (void)accx, (void)mask;                                                                \
+            (void)mask;                                                                            \
             if (b->residual) {                                                                     \
                 ROWS_##P(DW_RESIDUAL)                                                              \
             }                                                                                      \
@@ -160,14 +196,14 @@
  * that one of them does. TOUCH: an upper chain takes kernel row i of a line of x when the lower one
  * takes row i - 1. */
 #define DW_TOUCH(K, COLUMNS)                                                                       \
-    vec DW_WEIGHTS_##K if (b->rows.begin == 0){COLUMNS(DW_ONE)} DW_EACH_ROW(1, K) {                \
+    vec DW_WEIGHTS_##K if (b->rows.begin == 0){DW_BASES COLUMNS(DW_ONE)} DW_EACH_ROW(1, K) {       \
         const vec DW_BEFORE_##K t += b->x_kh;                                                      \
         wp += K * w_tap;                                                                           \
-        DW_WEIGHTS_##K COLUMNS(DW_BOTH)                                                            \
+        DW_WEIGHTS_##K DW_BASES COLUMNS(DW_BOTH)                                                   \
     }                                                                                              \
     if (b->rows.end == K) {                                                                        \
         const vec DW_BEFORE_##K t += b->x_kh;                                                      \
-        COLUMNS(DW_LAST)                                                                           \
+        { DW_BASES COLUMNS(DW_LAST) }                                                              \
     }
 /* APART: of three kernel rows the upper line's last is the lower one's first. Where compilers see
  * all rows at once gcc keeps their weights (0.9 of the time), but clang loses chains. */
@@ -175,38 +211,33 @@
 #define DW_APART(K, COLUMNS)                                                                       \
     wp += b->rows.begin * K * w_tap, t += b->rows.begin * b->x_kh;                                 \
     DW_EACH_ROW(b->rows.begin, K - 1) {                                                            \
-        const vec DW_WEIGHTS_##K COLUMNS(DW_ONE) t += b->x_kh;                                     \
+        const vec DW_WEIGHTS_##K DW_BASES COLUMNS(DW_ONE) t += b->x_kh;                            \
         wp += K * w_tap;                                                                           \
     }                                                                                              \
     {                                                                                              \
         const vec DW_WEIGHTS_##K wp -= (K - 1) * K * w_tap;                                        \
-        const vec DW_LOW_WEIGHTS_##K COLUMNS(DW_BOTH)                                              \
+        const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_BOTH)                                     \
     }                                                                                              \
     DW_EACH_ROW(1, b->rows.end) {                                                                  \
         t += b->x_kh, wp += K * w_tap;                                                             \
-        const vec DW_LOW_WEIGHTS_##K COLUMNS(DW_LAST)                                              \
+        const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_LAST)                                     \
     }
 #else
 #define DW_APART(K, COLUMNS)                                                                       \
     if (b->rows.begin == 0) {                                                                      \
-        const vec DW_WEIGHTS_##K COLUMNS(DW_ONE)                                                   \
+        const vec DW_WEIGHTS_##K DW_BASES COLUMNS(DW_ONE)                                          \
     }                                                                                              \
     t += b->x_kh, wp += K * w_tap;                                                                 \
-    {                                                                                              \
-        const vec DW_WEIGHTS_##K COLUMNS(DW_ONE)                                                   \
-    }                                                                                              \
-    t += b->x_kh, wp -= K * w_tap;                                                                 \
+    {const vec DW_WEIGHTS_##K DW_BASES COLUMNS(DW_ONE)} t += b->x_kh, wp -= K * w_tap;             \
     {                                                                                              \
         const vec DW_LOW_WEIGHTS_##K wp += 2 * K * w_tap;                                          \
-        const vec DW_WEIGHTS_##K COLUMNS(DW_BOTH)                                                  \
+        const vec DW_WEIGHTS_##K DW_BASES COLUMNS(DW_BOTH)                                         \
     }                                                                                              \
     t += b->x_kh, wp -= K * w_tap;                                                                 \
-    {                                                                                              \
-        const vec DW_LOW_WEIGHTS_##K COLUMNS(DW_LAST)                                              \
-    }                                                                                              \
+    { const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_LAST) }                                     \
     if (b->rows.end == K) {                                                                        \
         t += b->x_kh, wp += K * w_tap;                                                             \
-        const vec DW_LOW_WEIGHTS_##K COLUMNS(DW_LAST)                                              \
+        const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_LAST)                                     \
     }
 #endif
 
@@ -221,9 +252,7 @@
         DW_EACH_VECTOR {                                                                           \
             const vec init = vec_load(b->bias + c);                                                \
             const float *wp = b->w + c, *t = b->x + c;                                             \
-            ROWS_##P(DW_INIT) ROWS_##P(DW_LOW_INIT) vec accx = init, lowx = init;                  \
-            DW_##HOW(K, COLUMNS_##KIND##_##P)(void) accx;                                          \
-            (void)lowx, (void)mask;                                                                \
+            ROWS_##P(DW_INIT) ROWS_##P(DW_LOW_INIT) DW_##HOW(K, COLUMNS_##KIND##_##P)(void) mask;  \
             if (b->residual) {                                                                     \
                 ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL)                                    \
             }                                                                                      \
@@ -258,15 +287,23 @@ static const depthwise_fn depthwise_slide[KINDS][DEPTHWISE_ROWS + 1] = {
     [KIND_7] = {P_6_TO_7(SLIDE_NAME, 7, 7)},
 };
 
-/* Two lines where all chains, two kernel rows of weights and x fit the registers: not 7 x 7. */
+/* Two lines of square windows, where all chains, two kernel rows of weights and x fit the
+ * registers: not 7 x 7. */
 #if VEC_REGISTERS == 32
 enum { DEPTHWISE_TWO_ROWS = 8 };
+#ifdef __clang__ /* takes a register more */
+#define P_3S2_TOUCH P_6_TO_7
+#else
+#define P_3S2_TOUCH P_6_TO_8
+#endif
 P_4_TO_8(SLIDE_TOUCH, 3, 3)
 P_4_TO_6(SLIDE_TOUCH, 5, 5)
+P_3S2_TOUCH(SLIDE_TOUCH, 3S2, 3)
 P_6_TO_8(SLIDE_APART, 3, 3)
 P_6_TO_8(SLIDE_APART, 3S2, 3)
 static const depthwise_fn depthwise_touch[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
     [KIND_3] = {P_4_TO_8(TOUCH_NAME, 3, 3)},
+    [KIND_3S2] = {P_3S2_TOUCH(TOUCH_NAME, 3S2, 3)},
     [KIND_5] = {P_4_TO_6(TOUCH_NAME, 5, 5)},
 };
 static const depthwise_fn depthwise_apart[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
@@ -291,8 +328,6 @@ static const depthwise_fn depthwise_apart[KINDS][DEPTHWISE_TWO_ROWS + 1] = {{NUL
 /* The kind of windows, by the distances of x. */
 static inline enum depthwise_kind depthwise_kind(const struct ipex_depthwise_args *args) {
     const bool touching = args->x_pixel == args->x_kw;
-    if (args->kernel_h != args->kernel_w)
-        return KIND_ANY;
     switch (args->kernel_w) {
     case 3:
         return touching ? KIND_3 : args->x_pixel == 2 * args->x_kw ? KIND_3S2 : KIND_ANY;
@@ -320,8 +355,8 @@ static inline const depthwise_fn *depthwise_two(const struct ipex_depthwise_args
     const depthwise_fn *ret = args->x_line == args->x_kh       ? depthwise_touch[kind]
                               : args->x_line == 2 * args->x_kh ? depthwise_apart[kind]
                                                                : NULL;
-    const bool all = ret && args->pixels > 0 && ret[args->pixels / count] &&
-                     ret[ipex_div_up(args->pixels, count)];
+    const bool all = ret && args->kernel_h == args->kernel_w && args->pixels > 0 &&
+                     ret[args->pixels / count] && ret[ipex_div_up(args->pixels, count)];
     return all ? ret : NULL;
 }
 
