@@ -39,6 +39,10 @@ static struct shape random_shape(struct rng *rng) {
         s.kernel_h = s.kernel_w = (int32_t)(3 + 2 * rng_range(rng, 0, 2));
         s.stride_h = s.stride_w = rng_one_in(rng, 3) ? 2 : 1;
         s.dilation_h = s.dilation_w = 1;
+        if (rng_one_in(rng, 3)) /* strides that differ */
+            s.stride_h = 3 - s.stride_w;
+        if (rng_one_in(rng, 4)) /* windows that are not square */
+            s.kernel_h = (int32_t)rng_range(rng, 1, 7);
     }
     if (rng_one_in(rng, 4)) { /* pixels that lie side by side in a vector */
         s.channels = 1 << rng_range(rng, 0, 3);
@@ -91,6 +95,7 @@ static struct ipex_depthwise_args make_args(const struct shape *s) {
         .kernel_w = s->kernel_w,
         .padding = {s->pad_top, s->pad_bottom, s->stride_h, s->dilation_h},
         .lines_per_job = s->lines_per_job,
+        .streams = s->special, /* prefetches: no result depends on it */
         .act = s->act,
         .act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f,
         .act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f,
