@@ -18,7 +18,7 @@ enum { DEPTHWISE_ROWS = 8 };
 struct depthwise_block {
     const float *x, *w, *bias, *residual;
     float *y;
-    int64_t x_row, x_line, x_kh, x_kw, w_tap, y_row, y_line, r_row, r_line;
+    int64_t x_row, x_kh, x_kw, w_tap, y_row, y_line, r_row, r_line;
     struct ipex_kernel_rows rows; /* that the first line begins with and the last one ends with */
     int64_t kernel_w, channels;
     float lo, hi;
@@ -152,7 +152,7 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
         if (c < b->channels)
             depthwise_cut[rows](&line, c, c + LANES, vec_first(b->channels - c));
         depthwise_activate(args, line.y, rows, pending);
-        line.x += b->x_line;
+        line.x += args->x_line;
         line.y += b->y_line;
         if (line.residual)
             line.residual += b->r_line;
@@ -169,7 +169,6 @@ static inline struct depthwise_block depthwise_block_at(const struct ipex_depthw
         .bias = args->bias,
         .y = args->y + image * args->y_image + line * args->y_line + pixel * args->y_pixel,
         .x_row = args->x_pixel,
-        .x_line = args->x_line,
         .x_kh = args->x_kh,
         .x_kw = args->x_kw,
         .w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL,
@@ -194,8 +193,9 @@ static inline struct depthwise_block depthwise_block_at(const struct ipex_depthw
 static inline void depthwise_ahead(const struct ipex_depthwise_args *args,
                                    const struct depthwise_block *b, int64_t rows, int64_t lines) {
     const int64_t x_floats = rows * b->x_row, y_floats = rows * b->y_row;
-    const int64_t taps = args->kernel_h + (lines - 1) * (args->x_line / args->x_kh);
-    for (int64_t i = b->rows.begin; i < taps; i++)
+    const int64_t apart = args->x_line == args->x_kh ? 1 : 2; /* rows of x, of two lines */
+    const int64_t x_rows = args->kernel_h + (lines - 1) * apart;
+    for (int64_t i = b->rows.begin; i < x_rows; i++)
         for (int64_t at = 0; at < x_floats; at += IPEX_PANEL)
             _mm_prefetch((const char *)(b->x + i * b->x_kh + x_floats + at), _MM_HINT_T0);
     for (int64_t l = 0; l < lines; l++)

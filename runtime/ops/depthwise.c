@@ -10,8 +10,11 @@
  * it loses (3x3/2 96 at 112x112: 1.2). */
 #define STREAMS_L2 16
 
-static int64_t bytes_of(const struct ipex_tensor_info *info) {
-    return ipex_mul_sat(ipex_info_numel(info), (int64_t)sizeof(float));
+static bool streams(const struct ipex_bind *bind) {
+    const int64_t elements =
+        ipex_add_sat(ipex_info_numel(bind->input[0]), ipex_info_numel(bind->output));
+    return !bind->lines && ipex_mul_sat(elements, (int64_t)sizeof(float)) >
+                               STREAMS_L2 * (int64_t)bind->setup->l2_bytes;
 }
 
 static bool set_i32(int32_t *field, int64_t value) {
@@ -81,8 +84,7 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
         .multiple = 1,
     };
     args->lines_per_job = (int32_t)ipex_cut_even(&cut, bind->setup->threads);
-    args->streams = !bind->lines && bytes_of(bind->input[0]) + bytes_of(y) >
-                                        STREAMS_L2 * (int64_t)bind->setup->l2_bytes;
+    args->streams = streams(bind);
     bind->jobs = ipex_depthwise_jobs(args);
     bind->flops = ipex_mul_sat(products, ipex_info_numel(y));
     IPEX_BIND_KERNEL(bind, depthwise_f32, depthwise);
