@@ -204,19 +204,27 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
     };
 }
 
-/* Pixels of one line, or of two short ones (`lines` = 2), in blocks of nearly equal size. */
+/* A line in `count` blocks of nearly equal size: `larger` of them have a pixel more. */
+struct line_cut {
+    int64_t count, small, larger;
+};
+
+static inline struct line_cut cut_line(int64_t pixels, int64_t most) {
+    const int64_t count = ipex_div_up(pixels, most), small = count > 0 ? pixels / count : 0;
+    return (struct line_cut){count, small, pixels - count * small};
+}
+
+/* Pixels of one line, or of two short ones (`lines` = 2). */
 static inline void walk_pixels(const struct conv_walk *walk, const struct conv_part *part,
-                               const struct conv_run *run, struct conv_block *b, int64_t line,
-                               int64_t lines, int64_t begin, int64_t end) {
+                               const struct conv_run *run, const struct line_cut *cut,
+                               struct conv_block *b, int64_t line, int64_t lines, int64_t begin,
+                               int64_t end) {
     const struct ipex_conv_args *args = walk->args;
-    const int64_t pixels = ipex_conv_line_pixels(args, line);
-    const int64_t count = ipex_div_up(pixels, most_rows(walk->level, args) / lines);
-    const int64_t small = pixels / count, larger = pixels - count * small;
     const bool two = lines == 2;
     b->segments = (int32_t)run->segments;
     b->tap_w = (int32_t)run->tap_w;
-    for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
-        rows = small + (i < larger);
+    for (int64_t i = 0, pixel = 0, rows; i < cut->count; i++, pixel += rows) {
+        rows = cut->small + (i < cut->larger);
         const int64_t half = (rows + 1) / 2;
         b->x = walk->x + line * args->x_line + pixel * args->x_pixel + run->x;
         b->x_half = two ? args->x_line : half * args->x_pixel;
@@ -246,15 +254,22 @@ walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t b
     const struct ipex_conv_args *args = walk->args;
     const int64_t most = most_rows(walk->level, args);
     struct conv_block b = part_block(walk, part);
+    const struct line_cut one = cut_line(args->pixels, most);
+    const struct line_cut last = cut_line(args->last_pixels, most);
+    const struct line_cut half = cut_line(args->pixels, most / 2);
+    const bool pairs = !walk->streams && half.count < 2 * one.count;
     for (int64_t line = walk->job->line, lines; line < walk->job->line_end; line += lines) {
-        const int64_t pixels = ipex_conv_line_pixels(args, line);
+        const bool whole = ipex_conv_line_pixels(args, line) == args->pixels;
         const struct conv_run run = line_run(walk, part, line);
-        const bool two = !walk->streams && line + 1 < walk->job->line_end &&
-                         ipex_conv_line_pixels(args, line + 1) == pixels &&
-                         ipex_div_up(pixels, most / 2) < 2 * ipex_div_up(pixels, most) &&
+        const bool two = pairs && whole && line + 1 < walk->job->line_end &&
+                         ipex_conv_line_pixels(args, line + 1) == args->pixels &&
                          same_run(run, line_run(walk, part, line + 1));
         lines = two ? 2 : 1;
-        walk_pixels(walk, part, &run, &b, line, lines, begin, end);
+        walk_pixels(walk, part, &run,
+                    two     ? &half
+                    : whole ? &one
+                            : &last,
+                    &b, line, lines, begin, end);
     }
     IPEX_LEVEL(activate)(&b.pending);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depthwise convolution for either vector width: register blocks of up to 8 pixels x one vector of
  * channels. Each tap is one load of weights and one fma with x from memory per pixel; the windows
- * that networks use slide (kernels/x86/depthwise_slide.h), narrow groups have blocks of their own
- * (kernels/x86/depthwise_groups.h). The chain of an output is that of
- * kernels/ref/depthwise_ref.c. Include a vec_*.h first. */
+ * that networks use slide or roll (kernels/x86/depthwise_slide.h, depthwise_roll.h; which of them:
+ * depthwise_choice.h), narrow groups have blocks of their own (kernels/x86/depthwise_groups.h). The
+ * chain of an output is that of kernels/ref/depthwise_ref.c. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_DEPTHWISE_BODY_H
 #define IPEX_KERNELS_X86_DEPTHWISE_BODY_H
 
@@ -18,9 +18,10 @@ enum { DEPTHWISE_ROWS = 8 };
 struct depthwise_block {
     const float *x, *w, *bias, *residual;
     float *y;
-    int64_t x_row, x_kh, x_kw, w_tap, y_row, y_line, r_row, r_line;
-    struct ipex_kernel_rows rows; /* that the first line begins with and the last one ends with */
-    int64_t kernel_w, channels;
+    int64_t x_row, x_kh, x_kw, x_row_taps, w_tap, y_row, y_line, r_row, r_line;
+    struct ipex_kernel_rows rows, low; /* that the line takes, and of two lines the lower one */
+    int64_t apart;                     /* rows of x from one line to the other */
+    int64_t kernel_h, kernel_w, channels;
     float lo, hi;
 };
 
@@ -84,6 +85,8 @@ DEPTHWISE(7)
 DEPTHWISE(8)
 
 #include "kernels/x86/depthwise_slide.h"
+#include "kernels/x86/depthwise_roll.h"
+#include "kernels/x86/depthwise_choice.h"
 
 static const depthwise_fn depthwise_whole[DEPTHWISE_ROWS + 1] = {
     NULL,
@@ -124,13 +127,17 @@ static inline struct ipex_kernel_rows rows_of_line(const struct ipex_depthwise_a
     return ipex_kernel_rows(&args->padding, args->lines, line, args->kernel_h);
 }
 
-/* Whether a line and the next one take all rows of x that they see, but perhaps the first and the
- * last of those. */
-static inline bool depthwise_pairs(const struct ipex_depthwise_args *args, int64_t line) {
+/* Whether a line and the next one are one block: the rows of x that both see are those that both
+ * take. Where windows slide, at most one row above and one below is left out. */
+static inline bool depthwise_pairs(const struct ipex_depthwise_args *args, enum depthwise_kind kind,
+                                   int64_t line) {
     const struct ipex_kernel_rows upper = rows_of_line(args, line);
     const struct ipex_kernel_rows lower = rows_of_line(args, line + 1);
-    return upper.begin <= 1 && upper.end == args->kernel_h && lower.begin == 0 &&
-           lower.end >= args->kernel_h - 1;
+    const int64_t apart = depthwise_lines_apart(args), rows = args->kernel_h;
+    if (kind_slides(kind) && (upper.begin > 1 || lower.end < rows - 1))
+        return false;
+    return lower.begin == (upper.begin > apart ? upper.begin - apart : 0) &&
+           upper.end == (lower.end + apart < rows ? lower.end + apart : rows);
 }
 
 /* All channels of a block of `rows` pixels in each of `lines` lines. */
@@ -138,7 +145,7 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
                                   const struct depthwise_block *b, enum depthwise_kind kind,
                                   const depthwise_fn *two, int64_t rows, int64_t lines,
                                   struct ipex_act_rows *pending) {
-    const depthwise_fn slide = lines == 2 ? two[rows] : depthwise_slide[kind][rows];
+    const depthwise_fn slide = lines == 2 ? two[rows] : depthwise_one[kind][rows];
     const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
     /* A last vector that overlaps the one before computes some channels once more. */
     const bool overlaps = b->channels >= LANES && b->residual != b->y;
@@ -147,8 +154,7 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
         whole(b, 0, c, vec_first(LANES));
     struct depthwise_block line = *b;
     for (int64_t l = 0; l < lines; l++) {
-        line.rows.begin = l == 0 ? b->rows.begin : 0;
-        line.rows.end = l == lines - 1 ? b->rows.end : args->kernel_h;
+        line.rows = l == 0 ? b->rows : b->low;
         if (c < b->channels)
             depthwise_cut[rows](&line, c, c + LANES, vec_first(b->channels - c));
         depthwise_activate(args, line.y, rows, pending);
@@ -159,33 +165,44 @@ static inline void depthwise_rows(const struct ipex_depthwise_args *args,
     }
 }
 
-/* The block that begins at a pixel of a line, of so many lines. */
+/* The block that begins a line, of so many lines. */
 static inline struct depthwise_block depthwise_block_at(const struct ipex_depthwise_args *args,
-                                                        int64_t image, int64_t line, int64_t lines,
-                                                        int64_t pixel) {
+                                                        int64_t image, int64_t line,
+                                                        int64_t lines) {
     struct depthwise_block b = {
-        .x = args->x + image * args->x_image + line * args->x_line + pixel * args->x_pixel,
+        .x = args->x + image * args->x_image + line * args->x_line,
         .w = args->w,
         .bias = args->bias,
-        .y = args->y + image * args->y_image + line * args->y_line + pixel * args->y_pixel,
+        .y = args->y + image * args->y_image + line * args->y_line,
         .x_row = args->x_pixel,
         .x_kh = args->x_kh,
         .x_kw = args->x_kw,
+        .x_row_taps = (args->kernel_w - 1) * args->x_kw,
         .w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL,
         .y_row = args->y_pixel,
         .y_line = args->y_line,
         .r_row = args->r_pixel,
         .r_line = args->r_line,
-        .rows = {rows_of_line(args, line).begin, rows_of_line(args, line + lines - 1).end},
+        .rows = rows_of_line(args, line),
+        .low = rows_of_line(args, line + lines - 1),
+        .apart = depthwise_lines_apart(args),
+        .kernel_h = args->kernel_h,
         .kernel_w = args->kernel_w,
         .channels = args->channels,
         .lo = act_low(args->act, args->act_a),
         .hi = act_high(args->act, args->act_b),
     };
     if (args->residual)
-        b.residual =
-            args->residual + image * args->r_image + line * args->r_line + pixel * args->r_pixel;
+        b.residual = args->residual + image * args->r_image + line * args->r_line;
     return b;
+}
+
+/* `rows` pixels on. */
+static inline void depthwise_block_next(struct depthwise_block *b, int64_t rows) {
+    b->x += rows * b->x_row;
+    b->y += rows * b->y_row;
+    if (b->residual)
+        b->residual += rows * b->r_row;
 }
 
 /* What the block after this one reads and writes, where it comes from beyond L2: its lines of x,
@@ -193,8 +210,7 @@ static inline struct depthwise_block depthwise_block_at(const struct ipex_depthw
 static inline void depthwise_ahead(const struct ipex_depthwise_args *args,
                                    const struct depthwise_block *b, int64_t rows, int64_t lines) {
     const int64_t x_floats = rows * b->x_row, y_floats = rows * b->y_row;
-    const int64_t apart = args->x_line == args->x_kh ? 1 : 2; /* rows of x, of two lines */
-    const int64_t x_rows = args->kernel_h + (lines - 1) * apart;
+    const int64_t x_rows = args->kernel_h + (lines - 1) * b->apart;
     for (int64_t i = b->rows.begin; i < x_rows; i++)
         for (int64_t at = 0; at < x_floats; at += IPEX_PANEL)
             _mm_prefetch((const char *)(b->x + i * b->x_kh + x_floats + at), _MM_HINT_T0);
@@ -207,10 +223,11 @@ static inline void depthwise_ahead(const struct ipex_depthwise_args *args,
 static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64_t image,
                                    enum depthwise_kind kind, const depthwise_fn *two, int64_t line,
                                    int64_t lines, struct ipex_act_rows *pending) {
-    const int64_t count = ipex_div_up(args->pixels, depthwise_most(kind, lines));
-    for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
+    const int64_t most = depthwise_most(lines == 2 ? two : depthwise_one[kind]);
+    const int64_t count = ipex_div_up(args->pixels, most);
+    struct depthwise_block b = depthwise_block_at(args, image, line, lines);
+    for (int64_t i = 0, rows; i < count; i++, depthwise_block_next(&b, rows)) {
         rows = args->pixels / count + (i < args->pixels % count);
-        const struct depthwise_block b = depthwise_block_at(args, image, line, lines, pixel);
         if (args->streams)
             depthwise_ahead(args, &b, rows, lines);
         depthwise_rows(args, &b, kind, two, rows, lines, pending);
@@ -225,7 +242,7 @@ static inline void depthwise_run(const struct ipex_depthwise_args *args, int64_t
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
         for (int64_t line = job.line, lines; line < job.line_end; line += lines) {
-            lines = two && line + 1 < job.line_end && depthwise_pairs(args, line) ? 2 : 1;
+            lines = two && line + 1 < job.line_end && depthwise_pairs(args, kind, line) ? 2 : 1;
             depthwise_lines(args, job.image, kind, two, line, lines, &pending);
         }
     }

@@ -87,9 +87,9 @@ static inline void depthwise_groups_line(const struct ipex_depthwise_args *args,
                                          int64_t line, const struct depthwise_groups *groups,
                                          struct ipex_act_rows *pending) {
     const int64_t count = ipex_div_up(args->pixels, GROUPS_ROWS);
-    for (int64_t i = 0, pixel = 0, rows; i < count; i++, pixel += rows) {
+    struct depthwise_block b = depthwise_block_at(args, image, line, 1);
+    for (int64_t i = 0, rows; i < count; i++, depthwise_block_next(&b, rows)) {
         rows = args->pixels / count + (i < args->pixels % count);
-        const struct depthwise_block b = depthwise_block_at(args, image, line, 1, pixel);
         groups_rows[rows](&b, groups);
         depthwise_activate(args, b.y, rows, pending);
     }

@@ -2,7 +2,9 @@
 /* Depthwise register blocks that slide: where the windows of neighbouring pixels overlap, every x
  * of a kernel row is loaded once and goes to all the chains that it belongs to, and two lines of y,
  * one below the other, load the lines of x that both see once. Loads run from the left and from the
- * top, so each chain still takes its taps in order. Included by kernels/x86/depthwise_body.h. */
+ * top, so each chain still takes its taps in order. For windows of 3 columns, whose weights stay in
+ * registers, and with AVX2 for single lines of 5 and 7; others roll (kernels/x86/depthwise_roll.h).
+ * Included by kernels/x86/depthwise_body.h. */
 #ifndef IPEX_KERNELS_X86_DEPTHWISE_SLIDE_H
 #define IPEX_KERNELS_X86_DEPTHWISE_SLIDE_H
 
@@ -25,18 +27,12 @@
 #define COLUMNS_3_7(X) TO_3_6(X) X(3, 7, 5, 6, x) X(3, 8, 6, x, x)
 #define COLUMNS_3_8(X) TO_3_7(X) X(3, 8, 6, 7, x) X(3, 9, 7, x, x)
 
-#define TO_5_3(X)                                                                                  \
-    X(5, 0, x, x, x, x, 0) X(5, 1, x, x, x, 0, 1) X(5, 2, x, x, 0, 1, 2) X(5, 3, x, 0, 1, 2, 3)
-#define TO_5_4(X) TO_5_3(X) X(5, 4, 0, 1, 2, 3, 4)
-#define TO_5_5(X) TO_5_4(X) X(5, 5, 1, 2, 3, 4, 5)
+#define TO_5_5(X)                                                                                  \
+    X(5, 0, x, x, x, x, 0)                                                                         \
+    X(5, 1, x, x, x, 0, 1)                                                                         \
+    X(5, 2, x, x, 0, 1, 2) X(5, 3, x, 0, 1, 2, 3) X(5, 4, 0, 1, 2, 3, 4) X(5, 5, 1, 2, 3, 4, 5)
 #define TO_5_6(X) TO_5_5(X) X(5, 6, 2, 3, 4, 5, 6)
 #define TO_5_7(X) TO_5_6(X) X(5, 7, 3, 4, 5, 6, 7)
-#define COLUMNS_5_4(X)                                                                             \
-    TO_5_3(X)                                                                                      \
-    X(5, 4, 0, 1, 2, 3, x) X(5, 5, 1, 2, 3, x, x) X(5, 6, 2, 3, x, x, x) X(5, 7, 3, x, x, x, x)
-#define COLUMNS_5_5(X)                                                                             \
-    TO_5_4(X)                                                                                      \
-    X(5, 5, 1, 2, 3, 4, x) X(5, 6, 2, 3, 4, x, x) X(5, 7, 3, 4, x, x, x) X(5, 8, 4, x, x, x, x)
 #define COLUMNS_5_6(X)                                                                             \
     TO_5_5(X)                                                                                      \
     X(5, 6, 2, 3, 4, 5, x) X(5, 7, 3, 4, 5, x, x) X(5, 8, 4, 5, x, x, x) X(5, 9, 5, x, x, x, x)
@@ -97,14 +93,8 @@
     DW_TO_##a(acc, v, w6) DW_TO_##b(acc, v, w5) DW_TO_##c(acc, v, w4) DW_TO_##d(acc, v, w3)        \
         DW_TO_##e(acc, v, w2) DW_TO_##f(acc, v, w1) DW_TO_##g(acc, v, w0)
 #define DW_LOWER_3(v, a, b, c) DW_TO_##a(low, v, u2) DW_TO_##b(low, v, u1) DW_TO_##c(low, v, u0)
-#define DW_LOWER_5(v, a, b, c, d, e)                                                               \
-    DW_TO_##a(low, v, u4) DW_TO_##b(low, v, u3) DW_TO_##c(low, v, u2) DW_TO_##d(low, v, u1)        \
-        DW_TO_##e(low, v, u0)
-#define DW_LOWER_7(v, a, b, c, d, e, f, g)                                                         \
-    DW_TO_##a(low, v, u6) DW_TO_##b(low, v, u5) DW_TO_##c(low, v, u4) DW_TO_##d(low, v, u3)        \
-        DW_TO_##e(low, v, u2) DW_TO_##f(low, v, u1) DW_TO_##g(low, v, u0)
-#define DW_UPPER_3S2 DW_UPPER_3
-#define DW_LOWER_3S2 DW_LOWER_3
+#define DW_UPPER_3S2           DW_UPPER_3
+#define DW_LOWER_3S2           DW_LOWER_3
 /* Column q of a row of x. gcc 12 would repeat a load for each of its chains and keep a distance
  * from t for every column: it is given one load and a few addresses (3x3/2x1 24 at 12x96: 0.75 of
  * the time, 5x5 88 at 3x96: 0.92). One load not where columns have few chains (3x3/2 576 at
@@ -159,12 +149,10 @@
 #define DW_WEIGHTS_5                                                                               \
     w0 = vec_load(wp + 0 * w_tap), w1 = vec_load(wp + 1 * w_tap), w2 = vec_load(wp + 2 * w_tap),   \
     w3 = vec_load(wp + 3 * w_tap), w4 = vec_load(wp + 4 * w_tap);
-#define DW_BEFORE_5 u0 = w0, u1 = w1, u2 = w2, u3 = w3, u4 = w4;
 #define DW_WEIGHTS_7                                                                               \
     w0 = vec_load(wp + 0 * w_tap), w1 = vec_load(wp + 1 * w_tap), w2 = vec_load(wp + 2 * w_tap),   \
     w3 = vec_load(wp + 3 * w_tap), w4 = vec_load(wp + 4 * w_tap), w5 = vec_load(wp + 5 * w_tap),   \
     w6 = vec_load(wp + 6 * w_tap);
-#define DW_BEFORE_7 u0 = w0, u1 = w1, u2 = w2, u3 = w3, u4 = w4, u5 = w5, u6 = w6;
 
 /* clang would take the loop apart and keep vectors of several rows on the stack. */
 #define DW_EACH_ROW(begin, end)                                                                    \
@@ -201,7 +189,7 @@
         wp += K * w_tap;                                                                           \
         DW_WEIGHTS_##K DW_BASES COLUMNS(DW_BOTH)                                                   \
     }                                                                                              \
-    if (b->rows.end == K) {                                                                        \
+    if (b->low.end == K) {                                                                         \
         const vec DW_BEFORE_##K t += b->x_kh;                                                      \
         { DW_BASES COLUMNS(DW_LAST) }                                                              \
     }
@@ -218,7 +206,7 @@
         const vec DW_WEIGHTS_##K wp -= (K - 1) * K * w_tap;                                        \
         const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_BOTH)                                     \
     }                                                                                              \
-    DW_EACH_ROW(1, b->rows.end) {                                                                  \
+    DW_EACH_ROW(1, b->low.end) {                                                                   \
         t += b->x_kh, wp += K * w_tap;                                                             \
         const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_LAST)                                     \
     }
@@ -235,7 +223,7 @@
     }                                                                                              \
     t += b->x_kh, wp -= K * w_tap;                                                                 \
     { const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_LAST) }                                     \
-    if (b->rows.end == K) {                                                                        \
+    if (b->low.end == K) {                                                                         \
         t += b->x_kh, wp += K * w_tap;                                                             \
         const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_LAST)                                     \
     }
@@ -263,101 +251,35 @@
 #define SLIDE_TOUCH(KIND, K, P) TWO_LINES(KIND, K, P, TOUCH)
 #define SLIDE_APART(KIND, K, P) TWO_LINES(KIND, K, P, APART)
 
-#define P_4_TO_6(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) X(KIND, K, 6)
 #define P_4_TO_8(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) P_6_TO_8(X, KIND, K)
 #define P_6_TO_7(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7)
 #define P_6_TO_8(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7) X(KIND, K, 8)
-
-P_6_TO_8(SLIDE, 3, 3)
-P_6_TO_8(SLIDE, 3S2, 3)
-P_6_TO_8(SLIDE, 5, 5)
-P_6_TO_7(SLIDE, 7, 7)
 
 #define SLIDE_NAME(KIND, K, P) [P] = slide_##KIND##_##P,
 #define TOUCH_NAME(KIND, K, P) [P] = slide_TOUCH_##KIND##_##P,
 #define APART_NAME(KIND, K, P) [P] = slide_APART_##KIND##_##P,
 
-enum depthwise_kind { KIND_ANY, KIND_3, KIND_3S2, KIND_5, KIND_7, KINDS };
-
-typedef void (*depthwise_fn)(const struct depthwise_block *, int64_t c, int64_t end, vec_mask mask);
-static const depthwise_fn depthwise_slide[KINDS][DEPTHWISE_ROWS + 1] = {
-    [KIND_3] = {P_6_TO_8(SLIDE_NAME, 3, 3)},
-    [KIND_3S2] = {P_6_TO_8(SLIDE_NAME, 3S2, 3)},
-    [KIND_5] = {P_6_TO_8(SLIDE_NAME, 5, 5)},
-    [KIND_7] = {P_6_TO_7(SLIDE_NAME, 7, 7)},
-};
-
-/* Two lines of square windows, where all chains, two kernel rows of weights and x fit the
- * registers: not 7 x 7. */
+P_6_TO_8(SLIDE, 3, 3)
+P_6_TO_8(SLIDE, 3S2, 3)
 #if VEC_REGISTERS == 32
-enum { DEPTHWISE_TWO_ROWS = 8 };
 #ifdef __clang__ /* takes a register more */
 #define P_3S2_TOUCH P_6_TO_7
 #else
 #define P_3S2_TOUCH P_6_TO_8
 #endif
 P_4_TO_8(SLIDE_TOUCH, 3, 3)
-P_4_TO_6(SLIDE_TOUCH, 5, 5)
 P_3S2_TOUCH(SLIDE_TOUCH, 3S2, 3)
 P_6_TO_8(SLIDE_APART, 3, 3)
 P_6_TO_8(SLIDE_APART, 3S2, 3)
-static const depthwise_fn depthwise_touch[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
-    [KIND_3] = {P_4_TO_8(TOUCH_NAME, 3, 3)},
-    [KIND_3S2] = {P_3S2_TOUCH(TOUCH_NAME, 3S2, 3)},
-    [KIND_5] = {P_4_TO_6(TOUCH_NAME, 5, 5)},
-};
-static const depthwise_fn depthwise_apart[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
-    [KIND_3] = {P_6_TO_8(APART_NAME, 3, 3)},
-    [KIND_3S2] = {P_6_TO_8(APART_NAME, 3S2, 3)},
-};
 #else
-#ifdef __clang__ /* takes a register more */
-enum { DEPTHWISE_TWO_ROWS = 3 };
-#define P_2_TO_MOST(X, KIND, K) X(KIND, K, 2) X(KIND, K, 3)
+P_6_TO_8(SLIDE, 5, 5)
+P_6_TO_7(SLIDE, 7, 7)
+#ifdef __clang__
+#define P_3_TOUCH(X) X(3, 3, 2) X(3, 3, 3)
 #else
-enum { DEPTHWISE_TWO_ROWS = 4 };
-#define P_2_TO_MOST(X, KIND, K) X(KIND, K, 2) X(KIND, K, 3) X(KIND, K, 4)
+#define P_3_TOUCH(X) X(3, 3, 2) X(3, 3, 3) X(3, 3, 4)
 #endif
-P_2_TO_MOST(SLIDE_TOUCH, 3, 3)
-static const depthwise_fn depthwise_touch[KINDS][DEPTHWISE_TWO_ROWS + 1] = {
-    [KIND_3] = {P_2_TO_MOST(TOUCH_NAME, 3, 3)},
-};
-static const depthwise_fn depthwise_apart[KINDS][DEPTHWISE_TWO_ROWS + 1] = {{NULL}};
+P_3_TOUCH(SLIDE_TOUCH)
 #endif
-
-/* The kind of windows, by the distances of x. */
-static inline enum depthwise_kind depthwise_kind(const struct ipex_depthwise_args *args) {
-    const bool touching = args->x_pixel == args->x_kw;
-    switch (args->kernel_w) {
-    case 3:
-        return touching ? KIND_3 : args->x_pixel == 2 * args->x_kw ? KIND_3S2 : KIND_ANY;
-    case 5:
-        return touching ? KIND_5 : KIND_ANY;
-    case 7:
-        return touching ? KIND_7 : KIND_ANY;
-    default:
-        return KIND_ANY;
-    }
-}
-
-/* Pixels of a block of so many lines, at most: what both compilers find registers for. */
-static inline int64_t depthwise_most(enum depthwise_kind kind, int64_t lines) {
-    if (lines == 2)
-        return kind == KIND_5 && DEPTHWISE_TWO_ROWS > 6 ? 6 : DEPTHWISE_TWO_ROWS;
-    return kind == KIND_7 ? 7 : DEPTHWISE_ROWS;
-}
-
-/* Blocks of two lines, by their pixels, or NULL where a line cut into blocks of at most
- * depthwise_most pixels has one of another size. */
-static inline const depthwise_fn *depthwise_two(const struct ipex_depthwise_args *args,
-                                                enum depthwise_kind kind) {
-    const int64_t count = ipex_div_up(args->pixels, depthwise_most(kind, 2));
-    const depthwise_fn *ret = args->x_line == args->x_kh       ? depthwise_touch[kind]
-                              : args->x_line == 2 * args->x_kh ? depthwise_apart[kind]
-                                                               : NULL;
-    const bool all = ret && args->kernel_h == args->kernel_w && args->pixels > 0 &&
-                     ret[args->pixels / count] && ret[ipex_div_up(args->pixels, count)];
-    return all ? ret : NULL;
-}
 
 #endif

@@ -43,6 +43,8 @@ static struct shape random_shape(struct rng *rng) {
             s.stride_h = 3 - s.stride_w;
         if (rng_one_in(rng, 4)) /* windows that are not square */
             s.kernel_h = (int32_t)rng_range(rng, 1, 7);
+        if (rng_one_in(rng, 4)) /* ... nor of their width: those roll */
+            s.kernel_w = (int32_t)rng_range(rng, 4, 12);
     }
     if (rng_one_in(rng, 4)) { /* pixels that lie side by side in a vector */
         s.channels = 1 << rng_range(rng, 0, 3);
