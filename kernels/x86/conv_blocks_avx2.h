@@ -231,7 +231,8 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     run_cut(&one, rows);
 }
 
-static const struct conv_level level = {walk_blocks, MAX_ROWS, MAX_ROWS_HALF,
-                                        panels_for,  run,      false};
+static const struct conv_level level = {
+    walk_blocks, MAX_ROWS, MAX_ROWS_HALF, MAX_ROWS, panels_for, run, false,
+};
 
 #endif

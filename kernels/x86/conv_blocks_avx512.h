@@ -20,9 +20,9 @@
 /* Blocks are code: kernels on bf16 do without the largest and those of three panels and, where a
  * level only stands in for another's instruction, without those of four. */
 #ifdef CONV_SMALLER_BLOCKS
-enum { MAX_ROWS = CONV_SMALLER_BLOCKS }; /* 8 or 10 */
+enum { MAX_ROWS = CONV_SMALLER_BLOCKS, MAX_ROWS_3 = MAX_ROWS }; /* 8 or 10 */
 #elif CONV_K_PER_ROW == 2
-enum { MAX_ROWS = 12, MAX_ROWS_4 = 6 };
+enum { MAX_ROWS = 12, MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_4 = 6 };
 #else
 enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #endif
@@ -241,6 +241,8 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     blocks[panels][rows](b);
 }
 
-static const struct conv_level level = {walk_blocks, MAX_ROWS, MAX_ROWS, panels_for, run, true};
+static const struct conv_level level = {
+    walk_blocks, MAX_ROWS, MAX_ROWS, MAX_ROWS_3, panels_for, run, true,
+};
 
 #endif

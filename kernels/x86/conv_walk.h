@@ -66,6 +66,7 @@ struct conv_walk;
 struct conv_level {
     void (*walk)(const struct conv_walk *walk, int64_t begin, int64_t end);
     int32_t max_rows, max_rows_half; /* max_rows_half: of products of up to 8 columns */
+    int32_t max_rows_3;              /* of products of three panels, the last more than half */
     int64_t (*panels_for)(int64_t rows, int64_t panels_left);
     void (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
     bool prefetches_y;
@@ -96,10 +97,20 @@ struct conv_walk {
     bool streams;       /* x and y, through caches that keep the weights */
 };
 
+enum { THREE_MOST_K = 192 };
+
 /* Rows whose distance is a multiple of 4 KiB fall into one set of an 8-way (or 12-way) L1 cache: 14
- * of them evict each other at every k, 6 leave room for the weights that pass. */
+ * of them evict each other at every k, 6 leave room for the weights that pass. Three panels go into
+ * one block of fewer rows where there is one and chains are short, not into two and one, which
+ * loads nearly as often as it multiplies (1x1 16->48 at 3x96, 32->48 at 184x184: 0.9 of the time,
+ * 384->48 at 13x13: 1.02); unless 256 bits hold the last one, which cost half where 512 bits take
+ * two passes. */
 static inline int64_t most_rows(const struct conv_level *level, const struct ipex_conv_args *args) {
-    const int64_t most = args->n <= IPEX_PANEL / 2 ? level->max_rows_half : level->max_rows;
+    const bool three = args->n > 5 * IPEX_PANEL / 2 && args->n <= 3 * IPEX_PANEL &&
+                       (int64_t)args->segments_h * args->segments_w * args->k <= THREE_MOST_K;
+    const int64_t most = args->n <= IPEX_PANEL / 2 ? level->max_rows_half
+                         : three                   ? level->max_rows_3
+                                                   : level->max_rows;
     return args->x_pixel * (int64_t)sizeof(CONV_X) % 4096 == 0 && most > 6 ? 6 : most;
 }
 
