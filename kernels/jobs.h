@@ -10,6 +10,17 @@ static inline int64_t ipex_div_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
+/* A line of pixels in register blocks of nearly equal size, `most` pixels or fewer: the first
+ * `larger` of `count` have a pixel more than `small`. */
+struct ipex_line_cut {
+    int64_t count, small, larger;
+};
+
+static inline struct ipex_line_cut ipex_cut_line(int64_t pixels, int64_t most) {
+    const int64_t count = ipex_div_up(pixels, most), small = count > 0 ? pixels / count : 0;
+    return (struct ipex_line_cut){count, small, pixels - count * small};
+}
+
 /* Kernel rows [begin, end) that a line's windows take, of `rows`. */
 struct ipex_kernel_rows {
     int64_t begin, end;

@@ -242,7 +242,13 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
 }
 
 static const struct conv_level level = {
-    walk_blocks, MAX_ROWS, MAX_ROWS, MAX_ROWS_3, panels_for, run, true,
+    .walk = walk_blocks,
+    .max_rows = MAX_ROWS,
+    .max_rows_half = MAX_ROWS,
+    .max_rows_3 = MAX_ROWS_3,
+    .panels_for = panels_for,
+    .run = run,
+    .prefetches_y = true,
 };
 
 #endif

@@ -215,19 +215,9 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
     };
 }
 
-/* A line in `count` blocks of nearly equal size: `larger` of them have a pixel more. */
-struct line_cut {
-    int64_t count, small, larger;
-};
-
-static inline struct line_cut cut_line(int64_t pixels, int64_t most) {
-    const int64_t count = ipex_div_up(pixels, most), small = count > 0 ? pixels / count : 0;
-    return (struct line_cut){count, small, pixels - count * small};
-}
-
 /* Pixels of one line, or of two short ones (`lines` = 2). */
 static inline void walk_pixels(const struct conv_walk *walk, const struct conv_part *part,
-                               const struct conv_run *run, const struct line_cut *cut,
+                               const struct conv_run *run, const struct ipex_line_cut *cut,
                                struct conv_block *b, int64_t line, int64_t lines, int64_t begin,
                                int64_t end) {
     const struct ipex_conv_args *args = walk->args;
@@ -265,9 +255,9 @@ walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t b
     const struct ipex_conv_args *args = walk->args;
     const int64_t most = most_rows(walk->level, args);
     struct conv_block b = part_block(walk, part);
-    const struct line_cut one = cut_line(args->pixels, most);
-    const struct line_cut last = cut_line(args->last_pixels, most);
-    const struct line_cut half = cut_line(args->pixels, most / 2);
+    const struct ipex_line_cut one = ipex_cut_line(args->pixels, most);
+    const struct ipex_line_cut last = ipex_cut_line(args->last_pixels, most);
+    const struct ipex_line_cut half = ipex_cut_line(args->pixels, most / 2);
     const bool pairs = !walk->streams && half.count < 2 * one.count;
     for (int64_t line = walk->job->line, lines; line < walk->job->line_end; line += lines) {
         const bool whole = ipex_conv_line_pixels(args, line) == args->pixels;
@@ -275,12 +265,9 @@ walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t b
         const bool two = pairs && whole && line + 1 < walk->job->line_end &&
                          ipex_conv_line_pixels(args, line + 1) == args->pixels &&
                          same_run(run, line_run(walk, part, line + 1));
+        const struct ipex_line_cut *alone = whole ? &one : &last;
         lines = two ? 2 : 1;
-        walk_pixels(walk, part, &run,
-                    two     ? &half
-                    : whole ? &one
-                            : &last,
-                    &b, line, lines, begin, end);
+        walk_pixels(walk, part, &run, two ? &half : alone, &b, line, lines, begin, end);
     }
     IPEX_LEVEL(activate)(&b.pending);
 }

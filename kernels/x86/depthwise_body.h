@@ -18,7 +18,8 @@ enum { DEPTHWISE_ROWS = 8 };
 struct depthwise_block {
     const float *x, *w, *bias, *residual;
     float *y;
-    int64_t x_row, x_kh, x_kw, x_row_taps, w_tap, y_row, y_line, r_row, r_line;
+    int64_t x_row, x_kh, x_kw, w_tap, y_row, y_line, r_row, r_line;
+    int64_t x_last;                    /* from a kernel row's first tap to its last */
     struct ipex_kernel_rows rows, low; /* that the line takes, and of two lines the lower one */
     int64_t apart;                     /* rows of x from one line to the other */
     int64_t kernel_h, kernel_w, channels;
@@ -142,11 +143,9 @@ static inline bool depthwise_pairs(const struct ipex_depthwise_args *args, enum 
 
 /* All channels of a block of `rows` pixels in each of `lines` lines. */
 static inline void depthwise_rows(const struct ipex_depthwise_args *args,
-                                  const struct depthwise_block *b, enum depthwise_kind kind,
-                                  const depthwise_fn *two, int64_t rows, int64_t lines,
-                                  struct ipex_act_rows *pending) {
-    const depthwise_fn slide = lines == 2 ? two[rows] : depthwise_one[kind][rows];
-    const depthwise_fn whole = slide ? slide : depthwise_whole[rows];
+                                  const struct depthwise_block *b, const depthwise_fn *fns,
+                                  int64_t rows, int64_t lines, struct ipex_act_rows *pending) {
+    const depthwise_fn whole = fns[rows] ? fns[rows] : depthwise_whole[rows];
     /* A last vector that overlaps the one before computes some channels once more. */
     const bool overlaps = b->channels >= LANES && b->residual != b->y;
     const int64_t c = overlaps ? b->channels : b->channels / LANES * LANES;
@@ -177,7 +176,7 @@ static inline struct depthwise_block depthwise_block_at(const struct ipex_depthw
         .x_row = args->x_pixel,
         .x_kh = args->x_kh,
         .x_kw = args->x_kw,
-        .x_row_taps = (args->kernel_w - 1) * args->x_kw,
+        .x_last = (args->kernel_w - 1) * args->x_kw,
         .w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL,
         .y_row = args->y_pixel,
         .y_line = args->y_line,
@@ -219,31 +218,30 @@ static inline void depthwise_ahead(const struct ipex_depthwise_args *args,
             _mm_prefetch((const char *)(b->y + l * b->y_line + y_floats + at), _MM_HINT_T0);
 }
 
-/* One line, or two of them together. */
+/* One line, or two of them together, by the blocks fns. */
 static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64_t image,
-                                   enum depthwise_kind kind, const depthwise_fn *two, int64_t line,
-                                   int64_t lines, struct ipex_act_rows *pending) {
-    const int64_t most = depthwise_most(lines == 2 ? two : depthwise_one[kind]);
-    const int64_t count = ipex_div_up(args->pixels, most);
+                                   const depthwise_fn *fns, int64_t line, int64_t lines,
+                                   struct ipex_act_rows *pending) {
+    const struct ipex_line_cut cut = ipex_cut_line(args->pixels, depthwise_most(fns));
     struct depthwise_block b = depthwise_block_at(args, image, line, lines);
-    for (int64_t i = 0, rows; i < count; i++, depthwise_block_next(&b, rows)) {
-        rows = args->pixels / count + (i < args->pixels % count);
+    for (int64_t i = 0, rows; i < cut.count; i++, depthwise_block_next(&b, rows)) {
+        rows = cut.small + (i < cut.larger);
         if (args->streams)
             depthwise_ahead(args, &b, rows, lines);
-        depthwise_rows(args, &b, kind, two, rows, lines, pending);
+        depthwise_rows(args, &b, fns, rows, lines, pending);
     }
 }
 
 static inline void depthwise_run(const struct ipex_depthwise_args *args, int64_t job_begin,
                                  int64_t job_end) {
     const enum depthwise_kind kind = depthwise_kind(args);
-    const depthwise_fn *two = depthwise_two(args, kind);
+    const depthwise_fn *one = depthwise_one[kind], *two = depthwise_two(args, kind);
     struct ipex_act_rows pending = {.rows = 0};
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
         for (int64_t line = job.line, lines; line < job.line_end; line += lines) {
             lines = two && line + 1 < job.line_end && depthwise_pairs(args, kind, line) ? 2 : 1;
-            depthwise_lines(args, job.image, kind, two, line, lines, &pending);
+            depthwise_lines(args, job.image, lines == 2 ? two : one, line, lines, &pending);
         }
     }
     IPEX_LEVEL(activate)(&pending);

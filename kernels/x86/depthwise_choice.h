@@ -74,12 +74,11 @@ static inline int64_t depthwise_most(const depthwise_fn *fns) {
 static inline const depthwise_fn *depthwise_two(const struct ipex_depthwise_args *args,
                                                 enum depthwise_kind kind) {
     const int64_t apart = depthwise_lines_apart(args);
-    if (apart == 0 || apart > args->kernel_h || args->pixels <= 0 ||
-        (kind_slides(kind) && args->kernel_h != 3))
+    if (apart == 0 || apart > args->kernel_h || (kind_slides(kind) && args->kernel_h != 3))
         return NULL;
     const depthwise_fn *ret = apart == 1 ? depthwise_touch[kind] : depthwise_apart[kind];
-    const int64_t count = ipex_div_up(args->pixels, depthwise_most(ret));
-    return ret[args->pixels / count] && ret[ipex_div_up(args->pixels, count)] ? ret : NULL;
+    const struct ipex_line_cut cut = ipex_cut_line(args->pixels, depthwise_most(ret));
+    return ret[cut.small] && (cut.larger == 0 || ret[cut.small + 1]) ? ret : NULL;
 }
 
 #endif

@@ -86,10 +86,10 @@ static inline struct depthwise_groups depthwise_groups_of(const struct ipex_dept
 static inline void depthwise_groups_line(const struct ipex_depthwise_args *args, int64_t image,
                                          int64_t line, const struct depthwise_groups *groups,
                                          struct ipex_act_rows *pending) {
-    const int64_t count = ipex_div_up(args->pixels, GROUPS_ROWS);
+    const struct ipex_line_cut cut = ipex_cut_line(args->pixels, GROUPS_ROWS);
     struct depthwise_block b = depthwise_block_at(args, image, line, 1);
-    for (int64_t i = 0, rows; i < count; i++, depthwise_block_next(&b, rows)) {
-        rows = args->pixels / count + (i < args->pixels % count);
+    for (int64_t i = 0, rows; i < cut.count; i++, depthwise_block_next(&b, rows)) {
+        rows = cut.small + (i < cut.larger);
         groups_rows[rows](&b, groups);
         depthwise_activate(args, b.y, rows, pending);
     }

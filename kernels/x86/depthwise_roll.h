@@ -80,7 +80,7 @@
     {                                                                                              \
         const float *t0 = t;                                                                       \
         ROLL_READ DW_BASE(3, 0) DW_BASE(6, 3) const float *next = DW_AT_##P;                       \
-        const float *behind = next + b->x_row_taps;                                                \
+        const float *behind = next + b->x_last;                                                    \
         ROWS_##P(ROLL_COLUMN) for (;;){TURNS_##P(TAP)} t += b->x_kh;                               \
     }
 

@@ -97,8 +97,8 @@
 #define DW_LOWER_3S2           DW_LOWER_3
 /* Column q of a row of x. gcc 12 would repeat a load for each of its chains and keep a distance
  * from t for every column: it is given one load and a few addresses (3x3/2x1 24 at 12x96: 0.75 of
- * the time, 5x5 88 at 3x96: 0.92). One load not where columns have few chains (3x3/2 576 at
- * 14x14: 1.14); neither where weights take most registers (7x7 96 at 56x56: 1.08). */
+ * the time). One load not where columns have few chains (3x3/2 576 at 14x14: 1.14); neither where
+ * weights take most registers (7 columns). */
 #define DW_BASE(at, before)                                                                        \
     const float *t##at = t##before + 3 * x_kw;                                                     \
     __asm__("" : "+r"(t##at));
