@@ -49,22 +49,35 @@ static void expand(uint32_t w[64], const uint8_t *block) {
     }
 }
 
-static void compress(uint32_t state[8], const uint8_t *block) {
-    uint32_t w[64], s[8];
-    expand(w, block);
-    memcpy(s, state, sizeof s);
-    for (int i = 0; i < 64; i++) {
-        uint32_t sum1 = rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25);
-        uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        uint32_t t1 = s[7] + sum1 + choice + round_constants[i] + w[i];
-        uint32_t sum0 = rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22);
-        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        memmove(s + 1, s, 7 * sizeof s[0]);
-        s[4] += t1;
-        s[0] = t1 + sum0 + majority;
+/* One round. Its results are two of the eight words, under the names that the next round has for
+ * them: none moves from one register to another. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                                           \
+    {                                                                                              \
+        const uint32_t sum1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);                        \
+        const uint32_t t1 = h + sum1 + (g ^ (e & (f ^ g))) + round_constants[i] + w[i];            \
+        const uint32_t sum0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);                        \
+        d += t1;                                                                                   \
+        h = t1 + sum0 + ((a & b) | (c & (a | b)));                                                 \
     }
+
+static void compress(uint32_t state[8], const uint8_t *block) {
+    uint32_t w[64];
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
+    expand(w, block);
+    for (int i = 0; i < 64; i += 8) {
+        ROUND(a, b, c, d, e, f, g, h, i)
+        ROUND(h, a, b, c, d, e, f, g, i + 1)
+        ROUND(g, h, a, b, c, d, e, f, i + 2)
+        ROUND(f, g, h, a, b, c, d, e, i + 3)
+        ROUND(e, f, g, h, a, b, c, d, i + 4)
+        ROUND(d, e, f, g, h, a, b, c, i + 5)
+        ROUND(c, d, e, f, g, h, a, b, i + 6)
+        ROUND(b, c, d, e, f, g, h, a, i + 7)
+    }
+    const uint32_t add[8] = {a, b, c, d, e, f, g, h};
     for (int i = 0; i < 8; i++)
-        state[i] += s[i];
+        state[i] += add[i];
 }
 
 void ipex_sha256_blocks_portable(uint32_t state[8], const uint8_t *bytes, size_t blocks) {

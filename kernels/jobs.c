@@ -1,7 +1,132 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many jobs a step has and how much scratch each thread needs: the same at every ISA level. */
+/* Jobs of a step, and the scratch that each thread needs: the same at every ISA level. */
 #include "kernels/conv_parts.h"
 #include "kernels/resize_taps.h"
+
+struct ipex_quotient ipex_divide(int64_t a, int64_t b) {
+    if (b == 1)
+        return (struct ipex_quotient){a, 0};
+    if (((uint64_t)a | (uint64_t)b) <= UINT32_MAX) {
+        const uint32_t small = (uint32_t)a, divisor = (uint32_t)b;
+        return (struct ipex_quotient){small / divisor, small % divisor};
+    }
+    return (struct ipex_quotient){a / b, a % b};
+}
+
+struct ipex_line_cut ipex_cut_line(int64_t pixels, int64_t most) {
+    const int64_t count = ipex_div_up(pixels, most);
+    if (count <= 0)
+        return (struct ipex_line_cut){.count = 0};
+    const struct ipex_quotient share = ipex_divide(pixels, count);
+    return (struct ipex_line_cut){count, share.whole, share.rest};
+}
+
+struct ipex_conv_job ipex_conv_job(const struct ipex_conv_args *args, int64_t job) {
+    const int64_t panels = ipex_conv_panels(args);
+    const int64_t panel_blocks = ipex_div_up(panels, args->panels_per_job);
+    const int64_t line_blocks = ipex_div_up(args->lines, args->lines_per_job);
+    const struct ipex_quotient panel = ipex_divide(job, panel_blocks);
+    const struct ipex_quotient group = ipex_divide(panel.whole, args->groups);
+    const struct ipex_quotient line = ipex_divide(group.whole, line_blocks);
+    struct ipex_conv_job ret;
+    ret.panel = panel.rest * args->panels_per_job;
+    ret.group = group.rest;
+    ret.line = line.rest * args->lines_per_job;
+    ret.image = line.whole;
+    ret.panel_end = ret.panel + args->panels_per_job;
+    if (ret.panel_end > panels)
+        ret.panel_end = panels;
+    ret.line_end = ret.line + args->lines_per_job;
+    if (ret.line_end > args->lines)
+        ret.line_end = args->lines;
+    return ret;
+}
+
+struct ipex_conv_job ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args,
+                                             int64_t job) {
+    const struct ipex_conv_args grid = {
+        .lines = args->lines,
+        .groups = args->groups,
+        .n = args->n,
+        .lines_per_job = args->lines_per_job,
+        .panels_per_job = args->panels_per_job,
+    };
+    return ipex_conv_job(&grid, job);
+}
+
+struct ipex_winograd_job ipex_winograd_job(const struct ipex_winograd_args *args, int64_t job) {
+    const int64_t tiles = ipex_winograd_tiles(args), panels = ipex_div_up(args->n, IPEX_PANEL);
+    const struct ipex_quotient block = ipex_divide(job, ipex_div_up(panels, args->panels_per_job));
+    struct ipex_winograd_job ret;
+    ret.tile = block.whole * args->tiles_per_job;
+    ret.tile_end = ret.tile + args->tiles_per_job;
+    if (ret.tile_end > tiles)
+        ret.tile_end = tiles;
+    ret.panel = block.rest * args->panels_per_job;
+    ret.panel_end = ret.panel + args->panels_per_job;
+    if (ret.panel_end > panels)
+        ret.panel_end = panels;
+    return ret;
+}
+
+/* Tile `tile` along an axis of `size` outputs: its first output, and how many it has. Outputs that
+ * lie a dilation apart are an image of their own; the first images are the longer ones. */
+static int64_t winograd_along(int64_t size, int64_t dilation, int64_t tile, int64_t *ret_count) {
+    const struct ipex_quotient image_size = ipex_divide(size, dilation);
+    const int64_t least = image_size.whole, longer = image_size.rest;
+    const int64_t tiles_longer = ipex_div_up(least + 1, IPEX_WINOGRAD_TILE);
+    const bool in_longer = tile < longer * tiles_longer;
+    const int64_t tiles = in_longer ? tiles_longer : ipex_div_up(least, IPEX_WINOGRAD_TILE);
+    const int64_t before = in_longer ? 0 : longer;
+    const struct ipex_quotient image = ipex_divide(tile - before * tiles_longer, tiles);
+    const int64_t at = image.rest * IPEX_WINOGRAD_TILE, left = least + in_longer - at;
+    *ret_count = left < IPEX_WINOGRAD_TILE ? left : IPEX_WINOGRAD_TILE;
+    return before + image.whole + at * dilation;
+}
+
+struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *args,
+                                             const struct ipex_winograd_grid *grid, int64_t tile) {
+    const struct ipex_quotient pixel = ipex_divide(tile, grid->across);
+    const struct ipex_quotient line = ipex_divide(pixel.whole, grid->down);
+    struct ipex_winograd_tile ret;
+    ret.image = line.whole;
+    ret.line = winograd_along(args->lines, args->dilation_h, line.rest, &ret.rows_out);
+    ret.pixel = winograd_along(args->pixels, args->dilation_w, pixel.rest, &ret.columns_out);
+    ret.rows_in = ret.rows_out + 2;
+    ret.columns_in = ret.columns_out + 2;
+    return ret;
+}
+
+struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_depthwise_args *args, int64_t job) {
+    const int64_t line_blocks = ipex_div_up(args->lines, args->lines_per_job);
+    const struct ipex_quotient image = ipex_divide(job, line_blocks);
+    struct ipex_depthwise_job ret;
+    ret.image = image.whole;
+    ret.line = image.rest * args->lines_per_job;
+    ret.line_end = ret.line + args->lines_per_job;
+    if (ret.line_end > args->lines)
+        ret.line_end = args->lines;
+    return ret;
+}
+
+int64_t ipex_row_offset(const int64_t *dims, const int64_t *stride, int32_t lead, int64_t row) {
+    int64_t ret = 0;
+    for (int32_t i = lead - 1; i >= 0; i--) {
+        const struct ipex_quotient index = ipex_divide(row, dims[i]);
+        ret += index.rest * stride[i];
+        row = index.whole;
+    }
+    return ret;
+}
+
+struct ipex_kernel_rows ipex_kernel_rows(const struct ipex_padding *padding, int64_t lines,
+                                         int64_t line, int64_t rows) {
+    const int64_t above = padding->above - line * padding->stride;
+    const int64_t below = padding->below - (lines - 1 - line) * padding->stride;
+    const int64_t begin = above > 0 ? ipex_div_up(above, padding->dilation) : 0;
+    const int64_t end = below > 0 ? rows - ipex_div_up(below, padding->dilation) : rows;
+    return begin < end ? (struct ipex_kernel_rows){begin, end} : (struct ipex_kernel_rows){0, rows};
+}
 
 int64_t ipex_conv_jobs(const struct ipex_conv_args *args) {
     return args->images * ipex_div_up(args->lines, args->lines_per_job) * args->groups *

@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How kernels find their part of a step: a job number taken apart into blocks. Static inline only,
- * so that files with ISA flags may include it. */
+/* How kernels find their part of a step: a job number taken apart into blocks. What is done once a
+ * job or line is in jobs.c, the same code for every ISA level; the rest is static inline, so that
+ * files with ISA flags may include it. */
 #ifndef IPEX_KERNELS_JOBS_H
 #define IPEX_KERNELS_JOBS_H
 
 #include "kernels/kernels.h"
 
+/* a / b as C has it, and what is left. Almost all divisors that are not known to the compiler are 1
+ * or, like what they divide, fit into 32 bits: Intel's CPUs before Ice Lake divide 64 bits in 42 to
+ * 95 cycles, 32 in 26, and blocks of a few hundred cycles are cut by several divisions. */
+struct ipex_quotient {
+    int64_t whole, rest;
+};
+
+struct ipex_quotient ipex_divide(int64_t a, int64_t b);
+
+static inline int64_t ipex_div(int64_t a, int64_t b) {
+    return __builtin_constant_p(b) ? a / b : ipex_divide(a, b).whole;
+}
+
 static inline int64_t ipex_div_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
+    return ipex_div(a + b - 1, b);
 }
 
 /* A line of pixels in register blocks of nearly equal size, `most` pixels or fewer: the first
@@ -16,24 +30,15 @@ struct ipex_line_cut {
     int64_t count, small, larger;
 };
 
-static inline struct ipex_line_cut ipex_cut_line(int64_t pixels, int64_t most) {
-    const int64_t count = ipex_div_up(pixels, most), small = count > 0 ? pixels / count : 0;
-    return (struct ipex_line_cut){count, small, pixels - count * small};
-}
+struct ipex_line_cut ipex_cut_line(int64_t pixels, int64_t most);
 
 /* Kernel rows [begin, end) that a line's windows take, of `rows`. */
 struct ipex_kernel_rows {
     int64_t begin, end;
 };
 
-static inline struct ipex_kernel_rows ipex_kernel_rows(const struct ipex_padding *padding,
-                                                       int64_t lines, int64_t line, int64_t rows) {
-    const int64_t above = padding->above - line * padding->stride;
-    const int64_t below = padding->below - (lines - 1 - line) * padding->stride;
-    const int64_t begin = above > 0 ? ipex_div_up(above, padding->dilation) : 0;
-    const int64_t end = below > 0 ? rows - ipex_div_up(below, padding->dilation) : rows;
-    return begin < end ? (struct ipex_kernel_rows){begin, end} : (struct ipex_kernel_rows){0, rows};
-}
+struct ipex_kernel_rows ipex_kernel_rows(const struct ipex_padding *padding, int64_t lines,
+                                         int64_t line, int64_t rows);
 
 /* Panels of one group. */
 static inline int64_t ipex_conv_panels(const struct ipex_conv_args *args) {
@@ -65,63 +70,22 @@ struct ipex_conv_job {
     int64_t image, line, line_end, group, panel, panel_end;
 };
 
-static inline struct ipex_conv_job ipex_conv_job(const struct ipex_conv_args *args, int64_t job) {
-    const int64_t panels = ipex_conv_panels(args);
-    const int64_t panel_blocks = ipex_div_up(panels, args->panels_per_job);
-    const int64_t line_blocks = ipex_div_up(args->lines, args->lines_per_job);
-    struct ipex_conv_job ret;
-    ret.panel = job % panel_blocks * args->panels_per_job;
-    job /= panel_blocks;
-    ret.group = job % args->groups;
-    job /= args->groups;
-    ret.line = job % line_blocks * args->lines_per_job;
-    ret.image = job / line_blocks;
-    ret.panel_end = ret.panel + args->panels_per_job;
-    if (ret.panel_end > panels)
-        ret.panel_end = panels;
-    ret.line_end = ret.line + args->lines_per_job;
-    if (ret.line_end > args->lines)
-        ret.line_end = args->lines;
-    return ret;
-}
+struct ipex_conv_job ipex_conv_job(const struct ipex_conv_args *args, int64_t job);
 
 static inline int64_t ipex_conv_line_pixels(const struct ipex_conv_args *args, int64_t line) {
     return line == args->lines - 1 ? args->last_pixels : args->pixels;
 }
 
 /* A transposed convolution is cut like a convolution. */
-static inline struct ipex_conv_job
-ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args, int64_t job) {
-    const struct ipex_conv_args grid = {
-        .lines = args->lines,
-        .groups = args->groups,
-        .n = args->n,
-        .lines_per_job = args->lines_per_job,
-        .panels_per_job = args->panels_per_job,
-    };
-    return ipex_conv_job(&grid, job);
-}
+struct ipex_conv_job ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args,
+                                             int64_t job);
 
 /* One job of a winograd convolution: tiles [tile, tile_end), panels [panel, panel_end). */
 struct ipex_winograd_job {
     int64_t tile, tile_end, panel, panel_end;
 };
 
-static inline struct ipex_winograd_job ipex_winograd_job(const struct ipex_winograd_args *args,
-                                                         int64_t job) {
-    const int64_t tiles = ipex_winograd_tiles(args), panels = ipex_div_up(args->n, IPEX_PANEL);
-    const int64_t panel_blocks = ipex_div_up(panels, args->panels_per_job);
-    struct ipex_winograd_job ret;
-    ret.tile = job / panel_blocks * args->tiles_per_job;
-    ret.tile_end = ret.tile + args->tiles_per_job;
-    if (ret.tile_end > tiles)
-        ret.tile_end = tiles;
-    ret.panel = job % panel_blocks * args->panels_per_job;
-    ret.panel_end = ret.panel + args->panels_per_job;
-    if (ret.panel_end > panels)
-        ret.panel_end = panels;
-    return ret;
-}
+struct ipex_winograd_job ipex_winograd_job(const struct ipex_winograd_args *args, int64_t job);
 
 /* Where a tile begins, and how many of its rows and columns exist: of its 6 x 6 inputs and of its
  * 4 x 4 outputs, all a dilation apart. */
@@ -130,35 +94,18 @@ struct ipex_winograd_tile {
     int64_t rows_in, columns_in, rows_out, columns_out;
 };
 
-/* Tile `tile` along an axis of `size` outputs: its first output, and how many it has. Outputs that
- * lie a dilation apart are an image of their own; the first images are the longer ones. */
-static inline int64_t ipex_winograd_along(int64_t size, int64_t dilation, int64_t tile,
-                                          int64_t *ret_count) {
-    const int64_t least = size / dilation, longer = size % dilation;
-    const int64_t tiles_longer = ipex_div_up(least + 1, IPEX_WINOGRAD_TILE);
-    const bool in_longer = tile < longer * tiles_longer;
-    const int64_t tiles = in_longer ? tiles_longer : ipex_div_up(least, IPEX_WINOGRAD_TILE);
-    const int64_t rest = in_longer ? tile : tile - longer * tiles_longer;
-    const int64_t image = in_longer ? rest / tiles : longer + rest / tiles;
-    const int64_t at = rest % tiles * IPEX_WINOGRAD_TILE, left = least + in_longer - at;
-    *ret_count = left < IPEX_WINOGRAD_TILE ? left : IPEX_WINOGRAD_TILE;
-    return image + at * dilation;
+/* Tiles of an image. */
+struct ipex_winograd_grid {
+    int64_t down, across;
+};
+
+static inline struct ipex_winograd_grid ipex_winograd_grid(const struct ipex_winograd_args *args) {
+    return (struct ipex_winograd_grid){ipex_winograd_tiles_along(args->lines, args->dilation_h),
+                                       ipex_winograd_tiles_along(args->pixels, args->dilation_w)};
 }
 
-static inline struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *args,
-                                                           int64_t tile) {
-    const int64_t across = ipex_winograd_tiles_along(args->pixels, args->dilation_w);
-    const int64_t down = ipex_winograd_tiles_along(args->lines, args->dilation_h);
-    struct ipex_winograd_tile ret;
-    ret.image = tile / across / down;
-    ret.line =
-        ipex_winograd_along(args->lines, args->dilation_h, tile / across % down, &ret.rows_out);
-    ret.pixel =
-        ipex_winograd_along(args->pixels, args->dilation_w, tile % across, &ret.columns_out);
-    ret.rows_in = ret.rows_out + 2;
-    ret.columns_in = ret.columns_out + 2;
-    return ret;
-}
+struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *args,
+                                             const struct ipex_winograd_grid *grid, int64_t tile);
 
 /* A job's scratch in floats: v [36][tiles][channels], m [36][tiles][columns], what one vector of a
  * tile holds between its two transforms [36][16], and the bias of the products, zeros. Rows are 64
@@ -190,17 +137,7 @@ struct ipex_depthwise_job {
     int64_t image, line, line_end;
 };
 
-static inline struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_depthwise_args *args,
-                                                           int64_t job) {
-    const int64_t line_blocks = ipex_div_up(args->lines, args->lines_per_job);
-    struct ipex_depthwise_job ret;
-    ret.image = job / line_blocks;
-    ret.line = job % line_blocks * args->lines_per_job;
-    ret.line_end = ret.line + args->lines_per_job;
-    if (ret.line_end > args->lines)
-        ret.line_end = args->lines;
-    return ret;
-}
+struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_depthwise_args *args, int64_t job);
 
 /* One window of a pool, cut at the borders of x: taps [h, h_end) x [w, w_end), where tap (i, j) is
  * row row + i * dilation_h, column column + j * dilation_w of x. */
@@ -251,15 +188,7 @@ static inline int64_t ipex_row_count(const int64_t *dims, int32_t first, int32_t
     return ret;
 }
 
-static inline int64_t ipex_row_offset(const int64_t *dims, const int64_t *stride, int32_t lead,
-                                      int64_t row) {
-    int64_t ret = 0;
-    for (int32_t i = lead - 1; i >= 0; i--) {
-        ret += row % dims[i] * stride[i];
-        row /= dims[i];
-    }
-    return ret;
-}
+int64_t ipex_row_offset(const int64_t *dims, const int64_t *stride, int32_t lead, int64_t row);
 
 /* A move or fill of one dim has rows of one element, since its job is an element. */
 static inline int32_t ipex_move_lead(int32_t rank) {

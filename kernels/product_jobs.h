@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs and scratch of the kernels that pack their right operand at run time. Static inline only, as
- * kernels/jobs.h. */
+/* Jobs and scratch of the kernels that pack their right operand at run time, divided as
+ * kernels/jobs.h is. */
 #ifndef IPEX_KERNELS_PRODUCT_JOBS_H
 #define IPEX_KERNELS_PRODUCT_JOBS_H
 
@@ -27,24 +27,8 @@ struct ipex_matmul_job {
 };
 
 /* Of operands with elements of `size` bytes. */
-static inline struct ipex_matmul_job ipex_matmul_job(const struct ipex_matmul_args *args,
-                                                     int64_t job, int64_t size) {
-    const int64_t column_blocks = ipex_div_up(args->n, args->columns_per_job);
-    const int64_t row_blocks = ipex_div_up(args->m, args->rows_per_job);
-    struct ipex_matmul_job ret;
-    ret.column = job % column_blocks * args->columns_per_job;
-    job /= column_blocks;
-    ret.row = job % row_blocks * args->rows_per_job;
-    job /= row_blocks;
-    ret.column_end = ipex_smaller(ret.column + args->columns_per_job, args->n);
-    ret.row_end = ipex_smaller(ret.row + args->rows_per_job, args->m);
-    ret.a = (const char *)args->a +
-            ipex_row_offset(args->batch, args->a_batch, args->batch_rank, job) * size;
-    ret.b = (const char *)args->b +
-            ipex_row_offset(args->batch, args->b_batch, args->batch_rank, job) * size;
-    ret.y = args->y + ipex_row_offset(args->batch, args->y_batch, args->batch_rank, job);
-    return ret;
-}
+struct ipex_matmul_job ipex_matmul_job(const struct ipex_matmul_args *args, int64_t job,
+                                       int64_t size);
 
 /* Queries [row, row_end) of one head, and its operands. */
 struct ipex_attention_job {
@@ -55,24 +39,8 @@ struct ipex_attention_job {
 };
 
 /* As ipex_matmul_job; the mask is f32. */
-static inline struct ipex_attention_job ipex_attention_job(const struct ipex_attention_args *args,
-                                                           int64_t job, int64_t size) {
-    const int64_t row_blocks = ipex_div_up(args->m, args->rows_per_job);
-    const int64_t batch = job / row_blocks;
-    struct ipex_attention_job ret = {.row = job % row_blocks * args->rows_per_job};
-    ret.row_end = ipex_smaller(ret.row + args->rows_per_job, args->m);
-    ret.q = (const char *)args->q +
-            ipex_row_offset(args->batch, args->q_batch, args->batch_rank, batch) * size;
-    ret.k = (const char *)args->k +
-            ipex_row_offset(args->batch, args->k_batch, args->batch_rank, batch) * size;
-    ret.v = (const char *)args->v +
-            ipex_row_offset(args->batch, args->v_batch, args->batch_rank, batch) * size;
-    ret.y = args->y + ipex_row_offset(args->batch, args->y_batch, args->batch_rank, batch);
-    if (args->mask)
-        ret.mask =
-            args->mask + ipex_row_offset(args->batch, args->mask_batch, args->batch_rank, batch);
-    return ret;
-}
+struct ipex_attention_job ipex_attention_job(const struct ipex_attention_args *args, int64_t job,
+                                             int64_t size);
 
 /* Keys that a query sees. */
 static inline int64_t ipex_attention_visible(const struct ipex_attention_args *args, int64_t row) {

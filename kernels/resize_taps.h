@@ -142,8 +142,9 @@ struct ipex_resize_job {
 static inline struct ipex_resize_job ipex_resize_job(const struct ipex_resize_args *args,
                                                      int64_t job) {
     const int64_t blocks = ipex_div_up(args->lines, args->lines_per_job);
-    struct ipex_resize_job ret = {.image = job / blocks};
-    ret.line = job % blocks * args->lines_per_job;
+    const struct ipex_quotient image = ipex_divide(job, blocks);
+    struct ipex_resize_job ret = {.image = image.whole};
+    ret.line = image.rest * args->lines_per_job;
     ret.line_end = ret.line + args->lines_per_job;
     if (ret.line_end > args->lines)
         ret.line_end = args->lines;

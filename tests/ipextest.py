@@ -19,6 +19,12 @@ MODELS = BUILD / "test-models"
 CLI = BUILD / "tools" / "ipexpack"
 
 
+def amx_missing():
+    """Why level amx cannot run here, or an empty string: the emulator (tests/amx_emu) leaves AVX512-BF16 to the CPU."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+    return "" if "avx512_bf16" in flags else "this CPU has no AVX512-BF16, on which level amx rests"
+
+
 def only_option():
     """The argument --only TEXT of a test program: cases whose name holds the text."""
     parser = argparse.ArgumentParser()

@@ -90,13 +90,14 @@ static void winograd_column(const struct ipex_winograd_args *args,
 
 void IPEX_REF(winograd_f32)(const struct ipex_winograd_args *args, int64_t job_begin,
                             int64_t job_end, void *scratch) {
+    const struct ipex_winograd_grid grid = ipex_winograd_grid(args);
     float *v = scratch; /* [channels][36], a part of it */
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_winograd_job job = ipex_winograd_job(args, j);
         const int64_t end =
             job.panel_end * IPEX_PANEL < args->n ? job.panel_end * IPEX_PANEL : args->n;
         for (int64_t t = job.tile; t < job.tile_end; t++) {
-            const struct ipex_winograd_tile tile = ipex_winograd_tile(args, t);
+            const struct ipex_winograd_tile tile = ipex_winograd_tile(args, &grid, t);
             load_tile(args, &tile, v);
             for (int64_t column = job.panel * IPEX_PANEL; column < end; column++)
                 winograd_column(args, &tile, column, v);

@@ -163,7 +163,7 @@ static inline void planar_multiply(struct planar_product *p) {
     const int64_t groups = ipex_div_up(p->columns, PLANAR_COLUMNS);
     int64_t blocks = ipex_div_up(p->part, planar_blocks[columns - 1].most);
     const int64_t bytes = p->part * p->x_pixel * (int64_t)sizeof(float);
-    p->ahead = (uintptr_t)(bytes / (blocks * groups * p->k));
+    p->ahead = (uintptr_t)ipex_div(bytes, blocks * groups * p->k);
     for (int64_t b = 0, pixels; blocks > 0; b += pixels) {
         pixels = ipex_div_up(p->part - b, blocks--);
         planar_columns(p, groups, b, pixels);
@@ -216,7 +216,8 @@ static inline void planar_begin(const struct planar *p, float *chains) {
 /* A column's chains [part][LANES] in the order of pixels, in blocks of 8 x 8: what the last of a
  * lane's blocks writes behind its part, the next lane's first, which comes later, overwrites. */
 static inline void planar_order(const struct planar *p, const float *chains, float *line) {
-    const int64_t part = p->part, whole = p->pixels / part * part, rest = p->pixels - whole;
+    const int64_t part = p->part, rest = ipex_divide(p->pixels, part).rest,
+                  whole = p->pixels - rest;
     for (int64_t b = (part - 1) / 8 * 8; b >= 0; b -= 8)
         for (int64_t lane = 0; lane < LANES; lane += 8)
             transpose_8x8(chains + b * LANES + lane, LANES, line + lane * part + b, part);
@@ -271,7 +272,8 @@ static inline int64_t planar_h(const struct planar *p, int64_t r, int64_t line) 
 
 static inline float *planar_line_chains(const struct planar *p, int64_t line) {
     const struct ipex_conv_args *args = p->args;
-    return p->chains + (line - p->job->line) % args->segments_h * args->n * p->part * LANES;
+    const int64_t place = ipex_divide(line - p->job->line, args->segments_h).rest;
+    return p->chains + place * args->n * p->part * LANES;
 }
 
 static inline struct ipex_kernel_rows planar_rows(const struct planar *p, int64_t line) {
@@ -294,8 +296,9 @@ static inline void planar_collect(const struct planar *p, int64_t line, int64_t 
 /* Where row r of x, counted from the job's first, lies. */
 static inline const float *planar_x(const struct planar *p, int64_t r) {
     const struct ipex_conv_args *args = p->args;
+    const struct ipex_quotient line = ipex_divide(r, p->step);
     return (const float *)args->x + p->job->image * args->x_image +
-           (p->job->line + r / p->step) * args->x_line + r % p->step * args->x_kh;
+           (p->job->line + line.whole) * args->x_line + line.rest * args->x_kh;
 }
 
 /* Row r of x, counted from the job's first: for all lines that see it. */
@@ -303,8 +306,8 @@ static inline void planar_row(struct planar *p, int64_t r) {
     const struct ipex_conv_args *args = p->args;
     const struct ipex_conv_job *job = p->job;
     const int64_t begin =
-        job->line + (r < args->segments_h ? 0 : (r - args->segments_h) / p->step + 1);
-    const int64_t last = job->line + r / p->step;
+        job->line + (r < args->segments_h ? 0 : ipex_div(r - args->segments_h, p->step) + 1);
+    const int64_t last = job->line + ipex_div(r, p->step);
     const int64_t end = last < job->line_end ? last + 1 : job->line_end;
     bool taken = false;
     struct planar_product product = {.x = p->x,
@@ -335,8 +338,8 @@ static inline void planar_row(struct planar *p, int64_t r) {
 /* Where lines have no rows in common, every line's are counted on their own. */
 static inline int64_t planar_step(const struct ipex_conv_args *args) {
     const int64_t rows = args->segments_h;
-    const bool shared = args->x_kh > 0 && args->x_line % args->x_kh == 0;
-    const int64_t step = shared ? args->x_line / args->x_kh : rows;
+    const bool shared = args->x_kh > 0 && ipex_divide(args->x_line, args->x_kh).rest == 0;
+    const int64_t step = shared ? ipex_div(args->x_line, args->x_kh) : rows;
     return 0 < step && step < rows ? step : rows;
 }
 

@@ -26,7 +26,7 @@ struct transpose_run {
 
 static inline int64_t transpose_gcd(int64_t a, int64_t b) {
     while (b != 0) {
-        const int64_t rest = a % b;
+        const int64_t rest = ipex_divide(a, b).rest;
         a = b;
         b = rest;
     }
@@ -41,13 +41,13 @@ static inline struct transpose_phase transpose_phase(int64_t out, int64_t size, 
     struct transpose_phase ret = {
         .size = size,
         .stride = stride,
-        .tap_step = stride / common,
-        .input_step = dilation / common,
+        .tap_step = ipex_div(stride, common),
+        .input_step = ipex_div(dilation, common),
     };
     const int64_t most = kernel < ret.tap_step ? kernel : ret.tap_step;
-    while (ret.tap < most && (out + pad - ret.tap * dilation) % stride != 0)
+    while (ret.tap < most && ipex_divide(out + pad - ret.tap * dilation, stride).rest != 0)
         ret.tap++;
-    ret.taps = ret.tap < most ? (kernel - 1 - ret.tap) / ret.tap_step + 1 : 0;
+    ret.taps = ret.tap < most ? ipex_div(kernel - 1 - ret.tap, ret.tap_step) + 1 : 0;
     ret.shift = pad - ret.tap * dilation;
     return ret;
 }
@@ -58,8 +58,8 @@ static inline struct transpose_run transpose_taps(const struct transpose_phase *
     struct transpose_run ret = {.begin = out, .count = 1};
     if (phase->taps == 0)
         return ret;
-    const int64_t input = (out + phase->shift) / phase->stride; /* without a rest */
-    const int64_t end = input < 0 ? 0 : input / phase->input_step + 1;
+    const int64_t input = ipex_div(out + phase->shift, phase->stride); /* without a rest */
+    const int64_t end = input < 0 ? 0 : ipex_div(input, phase->input_step) + 1;
     if (input >= phase->size)
         ret.first = ipex_div_up(input - phase->size + 1, phase->input_step);
     ret.taps = (end < phase->taps ? end : phase->taps) - ret.first;
@@ -120,12 +120,14 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .cache_l2 = args->cache_l2,
     };
     const struct ipex_conv_job lines = {.line_end = run[0].count};
+    const struct conv_cuts cuts = conv_cuts(level, &conv);
     const int64_t tap = ipex_conv_segment_words(&conv, CONV_K_PER_ROW);
     const int64_t tap_h = phase[0].tap + run[0].first * phase[0].tap_step;
     const int64_t tap_w = phase[1].tap + run[1].first * phase[1].tap_step;
     const int64_t taps = (int64_t)args->kernel_h * args->kernel_w;
     const struct conv_walk walk = {
         .level = level,
+        .cuts = &cuts,
         .args = &conv,
         .job = &lines,
         .x = (const CONV_X *)args->x + job->image * args->x_image + job->group * args->k +

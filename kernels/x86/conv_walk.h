@@ -85,9 +85,19 @@ struct conv_run {
     int64_t segments, tap_w, x, w;
 };
 
+/* How every job of a convolution is cut into register blocks: whole lines, an image's last one, and
+ * two lines at once, which go together where that makes fewer, fuller blocks; and the panels that
+ * are taken over all lines before the next ones. */
+struct conv_cuts {
+    struct ipex_line_cut line, last, pair;
+    bool pairs;
+    int64_t panels;
+};
+
 /* A job, with the bases of its image and group. */
 struct conv_walk {
     const struct conv_level *level;
+    const struct conv_cuts *cuts;
     const struct ipex_conv_args *args;
     const struct ipex_conv_job *job;
     const CONV_X *x;
@@ -143,7 +153,8 @@ static inline struct conv_run line_run(const struct conv_walk *walk, const struc
         end = rows.end * args->segments_w;
     if (begin >= end)
         return (struct conv_run){.segments = 0};
-    const int64_t tap_h = begin / args->segments_w, tap_w = begin - tap_h * args->segments_w;
+    const int64_t tap_h = ipex_div(begin, args->segments_w),
+                  tap_w = begin - tap_h * args->segments_w;
     return (struct conv_run){
         .segments = end - begin,
         .tap_w = tap_w,
@@ -246,30 +257,25 @@ static inline bool same_run(struct conv_run a, struct conv_run b) {
     return a.segments == b.segments && a.w == b.w;
 }
 
-/* Two lines that take the same segments go together where that makes fewer, fuller blocks, each
- * with half its rows in each line: 7 pixels and at most 6 rows are 3 + 3, 2 + 2, 2 + 2 instead of
- * 4, 3, 4, 3. Not where x and y stream: what is prefetched follows one line (1x1 16->32 at 368x368:
- * 1.4 of the time). */
+/* Two lines that take the same segments go together, each with half a block's rows in each line,
+ * where cuts->pairs says so. */
 static __attribute__((noinline, unused)) void
 walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
-    const int64_t most = most_rows(walk->level, args);
+    const struct conv_cuts *cuts = walk->cuts;
     struct conv_block b = part_block(walk, part);
-    const struct ipex_line_cut one = ipex_cut_line(args->pixels, most);
-    const struct ipex_line_cut last = ipex_cut_line(args->last_pixels, most);
-    const struct ipex_line_cut half = ipex_cut_line(args->pixels, most / 2);
-    const bool pairs = !walk->streams && half.count < 2 * one.count;
     for (int64_t line = walk->job->line, lines; line < walk->job->line_end; line += lines) {
         const bool whole = ipex_conv_line_pixels(args, line) == args->pixels;
         const struct conv_run run = line_run(walk, part, line);
-        const bool two = pairs && whole && line + 1 < walk->job->line_end &&
+        const bool two = cuts->pairs && whole && line + 1 < walk->job->line_end &&
                          ipex_conv_line_pixels(args, line + 1) == args->pixels &&
                          same_run(run, line_run(walk, part, line + 1));
-        const struct ipex_line_cut *alone = whole ? &one : &last;
+        const struct ipex_line_cut *alone = whole ? &cuts->line : &cuts->last;
         lines = two ? 2 : 1;
-        walk_pixels(walk, part, &run, two ? &half : alone, &b, line, lines, begin, end);
+        walk_pixels(walk, part, &run, two ? &cuts->pair : alone, &b, line, lines, begin, end);
     }
-    IPEX_LEVEL(activate)(&b.pending);
+    if (b.pending.rows > 0)
+        IPEX_LEVEL(activate)(&b.pending);
 }
 
 /* Cuts K so that the weights of panels [begin, end) stay in half of L2 while the lines go by: into
@@ -277,13 +283,13 @@ walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t b
 static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t segments = (int64_t)args->segments_h * args->segments_w;
-    int64_t limit =
-        args->cache_l2 / 2 * CONV_K_PER_ROW / ((end - begin) * IPEX_PANEL * (int64_t)sizeof(float));
+    int64_t limit = ipex_div(args->cache_l2 / 2 * CONV_K_PER_ROW,
+                             (end - begin) * IPEX_PANEL * (int64_t)sizeof(float));
     if (limit < IPEX_TILE_ROWS)
         limit = IPEX_TILE_ROWS;
     if (args->residual == args->y) /* a parked chain would overwrite it */
         limit = segments * args->k;
-    const int64_t whole = limit / args->k; /* segments in a part; 0: cut inside segments */
+    const int64_t whole = ipex_div(limit, args->k); /* segments in a part; 0: cut inside segments */
     const int64_t cuts = whole ? 1 : ipex_div_up(args->k, limit);
     const int64_t step = ipex_div_up(ipex_div_up(args->k, cuts), IPEX_TILE_ROWS) * IPEX_TILE_ROWS;
     struct conv_part part = {.first = true, .last = true};
@@ -312,15 +318,15 @@ static inline int64_t panels_at_once(const struct conv_level *level,
         return panels;
     const int64_t panel_bytes = (int64_t)args->segments_h * args->segments_w * args->k *
                                 IPEX_PANEL * (int64_t)sizeof(float) / CONV_K_PER_ROW;
-    const int64_t fit = args->cache_l2 / 2 / panel_bytes;
+    const int64_t fit = ipex_div(args->cache_l2 / 2, panel_bytes);
     const int64_t most = most_rows(level, args);
     const int64_t least = level->panels_for(args->pixels < most ? args->pixels : most, panels);
-    return fit > least ? fit / least * least : least;
+    return fit > least ? ipex_div(fit, least) * least : least;
 }
 
 static __attribute__((noinline, unused)) void walk_blocks(const struct conv_walk *walk,
                                                           int64_t begin, int64_t end) {
-    const int64_t step = panels_at_once(walk->level, walk->args);
+    const int64_t step = walk->cuts->panels;
     for (int64_t panel = begin; panel < end; panel += step)
         walk_parts(walk, panel, panel + step < end ? panel + step : end);
 }
@@ -334,9 +340,28 @@ static inline bool conv_streams(const struct conv_level *level, const struct ipe
     return weights <= args->cache_l2 / 2 && args->lines * line > args->cache_l2;
 }
 
+/* For levels whose walk is walk_blocks. Two lines go together where 7 pixels and at most 6 rows are
+ * 3 + 3, 2 + 2, 2 + 2 instead of 4, 3, 4, 3; not where x and y stream: what is prefetched follows
+ * one line (1x1 16->32 at 368x368: 1.4 of the time). */
+static __attribute__((noinline, unused)) struct conv_cuts
+conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args) {
+    if (level->panels_for == NULL)
+        return (struct conv_cuts){.pairs = false};
+    const int64_t most = most_rows(level, args);
+    struct conv_cuts ret = {
+        .line = ipex_cut_line(args->pixels, most),
+        .last = ipex_cut_line(args->last_pixels, most),
+        .pair = ipex_cut_line(args->pixels, most / 2),
+        .panels = panels_at_once(level, args),
+    };
+    ret.pairs = !conv_streams(level, args) && ret.pair.count < 2 * ret.line.count;
+    return ret;
+}
+
 /* A kernel's whole body. */
 static inline void conv_jobs(const struct conv_level *level, const struct ipex_conv_args *args,
                              int64_t job_begin, int64_t job_end) {
+    const struct conv_cuts cuts = conv_cuts(level, args);
     const int64_t group_floats = (int64_t)args->segments_h * args->segments_w *
                                  ipex_conv_segment_words(args, CONV_K_PER_ROW);
     for (int64_t j = job_begin; j < job_end; j++) {
@@ -344,10 +369,11 @@ static inline void conv_jobs(const struct conv_level *level, const struct ipex_c
         const int64_t column = job.group * args->n;
         struct conv_walk walk = {
             .level = level,
+            .cuts = &cuts,
             .args = args,
             .job = &job,
             .x = (const CONV_X *)args->x + job.image * args->x_image + job.group * args->x_group,
-            .w = (const float *)args->w + job.group * group_floats,
+            .w = (const float *)args->w + job.image * args->w_image + job.group * group_floats,
             .bias = args->bias + column,
             .y = args->y + job.image * args->y_image + column,
             .streams = conv_streams(level, args),

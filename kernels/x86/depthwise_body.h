@@ -256,7 +256,7 @@ enum { FOLD_TAPS = 49 }; /* with more of them, the copy of the weights would gro
 /* How many neighbours in a line fill a vector where its pixels lie without gaps and windows move by
  * one of them: they are one pixel of so many more channels. Else 1. */
 static inline int64_t depthwise_fold(const struct ipex_depthwise_args *args) {
-    const int64_t c = args->channels, n = LANES / c;
+    const int64_t c = args->channels, n = ipex_div(LANES, c);
     const bool dense = args->x_pixel == c && args->x_kw == c && args->y_pixel == c &&
                        (args->residual == NULL || args->r_pixel == c);
     const bool fits = n * c == LANES && args->kernel_h * args->kernel_w <= FOLD_TAPS;
@@ -276,14 +276,15 @@ static void depthwise_folded(const struct ipex_depthwise_args *args, int64_t n, 
     part.w = w;
     part.bias = bias;
     part.channels = LANES;
-    part.pixels = (int32_t)(args->pixels / n);
+    const struct ipex_quotient pixels = ipex_divide(args->pixels, n);
+    part.pixels = (int32_t)pixels.whole;
     part.x_pixel = part.y_pixel = part.r_pixel = LANES;
     depthwise_run(&part, job_begin, job_end);
-    if (args->pixels % n == 0)
+    if (pixels.rest == 0)
         return;
-    const int64_t done = args->pixels / n * LANES;
+    const int64_t done = pixels.whole * LANES;
     part = *args;
-    part.pixels = (int32_t)(args->pixels % n);
+    part.pixels = (int32_t)pixels.rest;
     part.x += done;
     part.y += done;
     if (args->residual)

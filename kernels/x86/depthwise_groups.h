@@ -11,6 +11,7 @@ enum { GROUP_INPUTS_MAX = 4 };
 /* What all blocks share. */
 struct depthwise_groups {
     int64_t inputs, outputs;                 /* of a group */
+    int64_t seen;                            /* channels of x that a vector of outputs reads */
     int32_t places[GROUP_INPUTS_MAX][LANES]; /* where lanes find their k-th inputs, in a vector */
 };
 
@@ -26,12 +27,13 @@ enum { GROUPS_ROWS = VEC_REGISTERS == 32 ? 8 : 6 };
         enum { HALF = (MR + 1) / 2 };                                                              \
         const int64_t x_row = b->x_row, w_tap = b->w_tap, inputs = g->inputs;                      \
         const int64_t own = inputs == g->outputs;                                                  \
-        for (int64_t c = 0; c < b->channels; c += LANES) {                                         \
+        const float *x = b->x;                                                                     \
+        for (int64_t c = 0; c < b->channels; c += LANES, x += g->seen) {                           \
             const int64_t columns = b->channels - c < LANES ? b->channels - c : LANES;             \
             const vec_mask mask = vec_first(columns);                                              \
-            const vec_mask seen = vec_first(columns / g->outputs * inputs);                        \
+            const vec_mask seen =                                                                  \
+                vec_first(columns < LANES ? ipex_div(columns, g->outputs) * inputs : g->seen);     \
             const vec init = vec_load_masked(b->bias + c, mask);                                   \
-            const float *x = b->x + c / g->outputs * inputs;                                       \
             const float *wp = b->w + b->rows.begin * b->kernel_w * inputs * w_tap + c;             \
             ROWS_##MR(DW_INIT) for (int64_t i = b->rows.begin; i < b->rows.end; i++) {             \
                 const float *t0 = x + i * b->x_kh, *t1 = t0 + HALF * x_row;                        \
@@ -75,7 +77,11 @@ static const groups_fn groups_rows[GROUPS_ROWS + 1] = {
 };
 
 static inline struct depthwise_groups depthwise_groups_of(const struct ipex_depthwise_args *args) {
-    struct depthwise_groups ret = {.inputs = args->group_inputs, .outputs = args->group_outputs};
+    struct depthwise_groups ret = {
+        .inputs = args->group_inputs,
+        .outputs = args->group_outputs,
+        .seen = LANES / args->group_outputs * args->group_inputs,
+    };
     for (int32_t k = 0; k < args->group_inputs; k++)
         for (int32_t lane = 0; lane < LANES; lane++)
             ret.places[k][lane] = (int32_t)(lane / args->group_outputs * args->group_inputs +

@@ -141,11 +141,11 @@ static inline int64_t pointwise_rows(const struct ipex_pointwise_args *args, int
                                      int64_t end) {
     const int64_t length = args->dims[args->rank - 1];
     const int64_t run = args->rank > 1 ? args->dims[args->rank - 2] : 1;
-    int64_t rows = run - row % run;
+    int64_t rows = run - ipex_divide(row, run).rest;
     if (rows > end - row)
         rows = end - row;
     const int64_t fit = args->steps == 1                ? rows
-                        : length < IPEX_POINTWISE_BLOCK ? IPEX_POINTWISE_BLOCK / length
+                        : length < IPEX_POINTWISE_BLOCK ? ipex_div(IPEX_POINTWISE_BLOCK, length)
                                                         : 1;
     return rows < fit ? rows : fit;
 }

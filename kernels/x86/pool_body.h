@@ -67,9 +67,10 @@ static inline void pool_empty(float *y, int64_t channels, bool average, float di
 
 static inline void pool_lines(const struct ipex_pool_args *args, int64_t job_begin, int64_t job_end,
                               bool average) {
-    for (int64_t job = job_begin; job < job_end; job++)
+    for (int64_t job = job_begin; job < job_end; job++) {
+        const struct ipex_quotient at = ipex_divide(job, args->lines);
+        const int64_t image = at.whole, line = at.rest;
         for (int64_t pixel = 0; pixel < args->pixels; pixel++) {
-            const int64_t image = job / args->lines, line = job % args->lines;
             const struct ipex_pool_window window = ipex_pool_window(args, line, pixel);
             const struct pool_taps taps = {
                 .x = args->x + image * args->x_image +
@@ -88,6 +89,7 @@ static inline void pool_lines(const struct ipex_pool_args *args, int64_t job_beg
             else
                 pool_pixel(&taps, y, args->channels, average, divisor);
         }
+    }
 }
 
 void IPEX_LEVEL(max_pool_f32)(const struct ipex_pool_args *args, int64_t job_begin, int64_t job_end,

@@ -118,9 +118,10 @@ WINOGRAD_APART void winograd_border(const struct winograd_part *p,
     winograd_tile(p->between, SIDE * LANES, LANES, p, c);
 }
 
-static inline void winograd_load_tile(const struct ipex_winograd_args *args, int64_t t,
+static inline void winograd_load_tile(const struct ipex_winograd_args *args,
+                                      const struct ipex_winograd_grid *grid, int64_t t,
                                       struct winograd_part *p) {
-    const struct ipex_winograd_tile tile = ipex_winograd_tile(args, t);
+    const struct ipex_winograd_tile tile = ipex_winograd_tile(args, grid, t);
     const bool inside = tile.rows_in == SIDE && tile.columns_in == SIDE;
     p->x =
         args->x + tile.image * args->x_image + tile.line * args->x_row + tile.pixel * args->x_pixel;
@@ -134,16 +135,20 @@ static inline void winograd_load_tile(const struct ipex_winograd_args *args, int
 }
 
 /* m [36][tiles][m_row] = v [36][tiles][v_row] times the job's panels: rows of the matrices are the
- * pixels of 36 convolutions of one tap. */
+ * pixels of 36 images, which have weights of their own. */
 static inline void winograd_multiply(const struct ipex_winograd_args *args,
                                      const struct ipex_winograd_job *job,
                                      const struct ipex_winograd_space *space, float *scratch) {
     const int64_t panels = job->panel_end - job->panel, tiles = job->tile_end - job->tile;
     struct ipex_conv_args product = {
+        .x = scratch + space->v,
+        .y = scratch + space->m,
         .bias = scratch + space->zeros,
+        .x_image = space->v_point,
         .x_pixel = space->v_row,
+        .y_image = space->m_point,
         .y_pixel = space->m_row,
-        .images = 1,
+        .images = POINTS,
         .lines = 1,
         .pixels = (int32_t)tiles,
         .last_pixels = (int32_t)tiles,
@@ -159,14 +164,9 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
         .cache_l2 = args->cache_l2,
     };
     const int64_t panel_floats = ipex_conv_panel_floats(&product);
-    const int64_t point_floats = ipex_div_up(args->n, IPEX_PANEL) * panel_floats;
-    const float *w = args->w + job->panel * panel_floats;
-    for (int64_t z = 0; z < POINTS; z++) {
-        product.x = scratch + space->v + z * space->v_point;
-        product.y = scratch + space->m + z * space->m_point;
-        product.w = w + z * point_floats;
-        IPEX_LEVEL(conv_f32)(&product, 0, 1, NULL);
-    }
+    product.w = args->w + job->panel * panel_floats;
+    product.w_image = ipex_div_up(args->n, IPEX_PANEL) * panel_floats;
+    IPEX_LEVEL(conv_f32)(&product, 0, POINTS, NULL);
 }
 
 /* Where a vector of a tile's outputs goes, and what is added on the way. */
@@ -266,9 +266,10 @@ static inline void winograd_activate(const struct ipex_winograd_args *args,
 }
 
 static inline void winograd_store_tile(const struct ipex_winograd_args *args,
+                                       const struct ipex_winograd_grid *grid,
                                        const struct ipex_winograd_job *job, int64_t t,
                                        const float *m, int64_t m_point, float *between) {
-    const struct ipex_winograd_tile tile = ipex_winograd_tile(args, t);
+    const struct ipex_winograd_tile tile = ipex_winograd_tile(args, grid, t);
     const int64_t begin = job->panel * IPEX_PANEL;
     const int64_t end =
         job->panel_end * IPEX_PANEL < args->n ? job->panel_end * IPEX_PANEL : args->n;
@@ -301,6 +302,7 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
 static inline void winograd_jobs(const struct ipex_winograd_args *args, int64_t job_begin,
                                  int64_t job_end, float *scratch) {
     const struct ipex_winograd_space space = ipex_winograd_space(args);
+    const struct ipex_winograd_grid grid = ipex_winograd_grid(args);
     for (int64_t i = space.zeros; i < space.total; i++)
         scratch[i] = 0.0f;
     for (int64_t j = job_begin; j < job_end; j++) {
@@ -313,11 +315,11 @@ static inline void winograd_jobs(const struct ipex_winograd_args *args, int64_t 
             .v_point = space.v_point,
         };
         for (int64_t t = job.tile; t < job.tile_end; t++, part.v += space.v_row)
-            winograd_load_tile(args, t, &part);
+            winograd_load_tile(args, &grid, t, &part);
         winograd_multiply(args, &job, &space, scratch);
         const float *m = scratch + space.m;
         for (int64_t t = job.tile; t < job.tile_end; t++, m += space.m_row)
-            winograd_store_tile(args, &job, t, m, space.m_point, scratch + space.between);
+            winograd_store_tile(args, &grid, &job, t, m, space.m_point, scratch + space.between);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/jobs.h"
 #include "tests/checkkern/conv_shape.h"
 
 /* The slots. For those on bf16, values are made in f32, cut to bf16 and widened again, so that
@@ -19,7 +20,7 @@ struct shape {
     struct conv_shape conv;
     int32_t lines_per_job, panels_per_job, cache_l2;
     int32_t act;
-    bool residual, in_place, panels_outside, special, planar;
+    bool residual, in_place, panels_outside, special, planar, own_weights;
     enum slot slot;
 };
 
@@ -39,6 +40,9 @@ static struct ipex_conv_args make_args(const struct shape *s) {
     ret.panels_outside = s->panels_outside;
     ret.cache_l2 = s->cache_l2;
     ret.planar = s->planar;
+    if (s->own_weights)
+        ret.w_image = (int64_t)ret.groups * ret.segments_h * ret.segments_w *
+                      ipex_conv_segment_words(&ret, s->slot >= CONV_BF16W ? 2 : 1);
     return ret;
 }
 
@@ -103,7 +107,8 @@ static void fill_values(struct buffer *b, size_t count, struct rng *rng, bool sp
  * outputs NaN. */
 static struct buffer make_weights(const struct ipex_conv_args *a, struct rng *rng) {
     const int64_t panels = (a->n + 15) / 16, tiles = (a->k + 15) / 16;
-    const int64_t segments = (int64_t)a->groups * a->segments_h * a->segments_w;
+    const int64_t segments =
+        (int64_t)(a->w_image ? a->images : 1) * a->groups * a->segments_h * a->segments_w;
     struct buffer ret = buffer_make((size_t)(segments * panels * tiles * 1024));
     float *w = ret.data;
     for (int64_t s = 0; s < segments; s++)
@@ -136,8 +141,10 @@ static struct operands make_operands(const struct shape *s, struct ipex_conv_arg
     a->w = ret.w.data;
     a->bias = ret.bias.data;
     if (s->slot != CONV_F32)
-        ret.w_bf16 = cut_tiles_to_bf16(
-            &ret.w, (int64_t)a->groups * a->segments_h * a->segments_w * ((a->n + 15) / 16), a->k);
+        ret.w_bf16 = cut_tiles_to_bf16(&ret.w,
+                                       (int64_t)(a->w_image ? a->images : 1) * a->groups *
+                                           a->segments_h * a->segments_w * ((a->n + 15) / 16),
+                                       a->k);
     if (s->slot >= CONV_BF16)
         ret.x_bf16 = cut_to_bf16(&ret.x);
     if (s->residual) {
@@ -191,7 +198,7 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
 /* One output in f64, and the sum of magnitudes that bounds its rounding errors. */
 static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_t p,
                            int64_t c, double *ret_magnitude) {
-    const int64_t g = c / a->n, n = c % a->n;
+    const int64_t g = (a->w_image ? i * a->groups : 0) + c / a->n, n = c % a->n;
     const int64_t panels = (a->n + 15) / 16, tiles = (a->k + 15) / 16;
     const int64_t segments = (int64_t)a->segments_h * a->segments_w;
     double sum = (double)a->bias[c], magnitude = fabs(sum);
@@ -199,7 +206,7 @@ static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l,
         for (int64_t k = 0; is_taken(a, l, s) && k < a->k; k++) {
             const float x =
                 ((const float *)
-                     a->x)[i * a->x_image + l * a->x_line + p * a->x_pixel + g * a->x_group +
+                     a->x)[i * a->x_image + l * a->x_line + p * a->x_pixel + c / a->n * a->x_group +
                            s / a->segments_w * a->x_kh + s % a->segments_w * a->x_kw + k];
             const float w =
                 ((const float *)
@@ -243,12 +250,13 @@ static void describe(const struct shape *s, const char *level, char *text, size_
     snprintf(
         text, size,
         "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d pads %d,%d groups %d %d->%d "
-        "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s%s",
+        "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s%s%s",
         slot_names[s->slot], level, c.images, c.lines, c.pixels, c.last_pixels, c.kernel_h,
         c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_bottom,
         c.groups, c.k, c.n, s->act, s->residual, s->in_place ? " in place" : "", s->panels_outside,
         s->lines_per_job, s->panels_per_job, s->cache_l2, c.x_gap, c.y_gap,
-        s->special ? " special" : "", s->planar ? " planar" : "");
+        s->special ? " special" : "", s->planar ? " planar" : "",
+        s->own_weights ? " own weights" : "");
 }
 
 /* bf16 weights give the bits of conv_f32 on the widened weights. */
@@ -258,7 +266,9 @@ static int check_widened(const struct context *context, const struct shape *s,
     struct shape widened = *s;
     char text[400];
     widened.slot = CONV_F32;
-    struct buffer got = run_level(&context->levels[0], &widened, args, operands, rng);
+    struct ipex_conv_args widened_args = *args;
+    widened_args.w_image = make_args(&widened).w_image;
+    struct buffer got = run_level(&context->levels[0], &widened, &widened_args, operands, rng);
     const int64_t at = first_difference(want, &got);
     describe(s, "against widened weights", text, sizeof text);
     buffer_free(&got);
@@ -322,6 +332,7 @@ static struct shape random_shape(struct rng *rng) {
     };
     s.conv.last_pixels =
         rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
+    s.own_weights = rng_one_in(rng, 3);
     s.in_place = s.residual && rng_one_in(rng, 2);
     s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
     s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
