@@ -120,7 +120,7 @@ static inline void transpose_rectangle(const struct conv_level *level,
         .cache_l2 = args->cache_l2,
     };
     const struct ipex_conv_job lines = {.line_end = run[0].count};
-    const struct conv_cuts cuts = conv_cuts(level, &conv);
+    const struct conv_cuts cuts = conv_cuts(level, &conv, false);
     const int64_t tap = ipex_conv_segment_words(&conv, CONV_K_PER_ROW);
     const int64_t tap_h = phase[0].tap + run[0].first * phase[0].tap_step;
     const int64_t tap_w = phase[1].tap + run[1].first * phase[1].tap_step;

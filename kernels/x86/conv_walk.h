@@ -344,7 +344,7 @@ static inline bool conv_streams(const struct conv_level *level, const struct ipe
  * 3 + 3, 2 + 2, 2 + 2 instead of 4, 3, 4, 3; not where x and y stream: what is prefetched follows
  * one line (1x1 16->32 at 368x368: 1.4 of the time). */
 static __attribute__((noinline, unused)) struct conv_cuts
-conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args) {
+conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args, bool streams) {
     if (level->panels_for == NULL)
         return (struct conv_cuts){.pairs = false};
     const int64_t most = most_rows(level, args);
@@ -354,14 +354,15 @@ conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args) {
         .pair = ipex_cut_line(args->pixels, most / 2),
         .panels = panels_at_once(level, args),
     };
-    ret.pairs = !conv_streams(level, args) && ret.pair.count < 2 * ret.line.count;
+    ret.pairs = !streams && ret.pair.count < 2 * ret.line.count;
     return ret;
 }
 
 /* A kernel's whole body. */
 static inline void conv_jobs(const struct conv_level *level, const struct ipex_conv_args *args,
                              int64_t job_begin, int64_t job_end) {
-    const struct conv_cuts cuts = conv_cuts(level, args);
+    const bool streams = conv_streams(level, args);
+    const struct conv_cuts cuts = conv_cuts(level, args, streams);
     const int64_t group_floats = (int64_t)args->segments_h * args->segments_w *
                                  ipex_conv_segment_words(args, CONV_K_PER_ROW);
     for (int64_t j = job_begin; j < job_end; j++) {
@@ -376,7 +377,7 @@ static inline void conv_jobs(const struct conv_level *level, const struct ipex_c
             .w = (const float *)args->w + job.image * args->w_image + job.group * group_floats,
             .bias = args->bias + column,
             .y = args->y + job.image * args->y_image + column,
-            .streams = conv_streams(level, args),
+            .streams = streams,
             .w_kw = ipex_conv_segment_words(args, CONV_K_PER_ROW),
             .w_kh = args->segments_w * ipex_conv_segment_words(args, CONV_K_PER_ROW),
         };

@@ -18,8 +18,10 @@ static int64_t tile_bytes(const struct ipex_winograd_args *args) {
 }
 
 static int64_t weight_bytes(const struct ipex_winograd_args *args) {
-    return (int64_t)IPEX_WINOGRAD_POINTS * ipex_ceil_div(args->channels, IPEX_TILE_ROWS) *
-           ipex_ceil_div(args->n, IPEX_PANEL) * IPEX_TILE_BYTES;
+    struct ipex_tiles tiles; /* they fit: the weight is there */
+    return ipex_tiles_make(IPEX_DTYPE_f32, 1, IPEX_WINOGRAD_POINTS, args->n, args->channels, &tiles)
+               ? tiles.bytes
+               : 0;
 }
 
 /* Tiles of a block at most. Weights that L2 holds, or nearly, with the transforms of a small block

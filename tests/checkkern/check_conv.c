@@ -103,12 +103,16 @@ static void fill_values(struct buffer *b, size_t count, struct rng *rng, bool sp
         p[i] = rng_value(rng, special);
 }
 
+/* Groups of w: every image's where they have weights of their own. */
+static int64_t weight_groups(const struct ipex_conv_args *a) {
+    return (int64_t)(a->w_image ? a->images : 1) * a->groups;
+}
+
 /* Tiles as format/tile.h has them; edges zero. Weights are never special: a NaN there makes all
  * outputs NaN. */
 static struct buffer make_weights(const struct ipex_conv_args *a, struct rng *rng) {
     const int64_t panels = (a->n + 15) / 16, tiles = (a->k + 15) / 16;
-    const int64_t segments =
-        (int64_t)(a->w_image ? a->images : 1) * a->groups * a->segments_h * a->segments_w;
+    const int64_t segments = weight_groups(a) * a->segments_h * a->segments_w;
     struct buffer ret = buffer_make((size_t)(segments * panels * tiles * 1024));
     float *w = ret.data;
     for (int64_t s = 0; s < segments; s++)
@@ -141,10 +145,8 @@ static struct operands make_operands(const struct shape *s, struct ipex_conv_arg
     a->w = ret.w.data;
     a->bias = ret.bias.data;
     if (s->slot != CONV_F32)
-        ret.w_bf16 = cut_tiles_to_bf16(&ret.w,
-                                       (int64_t)(a->w_image ? a->images : 1) * a->groups *
-                                           a->segments_h * a->segments_w * ((a->n + 15) / 16),
-                                       a->k);
+        ret.w_bf16 = cut_tiles_to_bf16(
+            &ret.w, weight_groups(a) * a->segments_h * a->segments_w * ((a->n + 15) / 16), a->k);
     if (s->slot >= CONV_BF16)
         ret.x_bf16 = cut_to_bf16(&ret.x);
     if (s->residual) {

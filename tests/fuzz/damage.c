@@ -3,13 +3,13 @@
  * single bit of its metadata is flipped, without and with the digest made right again. Without, no
  * damaged file is accepted; with, what is accepted is opened and closed (fuzz_open.c runs such
  * files). TAP. */
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "format/check.h"
 #include "format/sha256.h"
 #include "runtime/ipex.h"
 #include "tests/fuzz/mutate.h"
@@ -37,25 +37,6 @@ static void *block(size_t alignment, size_t size) {
     return memory;
 }
 
-/* Memory for an image, always the same, that ends where the process may not write: a new block for
- * each of hundreds of thousands would take as long as the checks. */
-static void *at_the_end(size_t size) {
-    static char *begin, *end;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (!begin || size > (size_t)(end - begin)) {
-        const size_t room = (2 * size + page - 1) / page * page;
-        if (begin)
-            munmap(begin, (size_t)(end - begin) + page);
-        begin = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (begin == MAP_FAILED)
-            exit(1);
-        end = begin + room;
-        if (mprotect(end, page, PROT_NONE) != 0)
-            exit(1);
-    }
-    return end - (size + IPEX_MEMORY_ALIGN - 1) / IPEX_MEMORY_ALIGN * IPEX_MEMORY_ALIGN;
-}
-
 static struct opened open_file(const void *file, size_t size) {
     char message[256] = "";
     const struct ipex_image_options options = {
@@ -64,8 +45,10 @@ static struct opened open_file(const void *file, size_t size) {
     size_t need = 0;
     enum ipex_status status = ipex_image_measure_memory(file, size, &options, &need);
     if (status == IPEX_OK) {
-        status = ipex_image_from_memory(&image, file, size, at_the_end(need), need, &options);
+        void *memory = block(IPEX_MEMORY_ALIGN, need);
+        status = ipex_image_from_memory(&image, file, size, memory, need, &options);
         ipex_image_close(image);
+        free(memory);
     }
     return (struct opened){status, status != IPEX_OK && !message[0]};
 }
@@ -88,13 +71,13 @@ static void cut(const char *path, const uint8_t *bytes, size_t size) {
 /* The digest's states before every 64 bytes of the undamaged metadata: a digest is made right from
  * the damage on. */
 static struct ipex_sha256 *states_of(const uint8_t *bytes, size_t metadata) {
-    static const uint8_t no_digest[32];
+    uint8_t header[IPEX_HEADER_SIZE];
+    memcpy(header, bytes, sizeof header);
+    memset(header + 64, 0, IPEX_SHA256_BYTES); /* the digest itself counts as zero */
     struct ipex_sha256 *ret = block(64, (metadata / 64 + 1) * sizeof *ret), state;
     ipex_sha256_init(&state);
-    ipex_sha256_update(&state, bytes, 64);
-    ipex_sha256_update(&state, no_digest, sizeof no_digest);
-    ipex_sha256_update(&state, bytes + 96, 32);
-    for (size_t at = 128; at < metadata; at += 64) {
+    ipex_sha256_update(&state, header, sizeof header);
+    for (size_t at = IPEX_HEADER_SIZE; at < metadata; at += 64) {
         ret[at / 64] = state;
         ipex_sha256_update(&state, bytes + at, metadata - at < 64 ? metadata - at : 64);
     }
@@ -103,7 +86,7 @@ static struct ipex_sha256 *states_of(const uint8_t *bytes, size_t metadata) {
 
 static void repair(uint8_t *file, size_t size, size_t metadata, size_t byte,
                    const struct ipex_sha256 *states) {
-    if (byte < 128) {
+    if (byte < IPEX_HEADER_SIZE) {
         mutate_repair(file, size);
         return;
     }
@@ -162,6 +145,9 @@ static void damage(const char *path) {
 }
 
 int main(int argc, char **argv) {
+    /* Blocks are given back and taken again hundreds of thousands of times: the heap keeps them. */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
     for (int i = 1; i < argc; i++)
         damage(argv[i]);
     return argc < 2 ? 2 : !all_good;
