@@ -1,31 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cast from f32 to bf16 by the instruction that rounds; all other casts are the reference's. */
 #include "kernels/x86/vec_avx512.h"
-#include "kernels/x86/x86.h"
 
-void ipex_k_cast__reference_fma(const struct ipex_map_args *, int64_t, int64_t, void *);
-
-static void cast_row(const float *x, uint16_t *y, int64_t n) {
-    for (int64_t i = 0; i < n; i += LANES) {
-        const __mmask16 mask = vec_first(n - i);
-        const __m512 v = vec_load_masked(x + i, mask);
-        _mm256_mask_storeu_epi16(y + i, mask, (__m256i)_mm512_cvtneps_pbh(v));
-    }
-}
-
-void ipex_k_cast__avx512_bf16(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
-                              void *scratch) {
-    const int32_t last = args->rank - 1;
-    if (args->dtype != IPEX_DTYPE_f32 || args->y_dtype != IPEX_DTYPE_bf16 ||
-        args->x_stride[0][last] != 1 || args->y_stride[last] != 1) {
-        ipex_k_cast__reference_fma(args, job_begin, job_end, scratch);
-        return;
-    }
-    const int64_t rows = ipex_row_count(args->dims, 0, last);
-    const int64_t limit = job_end * args->rows_per_job, end = limit < rows ? limit : rows;
-    for (int64_t row = job_begin * args->rows_per_job; row < end; row++)
-        cast_row((const float *)args->x[0] +
-                     ipex_row_offset(args->dims, args->x_stride[0], last, row),
-                 (uint16_t *)args->y + ipex_row_offset(args->dims, args->y_stride, last, row),
-                 args->dims[last]);
-}
+#define CAST_LEVEL(slot) ipex_k_##slot##__avx512_bf16
+#define CAST_BF16(v)     (__m256i) _mm512_cvtneps_pbh(v)
+#include "kernels/x86/cast_body.h"

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on bf16 (profile bf16-dp): of every pair of elements of K the odd one,
  * then the even one, each by an fma on widened operands. The bits are those of vdpbf16ps. */
-#define CONV_X         uint16_t
-#define CONV_K_PER_ROW 2
-#define CONV_SMALLER_BLOCKS
+#define CONV_X              uint16_t
+#define CONV_K_PER_ROW      2
+#define CONV_SMALLER_BLOCKS 6
 #include "kernels/x86/vec_avx2.h"
-#include "kernels/x86/conv_pairs.h"
-#include "kernels/x86/conv_halves.h"
+#include "kernels/x86/conv_widen.h"
 #include "kernels/x86/conv_transpose_walk.h"
 
-#define X_AT(p)                  half_of(vec_int_set((int32_t)ipex_bf16_pair(p)), ODD)
-#define WHOLE_STEP(MR, NP, STEP) HALF_STEP(1, STEP(MR, NP)) HALF_STEP(0, STEP(MR, NP))
-#define CHAINS(MR, NP, STEP)     CHAINS_OF_PAIRS(MR, IPEX_PANEL, WHOLE_STEP(MR, NP, STEP))
+#define CHAINS(MR, NP, STEP)                                                                       \
+    for (int32_t pairs = b->k; pairs > 0; pairs--, a0++, a1++, w += IPEX_PANEL) {                  \
+        HALF_STEP(1, STEP(MR, NP))                                                                 \
+        HALF_STEP(0, STEP(MR, NP))                                                                 \
+    }
 #include "kernels/x86/conv_blocks_avx2.h"
 
 void ipex_k_conv_bf16__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,

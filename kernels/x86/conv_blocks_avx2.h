@@ -13,8 +13,8 @@
 
 #include "kernels/x86/conv_walk.h"
 
-#ifdef CONV_SMALLER_BLOCKS /* widening takes registers */
-enum { MAX_ROWS = 5, MAX_ROWS_HALF = 5, MAX_ROWS_2 = 2, MAX_PANELS = 4 };
+#ifdef CONV_SMALLER_BLOCKS /* 5 where x is widened in registers, or 6: blocks are code */
+enum { MAX_ROWS = CONV_SMALLER_BLOCKS, MAX_ROWS_HALF = MAX_ROWS, MAX_ROWS_2 = 2, MAX_PANELS = 4 };
 #else
 enum { MAX_ROWS = 6, MAX_ROWS_HALF = 12, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
 #endif
@@ -109,17 +109,17 @@ static inline vec_mask mask_of_last(const struct conv_block *b) {
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
         const uintptr_t ahead = prefetch_distance(b, b->ahead_first);                              \
-        int64_t x_row = b->x_row;                                                                  \
+        int64_t x_row = BLOCK_ROW(b);                                                              \
         const vec_mask mask = mask_of_last(b);                                                     \
         (void)w_panel, (void)ahead, (void)mask;                                                    \
         ROWS_##MR(INIT_ROW_##NP) if (i_row) {                                                      \
             ROWS_##MR(RESUME_ROW_##NP)                                                             \
         }                                                                                          \
-        const CONV_X *xs = b->x;                                                                   \
+        const BLOCK_X *xs = b->x;                                                                  \
         const float *ws = b->w;                                                                    \
         int32_t tap_w = b->tap_w;                                                                  \
         for (int32_t s = b->segments; s > 0; s--) {                                                \
-            const CONV_X *a0 = xs, *a1 = xs + b->x_half;                                           \
+            const BLOCK_X *a0 = xs, *a1 = xs + b->x_half;                                          \
             const float *w = ws;                                                                   \
             CHAINS(MR, NP, STEP)                                                                   \
             const bool row_ends = ++tap_w == b->segments_w;                                        \
@@ -144,9 +144,11 @@ static inline vec_mask mask_of_last(const struct conv_block *b) {
     X(1, NP, STEP) X(2, NP, STEP) X(3, NP, STEP) X(4, NP, STEP) X(5, NP, STEP)
 #define BLOCKS_1_TO_6(X, NP, STEP) BLOCKS_1_TO_5(X, NP, STEP) X(6, NP, STEP)
 #ifdef CONV_SMALLER_BLOCKS
-#define BLOCKS_OF_1(X, NP) BLOCKS_1_TO_5(X, NP, BY_ROWS)
-#define BLOCKS_OF_2(X)     X(1, 2, BY_COLUMNS) X(2, 2, BY_COLUMNS)
-#define BLOCKS_OF_1H(X)    BLOCKS_1_TO_5(X, 1H, BY_ROWS_OF_HALVES)
+#define BLOCKS_1_TO(most, X, NP, STEP)  BLOCKS_1_TO_##most(X, NP, STEP)
+#define BLOCKS_UP_TO(most, X, NP, STEP) BLOCKS_1_TO(most, X, NP, STEP)
+#define BLOCKS_OF_1(X, NP)              BLOCKS_UP_TO(CONV_SMALLER_BLOCKS, X, NP, BY_ROWS)
+#define BLOCKS_OF_2(X)                  X(1, 2, BY_COLUMNS) X(2, 2, BY_COLUMNS)
+#define BLOCKS_OF_1H(X)                 BLOCKS_UP_TO(CONV_SMALLER_BLOCKS, X, 1H, BY_ROWS_OF_HALVES)
 #else
 #define BLOCKS_OF_1(X, NP) BLOCKS_1_TO_6(X, NP, BY_ROWS)
 #define BLOCKS_OF_2(X)     X(1, 2, BY_COLUMNS) X(2, 2, BY_COLUMNS) X(3, 2, BY_COLUMNS)

@@ -17,10 +17,10 @@
 
 #include "kernels/x86/conv_walk.h"
 
-/* Blocks are code: kernels on bf16 do without the largest and those of three panels and, where a
- * level only stands in for another's instruction, without those of four. */
+/* Blocks are code: kernels on bf16 do without those of three panels, some without the largest and,
+ * where a level only stands in for another's instruction, without those of four. */
 #ifdef CONV_SMALLER_BLOCKS
-enum { MAX_ROWS = CONV_SMALLER_BLOCKS, MAX_ROWS_3 = MAX_ROWS }; /* 8 or 10 */
+enum { MAX_ROWS = CONV_SMALLER_BLOCKS, MAX_ROWS_3 = MAX_ROWS };
 #elif CONV_K_PER_ROW == 2
 enum { MAX_ROWS = 12, MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_4 = 6 };
 #else
@@ -136,16 +136,16 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
         const uintptr_t ahead_first = prefetch_distance(b, b->ahead_first);                        \
         const uintptr_t ahead_others = prefetch_distance(b, b->ahead_others);                      \
-        int64_t x_row = b->x_row;                                                                  \
+        int64_t x_row = BLOCK_ROW(b);                                                              \
         (void)w_panel, (void)ahead_first, (void)ahead_others;                                      \
         ROWS_##MR(INIT_ROW_##NR) if (i_row) {                                                      \
             ROWS_##MR(RESUME_ROW_##NR)                                                             \
         }                                                                                          \
-        const CONV_X *xs = b->x;                                                                   \
+        const BLOCK_X *xs = b->x;                                                                  \
         const float *ws = b->w;                                                                    \
         int32_t tap_w = b->tap_w;                                                                  \
         for (int32_t s = b->segments; s > 0; s--) {                                                \
-            const CONV_X *a0 = xs, *a1 = xs + b->x_half;                                           \
+            const BLOCK_X *a0 = xs, *a1 = xs + b->x_half;                                          \
             const float *w = ws;                                                                   \
             CHAINS(MR, NR)                                                                         \
             const bool row_ends = ++tap_w == b->segments_w;                                        \
@@ -168,6 +168,7 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #define BLOCKS_1_TO_8(X, NR)  BLOCKS_1_TO_6(X, NR) X(7, NR) X(8, NR)
 #define BLOCKS_1_TO_10(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR) X(10, NR)
 #define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_10(X, NR) X(11, NR) X(12, NR)
+#define BLOCKS_1_TO_14(X, NR) BLOCKS_1_TO_12(X, NR) X(13, NR) X(14, NR)
 #ifdef CONV_SMALLER_BLOCKS
 #define BLOCKS_1_TO(most, X, NR)  BLOCKS_1_TO_##most(X, NR)
 #define BLOCKS_UP_TO(most, X, NR) BLOCKS_1_TO(most, X, NR)
@@ -183,8 +184,8 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
 #define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4},
 #else
-#define BLOCKS_OF_1(X)    BLOCKS_1_TO_12(X, 1) X(13, 1) X(14, 1)
-#define BLOCKS_OF_2(X)    BLOCKS_1_TO_12(X, 2) X(13, 2) X(14, 2)
+#define BLOCKS_OF_1(X)    BLOCKS_1_TO_14(X, 1)
+#define BLOCKS_OF_2(X)    BLOCKS_1_TO_14(X, 2)
 #define BLOCKS_OF_3(X)    X(7, 3) X(8, 3) X(9, 3)
 #define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
 #define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4}, {7, MAX_ROWS_3, 3},
@@ -198,8 +199,8 @@ BLOCK(1, 8)
 BLOCK(2, 8)
 
 #ifdef OPERAND_HALF
-#define BLOCKS_OF_1H(X) BLOCKS_1_TO_12(X, 1H) X(13, 1H) X(14, 1H)
-#define BLOCKS_OF_2H(X) BLOCKS_1_TO_12(X, 2H) X(13, 2H) X(14, 2H)
+#define BLOCKS_OF_1H(X) BLOCKS_1_TO_14(X, 1H)
+#define BLOCKS_OF_2H(X) BLOCKS_1_TO_14(X, 2H)
 BLOCKS_OF_1H(BLOCK)
 BLOCKS_OF_2H(BLOCK)
 #endif

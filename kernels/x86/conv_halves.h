@@ -7,10 +7,36 @@
 
 #include "kernels/bf16.h"
 
+/* Bits of the upper halves. 16 registers have no room for them beside a block: there they are read
+ * from memory by what uses them. */
+static inline vec_int upper_halves(void) {
+    static const _Alignas(64)
+        uint32_t bits[LANES] = {0xffff0000, 0xffff0000, 0xffff0000, 0xffff0000,
+                                0xffff0000, 0xffff0000, 0xffff0000, 0xffff0000};
+    const void *at = bits;
+    if (VEC_REGISTERS > 16)
+        return vec_int_set((int32_t)0xffff0000);
+    __asm__("" : "+r"(at)); /* or compilers would know what is there */
+    return vec_bits(vec_load(at));
+}
+
 /* One half of each pair, widened. */
 static inline vec half_of(vec_int pairs, bool odd) {
-    return vec_float(odd ? vec_and(pairs, vec_int_set((int32_t)0xffff0000))
-                         : vec_int_to_upper_half(pairs));
+    return vec_float(odd ? vec_and(pairs, upper_halves()) : vec_int_to_upper_half(pairs));
+}
+
+/* Of 2 * LANES elements of K the even ones and the odd ones, widened. */
+static inline void widen_elements(const uint16_t *from, float *even, float *odd) {
+    const vec_int pairs = vec_bits(vec_load((const float *)(const void *)from));
+    vec_store(even, half_of(pairs, false));
+    vec_store(odd, half_of(pairs, true));
+}
+
+/* The same of the last ones, with +0 behind them. */
+static inline void widen_last(const uint16_t *from, int64_t count, float *even, float *odd) {
+    _Alignas(64) uint16_t last[2 * LANES] = {0};
+    memcpy(last, from, (size_t)count * sizeof *last);
+    widen_elements(last, even, odd);
 }
 
 /* The two halves of a pair load anew: operands kept for the second half would drive accumulators

@@ -14,6 +14,13 @@
 #define CONV_X         float
 #define CONV_K_PER_ROW 1
 #endif
+/* Register blocks read x in place, from rows so far apart; kernels/x86/conv_widen.h says otherwise.
+ */
+#ifndef CONV_WIDENS
+#define BLOCK_X      CONV_X
+#define BLOCK_ROW(b) ((b)->x_row)
+enum { PANELS_ONCE = 0 };
+#endif
 
 /* What a step of k prefetches, a line of 64 bytes for every panel. Where weights stay in L2, and x
  * and y do not: x of the next block, from its first element on, which 16 pixels of a dense x just
@@ -30,7 +37,7 @@ enum { WEIGHT_AHEAD = 64 * IPEX_PANEL * 4, WEIGHT_AHEAD_LEAST_K = 256 };
  * MR rounded up: the second half is either the following pixels or, where lines are short, the same
  * pixels of the next line. All strides in floats. */
 struct conv_block {
-    const CONV_X *x;       /* first row's first k */
+    const void *x;         /* first row's first k: of CONV_X, or widened */
     const float *w;        /* first panel's first k */
     const float *init;     /* bias (strides 0), or y where a chain is taken up again */
     const float *residual; /* NULL, or added to the finished chain */
@@ -121,7 +128,8 @@ static inline int64_t most_rows(const struct conv_level *level, const struct ipe
     const int64_t most = args->n <= IPEX_PANEL / 2 ? level->max_rows_half
                          : three                   ? level->max_rows_3
                                                    : level->max_rows;
-    return args->x_pixel * (int64_t)sizeof(CONV_X) % 4096 == 0 && most > 6 ? 6 : most;
+    const bool in_place = sizeof(BLOCK_X) == sizeof(CONV_X);
+    return in_place && args->x_pixel * (int64_t)sizeof(CONV_X) % 4096 == 0 && most > 6 ? 6 : most;
 }
 
 /* Activations that are not clamps: a pass over the block before this one, whose stores have reached
@@ -172,25 +180,24 @@ static inline void prefetch_rest(const float *ahead, int64_t steps, int64_t rows
         _mm_prefetch((const char *)(ahead + i * IPEX_PANEL), _MM_HINT_T0);
 }
 
-/* Panels [begin, end) of one block of rows; b has everything that does not depend on the panel. */
+/* `all` panels of one block of rows, which have `columns` columns; b is the first panel's. */
 static inline void walk_panels(const struct conv_walk *walk, const struct conv_part *part,
-                               const float *w, struct conv_block *b, int64_t rows, int64_t begin,
-                               int64_t end) {
+                               struct conv_block *b, int64_t rows, int64_t all, int64_t columns) {
     const struct ipex_conv_args *args = walk->args;
+    const float *w = b->w, *init = b->init, *residual = b->residual;
     float *y = b->y;
-    const float *residual = b->residual;
-    for (int64_t panel = begin, panels; panel < end; panel += panels) {
-        panels = walk->level->panels_for(rows, end - panel);
+    for (int64_t panel = 0, panels; panel < all; panel += panels) {
+        panels = walk->level->panels_for(rows, all - panel);
         const int64_t column = panel * IPEX_PANEL;
-        const int64_t left = args->n - (panel + panels - 1) * IPEX_PANEL;
+        const int64_t left = columns - (panel + panels - 1) * IPEX_PANEL;
         b->w = w + panel * b->w_panel;
         b->y = y + column;
-        b->init = part->first ? walk->bias + column : b->y;
+        b->init = init + column;
         b->residual = residual ? residual + column : NULL;
         b->columns = left < IPEX_PANEL ? (int32_t)left : IPEX_PANEL;
         if (walk->streams) {
-            const float *ahead = y + rows * (args->y_pixel + (panel - begin) * IPEX_PANEL);
-            b->ahead_others = (uintptr_t)ahead;
+            const float *ahead = y + rows * (args->y_pixel + panel * IPEX_PANEL);
+            b->ahead_others = part->last ? (uintptr_t)ahead : b->ahead_first;
             prefetch_rest(ahead, part->k_count * b->segments, rows, panels);
         }
         walk->level->run(b, rows, panels);
@@ -198,6 +205,14 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
             activate(b, args, rows, (panels - 1) * IPEX_PANEL + b->columns);
     }
 }
+
+#ifdef CONV_WIDENS
+static void walk_widened(const struct conv_walk *walk, const struct conv_part *part,
+                         struct conv_block *b, int64_t rows, int64_t all, int64_t columns);
+#define WALK_PANELS walk_widened
+#else
+#define WALK_PANELS walk_panels
+#endif
 
 /* What all blocks of a part have alike. */
 static inline struct conv_block part_block(const struct conv_walk *walk,
@@ -232,24 +247,28 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
                                struct conv_block *b, int64_t line, int64_t lines, int64_t begin,
                                int64_t end) {
     const struct ipex_conv_args *args = walk->args;
+    const int64_t column = begin * IPEX_PANEL;
     const bool two = lines == 2;
     b->segments = (int32_t)run->segments;
     b->tap_w = (int32_t)run->tap_w;
     for (int64_t i = 0, pixel = 0, rows; i < cut->count; i++, pixel += rows) {
         rows = cut->small + (i < cut->larger);
         const int64_t half = (rows + 1) / 2;
-        b->x = walk->x + line * args->x_line + pixel * args->x_pixel + run->x;
+        const CONV_X *x = walk->x + line * args->x_line + pixel * args->x_pixel + run->x;
+        b->x = x;
         b->x_half = two ? args->x_line : half * args->x_pixel;
-        b->y = walk->y + line * args->y_line + pixel * args->y_pixel;
+        b->w = walk->w + run->w + begin * b->w_panel;
+        b->y = walk->y + line * args->y_line + pixel * args->y_pixel + column;
         b->y_half = two ? args->y_line : half * args->y_pixel;
+        b->init = part->first ? walk->bias + column : b->y;
         b->init_half = part->first ? 0 : b->y_half;
         b->r_half = two ? args->r_line : half * args->r_pixel;
         b->residual = walk->residual && part->last
-                          ? walk->residual + line * args->r_line + pixel * args->r_pixel
+                          ? walk->residual + line * args->r_line + pixel * args->r_pixel + column
                           : NULL;
         if (walk->streams)
-            b->ahead_first = (uintptr_t)(b->x + rows * args->x_pixel);
-        walk_panels(walk, part, walk->w + run->w, b, rows * lines, begin, end);
+            b->ahead_first = (uintptr_t)(x + rows * args->x_pixel);
+        WALK_PANELS(walk, part, b, rows * lines, end - begin, args->n - column);
     }
 }
 
@@ -316,6 +335,8 @@ static inline int64_t panels_at_once(const struct conv_level *level,
     const int64_t panels = ipex_conv_panels(args);
     if (!args->panels_outside)
         return panels;
+    if (PANELS_ONCE > 0 && args->residual != args->y)
+        return PANELS_ONCE;
     const int64_t panel_bytes = (int64_t)args->segments_h * args->segments_w * args->k *
                                 IPEX_PANEL * (int64_t)sizeof(float) / CONV_K_PER_ROW;
     const int64_t fit = ipex_div(args->cache_l2 / 2, panel_bytes);

@@ -124,8 +124,8 @@ static inline vec_int vec_load_bytes(const void *p, int64_t n) {
     const __mmask64 first = n >= 64 ? all : n <= 0 ? 0 : all >> (64 - n);
     return _mm512_maskz_loadu_epi8(first, p);
 }
-/* Rounded to bf16 as kernels/bf16.h says, LANES elements at p. */
-static inline void vec_store_bf16(void *p, vec a) {
+/* Rounded to bf16 as kernels/bf16.h says. */
+static inline __m256i vec_bf16(vec a) {
     const __m512i bits = _mm512_castps_si512(a), one = _mm512_set1_epi32(1);
     const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), one);
@@ -134,7 +134,11 @@ static inline void vec_store_bf16(void *p, vec a) {
                               bits, _mm512_set1_epi32(INT32_MIN));
     r = _mm512_mask_or_epi32(r, _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x7f800000)),
                              bits, _mm512_set1_epi32(0x400000));
-    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(r, 16)));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(r, 16));
+}
+/* LANES elements at p. */
+static inline void vec_store_bf16(void *p, vec a) {
+    _mm256_storeu_si256((__m256i *)p, vec_bf16(a));
 }
 
 static inline vec_int vec_int_set(int32_t x) {

@@ -15,6 +15,7 @@
 void ipex_k_conv_bf16__avx512_bf16(const struct ipex_conv_args *, int64_t, int64_t, void *);
 void ipex_k_conv_transpose_bf16__avx512_bf16(const struct ipex_conv_transpose_args *, int64_t,
                                              int64_t, void *);
+void ipex_k_cast__avx512(const struct ipex_map_args *, int64_t, int64_t, void *);
 void ipex_k_cast__avx512_bf16(const struct ipex_map_args *, int64_t, int64_t, void *);
 void ipex_k_matmul_bf16__avx512_bf16(const struct ipex_matmul_args *, int64_t, int64_t, void *);
 void ipex_k_attention_bf16__avx512_bf16(const struct ipex_attention_args *, int64_t, int64_t,

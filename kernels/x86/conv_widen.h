@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution on bf16 x by FMA: of a block of rows, a chunk of K is widened into L1 once for up to
+ * 16 panels, so that the products need no more instructions than those of f32 but for the weights.
+ * Chains are parked in L1 between the chunks. Included before kernels/x86/conv_blocks_*.h, which
+ * then find x in rows of BLOCK_ROW floats: even elements and, from WIDE_HALF on, odd ones, of one
+ * segment of the chunk behind the other; their b->k counts pairs. Taps side by side at stride 1
+ * share pixels: there the next segment is the next row. */
+#ifndef IPEX_KERNELS_X86_CONV_WIDEN_H
+#define IPEX_KERNELS_X86_CONV_WIDEN_H
+
+#define CONV_WIDENS
+#define BLOCK_X      float
+#define BLOCK_ROW(b) WIDE_ROW
+enum { PANELS_ONCE = 16 };
+
+#include "kernels/x86/conv_halves.h"
+#include "kernels/x86/conv_walk.h"
+
+enum {
+    WIDE_PAIRS = 128,               /* of a segment in a chunk */
+    WIDE_HALF = WIDE_PAIRS + LANES, /* whole vectors are stored */
+    WIDE_ROW = 2 * WIDE_HALF,
+    WIDE_TAPS = 3,                                /* that share pixels, at most */
+    BLOCK_ROWS = 14,                              /* at most, of all levels */
+    WIDE_ROWS = BLOCK_ROWS + 2 * (WIDE_TAPS - 1), /* in two halves: 20 KiB */
+    PARKED_ROW = PANELS_ONCE * IPEX_PANEL,        /* of all rows: 14 KiB */
+};
+
+#define X_AT(p) vec_set((p)[ODD * WIDE_HALF])
+
+/* Where a segment begins. */
+struct widen_place {
+    const uint16_t *x;
+    const float *w;
+    int32_t tap_w;
+};
+
+static inline void next_segment(const struct conv_block *b, struct widen_place *at) {
+    const bool row_ends = ++at->tap_w == b->segments_w;
+    at->x += row_ends ? b->x_kh : b->x_kw;
+    at->w += row_ends ? b->w_kh : b->w_kw;
+    at->tap_w = row_ends ? 0 : at->tap_w;
+}
+
+/* `k` elements of every row at x. */
+static __attribute__((noinline)) void widen(const struct conv_block *b, const uint16_t *x,
+                                            int64_t k, int64_t rows, float *to) {
+    const int64_t whole = k & -(2 * LANES);
+    for (int64_t r = 0; r < rows; r++, to += WIDE_ROW) {
+        const uint16_t *from = x + row_at(rows, b->x_row, b->x_half, r);
+        for (int64_t i = 0; i < whole; i += 2 * LANES)
+            widen_elements(from + i, to + i / 2, to + i / 2 + WIDE_HALF);
+        if (whole < k)
+            widen_last(from + whole, k - whole, to + whole / 2, to + whole / 2 + WIDE_HALF);
+    }
+}
+
+/* `segments` of them from `at` on: whole, or, of a single one, elements [k, k + count). */
+struct widen_chunk {
+    struct widen_place at;
+    int64_t segments, k, count;
+    bool shares, first, last;
+};
+
+/* So many segments at most: a kernel row's that share pixels, or as many as fit. */
+static inline int64_t chunk_segments(const struct conv_block *b, const struct widen_chunk *chunk) {
+    if (!chunk->shares)
+        return b->k > WIDE_PAIRS || b->k == 0 ? 1 : ipex_div(2 * WIDE_PAIRS, b->k + b->k % 2);
+    const int64_t left = b->segments_w - chunk->at.tap_w;
+    return left < WIDE_TAPS ? left : WIDE_TAPS;
+}
+
+/* Of a chunk's blocks what b has for all of them: x widened, and chains that were parked or are. */
+static inline void widen_chunk(const struct conv_block *b, const struct widen_chunk *chunk,
+                               int64_t rows, float *x, float *parked, struct conv_block *ret) {
+    const int64_t pairs = (chunk->count + 1) / 2, half = (rows + 1) / 2;
+    const int64_t more = chunk->shares && chunk->segments > 1 ? chunk->segments - 1 : 0;
+    struct widen_place at = chunk->at;
+    for (int64_t s = 0; s + more < chunk->segments; s++, next_segment(b, &at))
+        widen(b, at.x + chunk->k, chunk->count, rows + 2 * more, x + s * pairs);
+    ret->x = x;
+    ret->x_half = (half + more) * WIDE_ROW;
+    ret->x_kw = ret->x_kh = chunk->shares ? WIDE_ROW : pairs;
+    ret->k = (int32_t)pairs;
+    ret->segments = (int32_t)chunk->segments;
+    ret->tap_w = chunk->at.tap_w;
+    ret->w = chunk->at.w + chunk->k / 2 * IPEX_PANEL;
+    ret->init = chunk->first ? b->init : parked;
+    ret->init_row = chunk->first ? b->init_row : PARKED_ROW;
+    ret->init_half = chunk->first ? b->init_half : half * PARKED_ROW;
+    ret->residual = chunk->last ? b->residual : NULL;
+    ret->y = chunk->last ? b->y : parked;
+    ret->y_row = chunk->last ? b->y_row : PARKED_ROW;
+    ret->y_half = chunk->last ? b->y_half : half * PARKED_ROW;
+    ret->lo = chunk->last ? b->lo : -__builtin_inff();
+    ret->hi = chunk->last ? b->hi : __builtin_inff();
+}
+
+/* Up to PANELS_ONCE panels, as walk_panels. */
+static inline void walk_chunks(const struct conv_walk *walk, const struct conv_part *part,
+                               struct conv_block *b, int64_t rows, int64_t panels,
+                               int64_t columns) {
+    _Alignas(64) float x[WIDE_ROWS * WIDE_ROW], parked[BLOCK_ROWS * PARKED_ROW];
+    struct widen_chunk chunk = {
+        .at = {.x = b->x, .w = b->w, .tap_w = b->tap_w},
+        .shares = b->segments_w > 1 && b->x_kw == b->x_row && b->k <= 2 * WIDE_PAIRS,
+        .first = true,
+    };
+    struct conv_block wide = *b;
+    struct conv_part now = *part;
+    for (int64_t left = b->segments;; chunk.first = false) {
+        const int64_t most = chunk_segments(b, &chunk), k_left = b->k - chunk.k;
+        chunk.segments = most < left ? most : left;
+        chunk.count = k_left < 2 * WIDE_PAIRS ? k_left : 2 * WIDE_PAIRS;
+        chunk.last = chunk.segments == left && chunk.count == k_left;
+        widen_chunk(b, &chunk, rows, x, parked, &wide);
+        now.last = chunk.last && part->last;
+        walk_panels(walk, &now, &wide, rows, panels, columns);
+        if (chunk.last)
+            break;
+        chunk.k += chunk.count;
+        if (chunk.k == b->k) {
+            chunk.k = 0;
+            left -= chunk.segments;
+            for (int64_t s = 0; s < chunk.segments; s++)
+                next_segment(b, &chunk.at);
+        }
+    }
+    b->pending = wide.pending;
+}
+
+static __attribute__((noinline)) void walk_widened(const struct conv_walk *walk,
+                                                   const struct conv_part *part,
+                                                   struct conv_block *b, int64_t rows, int64_t all,
+                                                   int64_t columns) {
+    const float *w = b->w, *init = b->init, *residual = b->residual;
+    float *y = b->y;
+    for (int64_t panel = 0; panel < all; panel += PANELS_ONCE) {
+        const int64_t left = all - panel, column = panel * IPEX_PANEL;
+        b->w = w + panel * b->w_panel;
+        b->init = init + column;
+        b->residual = residual ? residual + column : NULL;
+        b->y = y + column;
+        walk_chunks(walk, part, b, rows, left < PANELS_ONCE ? left : PANELS_ONCE, columns - column);
+    }
+}
+
+#endif
