@@ -25,18 +25,11 @@ static inline vec half_of(vec_int pairs, bool odd) {
     return vec_float(odd ? vec_and(pairs, upper_halves()) : vec_int_to_upper_half(pairs));
 }
 
-/* Of 2 * LANES elements of K the even ones and the odd ones, widened. */
-static inline void widen_elements(const uint16_t *from, float *even, float *odd) {
-    const vec_int pairs = vec_bits(vec_load((const float *)(const void *)from));
+/* Of up to 2 * LANES elements of K the even ones and the odd ones, widened; +0 behind the last. */
+static inline void widen_elements(const uint16_t *from, int64_t count, float *even, float *odd) {
+    const vec_int pairs = vec_load_bytes(from, count * (int64_t)sizeof *from);
     vec_store(even, half_of(pairs, false));
     vec_store(odd, half_of(pairs, true));
-}
-
-/* The same of the last ones, with +0 behind them. */
-static inline void widen_last(const uint16_t *from, int64_t count, float *even, float *odd) {
-    _Alignas(64) uint16_t last[2 * LANES] = {0};
-    memcpy(last, from, (size_t)count * sizeof *last);
-    widen_elements(last, even, odd);
 }
 
 /* The two halves of a pair load anew: operands kept for the second half would drive accumulators

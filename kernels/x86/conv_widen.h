@@ -45,13 +45,13 @@ static inline void next_segment(const struct conv_block *b, struct widen_place *
 /* `k` elements of every row at x. */
 static __attribute__((noinline)) void widen(const struct conv_block *b, const uint16_t *x,
                                             int64_t k, int64_t rows, float *to) {
-    const int64_t whole = k & -(2 * LANES);
     for (int64_t r = 0; r < rows; r++, to += WIDE_ROW) {
         const uint16_t *from = x + row_at(rows, b->x_row, b->x_half, r);
-        for (int64_t i = 0; i < whole; i += 2 * LANES)
-            widen_elements(from + i, to + i / 2, to + i / 2 + WIDE_HALF);
-        if (whole < k)
-            widen_last(from + whole, k - whole, to + whole / 2, to + whole / 2 + WIDE_HALF);
+        int64_t i = 0;
+        for (; i + 2 * LANES <= k; i += 2 * LANES)
+            widen_elements(from + i, 2 * LANES, to + i / 2, to + i / 2 + WIDE_HALF);
+        if (i < k)
+            widen_elements(from + i, k - i, to + i / 2, to + i / 2 + WIDE_HALF);
     }
 }
 
