@@ -281,11 +281,11 @@ struct ipex_run_options {
 /* Runs one entry (NULL: "main", or the only one). Every input must be given; outputs that are not
  * given are not returned. Inputs and outputs may not overlap each other. The result is a function
  * of file, inputs and arithmetic profile only. On failure outputs hold nothing useful. Inputs of
- * other sizes than in the run before make the run a little longer, by what binding its steps takes,
- * and use 24 KiB of stack; they take no memory and no system call. ERROR_SHAPE also when the sizes
- * are outside the session's range, or when between its ends shapes do not fit together.
- * ERROR_ARGUMENT, ERROR_NOT_FOUND, ERROR_SHAPE, ERROR_DTYPE, ERROR_CANCELLED, ERROR_DEADLINE;
- * ipex_session_message says more. One thread at a time per session. */
+ * other sizes than in the run before make the run a little longer, by what binding its steps takes;
+ * they take no memory and no system call. A thread with 64 KiB of stack can run. ERROR_SHAPE also
+ * when the sizes are outside the session's range, or when between its ends shapes do not fit
+ * together. ERROR_ARGUMENT, ERROR_NOT_FOUND, ERROR_SHAPE, ERROR_DTYPE, ERROR_CANCELLED,
+ * ERROR_DEADLINE; ipex_session_message says more. One thread at a time per session. */
 IPEX_WARN_UNUSED enum ipex_status ipex_run(struct ipex_session *session, const char *entry,
                                            const struct ipex_tensor *inputs, size_t n_inputs,
                                            struct ipex_tensor *outputs, size_t n_outputs);
