@@ -15,6 +15,8 @@
     }
 #include "kernels/x86/conv_blocks_avx2.h"
 
+_Static_assert((int)MAX_ROWS <= (int)BLOCK_ROWS, "all rows of a block are widened");
+
 void ipex_k_conv_bf16__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                             void *scratch) {
     (void)scratch;

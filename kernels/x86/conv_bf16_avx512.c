@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on bf16 (profile bf16-dp): of every pair of elements of K the odd one,
  * then the even one, each by an fma on widened operands. The bits are those of vdpbf16ps. */
-#define CONV_X              uint16_t
-#define CONV_K_PER_ROW      2
-#define CONV_SMALLER_BLOCKS 14
+#define CONV_X         uint16_t
+#define CONV_K_PER_ROW 2
 #include "kernels/x86/vec_avx512.h"
 #include "kernels/x86/conv_widen.h"
 
@@ -13,6 +12,8 @@
         HALF_STEP(0, STEP(MR, NR))                                                                 \
     }
 #include "kernels/x86/conv_blocks_avx512.h"
+
+_Static_assert((int)MAX_ROWS <= (int)BLOCK_ROWS, "all rows of a block are widened");
 
 void ipex_k_conv_bf16__avx512(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                               void *scratch) {

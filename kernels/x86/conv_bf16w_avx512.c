@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on f32 with weights in bf16, which are widened in registers: even elements
  * of K, then odd ones. The same chains as on f32 weights. */
-#define CONV_X              float
-#define CONV_K_PER_ROW      2
-#define CONV_SMALLER_BLOCKS 10 /* a widened weight wants as many rows as its code is worth */
+#define CONV_X         float
+#define CONV_K_PER_ROW 2
+#define CONV_SMALLER_BLOCKS
 #include "kernels/x86/vec_avx512.h"
 #include "kernels/x86/conv_halves.h"
 #include "kernels/x86/conv_walk.h"

@@ -17,10 +17,13 @@
 
 #include "kernels/x86/conv_walk.h"
 
-/* Blocks are code: kernels on bf16 do without those of three panels, some without the largest and,
- * where a level only stands in for another's instruction, without those of four. */
-#ifdef CONV_SMALLER_BLOCKS
-enum { MAX_ROWS = CONV_SMALLER_BLOCKS, MAX_ROWS_3 = MAX_ROWS };
+/* Blocks are code: kernels on bf16 do without those of three panels, and those that widen
+ * (CONV_SMALLER_BLOCKS: the weights alone) without those of four. Where x is widened too, a level
+ * only stands in for another's instruction: half as many rows are the most for one panel. */
+#ifdef CONV_WIDENS
+enum { MAX_ROWS = 14, MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_1 = 7 };
+#elif defined(CONV_SMALLER_BLOCKS)
+enum { MAX_ROWS = 14, MAX_ROWS_3 = MAX_ROWS };
 #elif CONV_K_PER_ROW == 2
 enum { MAX_ROWS = 12, MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_4 = 6 };
 #else
@@ -169,11 +172,15 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #define BLOCKS_1_TO_10(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR) X(10, NR)
 #define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_10(X, NR) X(11, NR) X(12, NR)
 #define BLOCKS_1_TO_14(X, NR) BLOCKS_1_TO_12(X, NR) X(13, NR) X(14, NR)
-#ifdef CONV_SMALLER_BLOCKS
-#define BLOCKS_1_TO(most, X, NR)  BLOCKS_1_TO_##most(X, NR)
-#define BLOCKS_UP_TO(most, X, NR) BLOCKS_1_TO(most, X, NR)
-#define BLOCKS_OF_1(X)            BLOCKS_UP_TO(CONV_SMALLER_BLOCKS, X, 1)
-#define BLOCKS_OF_2(X)            BLOCKS_UP_TO(CONV_SMALLER_BLOCKS, X, 2)
+#ifdef CONV_WIDENS
+#define BLOCKS_OF_1(X) BLOCKS_1_TO_6(X, 1) X(7, 1)
+#define BLOCKS_OF_2(X) BLOCKS_1_TO_14(X, 2)
+#define BLOCKS_OF_3(X)
+#define BLOCKS_OF_4(X)
+#define POLICY_OF_4_AND_3 /* none */
+#elif defined(CONV_SMALLER_BLOCKS)
+#define BLOCKS_OF_1(X) BLOCKS_1_TO_14(X, 1)
+#define BLOCKS_OF_2(X) BLOCKS_1_TO_14(X, 2)
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X)
 #define POLICY_OF_4_AND_3 /* none */
@@ -232,7 +239,32 @@ static int64_t panels_for(int64_t rows, int64_t panels) {
             return policy[i].panels;
 }
 
+#ifdef CONV_WIDENS
+/* One panel of more rows than there are blocks for. */
+static void run_halves(const struct conv_block *b, int64_t rows) {
+    struct conv_block half = *b;
+    for (int64_t i = 0, first = (rows + 1) / 2; i < 2; i++) {
+        const int64_t count = i == 0 ? first : rows - first, quarter = (count + 1) / 2;
+        half.x = (const BLOCK_X *)b->x + i * b->x_half;
+        half.x_half = quarter * BLOCK_ROW(b);
+        half.init = b->init + i * b->init_half;
+        half.init_half = quarter * b->init_row;
+        half.y = b->y + i * b->y_half;
+        half.y_half = quarter * b->y_row;
+        half.residual = b->residual ? b->residual + i * b->r_half : NULL;
+        half.r_half = quarter * b->r_row;
+        blocks[1][count](&half);
+    }
+}
+#endif
+
 static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
+#ifdef CONV_WIDENS
+    if (panels == 1 && rows > MAX_ROWS_1) {
+        run_halves(b, rows);
+        return;
+    }
+#endif
 #ifdef OPERAND_HALF
     if (b->columns <= LANES / 2 && panels <= 2) {
         blocks_half[panels][rows](b);
