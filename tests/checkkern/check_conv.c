@@ -316,7 +316,7 @@ static void deepen(struct conv_shape *conv, struct rng *rng) {
     conv->kernel_w = (int32_t)rng_range(rng, 1, 5);
     conv->groups = 1;
     conv->k = (int32_t)rng_range(rng, 100, 600);
-    conv->n = (int32_t)rng_range(rng, 1, 300);
+    conv->n = (int32_t)rng_range(rng, 1, 400);
 }
 
 static struct shape random_shape(struct rng *rng) {
@@ -352,7 +352,9 @@ static struct shape random_shape(struct rng *rng) {
     s.in_place = s.residual && rng_one_in(rng, 2);
     s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
     s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
-    s.panels_per_job = (int32_t)rng_range(rng, 1, (s.conv.n + 15) / 16);
+    s.panels_per_job = (s.conv.n + 15) / 16;
+    if (rng_one_in(rng, 2))
+        s.panels_per_job = (int32_t)rng_range(rng, 1, s.panels_per_job);
     return s;
 }
 
