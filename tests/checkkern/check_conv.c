@@ -309,14 +309,11 @@ static int check_shape(const struct context *context, const struct shape *s, str
 
 /* So deep and wide that kernels cut K within a tap, and take the panels in several parts. */
 static void deepen(struct conv_shape *conv, struct rng *rng) {
-    conv->images = 1;
-    conv->lines = (int32_t)rng_range(rng, 1, 2);
-    conv->pixels = (int32_t)rng_range(rng, 1, 18);
-    conv->kernel_h = 1;
-    conv->kernel_w = (int32_t)rng_range(rng, 1, 5);
-    conv->groups = 1;
-    conv->k = (int32_t)rng_range(rng, 100, 600);
-    conv->n = (int32_t)rng_range(rng, 1, 400);
+    conv->images = conv->lines = conv->kernel_h = conv->groups = 1;
+    conv->pixels = (int32_t)rng_range(rng, 1, 16);
+    conv->kernel_w = (int32_t)rng_range(rng, 1, 4);
+    conv->k = (int32_t)rng_range(rng, 100, 400);
+    conv->n = (int32_t)(rng_one_in(rng, 2) ? rng_range(rng, 257, 330) : rng_range(rng, 1, 100));
 }
 
 static struct shape random_shape(struct rng *rng) {
@@ -344,7 +341,7 @@ static struct shape random_shape(struct rng *rng) {
         .special = rng_one_in(rng, 5),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
     };
-    if (rng_one_in(rng, 12))
+    if (rng_one_in(rng, 24))
         deepen(&s.conv, rng);
     s.conv.last_pixels =
         rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
