@@ -3,8 +3,7 @@
  * 16 panels, so that the products need no more instructions than those of f32 but for the weights.
  * Chains are parked in L1 between the chunks. Included before kernels/x86/conv_blocks_*.h, which
  * then find x in rows of BLOCK_ROW floats: even elements and, from WIDE_HALF on, odd ones, of one
- * segment of the chunk behind the other; their b->k counts pairs. Taps side by side at stride 1
- * share pixels: there the next segment is the next row. */
+ * segment of the chunk behind the other; their b->k counts pairs. */
 #ifndef IPEX_KERNELS_X86_CONV_WIDEN_H
 #define IPEX_KERNELS_X86_CONV_WIDEN_H
 
@@ -20,10 +19,8 @@ enum {
     WIDE_PAIRS = 128,               /* of a segment in a chunk */
     WIDE_HALF = WIDE_PAIRS + LANES, /* whole vectors are stored */
     WIDE_ROW = 2 * WIDE_HALF,
-    WIDE_TAPS = 3,                                /* that share pixels, at most */
-    BLOCK_ROWS = 14,                              /* at most, of all levels */
-    WIDE_ROWS = BLOCK_ROWS + 2 * (WIDE_TAPS - 1), /* in two halves: 20 KiB */
-    PARKED_ROW = PANELS_ONCE * IPEX_PANEL,        /* of all rows: 14 KiB */
+    BLOCK_ROWS = 14,                       /* at most, of all levels: 16 KiB */
+    PARKED_ROW = PANELS_ONCE * IPEX_PANEL, /* of all rows: 14 KiB */
 };
 
 #define X_AT(p) vec_set((p)[ODD * WIDE_HALF])
@@ -59,28 +56,19 @@ static __attribute__((noinline)) void widen(const struct conv_block *b, const ui
 struct widen_chunk {
     struct widen_place at;
     int64_t segments, k, count;
-    bool shares, first, last;
+    bool first, last;
 };
-
-/* So many segments at most: a kernel row's that share pixels, or as many as fit. */
-static inline int64_t chunk_segments(const struct conv_block *b, const struct widen_chunk *chunk) {
-    if (!chunk->shares)
-        return b->k > WIDE_PAIRS || b->k == 0 ? 1 : ipex_div(2 * WIDE_PAIRS, b->k + b->k % 2);
-    const int64_t left = b->segments_w - chunk->at.tap_w;
-    return left < WIDE_TAPS ? left : WIDE_TAPS;
-}
 
 /* Of a chunk's blocks what b has for all of them: x widened, and chains that were parked or are. */
 static inline void widen_chunk(const struct conv_block *b, const struct widen_chunk *chunk,
                                int64_t rows, float *x, float *parked, struct conv_block *ret) {
     const int64_t pairs = (chunk->count + 1) / 2, half = (rows + 1) / 2;
-    const int64_t more = chunk->shares && chunk->segments > 1 ? chunk->segments - 1 : 0;
     struct widen_place at = chunk->at;
-    for (int64_t s = 0; s + more < chunk->segments; s++, next_segment(b, &at))
-        widen(b, at.x + chunk->k, chunk->count, rows + 2 * more, x + s * pairs);
+    for (int64_t s = 0; s < chunk->segments; s++, next_segment(b, &at))
+        widen(b, at.x + chunk->k, chunk->count, rows, x + s * pairs);
     ret->x = x;
-    ret->x_half = (half + more) * WIDE_ROW;
-    ret->x_kw = ret->x_kh = chunk->shares ? WIDE_ROW : pairs;
+    ret->x_half = half * WIDE_ROW;
+    ret->x_kw = ret->x_kh = pairs;
     ret->k = (int32_t)pairs;
     ret->segments = (int32_t)chunk->segments;
     ret->tap_w = chunk->at.tap_w;
@@ -100,16 +88,17 @@ static inline void widen_chunk(const struct conv_block *b, const struct widen_ch
 static inline void walk_chunks(const struct conv_walk *walk, const struct conv_part *part,
                                struct conv_block *b, int64_t rows, int64_t panels,
                                int64_t columns) {
-    _Alignas(64) float x[WIDE_ROWS * WIDE_ROW], parked[BLOCK_ROWS * PARKED_ROW];
+    _Alignas(64) float x[BLOCK_ROWS * WIDE_ROW], parked[BLOCK_ROWS * PARKED_ROW];
     struct widen_chunk chunk = {
         .at = {.x = b->x, .w = b->w, .tap_w = b->tap_w},
-        .shares = b->segments_w > 1 && b->x_kw == b->x_row && b->k <= 2 * WIDE_PAIRS,
         .first = true,
     };
     struct conv_block wide = *b;
     struct conv_part now = *part;
+    const int64_t fit = b->k > 0 ? ipex_div(2 * WIDE_PAIRS, b->k + b->k % 2) : 1;
+    const int64_t most = fit > 0 ? fit : 1; /* segments of a chunk */
     for (int64_t left = b->segments;; chunk.first = false) {
-        const int64_t most = chunk_segments(b, &chunk), k_left = b->k - chunk.k;
+        const int64_t k_left = b->k - chunk.k;
         chunk.segments = most < left ? most : left;
         chunk.count = k_left < 2 * WIDE_PAIRS ? k_left : 2 * WIDE_PAIRS;
         chunk.last = chunk.segments == left && chunk.count == k_left;

@@ -307,15 +307,6 @@ static int check_shape(const struct context *context, const struct shape *s, str
     return failed;
 }
 
-/* So deep and wide that kernels cut K within a tap, and take the panels in several parts. */
-static void deepen(struct conv_shape *conv, struct rng *rng) {
-    conv->images = conv->lines = conv->kernel_h = conv->groups = 1;
-    conv->pixels = (int32_t)rng_range(rng, 1, 16);
-    conv->kernel_w = (int32_t)rng_range(rng, 1, 4);
-    conv->k = (int32_t)rng_range(rng, 100, 400);
-    conv->n = (int32_t)(rng_one_in(rng, 2) ? rng_range(rng, 257, 330) : rng_range(rng, 1, 100));
-}
-
 static struct shape random_shape(struct rng *rng) {
     struct shape s = {
         .conv =
@@ -341,8 +332,6 @@ static struct shape random_shape(struct rng *rng) {
         .special = rng_one_in(rng, 5),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
     };
-    if (rng_one_in(rng, 24))
-        deepen(&s.conv, rng);
     s.conv.last_pixels =
         rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
     s.own_weights = rng_one_in(rng, 3);
@@ -381,6 +370,30 @@ static int check_blocks(const struct context *context, enum slot slot, struct rn
                 };
                 failed += check_shape(context, &s, rng);
             }
+    return failed;
+}
+
+/* So deep and wide that kernels cut K within a tap, and take the panels in several parts. */
+static int check_deep(const struct context *context, enum slot slot, struct rng *rng) {
+    static const int32_t depths[] = {129, 256, 257, 400};
+    int failed = 0;
+    for (int32_t i = 0; i < 16; i++) {
+        const struct shape s = {
+            .conv = {.lines = 1,
+                     .pixels = 1 + 5 * i % 16,
+                     .kernel_w = 1 + i / 4,
+                     .k = depths[i % 4],
+                     .n = 257 + 5 * i},
+            .lines_per_job = 1,
+            .panels_per_job = (257 + 5 * i + 15) / 16,
+            .cache_l2 = 1 << 20,
+            .panels_outside = i % 3 == 0,
+            .residual = i % 3 != 1,
+            .act = i % 2 ? IPEX_ACT_relu : IPEX_ACT_none,
+            .slot = slot,
+        };
+        failed += check_shape(context, &s, rng);
+    }
     return failed;
 }
 
@@ -432,6 +445,8 @@ static void check_slot(const struct context *context, enum slot slot) {
     struct rng rng = {context->seed};
     snprintf(text, sizeof text, "%s: every block of rows and panels", slot_names[slot]);
     report(check_blocks(context, slot, &rng) == 0, text, "see above");
+    snprintf(text, sizeof text, "%s: deep and wide ones", slot_names[slot]);
+    report(check_deep(context, slot, &rng) == 0, text, "see above");
     if (slot == CONV_F32)
         report(check_planar(context, &rng) == 0, "conv_f32: pixels in lanes", "see above");
     int failed = 0;
