@@ -82,6 +82,7 @@ struct ipex_conv_args {
     int32_t act;
     float act_a, act_b;
     bool panels_outside; /* in a job: panels outside lines (weights larger than activations) */
+    bool weights_far;    /* in L3 or in memory: the next ones may be fetched in good time */
     int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
     bool resume; /* the chains go on from what y holds, instead of from the bias; no residual */
     bool planar;
@@ -122,7 +123,8 @@ struct ipex_winograd_args {
     int32_t tiles_per_job, panels_per_job;
     int32_t act;
     float act_a, act_b;
-    int32_t cache_l2; /* as in ipex_conv_args */
+    bool weights_far; /* as in ipex_conv_args */
+    int32_t cache_l2;
 };
 
 static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args) {

@@ -30,6 +30,17 @@ enum { MAX_ROWS = 12, MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_4 = 6 };
 enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #endif
 
+/* Blocks that fetch the next weights, where kernels do (CONV_FETCHES_NEXT): of two panels, and of
+ * at least so many rows. */
+#define FETCHES_1  false
+#define FETCHES_2  true
+#define FETCHES_3  false
+#define FETCHES_4  false
+#define FETCHES_8  false
+#define FETCHES_1H false
+#define FETCHES_2H false
+enum { FETCH_ROWS = 7 };
+
 /* COLS_n(X, r) does X(r, panel) for whole panels and X##_LAST for the one that may be cut. */
 #define COLS_1(X, r)  X##_LAST(r, 0)
 #define COLS_2(X, r)  X(r, 0) X##_LAST(r, 1)
@@ -105,18 +116,20 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #define RESUME_ROW_2H(r)   COLS_2H(RESUME, r)
 #define RESIDUAL_ROW_2H(r) COLS_2H(RESIDUAL, r)
 #define STORE_ROW_2H(r)    COLS_2H(STORE, r)
+#ifndef X_ROW
+#define X_ROW(r) AT(a0, a1, x_row, r)
+#endif
 #define MULTIPLY_ROW(cols, r)                                                                      \
     {                                                                                              \
-        const OPERAND a = X_AT(AT(a0, a1, x_row, r));                                              \
+        const OPERAND a = X_AT(X_ROW(r));                                                          \
         COLS_##cols(MULTIPLY, r)                                                                   \
     }
-#define MULTIPLY_ROW_1(r) MULTIPLY_ROW(1, r)
-#define MULTIPLY_ROW_2(r) MULTIPLY_ROW(2, r)
-#define MULTIPLY_ROW_3(r) MULTIPLY_ROW(3, r)
-#define MULTIPLY_ROW_4(r) MULTIPLY_ROW(4, r)
-#define MULTIPLY_ROW_8(r) MULTIPLY_ROW(8, r)
-#define MULTIPLY_ROW_1H(r)                                                                         \
-    acc##r##_0 = PRODUCT_HALF(X_AT_HALF(AT(a0, a1, x_row, r)), b0, acc##r##_0);
+#define MULTIPLY_ROW_1(r)  MULTIPLY_ROW(1, r)
+#define MULTIPLY_ROW_2(r)  MULTIPLY_ROW(2, r)
+#define MULTIPLY_ROW_3(r)  MULTIPLY_ROW(3, r)
+#define MULTIPLY_ROW_4(r)  MULTIPLY_ROW(4, r)
+#define MULTIPLY_ROW_8(r)  MULTIPLY_ROW(8, r)
+#define MULTIPLY_ROW_1H(r) acc##r##_0 = PRODUCT_HALF(X_AT_HALF(X_ROW(r)), b0, acc##r##_0);
 #define MULTIPLY_ROW_2H(r) MULTIPLY_ROW(2H, r)
 #define RESIDUAL_ROW_1(r)  COLS_1(RESIDUAL, r)
 #define RESIDUAL_ROW_2(r)  COLS_2(RESIDUAL, r)
@@ -282,6 +295,9 @@ static const struct conv_level level = {
     .panels_for = panels_for,
     .run = run,
     .prefetches_y = true,
+#ifdef CONV_FETCHES_NEXT
+    .fetches_next = true,
+#endif
 };
 
 #endif

@@ -161,6 +161,7 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
         .panels_per_job = (int32_t)panels,
         .act = IPEX_ACT_none,
         .panels_outside = true,
+        .weights_far = args->weights_far,
         .cache_l2 = args->cache_l2,
     };
     const int64_t panel_floats = ipex_conv_panel_floats(&product);

@@ -58,7 +58,8 @@ static void block_for_cache(struct ipex_conv_args *args, const struct sizes *siz
     args->lines_per_job = args->lines;
     args->panels_per_job = (int32_t)panels;
     args->panels_outside = false;
-    if (weights <= budget)
+    args->weights_far = weights > budget;
+    if (!args->weights_far)
         return;
     const int64_t lines_that_fit = ipex_max_i64(1, ipex_min_i64(args->lines, budget / line));
     const int64_t panels_that_fit =

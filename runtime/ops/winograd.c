@@ -29,10 +29,14 @@ static int64_t weight_bytes(const struct ipex_winograd_args *args) {
  * block of more tiles gains little. Others come from L3 for every block. With 1 MiB of L2, of the
  * time of blocks that fill L2 with their transforms: 3x3 64->64 at 56x56 0.82, 67->64 at 256x256
  * 0.75, 32->9 at 224x224 0.82. */
+static bool weights_far(const struct ipex_setup *setup, const struct ipex_winograd_args *args) {
+    return weight_bytes(args) + BLOCK_TILES * tile_bytes(args) > setup->l2_bytes * 11 / 8;
+}
+
 static int64_t tiles_that_fit(const struct ipex_setup *setup,
                               const struct ipex_winograd_args *args) {
     const int64_t tile = tile_bytes(args), weights = weight_bytes(args), l2 = setup->l2_bytes;
-    if (weights + BLOCK_TILES * tile > l2 * 11 / 8)
+    if (weights_far(setup, args))
         return ipex_max_i64(BLOCK_TILES_L3, l2 / 2 / tile);
     return ipex_max_i64(BLOCK_TILES, (l2 * 3 / 8 - weights) / tile);
 }
@@ -44,6 +48,7 @@ static void choose_blocks(const struct ipex_setup *setup, struct ipex_winograd_a
     int64_t blocks = ipex_ceil_div(tiles, tiles_that_fit(setup, args));
     if (!split_panels)
         blocks = ipex_ceil_div(blocks, threads) * threads;
+    args->weights_far = weights_far(setup, args);
     args->cache_l2 = setup->l2_bytes;
     args->tiles_per_job = (int32_t)ipex_ceil_div(tiles, blocks);
     args->panels_per_job = (int32_t)(split_panels ? ipex_ceil_div(panels, threads) : panels);
