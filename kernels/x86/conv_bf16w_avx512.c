@@ -17,16 +17,15 @@
     const uintptr_t far_step = b->far_step;                                                        \
     (void)far, (void)far_step;                                                                     \
     for (int32_t k = b->k; k > 0; k -= 2, a0 += 2, a1 += 2, w += LANES) {                          \
-        HALF_STEP(0, STEP(MR, NR))                                                                 \
-        if (FETCHES_##NR && MR >= FETCH_ROWS)                                                      \
-            prefetch_at(far);                                                                      \
-        if (k == 1)                                                                                \
-            break;                                                                                 \
-        HALF_STEP(1, STEP(MR, NR))                                                                 \
         if (FETCHES_##NR && MR >= FETCH_ROWS) {                                                    \
+            prefetch_at(far);                                                                      \
             prefetch_at(far + (uintptr_t)w_panel * sizeof(float));                                 \
             far += far_step;                                                                       \
         }                                                                                          \
+        HALF_STEP(0, STEP(MR, NR))                                                                 \
+        if (k == 1)                                                                                \
+            break;                                                                                 \
+        HALF_STEP(1, STEP(MR, NR))                                                                 \
     }
 #include "kernels/x86/conv_blocks_avx512.h"
 
