@@ -113,7 +113,7 @@ static struct ipex_conv_args conv_args(const struct layer *l, int32_t l2) {
     }
     struct ipex_conv_args ret = conv_shape_args(&shape);
     ret.act = IPEX_ACT_relu;
-    ret.panels_outside = weights > l2 / 2;
+    ret.panels_outside = ret.weights_far = weights > l2 / 2;
     ret.cache_l2 = l2;
     return ret;
 }

@@ -20,7 +20,7 @@ struct shape {
     struct conv_shape conv;
     int32_t lines_per_job, panels_per_job, cache_l2;
     int32_t act;
-    bool residual, in_place, panels_outside, special, planar, own_weights;
+    bool residual, in_place, panels_outside, weights_far, special, planar, own_weights;
     enum slot slot;
 };
 
@@ -38,6 +38,7 @@ static struct ipex_conv_args make_args(const struct shape *s) {
     ret.act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f;
     ret.act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f;
     ret.panels_outside = s->panels_outside;
+    ret.weights_far = s->weights_far;
     ret.cache_l2 = s->cache_l2;
     ret.planar = s->planar;
     if (s->own_weights)
@@ -252,12 +253,12 @@ static void describe(const struct shape *s, const char *level, char *text, size_
     snprintf(
         text, size,
         "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d pads %d,%d groups %d %d->%d "
-        "act %d residual %d%s outside %d jobs %d,%d l2 %d gaps %d,%d%s%s%s",
+        "act %d residual %d%s outside %d%s jobs %d,%d l2 %d gaps %d,%d%s%s%s",
         slot_names[s->slot], level, c.images, c.lines, c.pixels, c.last_pixels, c.kernel_h,
         c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_bottom,
         c.groups, c.k, c.n, s->act, s->residual, s->in_place ? " in place" : "", s->panels_outside,
-        s->lines_per_job, s->panels_per_job, s->cache_l2, c.x_gap, c.y_gap,
-        s->special ? " special" : "", s->planar ? " planar" : "",
+        s->weights_far ? " far" : "", s->lines_per_job, s->panels_per_job, s->cache_l2, c.x_gap,
+        c.y_gap, s->special ? " special" : "", s->planar ? " planar" : "",
         s->own_weights ? " own weights" : "");
 }
 
@@ -329,6 +330,7 @@ static struct shape random_shape(struct rng *rng) {
         .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
         .residual = rng_one_in(rng, 2),
         .panels_outside = rng_one_in(rng, 2),
+        .weights_far = rng_one_in(rng, 2),
         .special = rng_one_in(rng, 5),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
     };
@@ -364,6 +366,7 @@ static int check_blocks(const struct context *context, enum slot slot, struct rn
                     .lines_per_job = 3,
                     .panels_per_job = n / 16,
                     .cache_l2 = 1 << 20,
+                    .weights_far = (pixels + n / 16) % 2 != 0,
                     .residual = cut == 5,
                     .act = cut == 10 ? IPEX_ACT_relu : IPEX_ACT_none,
                     .slot = slot,
@@ -378,16 +381,18 @@ static int check_deep(const struct context *context, enum slot slot, struct rng 
     static const int32_t depths[] = {129, 256, 257, 400};
     int failed = 0;
     for (int32_t i = 0; i < 16; i++) {
+        const int32_t lines = 1 + i / 2 % 2;
         const struct shape s = {
-            .conv = {.lines = 1,
+            .conv = {.lines = lines,
                      .pixels = 1 + 5 * i % 16,
                      .kernel_w = 1 + i / 4,
                      .k = depths[i % 4],
                      .n = 257 + 5 * i},
-            .lines_per_job = 1,
+            .lines_per_job = lines,
             .panels_per_job = (257 + 5 * i + 15) / 16,
             .cache_l2 = 1 << 20,
             .panels_outside = i % 3 == 0,
+            .weights_far = lines == 2,
             .residual = i % 3 != 1,
             .act = i % 2 ? IPEX_ACT_relu : IPEX_ACT_none,
             .slot = slot,

@@ -13,7 +13,7 @@ struct shape {
     int32_t x_gap, row_gap, y_gap, r_gap; /* unused elements between pixels, or after rows of x */
     int32_t tiles_per_job, panels_per_job, cache_l2;
     int32_t act;
-    bool residual, in_place, special;
+    bool residual, in_place, weights_far, special;
 };
 
 struct operands {
@@ -56,6 +56,7 @@ static struct ipex_winograd_args make_args(const struct shape *s) {
         .act = s->act,
         .act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f,
         .act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f,
+        .weights_far = s->weights_far,
         .cache_l2 = s->cache_l2,
     };
 }
@@ -287,11 +288,12 @@ static double worst_error(const struct ipex_winograd_args *a, const struct opera
 
 static void describe(const struct shape *s, const char *level, char *text, size_t size) {
     snprintf(text, size,
-             "winograd_f32 %s: %dx%dx%d %d->%d apart %d,%d act %d residual %d%s jobs %d,%d l2 %d "
+             "winograd_f32 %s: %dx%dx%d %d->%d apart %d,%d act %d residual %d%s jobs %d,%d%s l2 %d "
              "gaps %d,%d%s",
              level, s->images, s->lines, s->pixels, s->channels, s->n, s->dilation_h, s->dilation_w,
              s->act, s->residual, s->in_place ? " in place" : "", s->tiles_per_job,
-             s->panels_per_job, s->cache_l2, s->x_gap, s->y_gap, s->special ? " special" : "");
+             s->panels_per_job, s->weights_far ? " far" : "", s->cache_l2, s->x_gap, s->y_gap,
+             s->special ? " special" : "");
 }
 
 /* All levels on one shape; the number of failures. */
@@ -342,6 +344,7 @@ static struct shape random_shape(struct rng *rng) {
         .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
         .residual = rng_one_in(rng, 2),
         .special = rng_one_in(rng, 5),
+        .weights_far = rng_one_in(rng, 2),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
     };
     s.in_place = s.residual && rng_one_in(rng, 2);
