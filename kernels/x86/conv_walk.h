@@ -381,7 +381,8 @@ static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64
 }
 
 /* Panels that are taken over all lines before the next ones: all, or with panels_outside as many as
- * half of L2 holds with their whole K, at least one block's. */
+ * half of L2 holds with their whole K, at least one block's. Where the next ones are fetched
+ * meanwhile, an eighth: the first ones are fetched by nobody. */
 static inline int64_t panels_at_once(const struct conv_level *level,
                                      const struct ipex_conv_args *args) {
     const int64_t panels = ipex_conv_panels(args);

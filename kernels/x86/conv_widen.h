@@ -16,10 +16,10 @@ enum { PANELS_ONCE = 16 };
 #include "kernels/x86/conv_walk.h"
 
 enum {
-    WIDE_PAIRS = 128,               /* of a segment in a chunk */
+    WIDE_PAIRS = 192,               /* of a segment in a chunk */
     WIDE_HALF = WIDE_PAIRS + LANES, /* whole vectors are stored */
     WIDE_ROW = 2 * WIDE_HALF,
-    BLOCK_ROWS = 14,                       /* at most, of all levels: 16 KiB */
+    BLOCK_ROWS = 14,                       /* at most, of all levels: 23 KiB */
     PARKED_ROW = PANELS_ONCE * IPEX_PANEL, /* of all rows: 14 KiB */
 };
 
