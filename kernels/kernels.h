@@ -72,7 +72,8 @@ struct ipex_conv_args {
     const float *residual; /* NULL, or addressed like y with r_*; may be y (then K is not cut) */
     float *y;
     int64_t x_image, x_line, x_pixel, x_group, x_kh, x_kw;
-    int64_t w_image; /* words of 4 bytes; 0: one w for all images. Not with planar */
+    int64_t w_line; /* floats from a line's weights to the next one's; 0: one w for all lines.
+                       conv_f32 only, not with planar */
     int64_t y_image, y_line, y_pixel;
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels, last_pixels;

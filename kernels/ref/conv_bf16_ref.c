@@ -13,8 +13,7 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ref_bf16_
     const int64_t segment_bytes = ipex_conv_segment_words(args, 2) * 4;
     const int64_t x_first = job->image * args->x_image + line * args->x_line +
                             pixel * args->x_pixel + job->group * args->x_group;
-    const char *w = (const char *)args->w + job->image * args->w_image * 4 +
-                    job->group * segments * segment_bytes +
+    const char *w = (const char *)args->w + job->group * segments * segment_bytes +
                     panel * ipex_conv_panel_words(args, 2) * 4;
     float *y =
         args->y + job->image * args->y_image + line * args->y_line + pixel * args->y_pixel + output;

@@ -14,8 +14,7 @@ static void conv_pixel(const struct ipex_conv_args *args, const struct ipex_conv
     const int64_t segment_bytes = ipex_conv_segment_words(args, 4) * 4;
     const int8_t *x = (const int8_t *)args->x + job->image * args->x_image + line * args->x_line +
                       pixel * args->x_pixel + job->group * args->x_group;
-    const int8_t *w = (const int8_t *)args->w + job->image * args->w_image * 4 +
-                      job->group * segments * segment_bytes +
+    const int8_t *w = (const int8_t *)args->w + job->group * segments * segment_bytes +
                       panel * ipex_conv_panel_words(args, 4) * 4;
     uint32_t sum = 0; /* modulo 2^32 */
     for (int64_t s = 0; s < segments; s++, w += segment_bytes) {

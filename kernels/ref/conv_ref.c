@@ -29,7 +29,7 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ipex_conv
     const float *x = (const float *)args->x + job->image * args->x_image + line * args->x_line +
                      pixel * args->x_pixel + job->group * args->x_group;
     const float *w =
-        (const float *)args->w + job->image * args->w_image +
+        (const float *)args->w + line * args->w_line +
         job->group * args->segments_h * args->segments_w * ipex_conv_segment_floats(args) +
         panel * ipex_conv_panel_floats(args);
     float *y =

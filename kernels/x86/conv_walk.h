@@ -272,6 +272,8 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
     const struct ipex_conv_args *args = walk->args;
     const int64_t column = begin * IPEX_PANEL;
     const bool two = lines == 2;
+    if (args->w_line)
+        b->block = 0;
     b->segments = (int32_t)run->segments;
     b->tap_w = (int32_t)run->tap_w;
     for (int64_t i = 0, pixel = 0, rows; i < cut->count; i++, pixel += rows) {
@@ -280,7 +282,7 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
         const CONV_X *x = walk->x + line * args->x_line + pixel * args->x_pixel + run->x;
         b->x = x;
         b->x_half = two ? args->x_line : half * args->x_pixel;
-        b->w = walk->w + run->w + begin * b->w_panel;
+        b->w = walk->w + run->w + begin * b->w_panel + line * args->w_line;
         b->y = walk->y + line * args->y_line + pixel * args->y_pixel + column;
         b->y_half = two ? args->y_line : half * args->y_pixel;
         b->init = part->first ? walk->bias + column : b->y;
@@ -326,6 +328,8 @@ walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t b
 static inline int64_t row_blocks(const struct conv_walk *walk) {
     const int64_t lines = walk->job->line_end - walk->job->line;
     const struct conv_cuts *cuts = walk->cuts;
+    if (walk->args->w_line)
+        return cuts->line.count;
     return cuts->pairs ? ipex_div_up(lines, 2) * cuts->pair.count : lines * cuts->line.count;
 }
 
@@ -333,13 +337,15 @@ static inline bool fetches(const struct conv_level *level, const struct ipex_con
     return level->fetches_next && args->weights_far;
 }
 
-/* conv_part's next: the next part of K, else the next panels, else what lies behind these in the
- * file: another image's weights, or another node's. */
+/* conv_part's next: the next line's own weights, or the next part of K, else the next panels, else
+ * what lies behind these in the file: another node's weights. */
 static inline int64_t next_weights(const struct conv_walk *walk, const struct conv_part *part,
                                    int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     if (!fetches(walk->level, args) || part->blocks < 2)
         return 0;
+    if (args->w_line)
+        return args->w_line;
     const int64_t k = part->k / CONV_K_PER_ROW * IPEX_PANEL;
     if (part->last)
         return (end - begin) * ipex_conv_panel_words(args, CONV_K_PER_ROW) -
@@ -412,7 +418,7 @@ static inline bool conv_streams(const struct conv_level *level, const struct ipe
     int64_t line = args->x_line * (int64_t)sizeof(CONV_X);
     if (level->prefetches_y)
         line += args->y_line * (int64_t)sizeof(float);
-    return weights <= args->cache_l2 / 2 && args->lines * line > args->cache_l2;
+    return !args->w_line && weights <= args->cache_l2 / 2 && args->lines * line > args->cache_l2;
 }
 
 /* For levels whose walk is walk_blocks. Two lines go together where 7 pixels and at most 6 rows are
@@ -429,7 +435,7 @@ conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args, boo
         .pair = ipex_cut_line(args->pixels, most / 2),
         .panels = panels_at_once(level, args),
     };
-    ret.pairs = !streams && ret.pair.count < 2 * ret.line.count;
+    ret.pairs = !streams && !args->w_line && ret.pair.count < 2 * ret.line.count;
     return ret;
 }
 
@@ -449,7 +455,7 @@ static inline void conv_jobs(const struct conv_level *level, const struct ipex_c
             .args = args,
             .job = &job,
             .x = (const CONV_X *)args->x + job.image * args->x_image + job.group * args->x_group,
-            .w = (const float *)args->w + job.image * args->w_image + job.group * group_floats,
+            .w = (const float *)args->w + job.group * group_floats,
             .bias = args->bias + column,
             .y = args->y + job.image * args->y_image + column,
             .streams = streams,

@@ -27,13 +27,43 @@ struct winograd_six {
     vec v0, v1, v2, v3, v4, v5;
 };
 
-static inline struct winograd_six winograd_load(const float *from, int64_t step) {
+/* Six vectors one, two ... five times a distance apart, in bytes. Addresses multiply a register by
+ * 1, 2 or 4: with three of them no vector needs an addition of its own, which would take a turn of
+ * a unit that computes, and a register. */
+struct winograd_step {
+    int64_t one, three, five;
+};
+
+/* A value that the compiler knows nothing of: gcc would compute all addresses from the first. */
+#define WINOGRAD_OPAQUE(value) __asm__("" : "+r"(value))
+
+static inline void winograd_keep(struct winograd_step *step) {
+    WINOGRAD_OPAQUE(step->one);
+    WINOGRAD_OPAQUE(step->three);
+    WINOGRAD_OPAQUE(step->five);
+}
+
+static inline struct winograd_step winograd_step(int64_t floats) {
+    const int64_t one = floats * (int64_t)sizeof(float);
+    struct winograd_step ret = {one, 3 * one, 5 * one};
+    winograd_keep(&ret);
+    return ret;
+}
+
+/* The same in `between`, [6][6] vectors. */
+static const struct winograd_step between_vector = {4 * LANES, 12 * LANES, 20 * LANES};
+static const struct winograd_step between_line = {4 * SIDE * LANES, 12 * SIDE *LANES,
+                                                  20 * SIDE *LANES};
+
+#define WINOGRAD_AT(p, bytes) ((float *)((uintptr_t)(p) + (uintptr_t)(bytes)))
+
+static inline struct winograd_six winograd_load(const float *from, struct winograd_step step) {
     return (struct winograd_six){vec_load(from),
-                                 vec_load(from + step),
-                                 vec_load(from + 2 * step),
-                                 vec_load(from + 3 * step),
-                                 vec_load(from + 4 * step),
-                                 vec_load(from + 5 * step)};
+                                 vec_load(WINOGRAD_AT(from, step.one)),
+                                 vec_load(WINOGRAD_AT(from, 2 * step.one)),
+                                 vec_load(WINOGRAD_AT(from, step.three)),
+                                 vec_load(WINOGRAD_AT(from, 4 * step.one)),
+                                 vec_load(WINOGRAD_AT(from, step.five))};
 }
 
 /* One row or column of a tile, transformed: the first three of six. */
@@ -52,14 +82,14 @@ static inline struct winograd_three winograd_in_last(struct winograd_six d) {
         vec_fma(vec_set(4.0f), d.v1, vec_fnma(vec_set(5.0f), d.v3, d.v5))};
 }
 
-static inline void winograd_in(struct winograd_six d, float *to, int64_t step) {
+static inline void winograd_in(struct winograd_six d, float *to, struct winograd_step step) {
     const struct winograd_three first = winograd_in_first(d), last = winograd_in_last(d);
     vec_store(to, first.v0);
-    vec_store(to + step, first.v1);
-    vec_store(to + 2 * step, first.v2);
-    vec_store(to + 3 * step, last.v0);
-    vec_store(to + 4 * step, last.v1);
-    vec_store(to + 5 * step, last.v2);
+    vec_store(WINOGRAD_AT(to, step.one), first.v1);
+    vec_store(WINOGRAD_AT(to, 2 * step.one), first.v2);
+    vec_store(WINOGRAD_AT(to, step.three), last.v0);
+    vec_store(WINOGRAD_AT(to, 4 * step.one), last.v1);
+    vec_store(WINOGRAD_AT(to, step.five), last.v2);
 }
 
 /* Rows and columns of a tile and their distances, in floats. */
@@ -71,37 +101,53 @@ struct winograd_part {
     int64_t v_point; /* from one of the 36 to the next */
 };
 
+/* s = the transform of a column at x, which goes on to the next one. */
+#define WINOGRAD_COLUMN(type, column, s, x, step, pixel)                                           \
+    const struct type s = column(winograd_load(x, step));                                          \
+    x += pixel;                                                                                    \
+    WINOGRAD_OPAQUE(x);
+
 /* Three rows of v from all columns of x, whose transform is `column`. */
-#define WINOGRAD_IN_THREE(column, x, row, pixel, v, point)                                         \
+#define WINOGRAD_IN_THREE(column, at, row, pixel, v, point)                                        \
     {                                                                                              \
-        const struct winograd_three s0 = column(winograd_load(x, row));                            \
-        const struct winograd_three s1 = column(winograd_load((x) + (pixel), row));                \
-        const struct winograd_three s2 = column(winograd_load((x) + 2 * (pixel), row));            \
-        const struct winograd_three s3 = column(winograd_load((x) + 3 * (pixel), row));            \
-        const struct winograd_three s4 = column(winograd_load((x) + 4 * (pixel), row));            \
-        const struct winograd_three s5 = column(winograd_load((x) + 5 * (pixel), row));            \
+        const float *from = at;                                                                    \
+        WINOGRAD_OPAQUE(from);                                                                     \
+        WINOGRAD_COLUMN(winograd_three, column, s0, from, row, pixel)                              \
+        WINOGRAD_COLUMN(winograd_three, column, s1, from, row, pixel)                              \
+        WINOGRAD_COLUMN(winograd_three, column, s2, from, row, pixel)                              \
+        WINOGRAD_COLUMN(winograd_three, column, s3, from, row, pixel)                              \
+        WINOGRAD_COLUMN(winograd_three, column, s4, from, row, pixel)                              \
+        WINOGRAD_COLUMN(winograd_three, column, s5, from, row, pixel)                              \
         winograd_in((struct winograd_six){s0.v0, s1.v0, s2.v0, s3.v0, s4.v0, s5.v0}, v, point);    \
-        winograd_in((struct winograd_six){s0.v1, s1.v1, s2.v1, s3.v1, s4.v1, s5.v1},               \
-                    (v) + SIDE * (point), point);                                                  \
-        winograd_in((struct winograd_six){s0.v2, s1.v2, s2.v2, s3.v2, s4.v2, s5.v2},               \
-                    (v) + 2 * SIDE * (point), point);                                              \
+        v = WINOGRAD_AT(v, 2 * point.three);                                                       \
+        WINOGRAD_OPAQUE(v);                                                                        \
+        winograd_in((struct winograd_six){s0.v1, s1.v1, s2.v1, s3.v1, s4.v1, s5.v1}, v, point);    \
+        v = WINOGRAD_AT(v, 2 * point.three);                                                       \
+        WINOGRAD_OPAQUE(v);                                                                        \
+        winograd_in((struct winograd_six){s0.v2, s1.v2, s2.v2, s3.v2, s4.v2, s5.v2}, v, point);    \
+        v = WINOGRAD_AT(v, 2 * point.three);                                                       \
+        WINOGRAD_OPAQUE(v);                                                                        \
     }
 
-/* A vector of channels of a whole tile at x: columns, then rows. */
-WINOGRAD_APART void winograd_tile(const float *x, int64_t row, int64_t pixel,
-                                  const struct winograd_part *p, int64_t c) {
-    float *v = p->v + c;
-    if (TILE_IN_REGISTERS) {
-        WINOGRAD_IN_THREE(winograd_in_first, x, row, pixel, v, p->v_point)
-        v += 3 * SIDE * p->v_point;
-        WINOGRAD_IN_THREE(winograd_in_last, x, row, pixel, v, p->v_point)
-        return;
+/* `vectors` of channels of a whole tile at x, to v: columns, then rows. */
+WINOGRAD_APART void winograd_tile(const float *x, int64_t x_row, int64_t pixel,
+                                  const struct winograd_part *p, float *to, int64_t vectors) {
+    struct winograd_step row = winograd_step(x_row), point = winograd_step(p->v_point);
+    for (; vectors > 0; vectors--, x += LANES, to += LANES) {
+        float *v = to;
+        winograd_keep(&row);
+        winograd_keep(&point);
+        if (TILE_IN_REGISTERS) {
+            WINOGRAD_IN_THREE(winograd_in_first, x, row, pixel, v, point)
+            WINOGRAD_IN_THREE(winograd_in_last, x, row, pixel, v, point)
+            continue;
+        }
+        for (int64_t s = 0; s < SIDE; s++)
+            winograd_in(winograd_load(x + s * pixel, row), p->between + s * LANES, between_line);
+        for (int64_t r = 0; r < SIDE; r++)
+            winograd_in(winograd_load(p->between + r * SIDE * LANES, between_vector),
+                        v + r * SIDE * p->v_point, point);
     }
-    for (int64_t s = 0; s < SIDE; s++)
-        winograd_in(winograd_load(x + s * pixel, row), p->between + s * LANES, SIDE * LANES);
-    for (int64_t r = 0; r < SIDE; r++)
-        winograd_in(winograd_load(p->between + r * SIDE * LANES, LANES), v + r * SIDE * p->v_point,
-                    p->v_point);
 }
 
 /* What is not there, at the borders and where fewer channels than a vector are left, is zero. */
@@ -115,7 +161,7 @@ WINOGRAD_APART void winograd_border(const struct winograd_part *p,
                       there ? vec_load_part(p->x + r * p->x_row + s * p->x_pixel + c, left)
                             : vec_set(0.0f));
         }
-    winograd_tile(p->between, SIDE * LANES, LANES, p, c);
+    winograd_tile(p->between, SIDE * LANES, LANES, p, p->v + c, 1);
 }
 
 static inline void winograd_load_tile(const struct ipex_winograd_args *args,
@@ -125,17 +171,14 @@ static inline void winograd_load_tile(const struct ipex_winograd_args *args,
     const bool inside = tile.rows_in == SIDE && tile.columns_in == SIDE;
     p->x =
         args->x + tile.image * args->x_image + tile.line * args->x_row + tile.pixel * args->x_pixel;
-    for (int64_t c = 0; c < args->channels; c += LANES) {
-        const int64_t left = args->channels - c;
-        if (inside && left >= LANES)
-            winograd_tile(p->x + c, p->x_row, p->x_pixel, p, c);
-        else
-            winograd_border(p, &tile, c, left);
-    }
+    const int64_t whole = inside ? args->channels / LANES : 0;
+    winograd_tile(p->x, p->x_row, p->x_pixel, p, p->v, whole);
+    for (int64_t c = whole * LANES; c < args->channels; c += LANES)
+        winograd_border(p, &tile, c, args->channels - c);
 }
 
 /* m [36][tiles][m_row] = v [36][tiles][v_row] times the job's panels: rows of the matrices are the
- * pixels of 36 images, which have weights of their own. */
+ * pixels of 36 lines, which have weights of their own. */
 static inline void winograd_multiply(const struct ipex_winograd_args *args,
                                      const struct ipex_winograd_job *job,
                                      const struct ipex_winograd_space *space, float *scratch) {
@@ -144,12 +187,12 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
         .x = scratch + space->v,
         .y = scratch + space->m,
         .bias = scratch + space->zeros,
-        .x_image = space->v_point,
+        .x_line = space->v_point,
         .x_pixel = space->v_row,
-        .y_image = space->m_point,
+        .y_line = space->m_point,
         .y_pixel = space->m_row,
-        .images = POINTS,
-        .lines = 1,
+        .images = 1,
+        .lines = POINTS,
         .pixels = (int32_t)tiles,
         .last_pixels = (int32_t)tiles,
         .groups = 1,
@@ -157,7 +200,7 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
         .segments_w = 1,
         .k = args->channels,
         .n = (int32_t)(panels * IPEX_PANEL), /* the weights' last panel is filled up with zeros */
-        .lines_per_job = 1,
+        .lines_per_job = POINTS,
         .panels_per_job = (int32_t)panels,
         .act = IPEX_ACT_none,
         .panels_outside = true,
@@ -166,25 +209,17 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
     };
     const int64_t panel_floats = ipex_conv_panel_floats(&product);
     product.w = args->w + job->panel * panel_floats;
-    product.w_image = ipex_div_up(args->n, IPEX_PANEL) * panel_floats;
-    IPEX_LEVEL(conv_f32)(&product, 0, POINTS, NULL);
+    product.w_line = ipex_div_up(args->n, IPEX_PANEL) * panel_floats;
+    IPEX_LEVEL(conv_f32)(&product, 0, 1, NULL);
 }
 
 /* Where a vector of a tile's outputs goes, and what is added on the way. */
 struct winograd_result {
-    const float *residual;
+    const float *residual; /* or NULL */
     float *y;
     int64_t y_row, y_pixel, r_row, r_pixel;
-    int64_t left; /* output channels */
     vec bias, lo, hi;
 };
-
-static inline void winograd_put(const struct winograd_result *o, int64_t r, int64_t s, vec sum) {
-    sum = vec_add(sum, o->bias);
-    if (o->residual)
-        sum = vec_add(sum, vec_load_part(o->residual + r * o->r_row + s * o->r_pixel, o->left));
-    vec_store_part(o->y + r * o->y_row + s * o->y_pixel, o->left, vec_clip(sum, o->lo, o->hi));
-}
 
 /* Six products of a row or column to four outputs: the even ones, the odd ones. */
 struct winograd_two {
@@ -202,57 +237,87 @@ static inline struct winograd_two winograd_out_odd(struct winograd_six m) {
                                  vec_add(vec_fma(vec_set(8.0f), d, b), m.v5)};
 }
 
-/* Row r of the outputs, where it exists. */
-static inline void winograd_out_row(const struct winograd_result *o,
-                                    const struct ipex_winograd_tile *tile, int64_t r,
+/* Row r of a whole tile's outputs. */
+static inline void winograd_out_row(const struct winograd_result *o, int64_t r,
                                     struct winograd_six m) {
-    if (r >= tile->rows_out)
-        return;
     const struct winograd_two even = winograd_out_even(m), odd = winograd_out_odd(m);
-    winograd_put(o, r, 0, even.v0);
-    if (tile->columns_out > 1)
-        winograd_put(o, r, 1, odd.v0);
-    if (tile->columns_out > 2)
-        winograd_put(o, r, 2, even.v1);
-    if (tile->columns_out > 3)
-        winograd_put(o, r, 3, odd.v1);
+    vec v0 = vec_add(even.v0, o->bias), v1 = vec_add(odd.v0, o->bias);
+    vec v2 = vec_add(even.v1, o->bias), v3 = vec_add(odd.v1, o->bias);
+    if (o->residual) {
+        const float *from = o->residual + r * o->r_row;
+        v0 = vec_add(v0, vec_load(from));
+        v1 = vec_add(v1, vec_load(from + o->r_pixel));
+        v2 = vec_add(v2, vec_load(from + 2 * o->r_pixel));
+        v3 = vec_add(v3, vec_load(from + 3 * o->r_pixel));
+    }
+    float *y = o->y + r * o->y_row;
+    vec_store(y, vec_clip(v0, o->lo, o->hi));
+    vec_store(y + o->y_pixel, vec_clip(v1, o->lo, o->hi));
+    vec_store(y + 2 * o->y_pixel, vec_clip(v2, o->lo, o->hi));
+    vec_store(y + 3 * o->y_pixel, vec_clip(v3, o->lo, o->hi));
 }
 
 /* Rows `row` and row + 2 of the outputs from all columns of m, whose transform is `column`. */
-#define WINOGRAD_OUT_TWO(column, row, m, point)                                                    \
+#define WINOGRAD_OUT_TWO(column, at, m, step, point)                                               \
     {                                                                                              \
-        const struct winograd_two s0 = column(winograd_load(m, SIDE * (point)));                   \
-        const struct winograd_two s1 = column(winograd_load((m) + (point), SIDE * (point)));       \
-        const struct winograd_two s2 = column(winograd_load((m) + 2 * (point), SIDE * (point)));   \
-        const struct winograd_two s3 = column(winograd_load((m) + 3 * (point), SIDE * (point)));   \
-        const struct winograd_two s4 = column(winograd_load((m) + 4 * (point), SIDE * (point)));   \
-        const struct winograd_two s5 = column(winograd_load((m) + 5 * (point), SIDE * (point)));   \
-        winograd_out_row(o, tile, row,                                                             \
-                         (struct winograd_six){s0.v0, s1.v0, s2.v0, s3.v0, s4.v0, s5.v0});         \
-        winograd_out_row(o, tile, (row) + 2,                                                       \
+        const float *from = m;                                                                     \
+        WINOGRAD_OPAQUE(from);                                                                     \
+        WINOGRAD_COLUMN(winograd_two, column, s0, from, step, point)                               \
+        WINOGRAD_COLUMN(winograd_two, column, s1, from, step, point)                               \
+        WINOGRAD_COLUMN(winograd_two, column, s2, from, step, point)                               \
+        WINOGRAD_COLUMN(winograd_two, column, s3, from, step, point)                               \
+        WINOGRAD_COLUMN(winograd_two, column, s4, from, step, point)                               \
+        WINOGRAD_COLUMN(winograd_two, column, s5, from, step, point)                               \
+        winograd_out_row(o, at, (struct winograd_six){s0.v0, s1.v0, s2.v0, s3.v0, s4.v0, s5.v0});  \
+        winograd_out_row(o, (at) + 2,                                                              \
                          (struct winograd_six){s0.v1, s1.v1, s2.v1, s3.v1, s4.v1, s5.v1});         \
     }
 
-/* A vector of one tile's products to its outputs: columns, then rows as far as they exist. */
-WINOGRAD_APART void winograd_store_vector(const struct winograd_result *o,
-                                          const struct ipex_winograd_tile *tile, const float *m,
+/* A vector of a whole tile's products to its outputs: columns, then rows. */
+WINOGRAD_APART void winograd_store_vector(const struct winograd_result *o, const float *m,
                                           int64_t m_point, float *between) {
+    const struct winograd_step step = winograd_step(SIDE * m_point);
     if (TILE_IN_REGISTERS) {
-        WINOGRAD_OUT_TWO(winograd_out_even, 0, m, m_point)
-        WINOGRAD_OUT_TWO(winograd_out_odd, 1, m, m_point)
+        WINOGRAD_OUT_TWO(winograd_out_even, 0, m, step, m_point)
+        WINOGRAD_OUT_TWO(winograd_out_odd, 1, m, step, m_point)
         return;
     }
     enum { ROW = SIDE * LANES };
     for (int64_t s = 0; s < SIDE; s++) {
-        const struct winograd_six column = winograd_load(m + s * m_point, SIDE * m_point);
+        const struct winograd_six column = winograd_load(m + s * m_point, step);
         const struct winograd_two even = winograd_out_even(column), odd = winograd_out_odd(column);
         vec_store(between + s * LANES, even.v0);
         vec_store(between + s * LANES + ROW, odd.v0);
         vec_store(between + s * LANES + 2 * ROW, even.v1);
         vec_store(between + s * LANES + 3 * ROW, odd.v1);
     }
+    for (int64_t r = 0; r < IPEX_WINOGRAD_TILE; r++)
+        winograd_out_row(o, r, winograd_load(between + r * ROW, between_vector));
+}
+
+/* What exists of a tile at the borders, and of a vector. */
+WINOGRAD_APART void winograd_store_part(const struct winograd_result *o,
+                                        const struct ipex_winograd_tile *tile, int64_t left,
+                                        const float *m, int64_t m_point, float *between) {
+    enum { TILE = IPEX_WINOGRAD_TILE };
+    float *whole = TILE_IN_REGISTERS ? between : between + TILE * SIDE * LANES;
+    const struct winograd_result to_whole = {
+        .y = whole,
+        .y_row = TILE * LANES,
+        .y_pixel = LANES,
+        .bias = o->bias,
+        .lo = vec_set(-__builtin_inff()),
+        .hi = vec_set(__builtin_inff()),
+    };
+    winograd_store_vector(&to_whole, m, m_point, between);
     for (int64_t r = 0; r < tile->rows_out; r++)
-        winograd_out_row(o, tile, r, winograd_load(between + r * ROW, LANES));
+        for (int64_t s = 0; s < tile->columns_out; s++) {
+            vec sum = vec_load(whole + (r * TILE + s) * LANES);
+            if (o->residual)
+                sum =
+                    vec_add(sum, vec_load_part(o->residual + r * o->r_row + s * o->r_pixel, left));
+            vec_store_part(o->y + r * o->y_row + s * o->y_pixel, left, vec_clip(sum, o->lo, o->hi));
+        }
 }
 
 /* Activations that are not clamps: a pass over the pixels that a tile has just written. */
@@ -280,20 +345,24 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
     if (residual)
         residual +=
             tile.image * args->r_image + tile.line * args->r_line + tile.pixel * args->r_pixel;
-    for (int64_t n = begin; n < end; n += LANES) {
-        const struct winograd_result result = {
-            .residual = residual ? residual + n : NULL,
-            .y = y + n,
-            .y_row = args->dilation_h * args->y_line,
-            .y_pixel = args->dilation_w * args->y_pixel,
-            .r_row = args->dilation_h * args->r_line,
-            .r_pixel = args->dilation_w * args->r_pixel,
-            .left = end - n,
-            .bias = vec_load_part(args->bias + n, end - n),
-            .lo = vec_set(act_low(args->act, args->act_a)),
-            .hi = vec_set(act_high(args->act, args->act_b)),
-        };
-        winograd_store_vector(&result, &tile, m + n - begin, m_point, between);
+    struct winograd_result result = {
+        .y_row = args->dilation_h * args->y_line,
+        .y_pixel = args->dilation_w * args->y_pixel,
+        .r_row = args->dilation_h * args->r_line,
+        .r_pixel = args->dilation_w * args->r_pixel,
+        .lo = vec_set(act_low(args->act, args->act_a)),
+        .hi = vec_set(act_high(args->act, args->act_b)),
+    };
+    const bool inside =
+        tile.rows_out == IPEX_WINOGRAD_TILE && tile.columns_out == IPEX_WINOGRAD_TILE;
+    for (int64_t n = begin; n < end; n += LANES, m += LANES) {
+        result.y = y + n;
+        result.residual = residual ? residual + n : NULL;
+        result.bias = vec_load_part(args->bias + n, end - n);
+        if (inside && end - n >= LANES)
+            winograd_store_vector(&result, m, m_point, between);
+        else
+            winograd_store_part(&result, &tile, end - n, m, m_point, between);
     }
     if (!act_is_clamp(args->act))
         winograd_activate(args, &tile, y + begin, end - begin);

@@ -42,8 +42,8 @@ static struct ipex_conv_args make_args(const struct shape *s) {
     ret.cache_l2 = s->cache_l2;
     ret.planar = s->planar;
     if (s->own_weights)
-        ret.w_image = (int64_t)ret.groups * ret.segments_h * ret.segments_w *
-                      ipex_conv_segment_words(&ret, s->slot >= CONV_BF16W ? 2 : 1);
+        ret.w_line =
+            (int64_t)ret.groups * ret.segments_h * ret.segments_w * ipex_conv_segment_floats(&ret);
     return ret;
 }
 
@@ -104,9 +104,9 @@ static void fill_values(struct buffer *b, size_t count, struct rng *rng, bool sp
         p[i] = rng_value(rng, special);
 }
 
-/* Groups of w: every image's where they have weights of their own. */
+/* Groups of w: every line's where they have weights of their own. */
 static int64_t weight_groups(const struct ipex_conv_args *a) {
-    return (int64_t)(a->w_image ? a->images : 1) * a->groups;
+    return (int64_t)(a->w_line ? a->lines : 1) * a->groups;
 }
 
 /* Tiles as format/tile.h has them; edges zero. Weights are never special: a NaN there makes all
@@ -201,7 +201,7 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
 /* One output in f64, and the sum of magnitudes that bounds its rounding errors. */
 static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_t p,
                            int64_t c, double *ret_magnitude) {
-    const int64_t g = (a->w_image ? i * a->groups : 0) + c / a->n, n = c % a->n;
+    const int64_t g = (a->w_line ? l * a->groups : 0) + c / a->n, n = c % a->n;
     const int64_t panels = (a->n + 15) / 16, tiles = (a->k + 15) / 16;
     const int64_t segments = (int64_t)a->segments_h * a->segments_w;
     double sum = (double)a->bias[c], magnitude = fabs(sum);
@@ -270,7 +270,6 @@ static int check_widened(const struct context *context, const struct shape *s,
     char text[400];
     widened.slot = CONV_F32;
     struct ipex_conv_args widened_args = *args;
-    widened_args.w_image = make_args(&widened).w_image;
     struct buffer got = run_level(&context->levels[0], &widened, &widened_args, operands, rng);
     const int64_t at = first_difference(want, &got);
     describe(s, "against widened weights", text, sizeof text);
@@ -395,6 +394,7 @@ static int check_deep(const struct context *context, enum slot slot, struct rng 
             .weights_far = lines == 2,
             .residual = i % 3 != 1,
             .act = i % 2 ? IPEX_ACT_relu : IPEX_ACT_none,
+            .own_weights = slot == CONV_F32 && i % 8 > 5,
             .slot = slot,
         };
         failed += check_shape(context, &s, rng);
@@ -458,6 +458,7 @@ static void check_slot(const struct context *context, enum slot slot) {
     for (int i = 0; i < context->cases; i++) {
         struct shape s = random_shape(&rng);
         s.slot = slot;
+        s.own_weights = s.own_weights && slot == CONV_F32;
         random_padding(&s, &rng);
         s.special = s.special && !context->only_normal;
         failed += check_shape(context, &s, &rng);
