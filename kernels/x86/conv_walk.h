@@ -354,6 +354,17 @@ static inline int64_t next_weights(const struct conv_walk *walk, const struct co
                                              : part->segments * walk->w_kw - k;
 }
 
+/* At most so many segments: whole kernel rows where that is possible, and as many in every part, so
+ * that each fetches the next one's weights. */
+static inline int64_t alike_segments(const struct ipex_conv_args *args, int64_t most) {
+    if (most < args->segments_w || most >= (int64_t)args->segments_h * args->segments_w)
+        return most;
+    int64_t rows = ipex_div(most, args->segments_w);
+    while (args->segments_h % rows != 0)
+        rows--;
+    return rows * args->segments_w;
+}
+
 /* Cuts K so that the weights of panels [begin, end) stay in half of L2 while the lines go by: into
  * groups of segments, or inside a segment where one is too long. */
 static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end) {
@@ -365,7 +376,8 @@ static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64
         limit = IPEX_TILE_ROWS;
     if (args->residual == args->y) /* a parked chain would overwrite it */
         limit = segments * args->k;
-    const int64_t whole = ipex_div(limit, args->k); /* segments in a part; 0: cut inside segments */
+    /* Segments in a part; 0: cut inside segments. */
+    const int64_t whole = alike_segments(args, ipex_div(limit, args->k));
     const int64_t cuts = whole ? 1 : ipex_div_up(args->k, limit);
     const int64_t step = ipex_div_up(ipex_div_up(args->k, cuts), IPEX_TILE_ROWS) * IPEX_TILE_ROWS;
     struct conv_part part = {.first = true, .last = true, .blocks = row_blocks(walk)};
@@ -390,9 +402,10 @@ static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64
  * half of L2 holds with their whole K, at least one block's. Where the next ones are fetched
  * meanwhile, an eighth: the first ones are fetched by nobody. */
 static inline int64_t panels_at_once(const struct conv_level *level,
-                                     const struct ipex_conv_args *args) {
+                                     const struct ipex_conv_args *args,
+                                     const struct conv_cuts *cuts) {
     const int64_t panels = ipex_conv_panels(args);
-    if (!args->panels_outside)
+    if (!args->panels_outside || args->w_line)
         return panels;
     if (PANELS_ONCE > 0 && args->residual != args->y)
         return PANELS_ONCE;
@@ -400,8 +413,8 @@ static inline int64_t panels_at_once(const struct conv_level *level,
                                 IPEX_PANEL * (int64_t)sizeof(float) / CONV_K_PER_ROW;
     const int64_t cache = fetches(level, args) ? args->cache_l2 / 8 : args->cache_l2 / 2;
     const int64_t fit = ipex_div(cache, panel_bytes);
-    const int64_t most = most_rows(level, args);
-    const int64_t least = level->panels_for(args->pixels < most ? args->pixels : most, panels);
+    const int64_t least =
+        level->panels_for(cuts->pairs ? 2 * cuts->pair.small : cuts->line.small, panels);
     return fit > least ? ipex_div(fit, least) * least : least;
 }
 
@@ -433,9 +446,9 @@ conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args, boo
         .line = ipex_cut_line(args->pixels, most),
         .last = ipex_cut_line(args->last_pixels, most),
         .pair = ipex_cut_line(args->pixels, most / 2),
-        .panels = panels_at_once(level, args),
     };
     ret.pairs = !streams && !args->w_line && ret.pair.count < 2 * ret.line.count;
+    ret.panels = panels_at_once(level, args, &ret);
     return ret;
 }
 
