@@ -42,6 +42,15 @@ struct ipex_conv_job ipex_conv_job(const struct ipex_conv_args *args, int64_t jo
     return ret;
 }
 
+int64_t ipex_conv_part_segments(const struct ipex_conv_args *args, int64_t most) {
+    if (most < args->segments_w || most >= (int64_t)args->segments_h * args->segments_w)
+        return most;
+    int64_t rows = ipex_div(most, args->segments_w);
+    while (args->segments_h % rows != 0)
+        rows--;
+    return rows * args->segments_w;
+}
+
 struct ipex_conv_job ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args,
                                              int64_t job) {
     const struct ipex_conv_args grid = {
@@ -168,7 +177,9 @@ int64_t ipex_map_jobs(const struct ipex_map_args *args) {
 }
 
 size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
-    return args->planar ? (size_t)ipex_conv_parts(args, IPEX_PANEL).total * sizeof(float) : 0;
+    if (args->planar)
+        return (size_t)ipex_conv_parts(args, IPEX_PANEL).total * sizeof(float);
+    return args->spread ? (size_t)ipex_conv_rows(args) * ipex_conv_spread_row(args) : 0;
 }
 
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args) {

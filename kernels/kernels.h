@@ -63,7 +63,10 @@ struct ipex_padding {
  *
  * planar is advice to conv_f32: few columns, so pixels go into lanes (kernels/conv_parts.h). Only
  * for one group with segments_w = 1, x_pixel > 0, segments_h = 1 or last_pixels = pixels, not with
- * resume. */
+ * resume.
+ *
+ * spread is advice to conv_f32: rows of x share sets of the L1 cache, so jobs copy them. Only for
+ * one group and one segment. */
 struct ipex_conv_args {
     const void *x;         /* f32; conv_bf16, conv_bf16t: bf16; conv_i8: i8 */
     const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */
@@ -87,6 +90,7 @@ struct ipex_conv_args {
     int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
     bool resume; /* the chains go on from what y holds, instead of from the bias; no residual */
     bool planar;
+    bool spread;
 };
 
 /* 3x3 convolution of stride 1 by Winograd's F(4,3): 36 products for the 16 outputs of a tile

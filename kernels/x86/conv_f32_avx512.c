@@ -42,11 +42,14 @@
         STEP(MR, NR)                                                                               \
     }
 #include "kernels/x86/conv_blocks_avx512.h"
+#include "kernels/x86/conv_spread.h"
 
 void ipex_k_conv_f32__avx512(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                              void *scratch) {
     if (args->planar)
         planar_jobs(args, job_begin, job_end, scratch);
+    else if (args->spread)
+        conv_spread_jobs(args, job_begin, job_end, scratch);
     else
         conv_jobs(&level, args, job_begin, job_end);
 }

@@ -354,17 +354,6 @@ static inline int64_t next_weights(const struct conv_walk *walk, const struct co
                                              : part->segments * walk->w_kw - k;
 }
 
-/* At most so many segments: whole kernel rows where that is possible, and as many in every part, so
- * that each fetches the next one's weights. */
-static inline int64_t alike_segments(const struct ipex_conv_args *args, int64_t most) {
-    if (most < args->segments_w || most >= (int64_t)args->segments_h * args->segments_w)
-        return most;
-    int64_t rows = ipex_div(most, args->segments_w);
-    while (args->segments_h % rows != 0)
-        rows--;
-    return rows * args->segments_w;
-}
-
 /* Cuts K so that the weights of panels [begin, end) stay in half of L2 while the lines go by: into
  * groups of segments, or inside a segment where one is too long. */
 static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end) {
@@ -377,7 +366,7 @@ static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64
     if (args->residual == args->y) /* a parked chain would overwrite it */
         limit = segments * args->k;
     /* Segments in a part; 0: cut inside segments. */
-    const int64_t whole = alike_segments(args, ipex_div(limit, args->k));
+    const int64_t whole = ipex_conv_part_segments(args, ipex_div(limit, args->k));
     const int64_t cuts = whole ? 1 : ipex_div_up(args->k, limit);
     const int64_t step = ipex_div_up(ipex_div_up(args->k, cuts), IPEX_TILE_ROWS) * IPEX_TILE_ROWS;
     struct conv_part part = {.first = true, .last = true, .blocks = row_blocks(walk)};
@@ -453,8 +442,9 @@ conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args, boo
 }
 
 /* A kernel's whole body. */
-static inline void conv_jobs(const struct conv_level *level, const struct ipex_conv_args *args,
-                             int64_t job_begin, int64_t job_end) {
+static __attribute__((noinline, unused)) void conv_jobs(const struct conv_level *level,
+                                                        const struct ipex_conv_args *args,
+                                                        int64_t job_begin, int64_t job_end) {
     const bool streams = conv_streams(level, args);
     const struct conv_cuts cuts = conv_cuts(level, args, streams);
     const int64_t group_floats = (int64_t)args->segments_h * args->segments_w *

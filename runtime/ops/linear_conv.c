@@ -3,6 +3,7 @@
  * geometry is found, and the work is cut so that what a job walks over again and again stays in L2:
  * either the job's weights (lines outside) or the job's lines (panels outside), whichever moves
  * fewer bytes. */
+#include "kernels/conv_parts.h"
 #include "runtime/bind.h"
 #include "runtime/cut.h"
 #include "runtime/loops.h"
@@ -197,6 +198,24 @@ static int64_t planar_line(const struct ipex_conv_args *args) {
     return IPEX_PANEL * ipex_max_i64(4, (elements - overlap) / args->x_pixel);
 }
 
+/* Rows of x a multiple of 4 KiB apart are copied where that is little beside the products, and L2
+ * holds the copy. Returns the scratch of as many rows or fewer. */
+#define SPREAD_ROWS    7
+#define SPREAD_COLUMNS 128
+
+static size_t spread_rows(struct ipex_bind *bind) {
+    struct ipex_conv_args *args = &bind->args.conv;
+    const bool f32 =
+        bind->input[0]->dtype == IPEX_DTYPE_f32 && bind->input[1]->dtype == IPEX_DTYPE_f32;
+    if (!f32 || args->planar || args->groups != 1 || args->segments_h * args->segments_w != 1 ||
+        args->n < SPREAD_COLUMNS || args->x_pixel * (int64_t)sizeof(float) % 4096 != 0)
+        return ipex_conv_scratch(args);
+    const size_t row = ipex_conv_spread_row(args);
+    const int64_t rows = ipex_conv_rows(args), most = bind->setup->l2_bytes / (int64_t)row;
+    args->spread = rows >= SPREAD_ROWS && rows <= most;
+    return (size_t)ipex_min_i64(rows, most) * row;
+}
+
 /* Operands 1.. of linear and conv are the same: weight, bias, residual; then the epilogue. */
 static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shift) {
     struct ipex_conv_args *args = &bind->args.conv;
@@ -218,7 +237,7 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
     choose_blocks(bind->setup, &sizes, args);
     bind->jobs = ipex_conv_jobs(args);
-    bind->scratch = ipex_conv_scratch(args);
+    bind->scratch = spread_rows(bind);
     const int64_t k = (int64_t)args->segments_h * args->segments_w * args->k;
     bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * k);
     choose_kernel(bind);

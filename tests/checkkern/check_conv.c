@@ -20,7 +20,7 @@ struct shape {
     struct conv_shape conv;
     int32_t lines_per_job, panels_per_job, cache_l2;
     int32_t act;
-    bool residual, in_place, panels_outside, weights_far, special, planar, own_weights;
+    bool residual, in_place, panels_outside, weights_far, special, planar, spread, own_weights;
     enum slot slot;
 };
 
@@ -41,6 +41,7 @@ static struct ipex_conv_args make_args(const struct shape *s) {
     ret.weights_far = s->weights_far;
     ret.cache_l2 = s->cache_l2;
     ret.planar = s->planar;
+    ret.spread = s->spread && ret.groups == 1 && ret.segments_h * ret.segments_w == 1;
     if (s->own_weights)
         ret.w_line =
             (int64_t)ret.groups * ret.segments_h * ret.segments_w * ipex_conv_segment_floats(&ret);
@@ -258,7 +259,10 @@ static void describe(const struct shape *s, const char *level, char *text, size_
         c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_bottom,
         c.groups, c.k, c.n, s->act, s->residual, s->in_place ? " in place" : "", s->panels_outside,
         s->weights_far ? " far" : "", s->lines_per_job, s->panels_per_job, s->cache_l2, c.x_gap,
-        c.y_gap, s->special ? " special" : "", s->planar ? " planar" : "",
+        c.y_gap, s->special ? " special" : "",
+        s->planar   ? " planar"
+        : s->spread ? " spread"
+                    : "",
         s->own_weights ? " own weights" : "");
 }
 
@@ -336,6 +340,7 @@ static struct shape random_shape(struct rng *rng) {
     s.conv.last_pixels =
         rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
     s.own_weights = rng_one_in(rng, 3);
+    s.spread = rng_one_in(rng, 3);
     s.in_place = s.residual && rng_one_in(rng, 2);
     s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
     s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
@@ -395,6 +400,7 @@ static int check_deep(const struct context *context, enum slot slot, struct rng 
             .residual = i % 3 != 1,
             .act = i % 2 ? IPEX_ACT_relu : IPEX_ACT_none,
             .own_weights = slot == CONV_F32 && i % 8 > 5,
+            .spread = slot == CONV_F32 && i < 4,
             .slot = slot,
         };
         failed += check_shape(context, &s, rng);
@@ -459,6 +465,7 @@ static void check_slot(const struct context *context, enum slot slot) {
         struct shape s = random_shape(&rng);
         s.slot = slot;
         s.own_weights = s.own_weights && slot == CONV_F32;
+        s.spread = s.spread && slot == CONV_F32;
         random_padding(&s, &rng);
         s.special = s.special && !context->only_normal;
         failed += check_shape(context, &s, &rng);
