@@ -201,7 +201,7 @@ static int64_t planar_line(const struct ipex_conv_args *args) {
 /* Rows of x a multiple of 4 KiB apart are copied where that is little beside the products, and L2
  * holds the copy. Returns the scratch of as many rows or fewer. */
 #define SPREAD_ROWS    7
-#define SPREAD_COLUMNS 128
+#define SPREAD_COLUMNS 192
 
 static size_t spread_rows(struct ipex_bind *bind) {
     struct ipex_conv_args *args = &bind->args.conv;
