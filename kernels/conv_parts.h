@@ -30,14 +30,4 @@ static inline struct ipex_conv_parts ipex_conv_parts(const struct ipex_conv_args
     return ret;
 }
 
-/* Rows of an image. */
-static inline int64_t ipex_conv_rows(const struct ipex_conv_args *args) {
-    return (int64_t)(args->lines - 1) * args->pixels + args->last_pixels;
-}
-
-/* Bytes of a row of x that is copied so that rows lie apart (spread). */
-static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
-    return (size_t)(args->k + IPEX_PANEL) * sizeof(float);
-}
-
 #endif

@@ -64,8 +64,8 @@ static inline int64_t ipex_conv_segment_floats(const struct ipex_conv_args *args
     return ipex_conv_segment_words(args, 1);
 }
 
-/* Segments of a part of K, at most so many: whole kernel rows where that is possible, and as many in
- * every part, so that each can fetch the next one's weights. */
+/* Segments of a part of K, at most so many: whole kernel rows where that is possible, and as many
+ * in every part, so that each can fetch the next one's weights. */
 int64_t ipex_conv_part_segments(const struct ipex_conv_args *args, int64_t most);
 
 /* One job of a convolution: lines [line, line_end) of one image, panels [panel, panel_end) of one

@@ -93,6 +93,16 @@ struct ipex_conv_args {
     bool spread;
 };
 
+/* Rows of an image. */
+static inline int64_t ipex_conv_rows(const struct ipex_conv_args *args) {
+    return (int64_t)(args->lines - 1) * args->pixels + args->last_pixels;
+}
+
+/* Bytes of a row of x that is copied so that rows lie apart (spread). */
+static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
+    return (size_t)(args->k + IPEX_PANEL) * sizeof(float);
+}
+
 /* 3x3 convolution of stride 1 by Winograd's F(4,3): 36 products for the 16 outputs of a tile
  * instead of 144.
  *

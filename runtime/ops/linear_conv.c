@@ -3,7 +3,6 @@
  * geometry is found, and the work is cut so that what a job walks over again and again stays in L2:
  * either the job's weights (lines outside) or the job's lines (panels outside), whichever moves
  * fewer bytes. */
-#include "kernels/conv_parts.h"
 #include "runtime/bind.h"
 #include "runtime/cut.h"
 #include "runtime/loops.h"
