@@ -42,21 +42,22 @@ static int64_t chain_length(const struct ipex_conv_transpose_args *args) {
            ipex_ceil_div(args->kernel_w, args->stride_w) * args->k;
 }
 
-/* Lines of a job: their x and y stay in half of L2 where the panels go by outside, and there are
- * jobs enough for the threads. Whole strides, so that phases have equal shares. */
+/* Lines of a job: their x and y stay in half of L2, since every phase goes over them anew, and
+ * there are jobs enough for the threads. Whole strides, so that phases have equal shares. */
 static void choose_blocks(const struct ipex_setup *setup, struct ipex_conv_transpose_args *args) {
     const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL);
     const int64_t weights = ipex_mul_sat(chain_length(args), panels * IPEX_PANEL * 4);
     const int64_t line_flops =
         ipex_mul_sat(2 * chain_length(args), (int64_t)args->pixels * args->n);
-    const int64_t row_bytes = ipex_max_i64(1, args->x_row) * (int64_t)sizeof(float);
+    const int64_t row_floats =
+        ipex_max_i64(1, args->x_row) + ipex_mul_sat(args->stride_h, ipex_max_i64(0, args->y_line));
+    const int64_t row_bytes = ipex_mul_sat(row_floats, (int64_t)sizeof(float));
     args->cache_l2 = setup->l2_bytes;
     args->panels_outside = weights > args->cache_l2 / 2;
     int64_t lines = ipex_block_size(setup, args->lines, line_flops, JOB_FLOPS);
     lines = ipex_min_i64(lines, ipex_max_i64(1, JOB_FLOPS_MOST / ipex_max_i64(1, line_flops)));
-    if (args->panels_outside)
-        lines = ipex_min_i64(
-            lines, ipex_mul_sat(args->stride_h, ipex_max_i64(1, args->cache_l2 / 2 / row_bytes)));
+    lines = ipex_min_i64(
+        lines, ipex_mul_sat(args->stride_h, ipex_max_i64(1, args->cache_l2 / 2 / row_bytes)));
     lines = ipex_ceil_div(lines, args->stride_h) * args->stride_h;
     args->lines_per_job = (int32_t)ipex_min_i64(lines, args->lines);
     args->panels_per_job = (int32_t)panels;
