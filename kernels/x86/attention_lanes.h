@@ -87,7 +87,6 @@ static inline vec queries_constant(float x) {
 }
 
 #define EXPS_LOAD(i)  vec x##i = vec_sub(vec_load(s + (i)*LANES), i % 2 ? most1 : most0);
-#define EXPS_LEAST(i) x##i = vec_min(c, x##i);
 #define EXPS_MOST(i)  x##i = vec_max(c, x##i);
 #define EXPS_SHIFT(i) vec n##i = vec_fma(x##i, c, addend);
 #define EXPS_ROUND(i) n##i = vec_sub(n##i, addend);
@@ -96,7 +95,7 @@ static inline vec queries_constant(float x) {
 #define EXPS_STEP(i)  q##i = vec_fma(q##i, x##i, c);
 #define EXPS_STORE(i)                                                                              \
     q##i = vec_scale(q##i, n##i);                                                                  \
-    vec_store(s + (i)*LANES, q##i);
+    vec_store(e + (i)*LANES, q##i);
 #define EXPS_SUM(i)                                                                                \
     if (key + (i) / 2 < end)                                                                       \
         vec_store(sum + (i)*LANES, vec_add(vec_load(sum + (i)*LANES), q##i));
@@ -104,18 +103,17 @@ static inline vec queries_constant(float x) {
     c = queries_constant(constant);                                                                \
     ROWS_8(X)
 
-/* Scores of keys [key, end) become exp(score - most): vec_exp of eight vectors side by side. One
- * behind the other their chains are longer than what CPUs reorder (Cascade Lake: 0.86 of the time
- * of all the attention). */
-static inline void queries_exps(const struct queries *queries, int64_t key, int64_t end) {
+/* e = exp(score - most) of keys [key, end): vec_exp of eight vectors side by side, without its
+ * upper limit. One behind the other their chains are longer than what CPUs reorder (Cascade Lake:
+ * 0.86 of the time of all the attention). */
+static inline void queries_exps(const struct queries *queries, int64_t key, int64_t end, float *e) {
     struct queries_sums *sums = queries->sums;
     const vec most0 = vec_load(sums->most), most1 = vec_load(sums->most + LANES);
-    for (; key < end; key += 4) {
-        float *s = queries->scores + key * QUERIES;
+    for (; key < end; key += 4, e += 4 * QUERIES) {
+        const float *s = queries->scores + key * QUERIES;
         float *sum = sums->exps + key % SUM_LANES * QUERIES;
         vec c, addend = queries_constant(IPEX_EXP_MAGIC);
         ROWS_8(EXPS_LOAD)
-        EXPS_ALL(EXPS_LEAST, IPEX_EXP_MAX)
         EXPS_ALL(EXPS_MOST, IPEX_EXP_MIN)
         EXPS_ALL(EXPS_SHIFT, IPEX_EXP_LOG2E)
         ROWS_8(EXPS_ROUND)
@@ -134,11 +132,12 @@ static inline void queries_exps(const struct queries *queries, int64_t key, int6
 }
 
 /* What they bring to y. */
-static inline void queries_values(const struct queries *queries, int64_t key, int64_t end) {
+static inline void queries_values(const struct queries *queries, int64_t key, int64_t end,
+                                  const float *e) {
     float *y = queries->sums->y;
-    const float *e = queries->scores + key * QUERIES, *w = queries->packed_v + key * IPEX_PANEL;
+    const float *w = queries->packed_v + key * QUERIES_E_MOST;
     ROWS_8(QUERIES_RESUME)
-    for (; key < end; key++, e += QUERIES, w += IPEX_PANEL) {
+    for (; key < end; key++, e += QUERIES, w += QUERIES_E_MOST) {
         const vec x0 = vec_load(e), x1 = vec_load(e + LANES);
         ROWS_8(QUERIES_STEP)
     }
@@ -165,12 +164,13 @@ static inline void queries_store(const struct queries *queries) {
 
 static inline void queries_attend(const struct queries *queries) {
     const int64_t n = queries->args->n;
+    float e[QUERIES_KEYS * QUERIES]; /* not where scores are, which L1 does not keep */
     memset(queries->sums, 0, sizeof *queries->sums);
     queries_scores(queries);
     for (int64_t key = 0; key < n; key += QUERIES_KEYS) {
         const int64_t end = ipex_smaller(key + QUERIES_KEYS, n);
-        queries_exps(queries, key, end);
-        queries_values(queries, key, end);
+        queries_exps(queries, key, end, e);
+        queries_values(queries, key, end, e);
     }
     queries_store(queries);
 }
@@ -185,13 +185,19 @@ static inline bool queries_fit(const struct ipex_attention_args *args,
                QUERIES_SUMS + QUERIES * ipex_round_up_16(args->n);
 }
 
+/* to [n][QUERIES_E_MOST]: half a panel, so that L1 keeps more of it. */
+static inline void pack_values(const float *v, int64_t v_row, int64_t n, int64_t e, float *to) {
+    for (int64_t key = 0; key < n; key++, v += v_row, to += QUERIES_E_MOST)
+        vec_store_masked(to, vec_first(QUERIES_E_MOST), vec_load_masked(v, vec_first(e)));
+}
+
 /* A job with its parts of scratch. The last queries are as many as the others: what some of them
  * were before they are again. */
 static inline void queries_job(const struct ipex_attention_args *args,
                                const struct ipex_attention_job *job, float *packed_k,
                                float *packed_v, float *scores) {
     pack_columns((const float *)job->k, args->k_row, args->d, args->n, packed_k);
-    pack_rows((const float *)job->v, args->v_row, args->n, args->e, packed_v);
+    pack_values((const float *)job->v, args->v_row, args->n, args->e, packed_v);
     for (int64_t row = job->row; row < job->row_end; row += QUERIES) {
         const int64_t first = ipex_smaller(row, job->row_end - QUERIES);
         const struct queries queries = {
