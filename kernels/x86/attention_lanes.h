@@ -46,8 +46,13 @@ enum { QUERIES_SUMS = sizeof(struct queries_sums) / sizeof(float) };
         bcc##r = vec_fma(x1, of_all, bcc##r);                                                      \
     }
 #define QUERIES_SCORE(r)                                                                           \
-    vec_store(s + (r)*QUERIES, vec_mul(scale, acc##r));                                            \
-    vec_store(s + (r)*QUERIES + LANES, vec_mul(scale, bcc##r));
+    acc##r = vec_mul(scale, acc##r), bcc##r = vec_mul(scale, bcc##r);                              \
+    vec_store(s + (r)*QUERIES, acc##r);                                                            \
+    vec_store(s + (r)*QUERIES + LANES, bcc##r);                                                    \
+    if (key + (r) < args->n) {                                                                     \
+        most0 = rows_combine(IPEX_REDUCE_max, most0, acc##r);                                      \
+        most1 = rows_combine(IPEX_REDUCE_max, most1, bcc##r);                                      \
+    }
 #define QUERIES_RESUME(r)                                                                          \
     vec acc##r = vec_load(y + (r)*QUERIES), bcc##r = vec_load(y + (r)*QUERIES + LANES);
 #define QUERIES_WAIT(r)                                                                            \
@@ -71,10 +76,6 @@ static inline void queries_scores(const struct queries *queries) {
             ROWS_8(QUERIES_STEP)
         }
         ROWS_8(QUERIES_SCORE)
-        for (int64_t r = 0; r < 8 && key + r < args->n; r++, s += QUERIES) {
-            most0 = rows_combine(IPEX_REDUCE_max, most0, vec_load(s));
-            most1 = rows_combine(IPEX_REDUCE_max, most1, vec_load(s + LANES));
-        }
     }
     vec_store(queries->sums->most, most0);
     vec_store(queries->sums->most + LANES, most1);
