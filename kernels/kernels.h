@@ -65,8 +65,8 @@ struct ipex_padding {
  * for one group with segments_w = 1, x_pixel > 0, segments_h = 1 or last_pixels = pixels, not with
  * resume.
  *
- * spread is advice to conv_f32: rows of x share sets of the L1 cache, so jobs copy them. Only for
- * one group and one segment. */
+ * spread is advice to conv_f32 and conv_bf16w: rows of x share sets of the L1 cache, so jobs copy
+ * them. Only for one group and one segment. */
 struct ipex_conv_args {
     const void *x;         /* f32; conv_bf16, conv_bf16t: bf16; conv_i8: i8 */
     const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */

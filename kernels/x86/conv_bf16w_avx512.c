@@ -28,9 +28,12 @@
         HALF_STEP(1, STEP(MR, NR))                                                                 \
     }
 #include "kernels/x86/conv_blocks_avx512.h"
+#include "kernels/x86/conv_spread.h"
 
 void ipex_k_conv_bf16w__avx512(const struct ipex_conv_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
-    (void)scratch;
-    conv_jobs(&level, args, job_begin, job_end);
+    if (args->spread)
+        conv_spread_jobs(args, job_begin, job_end, scratch);
+    else
+        conv_jobs(&level, args, job_begin, job_end);
 }

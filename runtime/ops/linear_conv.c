@@ -204,10 +204,9 @@ static int64_t planar_line(const struct ipex_conv_args *args) {
 
 static size_t spread_rows(struct ipex_bind *bind) {
     struct ipex_conv_args *args = &bind->args.conv;
-    const bool f32 =
-        bind->input[0]->dtype == IPEX_DTYPE_f32 && bind->input[1]->dtype == IPEX_DTYPE_f32;
-    if (!f32 || args->planar || args->groups != 1 || args->segments_h * args->segments_w != 1 ||
-        args->n < SPREAD_COLUMNS || args->x_pixel * (int64_t)sizeof(float) % 4096 != 0)
+    if (bind->input[0]->dtype != IPEX_DTYPE_f32 || args->planar || args->groups != 1 ||
+        args->segments_h * args->segments_w != 1 || args->n < SPREAD_COLUMNS ||
+        args->x_pixel * (int64_t)sizeof(float) % 4096 != 0)
         return ipex_conv_scratch(args);
     const size_t row = ipex_conv_spread_row(args);
     const int64_t rows = ipex_conv_rows(args), most = bind->setup->l2_bytes / (int64_t)row;

@@ -400,7 +400,7 @@ static int check_deep(const struct context *context, enum slot slot, struct rng 
             .residual = i % 3 != 1,
             .act = i % 2 ? IPEX_ACT_relu : IPEX_ACT_none,
             .own_weights = slot == CONV_F32 && i % 8 > 5,
-            .spread = slot == CONV_F32 && i < 4,
+            .spread = slot <= CONV_BF16W && i < 4,
             .slot = slot,
         };
         failed += check_shape(context, &s, rng);
@@ -465,7 +465,7 @@ static void check_slot(const struct context *context, enum slot slot) {
         struct shape s = random_shape(&rng);
         s.slot = slot;
         s.own_weights = s.own_weights && slot == CONV_F32;
-        s.spread = s.spread && slot == CONV_F32;
+        s.spread = s.spread && slot <= CONV_BF16W;
         random_padding(&s, &rng);
         s.special = s.special && !context->only_normal;
         failed += check_shape(context, &s, &rng);
