@@ -27,6 +27,7 @@ struct queries {
     float *y;
     struct queries_sums *sums;
     float *scores; /* [n rounded up to 16][QUERIES] */
+    float *exps;   /* [QUERIES_KEYS][QUERIES], or NULL: in place, where L1 keeps the scores */
 };
 
 /* [..][QUERIES] */
@@ -165,11 +166,11 @@ static inline void queries_store(const struct queries *queries) {
 
 static inline void queries_attend(const struct queries *queries) {
     const int64_t n = queries->args->n;
-    float e[QUERIES_KEYS * QUERIES]; /* not where scores are, which L1 does not keep */
     memset(queries->sums, 0, sizeof *queries->sums);
     queries_scores(queries);
     for (int64_t key = 0; key < n; key += QUERIES_KEYS) {
         const int64_t end = ipex_smaller(key + QUERIES_KEYS, n);
+        float *e = queries->exps ? queries->exps : queries->scores + key * QUERIES;
         queries_exps(queries, key, end, e);
         queries_values(queries, key, end, e);
     }
@@ -199,6 +200,7 @@ static inline void queries_job(const struct ipex_attention_args *args,
                                float *packed_v, float *scores) {
     pack_columns((const float *)job->k, args->k_row, args->d, args->n, packed_k);
     pack_values((const float *)job->v, args->v_row, args->n, args->e, packed_v);
+    const int64_t values = args->n * QUERIES_E_MOST; /* half of what has room behind packed_v */
     for (int64_t row = job->row; row < job->row_end; row += QUERIES) {
         const int64_t first = ipex_smaller(row, job->row_end - QUERIES);
         const struct queries queries = {
@@ -209,6 +211,7 @@ static inline void queries_job(const struct ipex_attention_args *args,
             .y = job->y + first * args->y_row,
             .sums = (struct queries_sums *)(void *)scores,
             .scores = scores + QUERIES_SUMS,
+            .exps = values >= QUERIES_KEYS * QUERIES ? packed_v + values : NULL,
         };
         queries_attend(&queries);
     }
