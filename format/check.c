@@ -334,7 +334,7 @@ static enum ipex_status check_counts(struct ipex_fb_model m, const struct ipex_h
 
 static struct ipex_checked_entry begin_entry(struct ipex_fb_model m, uint32_t index,
                                              struct ipex_tensor_info *tensors,
-                                             const struct ipex_dim_values *values,
+                                             struct ipex_dim_values *values,
                                              const struct ipex_report *report) {
     struct ipex_fb_entry fb = ipex_fb_model_entries(m, index);
     return (struct ipex_checked_entry){.model = m,
