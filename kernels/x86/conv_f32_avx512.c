@@ -12,13 +12,21 @@
 #define X_AT_HALF(p)          _mm256_set1_ps(*(p))
 #define W_AT_HALF(p)          _mm256_load_ps(p)
 #define PRODUCT_HALF(a, b, c) _mm256_fmadd_ps(a, b, c)
-/* Blocks of two panels and many rows take two steps at a time and fetch a line of either panel's
- * next weights in them (fetch_next). Every addition besides costs them 1 to 2 % of the time, as it
- * takes a turn of a unit that multiplies. So rows are addressed by three registers, which addresses
- * multiply by 1, 2 or 4, not by six, and pointers are what the compiler knows nothing of: gcc would
- * give every access a pointer of its own. */
+/* Every addition besides costs a step of k 1 to 2 % of its time, as it takes a turn of a unit that
+ * multiplies. So blocks take two steps at a time where the compilers have registers for it (gcc not
+ * with three panels, clang not with one and a half), rows are addressed by three registers, which
+ * addresses multiply by 1, 2 or 4, not by six, and pointers are what the compiler knows nothing of:
+ * gcc would give every access a pointer of its own. Blocks of two panels and many rows also fetch a
+ * line of either panel's next weights in two steps (fetch_next). */
 #define CONV_FETCHES_NEXT
-#define X_BYTES(r) ((r) == 0 ? 0 : (r) == 3 ? x_3 : (r) == 6 ? 2 * x_3 : (r) == 5 ? x_5 : (r)*x_1)
+#define TWO_STEPS_1  true
+#define TWO_STEPS_2  true
+#define TWO_STEPS_3  false
+#define TWO_STEPS_4  true
+#define TWO_STEPS_8  true
+#define TWO_STEPS_1H true
+#define TWO_STEPS_2H false
+#define X_BYTES(r)   ((r) == 0 ? 0 : (r) == 3 ? x_3 : (r) == 6 ? 2 * x_3 : (r) == 5 ? x_5 : (r)*x_1)
 #define X_ROW(r)                                                                                   \
     (const float *)((r) < HALF ? (const char *)a0 + X_BYTES((r))                                   \
                                : (const char *)a1 + X_BYTES((r)-HALF))
@@ -37,6 +45,11 @@
             a0++, a1++, w += LANES;                                                                \
             __asm__("" : "+r"(a0), "+r"(a1), "+r"(w), "+r"(x_1), "+r"(x_3), "+r"(x_5));            \
         }                                                                                          \
+    }                                                                                              \
+    for (; TWO_STEPS_##NR && k > 1; k -= 2) {                                                      \
+        {STEP(MR, NR)} a0++, a1++, w += LANES;                                                     \
+        {STEP(MR, NR)} a0++, a1++, w += LANES;                                                     \
+        __asm__("" : "+r"(a0), "+r"(a1), "+r"(w), "+r"(x_1), "+r"(x_3), "+r"(x_5));                \
     }                                                                                              \
     for (; k > 0; k--, a0++, a1++, w += LANES) {                                                   \
         STEP(MR, NR)                                                                               \
