@@ -109,7 +109,7 @@ static inline vec_mask mask_of_last(const struct conv_block *b) {
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
         const uintptr_t ahead = prefetch_distance(b, b->ahead_first);                              \
-        int64_t x_row = BLOCK_ROW(b);                                                              \
+        int64_t x_row = b->x_row;                                                                  \
         const vec_mask mask = mask_of_last(b);                                                     \
         (void)w_panel, (void)ahead, (void)mask;                                                    \
         ROWS_##MR(INIT_ROW_##NP) if (i_row) {                                                      \

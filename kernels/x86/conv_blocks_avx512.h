@@ -152,7 +152,7 @@ enum { FETCH_ROWS = 7 };
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
         const uintptr_t ahead_first = prefetch_distance(b, b->ahead_first);                        \
         const uintptr_t ahead_others = prefetch_distance(b, b->ahead_others);                      \
-        int64_t x_row = BLOCK_ROW(b);                                                              \
+        int64_t x_row = b->x_row;                                                                  \
         (void)w_panel, (void)ahead_first, (void)ahead_others;                                      \
         ROWS_##MR(INIT_ROW_##NR) if (i_row) {                                                      \
             ROWS_##MR(RESUME_ROW_##NR)                                                             \
@@ -259,7 +259,7 @@ static void run_halves(const struct conv_block *b, int64_t rows) {
     for (int64_t i = 0, first = (rows + 1) / 2; i < 2; i++) {
         const int64_t count = i == 0 ? first : rows - first, quarter = (count + 1) / 2;
         half.x = (const BLOCK_X *)b->x + i * b->x_half;
-        half.x_half = quarter * BLOCK_ROW(b);
+        half.x_half = quarter * b->x_row;
         half.init = b->init + i * b->init_half;
         half.init_half = quarter * b->init_row;
         half.y = b->y + i * b->y_half;

@@ -14,11 +14,9 @@
 #define CONV_X         float
 #define CONV_K_PER_ROW 1
 #endif
-/* Register blocks read x in place, from rows so far apart; kernels/x86/conv_widen.h says otherwise.
- */
+/* Register blocks read x in place; kernels/x86/conv_widen.h says otherwise. */
 #ifndef CONV_WIDENS
-#define BLOCK_X      CONV_X
-#define BLOCK_ROW(b) ((b)->x_row)
+#define BLOCK_X CONV_X
 enum { PANELS_ONCE = 0 };
 #endif
 

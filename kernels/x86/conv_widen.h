@@ -2,28 +2,27 @@
 /* Convolution on bf16 x by FMA: of a block of rows, a chunk of K is widened into L1 once for up to
  * 16 panels, so that the products need no more instructions than those of f32 but for the weights.
  * Chains are parked in L1 between the chunks. Included before kernels/x86/conv_blocks_*.h, which
- * then find x in rows of BLOCK_ROW floats: even elements and, from WIDE_HALF on, odd ones, of one
- * segment of the chunk behind the other; their b->k counts pairs. */
+ * then find x in rows of floats: the even elements in one plane, the odd ones in the next; their
+ * b->k counts pairs. */
 #ifndef IPEX_KERNELS_X86_CONV_WIDEN_H
 #define IPEX_KERNELS_X86_CONV_WIDEN_H
 
 #define CONV_WIDENS
-#define BLOCK_X      float
-#define BLOCK_ROW(b) WIDE_ROW
+#define BLOCK_X float
 enum { PANELS_ONCE = 16 };
 
 #include "kernels/x86/conv_halves.h"
 #include "kernels/x86/conv_walk.h"
 
 enum {
-    WIDE_PAIRS = 192,               /* of a segment in a chunk */
-    WIDE_HALF = WIDE_PAIRS + LANES, /* whole vectors are stored */
-    WIDE_ROW = 2 * WIDE_HALF,
-    BLOCK_ROWS = 14,                       /* at most, of all levels: 23 KiB */
+    WIDE_PAIRS = 192,                      /* of a segment in a chunk */
+    WIDE_ROW = WIDE_PAIRS + LANES,         /* whole vectors are stored */
+    BLOCK_ROWS = 14,                       /* at most, of all levels */
+    WIDE_PLANE = BLOCK_ROWS * WIDE_ROW,    /* two of them: 23 KiB */
     PARKED_ROW = PANELS_ONCE * IPEX_PANEL, /* of all rows: 14 KiB */
 };
 
-#define X_AT(p) vec_set((p)[ODD * WIDE_HALF])
+#define X_AT(p) vec_set((p)[ODD * WIDE_PLANE])
 
 /* Where a segment begins. */
 struct widen_place {
@@ -39,36 +38,57 @@ static inline void next_segment(const struct conv_block *b, struct widen_place *
     at->tap_w = row_ends ? 0 : at->tap_w;
 }
 
-/* `k` elements of every row at x. */
-static __attribute__((noinline)) void widen(const struct conv_block *b, const uint16_t *x,
-                                            int64_t k, int64_t rows, float *to) {
-    for (int64_t r = 0; r < rows; r++, to += WIDE_ROW) {
-        const uint16_t *from = x + row_at(rows, b->x_row, b->x_half, r);
-        int64_t i = 0;
-        for (; i + 2 * LANES <= k; i += 2 * LANES)
-            widen_elements(from + i, 2 * LANES, to + i / 2, to + i / 2 + WIDE_HALF);
-        if (i < k)
-            widen_elements(from + i, k - i, to + i / 2, to + i / 2 + WIDE_HALF);
-    }
+/* `count` elements at x. */
+static __attribute__((noinline)) void widen(const uint16_t *x, int64_t count, float *to) {
+    int64_t i = 0;
+    for (; i + 2 * LANES <= count; i += 2 * LANES)
+        widen_elements(x + i, 2 * LANES, to + i / 2, to + i / 2 + WIDE_PLANE);
+    if (i < count)
+        widen_elements(x + i, count - i, to + i / 2, to + i / 2 + WIDE_PLANE);
 }
 
-/* `segments` of them from `at` on: whole, or, of a single one, elements [k, k + count). */
+/* `segments` of them from `at` on: whole, or, of a single one, elements [k, k + count). run: pairs
+ * of either half of the rows where these overlap and are widened together, else 0. */
 struct widen_chunk {
     struct widen_place at;
-    int64_t segments, k, count;
+    int64_t segments, k, count, run;
     bool first, last;
 };
+
+/* Pixels whose windows overlap, so that each half of a block's rows is one run of elements, which
+ * is widened once; 0 where they do not, or where a run is longer than the planes. */
+static inline int64_t shared_run(const struct conv_block *b, int64_t rows) {
+    const int64_t run = (((rows + 1) / 2 - 1) * b->x_row + b->k) / 2;
+    const bool overlap = b->x_row < b->k && b->x_row % 2 == 0 && b->k % 2 == 0;
+    return overlap && 2 * run + LANES <= WIDE_PLANE ? run : 0;
+}
+
+/* One segment's part of a chunk. */
+static inline void widen_segment(const struct conv_block *b, const struct widen_chunk *chunk,
+                                 const uint16_t *x, int64_t rows, float *to) {
+    if (chunk->run > 0) {
+        widen(x, 2 * chunk->run, to);
+        if (rows > 1)
+            widen(x + b->x_half, (rows / 2 - 1) * b->x_row + b->k, to + chunk->run);
+    } else {
+        for (int64_t r = 0; r < rows; r++)
+            widen(x + chunk->k + row_at(rows, b->x_row, b->x_half, r), chunk->count,
+                  to + r * WIDE_ROW);
+    }
+}
 
 /* Of a chunk's blocks what b has for all of them: x widened, and chains that were parked or are. */
 static inline void widen_chunk(const struct conv_block *b, const struct widen_chunk *chunk,
                                int64_t rows, float *x, float *parked, struct conv_block *ret) {
     const int64_t pairs = (chunk->count + 1) / 2, half = (rows + 1) / 2;
+    const int64_t segment = chunk->run > 0 ? 2 * chunk->run : pairs;
     struct widen_place at = chunk->at;
     for (int64_t s = 0; s < chunk->segments; s++, next_segment(b, &at))
-        widen(b, at.x + chunk->k, chunk->count, rows, x + s * pairs);
+        widen_segment(b, chunk, at.x, rows, x + s * segment);
     ret->x = x;
-    ret->x_half = half * WIDE_ROW;
-    ret->x_kw = ret->x_kh = pairs;
+    ret->x_row = chunk->run > 0 ? b->x_row / 2 : WIDE_ROW;
+    ret->x_half = chunk->run > 0 ? chunk->run : half * WIDE_ROW;
+    ret->x_kw = ret->x_kh = segment;
     ret->k = (int32_t)pairs;
     ret->segments = (int32_t)chunk->segments;
     ret->tap_w = chunk->at.tap_w;
@@ -88,19 +108,23 @@ static inline void widen_chunk(const struct conv_block *b, const struct widen_ch
 static inline void walk_chunks(const struct conv_walk *walk, const struct conv_part *part,
                                struct conv_block *b, int64_t rows, int64_t panels,
                                int64_t columns) {
-    _Alignas(64) float x[BLOCK_ROWS * WIDE_ROW], parked[BLOCK_ROWS * PARKED_ROW];
+    _Alignas(64) float x[2 * WIDE_PLANE], parked[BLOCK_ROWS * PARKED_ROW];
     struct widen_chunk chunk = {
         .at = {.x = b->x, .w = b->w, .tap_w = b->tap_w},
+        .run = shared_run(b, rows),
         .first = true,
     };
     struct conv_block wide = *b;
     struct conv_part now = *part;
-    const int64_t fit = b->k > 0 ? ipex_div(2 * WIDE_PAIRS, b->k + b->k % 2) : 1;
+    const int64_t count = chunk.run > 0 || b->k < 2 * WIDE_PAIRS ? b->k : 2 * WIDE_PAIRS;
+    const int64_t fit = chunk.run > 0 ? ipex_div(WIDE_PLANE - LANES, 2 * chunk.run)
+                        : b->k > 0    ? ipex_div(2 * WIDE_PAIRS, b->k + b->k % 2)
+                                      : 1;
     const int64_t most = fit > 0 ? fit : 1; /* segments of a chunk */
     for (int64_t left = b->segments;; chunk.first = false) {
         const int64_t k_left = b->k - chunk.k;
         chunk.segments = most < left ? most : left;
-        chunk.count = k_left < 2 * WIDE_PAIRS ? k_left : 2 * WIDE_PAIRS;
+        chunk.count = k_left < count ? k_left : count;
         chunk.last = chunk.segments == left && chunk.count == k_left;
         widen_chunk(b, &chunk, rows, x, parked, &wide);
         now.last = chunk.last && part->last;
