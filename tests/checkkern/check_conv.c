@@ -408,6 +408,31 @@ static int check_deep(const struct context *context, enum slot slot, struct rng 
     return failed;
 }
 
+/* Windows that overlap, of 14 pixels (6 with AVX2) about as many elements as kernels/x86/
+ * conv_widen.h widens at once, in one kernel row or in two. */
+static int check_overlaps(const struct context *context, enum slot slot, struct rng *rng) {
+    static const struct {
+        int32_t kernel_w, k;
+    } windows[] = {{3, 64}, {3, 320}, {3, 322}, {2, 182}, {2, 350}, {2, 364}, {3, 558}, {2, 700}};
+    int failed = 0;
+    for (int32_t i = 0; i < 16; i++) {
+        const struct shape s = {
+            .conv = {.lines = 2,
+                     .pixels = 14,
+                     .kernel_h = 1 + i % 2,
+                     .kernel_w = windows[i / 2].kernel_w,
+                     .k = windows[i / 2].k,
+                     .n = 40},
+            .lines_per_job = 2,
+            .panels_per_job = 3,
+            .cache_l2 = 1 << 20,
+            .slot = slot,
+        };
+        failed += check_shape(context, &s, rng);
+    }
+    return failed;
+}
+
 /* Pixels in lanes: every number of columns around the blocks', lines that share rows of x and lines
  * that do not. */
 static int check_planar(const struct context *context, struct rng *rng) {
@@ -458,6 +483,8 @@ static void check_slot(const struct context *context, enum slot slot) {
     report(check_blocks(context, slot, &rng) == 0, text, "see above");
     snprintf(text, sizeof text, "%s: deep and wide ones", slot_names[slot]);
     report(check_deep(context, slot, &rng) == 0, text, "see above");
+    snprintf(text, sizeof text, "%s: wide windows that overlap", slot_names[slot]);
+    report(check_overlaps(context, slot, &rng) == 0, text, "see above");
     if (slot == CONV_F32)
         report(check_planar(context, &rng) == 0, "conv_f32: pixels in lanes", "see above");
     int failed = 0;
