@@ -85,18 +85,24 @@ enum { FETCH_ROWS = 7 };
     const OPERAND_HALF b##c = W_AT_HALF(w + c * w_panel);                                          \
     PREFETCH(c)
 /* One distance for the first panel and one for the others, as struct conv_block has them. */
-#define PREFETCH(c) PREFETCH_##c
-#define PREFETCH_0  prefetch(w, ahead_first);
-#define PREFETCH_1  prefetch(w, ahead_others);
-#define PREFETCH_2  prefetch(w + w_panel, ahead_others);
-#define PREFETCH_3  prefetch(w + 2 * w_panel, ahead_others);
-#define WEIGHTS_1   WEIGHT_STREAM(0)
-#define WEIGHTS_2   WEIGHTS_1 WEIGHT_STREAM(1)
-#define WEIGHTS_3   WEIGHTS_2 WEIGHT_STREAM(2)
-#define WEIGHTS_4   WEIGHTS_3 WEIGHT_STREAM(3)
-#define WEIGHTS_8   WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
-#define WEIGHTS_1H  WEIGHT_HALF(0)
-#define WEIGHTS_2H  WEIGHTS_1 WEIGHT_HALF(1)
+#ifndef STEP_PREFETCHES
+#define STEP_PREFETCHES true
+#endif
+#define PREFETCH(c)                                                                                \
+    if (STEP_PREFETCHES) {                                                                         \
+        PREFETCH_##c                                                                               \
+    }
+#define PREFETCH_0 prefetch(w, ahead_first);
+#define PREFETCH_1 prefetch(w, ahead_others);
+#define PREFETCH_2 prefetch(w + w_panel, ahead_others);
+#define PREFETCH_3 prefetch(w + 2 * w_panel, ahead_others);
+#define WEIGHTS_1  WEIGHT_STREAM(0)
+#define WEIGHTS_2  WEIGHTS_1 WEIGHT_STREAM(1)
+#define WEIGHTS_3  WEIGHTS_2 WEIGHT_STREAM(2)
+#define WEIGHTS_4  WEIGHTS_3 WEIGHT_STREAM(3)
+#define WEIGHTS_8  WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
+#define WEIGHTS_1H WEIGHT_HALF(0)
+#define WEIGHTS_2H WEIGHTS_1 WEIGHT_HALF(1)
 
 #define INIT_ROW_1(r)      COLS_1(INIT, r)
 #define RESUME_ROW_1(r)    COLS_1(RESUME, r)

@@ -44,6 +44,9 @@ static inline void widen_elements(const uint16_t *from, int64_t count, float *ev
         STEPS                                                                                      \
     }
 
+/* Of a pair's two steps, which read the same weights (conv_blocks_avx512.h). */
+#define STEP_PREFETCHES (ODD == 0)
+
 #define OPERAND          vec
 #define W_AT(p)          half_of(vec_bits(vec_load(p)), ODD)
 #define PRODUCT(a, b, c) vec_fma(a, b, c)
