@@ -7,8 +7,17 @@
 #include "kernels/x86/conv_pairs.h"
 #include "kernels/x86/conv_transpose_walk.h"
 
+/* The pair at p in every lane. clang 16 crashes where it would load and broadcast as bf16. */
+static inline __m512bh pair_at(const uint16_t *p) {
+    __m512i pair = _mm512_set1_epi32((int32_t)ipex_bf16_pair(p));
+#if defined __clang__ && __clang_major__ == 16
+    __asm__("" : "+v"(pair));
+#endif
+    return (__m512bh)pair;
+}
+
 #define OPERAND          __m512bh
-#define X_AT(p)          (__m512bh) _mm512_set1_epi32((int32_t)ipex_bf16_pair(p))
+#define X_AT(p)          pair_at(p)
 #define W_AT(p)          (__m512bh) _mm512_load_si512(p)
 #define PRODUCT(a, b, c) _mm512_dpbf16_ps(c, a, b)
 #define CHAINS(MR, NR)   CHAINS_OF_PAIRS(MR, LANES, STEP(MR, NR))
