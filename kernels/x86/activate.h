@@ -43,4 +43,9 @@ static inline bool act_is_clamp(int32_t act) {
 void ipex_k_activate__avx2(const struct ipex_act_rows *args);
 void ipex_k_activate__avx512(const struct ipex_act_rows *args);
 
+/* y = exp(x - most) for a row of n, y may be x; their sum in the order of kernels/ref/lanes_ref.h.
+ */
+float ipex_k_exps__avx2(const float *x, float *y, int64_t n, float most);
+float ipex_k_exps__avx512(const float *x, float *y, int64_t n, float most);
+
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations over what a kernel has just written, while it is in L1: the one place of a level
- * where their code is. A loop of its own for each, so that the chains of several vectors overlap.
- * Include a vec_*.h first. */
+/* Activations over what a kernel has just written, while it is in L1, and exponentials of a row:
+ * the one place of a level where their code is. A loop of its own for each, so that the chains of
+ * several vectors overlap. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_ACTIVATE_BODY_H
 #define IPEX_KERNELS_X86_ACTIVATE_BODY_H
 
-#include "kernels/x86/vec_math.h"
+#include "kernels/x86/lanes.h"
 
 /* Where row r begins; no branch: gcc would make two loops. */
 static inline float *act_row(const struct ipex_act_rows *rows, int64_t r) {
@@ -97,6 +97,39 @@ void IPEX_LEVEL(activate)(const struct ipex_act_rows *args) {
     default:
         break;
     }
+}
+
+/* exp(x - most) of as many vectors, which the sum takes in one after the other. */
+static inline vec exps_side_by_side(const float *x, float *y, vec most, vec sum) {
+    vec e[SIDE_BY_SIDE];
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < SIDE_BY_SIDE; v++)
+        e[v] = vec_exp(vec_sub(vec_load(x + v * LANES), most));
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < SIDE_BY_SIDE; v++) {
+        vec_store(y + v * LANES, e[v]);
+        sum = vec_add(sum, e[v]);
+    }
+    return sum;
+}
+
+/* Where 16 lanes are two vectors, these change places after every one. */
+float IPEX_LEVEL(exps)(const float *x, float *y, int64_t n, float most) {
+    struct rows_lanes sum = rows_begin(IPEX_REDUCE_sum);
+    const vec m = vec_set(most);
+    int64_t i = 0;
+    for (; SUM_VECS == 1 && i + SIDE_BY_SIDE * LANES <= n; i += SIDE_BY_SIDE * LANES)
+        sum.low = exps_side_by_side(x + i, y + i, m, sum.low);
+    for (; i < n; i += LANES) {
+        const vec e = vec_exp(vec_sub(vec_load_part(x + i, n - i), m));
+        vec_store_part(y + i, n - i, e);
+        const vec taken = rows_combine_part(IPEX_REDUCE_sum, sum.low, e, n - i);
+        sum.low = SUM_VECS == 2 ? sum.high : taken;
+        sum.high = taken;
+    }
+    const bool odd = (n + LANES - 1) / LANES % 2 != 0;
+    return rows_tree(IPEX_REDUCE_sum,
+                     SUM_VECS == 2 && odd ? (struct rows_lanes){sum.high, sum.low} : sum);
 }
 
 #endif

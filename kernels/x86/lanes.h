@@ -64,20 +64,4 @@ static inline float rows_reduce(int32_t kind, const float *x, int64_t n) {
     return rows_tree(kind, lanes);
 }
 
-/* y = exp(x - most) for a row of n; their sum. One vector at a time, since two need more registers
- * than AVX2 has: where 16 lanes are two vectors, they change places after every one. */
-static inline float rows_exps(const float *x, float *y, int64_t n, vec most) {
-    struct rows_lanes sum = rows_begin(IPEX_REDUCE_sum);
-    for (int64_t i = 0; i < n; i += LANES) {
-        const vec e = vec_exp(vec_sub(vec_load_part(x + i, n - i), most));
-        vec_store_part(y + i, n - i, e);
-        const vec taken = rows_combine_part(IPEX_REDUCE_sum, sum.low, e, n - i);
-        sum.low = SUM_VECS == 2 ? sum.high : taken;
-        sum.high = taken;
-    }
-    const bool odd = (n + LANES - 1) / LANES % 2 != 0;
-    return rows_tree(IPEX_REDUCE_sum,
-                     SUM_VECS == 2 && odd ? (struct rows_lanes){sum.high, sum.low} : sum);
-}
-
 #endif

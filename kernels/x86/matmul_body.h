@@ -305,7 +305,7 @@ static inline void attention_rows(struct attention_work *w, int64_t row, int64_t
     attention_all_scores(w, row, rows, sums);
     for (int64_t r = 0; r < rows; r++) {
         float *s = w->scores + r * w->score_row;
-        sums[r] = rows_exps(s, s, args->n, vec_set(sums[r]));
+        sums[r] = IPEX_LEVEL(exps)(s, s, args->n, sums[r]);
 #ifdef PRODUCT_BF16
         bf16_in_place(s, args->n);
 #endif

@@ -28,9 +28,9 @@ void IPEX_LEVEL(softmax_f32)(const struct ipex_softmax_args *args, int64_t job_b
     for (int64_t row = job_begin; row < job_end; row++) {
         const float *x = args->x + row * args->x_row;
         float *y = args->y + row * args->y_row;
-        const vec m = vec_set(rows_reduce(IPEX_REDUCE_max, x, args->columns));
         const int64_t n = args->columns;
-        const vec sum = vec_set(rows_exps(x, y, n, m));
+        const float most = rows_reduce(IPEX_REDUCE_max, x, n);
+        const vec sum = vec_set(IPEX_LEVEL(exps)(x, y, n, most));
         for (int64_t i = 0; i < n; i += LANES)
             vec_store_part(y + i, n - i, vec_div(vec_load_part(y + i, n - i), sum));
     }
