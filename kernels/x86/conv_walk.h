@@ -51,6 +51,7 @@ struct conv_block {
     int32_t columns;              /* of the last panel: 1 to 16 */
     int32_t block;                /* of the part's blocks of rows */
     float lo, hi;                 /* clamp of the store */
+    bool hard_swish;              /* of what is stored, by blocks that have it (hard_swish_rows) */
     struct ipex_act_rows pending; /* of the block before: its activation, which is no clamp */
 };
 
@@ -74,7 +75,8 @@ struct conv_walk;
 /* What a level brings. walk: panels [begin, end) of a job; where that is walk_blocks (below), also
  * panels_for: how many panels a block of so many rows takes when so many are left, and run:
  * computes a block. prefetches_y: its blocks use ahead_others. fetches_next: those of two panels
- * and many rows use far_first and far_step. */
+ * and many rows use far_first and far_step. hard_swish_rows: those of two panels, the last more
+ * than half, and of at least so many rows apply hard_swish themselves; 0: none do. */
 struct conv_level {
     void (*walk)(const struct conv_walk *walk, int64_t begin, int64_t end);
     int32_t max_rows, max_rows_half; /* max_rows_half: of products of up to 8 columns */
@@ -82,6 +84,7 @@ struct conv_level {
     int64_t (*panels_for)(int64_t rows, int64_t panels_left);
     void (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
     bool prefetches_y, fetches_next;
+    int32_t hard_swish_rows;
 };
 
 /* What stays the same over one part of K: `segments` whole segments from `segment` on, or `k_count`
@@ -201,6 +204,14 @@ static inline void prefetch_rest(const float *ahead, int64_t steps, int64_t rows
         _mm_prefetch((const char *)(ahead + i * IPEX_PANEL), _MM_HINT_T0);
 }
 
+/* Whether the block that b describes stores what its activation makes of it. */
+static inline bool stores_activated(const struct conv_walk *walk, const struct conv_block *b,
+                                    int64_t rows, int64_t panels) {
+    const int64_t least = walk->level->hard_swish_rows;
+    return act_is_clamp(walk->args->act) || (b->hard_swish && least > 0 && rows >= least &&
+                                             panels == 2 && b->columns > IPEX_PANEL / 2);
+}
+
 /* `all` panels of one block of rows, which have `columns` columns; b is the first panel's. */
 static inline void walk_panels(const struct conv_walk *walk, const struct conv_part *part,
                                struct conv_block *b, int64_t rows, int64_t all, int64_t columns) {
@@ -222,7 +233,7 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
             prefetch_rest(ahead, part->k_count * b->segments, rows, panels);
         }
         walk->level->run(b, rows, panels);
-        if (part->last && !act_is_clamp(args->act))
+        if (part->last && !stores_activated(walk, b, rows, panels))
             activate(b, args, rows, (panels - 1) * IPEX_PANEL + b->columns);
     }
 }
@@ -259,6 +270,7 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
         .segments_w = args->segments_w,
         .lo = part->last ? act_low(args->act, args->act_a) : -__builtin_inff(),
         .hi = part->last ? act_high(args->act, args->act_b) : __builtin_inff(),
+        .hard_swish = part->last && args->act == IPEX_ACT_hard_swish,
     };
 }
 
