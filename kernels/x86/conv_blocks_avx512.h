@@ -41,27 +41,33 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #define FETCHES_2H false
 enum { FETCH_ROWS = 7 };
 
-/* Blocks that apply hard_swish before they store, where kernels have them (CONV_HARD_SWISH): of two
- * panels, the last more than half, and of at least so many rows. In registers it takes 2 cycles a
- * vector, a pass over y 5. */
-#ifdef CONV_HARD_SWISH
-enum { HARD_SWISH_ROWS = 7 };
+/* Blocks that apply hard_swish, and its affine form, before they store, where kernels have them
+ * (CONV_ACTS): of two panels, the last more than half, and of at least so many rows. In registers
+ * it takes 2 cycles a vector, a pass over y 5. */
+#ifdef CONV_ACTS
+enum { ACT_ROWS = 7 };
 #else
-enum { HARD_SWISH_ROWS = 0 };
+enum { ACT_ROWS = 0 };
 #endif
-#define HARD_SWISH_1(MR) /* a pass */
-#define HARD_SWISH_2(MR)                                                                           \
-    if (HARD_SWISH_ROWS > 0 && MR >= HARD_SWISH_ROWS && b->hard_swish) {                           \
-        ROWS_##MR(HARD_SWISH_ROW)                                                                  \
+#define ACT_1(MR) /* a pass */
+#define ACT_2(MR)                                                                                  \
+    if (ACT_ROWS > 0 && MR >= ACT_ROWS && b->act != IPEX_ACT_none) {                               \
+        ROWS_##MR(HARD_SWISH_ROW) if (b->act == IPEX_ACT_hard_swish_affine) {                      \
+            const __m512 scale = _mm512_set1_ps(b->act_a), shift = _mm512_set1_ps(b->act_b);       \
+            ROWS_##MR(AFFINE_ROW)                                                                  \
+        }                                                                                          \
     }
-#define HARD_SWISH_3(MR)
-#define HARD_SWISH_4(MR)
-#define HARD_SWISH_8(MR)
-#define HARD_SWISH_1H(MR)
-#define HARD_SWISH_2H(MR)
+#define ACT_3(MR)
+#define ACT_4(MR)
+#define ACT_8(MR)
+#define ACT_1H(MR)
+#define ACT_2H(MR)
 #define HARD_SWISH_ROW(r)                                                                          \
     acc##r##_0 = vec_hard_swish(acc##r##_0);                                                       \
     acc##r##_1 = vec_hard_swish(acc##r##_1);
+#define AFFINE_ROW(r)                                                                              \
+    acc##r##_0 = _mm512_fmadd_ps(scale, acc##r##_0, shift);                                        \
+    acc##r##_1 = _mm512_fmadd_ps(scale, acc##r##_1, shift);
 
 /* COLS_n(X, r) does X(r, panel) for whole panels and X##_LAST for the one that may be cut. */
 #define COLS_1(X, r)  X##_LAST(r, 0)
@@ -202,8 +208,7 @@ enum { HARD_SWISH_ROWS = 0 };
             const int64_t r_row = b->r_row;                                                        \
             ROWS_##MR(RESIDUAL_ROW_##NR)                                                           \
         }                                                                                          \
-        HARD_SWISH_##NR(MR);                                                                       \
-        const __m512 lo = _mm512_set1_ps(b->lo), hi = _mm512_set1_ps(b->hi);                       \
+        ACT_##NR(MR) const __m512 lo = _mm512_set1_ps(b->lo), hi = _mm512_set1_ps(b->hi);          \
         float *y0 = b->y, *y1 = y0 + b->y_half;                                                    \
         const int64_t y_row = b->y_row;                                                            \
         ROWS_##MR(STORE_ROW_##NR)                                                                  \
@@ -324,7 +329,7 @@ static const struct conv_level level = {
     .panels_for = panels_for,
     .run = run,
     .prefetches_y = true,
-    .hard_swish_rows = HARD_SWISH_ROWS,
+    .act_rows = ACT_ROWS,
 #ifdef CONV_FETCHES_NEXT
     .fetches_next = true,
 #endif

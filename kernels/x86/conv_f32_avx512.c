@@ -19,7 +19,7 @@
  * gcc would give every access a pointer of its own. Blocks of two panels and many rows also fetch a
  * line of either panel's next weights in two steps (fetch_next). */
 #define CONV_FETCHES_NEXT
-#define CONV_HARD_SWISH
+#define CONV_ACTS
 #define TWO_STEPS_1  true
 #define TWO_STEPS_2  true
 #define TWO_STEPS_3  false

@@ -47,11 +47,12 @@ struct conv_block {
     uintptr_t far_first, far_step;                   /* see fetch_next */
     int64_t init_row, init_half, y_row, y_half, r_row, r_half;
     int32_t k, segments;
-    int32_t segments_w, tap_w;    /* taps in a kernel row, and the first segment's place in it */
-    int32_t columns;              /* of the last panel: 1 to 16 */
-    int32_t block;                /* of the part's blocks of rows */
-    float lo, hi;                 /* clamp of the store */
-    bool hard_swish;              /* of what is stored, by blocks that have it (hard_swish_rows) */
+    int32_t segments_w, tap_w; /* taps in a kernel row, and the first segment's place in it */
+    int32_t columns;           /* of the last panel: 1 to 16 */
+    int32_t block;             /* of the part's blocks of rows */
+    float lo, hi;              /* clamp of the store */
+    int32_t act;               /* of what is stored, by blocks that have it (act_rows); else none */
+    float act_a, act_b;
     struct ipex_act_rows pending; /* of the block before: its activation, which is no clamp */
 };
 
@@ -84,7 +85,7 @@ struct conv_level {
     int64_t (*panels_for)(int64_t rows, int64_t panels_left);
     void (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
     bool prefetches_y, fetches_next;
-    int32_t hard_swish_rows;
+    int32_t act_rows;
 };
 
 /* What stays the same over one part of K: `segments` whole segments from `segment` on, or `k_count`
@@ -207,9 +208,10 @@ static inline void prefetch_rest(const float *ahead, int64_t steps, int64_t rows
 /* Whether the block that b describes stores what its activation makes of it. */
 static inline bool stores_activated(const struct conv_walk *walk, const struct conv_block *b,
                                     int64_t rows, int64_t panels) {
-    const int64_t least = walk->level->hard_swish_rows;
-    return act_is_clamp(walk->args->act) || (b->hard_swish && least > 0 && rows >= least &&
-                                             panels == 2 && b->columns > IPEX_PANEL / 2);
+    const int64_t least = walk->level->act_rows;
+    return act_is_clamp(walk->args->act) ||
+           (b->act != IPEX_ACT_none && least > 0 && rows >= least && panels == 2 &&
+            b->columns > IPEX_PANEL / 2);
 }
 
 /* `all` panels of one block of rows, which have `columns` columns; b is the first panel's. */
@@ -253,6 +255,8 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
     const int64_t w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW);
     const uintptr_t ahead =
         part->k_count < WEIGHT_AHEAD_LEAST_K && !args->panels_outside ? 0 : WEIGHT_AHEAD;
+    const bool swish =
+        part->last && (args->act == IPEX_ACT_hard_swish || args->act == IPEX_ACT_hard_swish_affine);
     return (struct conv_block){
         .x_row = args->x_pixel,
         .x_kw = args->x_kw,
@@ -270,7 +274,9 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
         .segments_w = args->segments_w,
         .lo = part->last ? act_low(args->act, args->act_a) : -__builtin_inff(),
         .hi = part->last ? act_high(args->act, args->act_b) : __builtin_inff(),
-        .hard_swish = part->last && args->act == IPEX_ACT_hard_swish,
+        .act = swish ? args->act : IPEX_ACT_none,
+        .act_a = args->act_a,
+        .act_b = args->act_b,
     };
 }
 

@@ -372,9 +372,10 @@ static int check_blocks(const struct context *context, enum slot slot, struct rn
                     .cache_l2 = 1 << 20,
                     .weights_far = (pixels + n / 16) % 2 != 0,
                     .residual = cut == 5,
-                    .act = cut == 10  ? IPEX_ACT_relu
-                           : cut == 5 ? IPEX_ACT_hard_swish
-                                      : IPEX_ACT_none,
+                    .act = cut == 10    ? IPEX_ACT_relu
+                           : cut != 5   ? IPEX_ACT_none
+                           : pixels % 2 ? IPEX_ACT_hard_swish
+                                        : IPEX_ACT_hard_swish_affine,
                     .slot = slot,
                 };
                 failed += check_shape(context, &s, rng);
