@@ -76,8 +76,9 @@ struct conv_walk;
 /* What a level brings. walk: panels [begin, end) of a job; where that is walk_blocks (below), also
  * panels_for: how many panels a block of so many rows takes when so many are left, and run:
  * computes a block. prefetches_y: its blocks use ahead_others. fetches_next: those of two panels
- * and many rows use far_first and far_step. hard_swish_rows: those of two panels, the last more
- * than half, and of at least so many rows apply hard_swish themselves; 0: none do. */
+ * and many rows use far_first and far_step. act_rows: those of two panels, the last more than
+ * half, and of at least so many rows apply hard_swish and its affine form themselves; 0: none do.
+ */
 struct conv_level {
     void (*walk)(const struct conv_walk *walk, int64_t begin, int64_t end);
     int32_t max_rows, max_rows_half; /* max_rows_half: of products of up to 8 columns */
