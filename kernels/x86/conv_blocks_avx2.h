@@ -214,10 +214,10 @@ static void run_cut(const struct conv_block *b, int64_t rows) {
                      b->columns);
 }
 
-static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
+static bool run(const struct conv_block *b, int64_t rows, int64_t panels) {
     if (b->columns == IPEX_PANEL) {
         blocks[panels][rows](b);
-        return;
+        return false;
     }
     struct conv_block one = *b;
     one.columns = IPEX_PANEL;
@@ -231,6 +231,7 @@ static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
     }
     one.columns = b->columns;
     run_cut(&one, rows);
+    return false;
 }
 
 static const struct conv_level level = {

@@ -47,11 +47,11 @@ enum { FETCH_ROWS = 7 };
 #ifdef CONV_ACTS
 enum { ACT_ROWS = 7 };
 #else
-enum { ACT_ROWS = 0 };
+enum { ACT_ROWS = MAX_ROWS + 1 };
 #endif
 #define ACT_1(MR) /* a pass */
 #define ACT_2(MR)                                                                                  \
-    if (ACT_ROWS > 0 && MR >= ACT_ROWS && b->act != IPEX_ACT_none) {                               \
+    if (MR >= ACT_ROWS && b->act != IPEX_ACT_none) {                                               \
         ROWS_##MR(HARD_SWISH_ROW) if (b->act == IPEX_ACT_hard_swish_affine) {                      \
             const __m512 scale = _mm512_set1_ps(b->act_a), shift = _mm512_set1_ps(b->act_b);       \
             ROWS_##MR(AFFINE_ROW)                                                                  \
@@ -305,20 +305,21 @@ static void run_halves(const struct conv_block *b, int64_t rows) {
 }
 #endif
 
-static void run(const struct conv_block *b, int64_t rows, int64_t panels) {
+static bool run(const struct conv_block *b, int64_t rows, int64_t panels) {
 #ifdef CONV_WIDENS
     if (panels == 1 && rows > MAX_ROWS_1) {
         run_halves(b, rows);
-        return;
+        return false;
     }
 #endif
 #ifdef OPERAND_HALF
     if (b->columns <= LANES / 2 && panels <= 2) {
         blocks_half[panels][rows](b);
-        return;
+        return false;
     }
 #endif
     blocks[panels][rows](b);
+    return panels == 2 && rows >= ACT_ROWS && b->act != IPEX_ACT_none;
 }
 
 static const struct conv_level level = {
@@ -329,7 +330,6 @@ static const struct conv_level level = {
     .panels_for = panels_for,
     .run = run,
     .prefetches_y = true,
-    .act_rows = ACT_ROWS,
 #ifdef CONV_FETCHES_NEXT
     .fetches_next = true,
 #endif

@@ -31,6 +31,14 @@
 #define X_ROW(r)                                                                                   \
     (const float *)((r) < HALF ? (const char *)a0 + X_BYTES((r))                                   \
                                : (const char *)a1 + X_BYTES((r)-HALF))
+#define STEPS_IN_TWOS(MR, NR, BETWEEN, BEHIND)                                                     \
+    for (; k > 1; k -= 2) {                                                                        \
+        {STEP(MR, NR)} BETWEEN;                                                                    \
+        a0++, a1++, w += LANES;                                                                    \
+        {STEP(MR, NR)} BEHIND;                                                                     \
+        a0++, a1++, w += LANES;                                                                    \
+        __asm__("" : "+r"(a0), "+r"(a1), "+r"(w), "+r"(x_1), "+r"(x_3), "+r"(x_5));                \
+    }
 #define CHAINS(MR, NR)                                                                             \
     int64_t x_1 = x_row * (int64_t)sizeof(float), x_3 = 3 * x_1, x_5 = 5 * x_1;                    \
     (void)x_3, (void)x_5;                                                                          \
@@ -38,19 +46,11 @@
     if (FETCHES_##NR && MR >= FETCH_ROWS && b->far_step) {                                         \
         uintptr_t far = (uintptr_t)w + b->far_first;                                               \
         const uintptr_t far_step = b->far_step;                                                    \
-        for (; k > 1; k -= 2) {                                                                    \
-            {STEP(MR, NR)} prefetch_at(far);                                                       \
-            a0++, a1++, w += LANES;                                                                \
-            {STEP(MR, NR)} prefetch_at(far + (uintptr_t)w_panel * sizeof(float));                  \
-            far += far_step;                                                                       \
-            a0++, a1++, w += LANES;                                                                \
-            __asm__("" : "+r"(a0), "+r"(a1), "+r"(w), "+r"(x_1), "+r"(x_3), "+r"(x_5));            \
-        }                                                                                          \
+        STEPS_IN_TWOS(MR, NR, prefetch_at(far),                                                    \
+                      (prefetch_at(far + (uintptr_t)w_panel * sizeof(float)), far += far_step))    \
     }                                                                                              \
-    for (; TWO_STEPS_##NR && k > 1; k -= 2) {                                                      \
-        {STEP(MR, NR)} a0++, a1++, w += LANES;                                                     \
-        {STEP(MR, NR)} a0++, a1++, w += LANES;                                                     \
-        __asm__("" : "+r"(a0), "+r"(a1), "+r"(w), "+r"(x_1), "+r"(x_3), "+r"(x_5));                \
+    if (TWO_STEPS_##NR) {                                                                          \
+        STEPS_IN_TWOS(MR, NR, , )                                                                  \
     }                                                                                              \
     for (; k > 0; k--, a0++, a1++, w += LANES) {                                                   \
         STEP(MR, NR)                                                                               \

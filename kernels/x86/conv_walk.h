@@ -51,7 +51,7 @@ struct conv_block {
     int32_t columns;           /* of the last panel: 1 to 16 */
     int32_t block;             /* of the part's blocks of rows */
     float lo, hi;              /* clamp of the store */
-    int32_t act;               /* of what is stored, by blocks that have it (act_rows); else none */
+    int32_t act;               /* hard_swish or its affine form, or none: blocks may apply them */
     float act_a, act_b;
     struct ipex_act_rows pending; /* of the block before: its activation, which is no clamp */
 };
@@ -75,18 +75,15 @@ struct conv_walk;
 
 /* What a level brings. walk: panels [begin, end) of a job; where that is walk_blocks (below), also
  * panels_for: how many panels a block of so many rows takes when so many are left, and run:
- * computes a block. prefetches_y: its blocks use ahead_others. fetches_next: those of two panels
- * and many rows use far_first and far_step. act_rows: those of two panels, the last more than
- * half, and of at least so many rows apply hard_swish and its affine form themselves; 0: none do.
- */
+ * computes a block and says whether it applied b->act. prefetches_y: its blocks use ahead_others.
+ * fetches_next: those of two panels and many rows use far_first and far_step. */
 struct conv_level {
     void (*walk)(const struct conv_walk *walk, int64_t begin, int64_t end);
     int32_t max_rows, max_rows_half; /* max_rows_half: of products of up to 8 columns */
     int32_t max_rows_3;              /* of products of three panels, the last more than half */
     int64_t (*panels_for)(int64_t rows, int64_t panels_left);
-    void (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
+    bool (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
     bool prefetches_y, fetches_next;
-    int32_t act_rows;
 };
 
 /* What stays the same over one part of K: `segments` whole segments from `segment` on, or `k_count`
@@ -206,15 +203,6 @@ static inline void prefetch_rest(const float *ahead, int64_t steps, int64_t rows
         _mm_prefetch((const char *)(ahead + i * IPEX_PANEL), _MM_HINT_T0);
 }
 
-/* Whether the block that b describes stores what its activation makes of it. */
-static inline bool stores_activated(const struct conv_walk *walk, const struct conv_block *b,
-                                    int64_t rows, int64_t panels) {
-    const int64_t least = walk->level->act_rows;
-    return act_is_clamp(walk->args->act) ||
-           (b->act != IPEX_ACT_none && least > 0 && rows >= least && panels == 2 &&
-            b->columns > IPEX_PANEL / 2);
-}
-
 /* `all` panels of one block of rows, which have `columns` columns; b is the first panel's. */
 static inline void walk_panels(const struct conv_walk *walk, const struct conv_part *part,
                                struct conv_block *b, int64_t rows, int64_t all, int64_t columns) {
@@ -235,8 +223,8 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
             b->ahead_others = part->last ? (uintptr_t)ahead : b->ahead_first;
             prefetch_rest(ahead, part->k_count * b->segments, rows, panels);
         }
-        walk->level->run(b, rows, panels);
-        if (part->last && !stores_activated(walk, b, rows, panels))
+        const bool activated = walk->level->run(b, rows, panels);
+        if (part->last && !activated && !act_is_clamp(args->act))
             activate(b, args, rows, (panels - 1) * IPEX_PANEL + b->columns);
     }
 }

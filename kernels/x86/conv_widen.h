@@ -39,7 +39,7 @@ static inline void next_segment(const struct conv_block *b, struct widen_place *
 }
 
 /* `count` elements at x. */
-static __attribute__((noinline)) void widen(const uint16_t *x, int64_t count, float *to) {
+static inline void widen(const uint16_t *x, int64_t count, float *to) {
     int64_t i = 0;
     for (; i + 2 * LANES <= count; i += 2 * LANES)
         widen_elements(x + i, 2 * LANES, to + i / 2, to + i / 2 + WIDE_PLANE);
@@ -63,9 +63,17 @@ static inline int64_t shared_run(const struct conv_block *b, int64_t rows) {
     return overlap && 2 * run + LANES <= WIDE_PLANE ? run : 0;
 }
 
+/* Whole segments that fit into a chunk, at least one. */
+static inline int64_t chunk_segments(const struct conv_block *b, int64_t run) {
+    if (run > 0)
+        return ipex_div(WIDE_PLANE - LANES, 2 * run);
+    return b->k > 0 && b->k < 2 * WIDE_PAIRS ? ipex_div(2 * WIDE_PAIRS, b->k + b->k % 2) : 1;
+}
+
 /* One segment's part of a chunk. */
-static inline void widen_segment(const struct conv_block *b, const struct widen_chunk *chunk,
-                                 const uint16_t *x, int64_t rows, float *to) {
+static __attribute__((noinline)) void widen_segment(const struct conv_block *b,
+                                                    const struct widen_chunk *chunk,
+                                                    const uint16_t *x, int64_t rows, float *to) {
     if (chunk->run > 0) {
         widen(x, 2 * chunk->run, to);
         if (rows > 1)
@@ -117,10 +125,7 @@ static inline void walk_chunks(const struct conv_walk *walk, const struct conv_p
     struct conv_block wide = *b;
     struct conv_part now = *part;
     const int64_t count = chunk.run > 0 || b->k < 2 * WIDE_PAIRS ? b->k : 2 * WIDE_PAIRS;
-    const int64_t fit = chunk.run > 0 ? ipex_div(WIDE_PLANE - LANES, 2 * chunk.run)
-                        : b->k > 0    ? ipex_div(2 * WIDE_PAIRS, b->k + b->k % 2)
-                                      : 1;
-    const int64_t most = fit > 0 ? fit : 1; /* segments of a chunk */
+    const int64_t most = chunk_segments(b, chunk.run);
     for (int64_t left = b->segments;; chunk.first = false) {
         const int64_t k_left = b->k - chunk.k;
         chunk.segments = most < left ? most : left;
