@@ -16,48 +16,121 @@ static struct ipex_fb_node node_at(const struct ipex_plan_builder *b, int32_t in
     return ipex_fb_entry_nodes(b->entry->fb, (uint32_t)index);
 }
 
-static bool has_lines(struct ipex_fb_node node) {
-    return ipex_fb_node_op(node) == IPEX_OP_conv || ipex_fb_node_op(node) == IPEX_OP_depthwise;
+static const struct ipex_tensor_info *root_of(const struct ipex_plan_builder *b, int32_t tensor) {
+    return &b->entry->tensor[b->entry->tensor[tensor].root];
 }
 
-/* Whether node `index` writes what only the next node reads, as its first operand: a storage of its
- * own, for these two alone. */
-static bool feeds_next(const struct ipex_plan_builder *b, int32_t index) {
-    struct ipex_fb_node node = node_at(b, index), next = node_at(b, index + 1);
-    if (!has_lines(node) || !has_lines(next))
+/* Kernels that compute lines [begin, end) of y alone. */
+static bool writes_lines(uint32_t op) {
+    switch (op) {
+    case IPEX_OP_conv:
+    case IPEX_OP_depthwise:
+    case IPEX_OP_pointwise:
+    case IPEX_OP_resize:
+    case IPEX_OP_copy:
+    case IPEX_OP_transpose:
+        return true;
+    default:
         return false;
-    const int32_t between = ipex_fb_node_outputs(node)[0];
-    const struct ipex_tensor_info *info = &b->entry->tensor[between];
-    const int32_t *inputs = ipex_fb_node_inputs(next);
-    if (inputs[0] != between || info->root != between || info->is_input || info->is_output ||
-        info->dtype != IPEX_DTYPE_f32 || info->first != index || info->last != index + 1)
-        return false;
-    for (uint32_t i = 1; i < ipex_fb_node_inputs_len(next); i++)
-        if (inputs[i] >= 0 && b->entry->tensor[inputs[i]].root == between)
-            return false;
-    return b->entry->tensor[ipex_fb_node_outputs(next)[0]].root != between;
+    }
 }
 
-/* Bytes of a node's output, of a session: with symbols, at their highest. */
-static int64_t output_bytes(const struct ipex_plan_builder *b, int32_t index) {
-    const int32_t tensor = ipex_fb_node_outputs(node_at(b, index))[0];
+/* Whether line l of tensors a and c is line l of as many. */
+static bool same_lines(const struct ipex_plan_builder *b, int32_t a, int32_t c) {
+    struct ipex_fb_tensor x = ipex_fb_entry_tensors(b->entry->fb, (uint32_t)a);
+    struct ipex_fb_tensor y = ipex_fb_entry_tensors(b->entry->fb, (uint32_t)c);
+    return b->entry->tensor[c].rank == 4 && memcmp(ipex_fb_tensor_dims(x), ipex_fb_tensor_dims(y),
+                                                   2 * sizeof *ipex_fb_tensor_dims(x)) == 0;
+}
+
+/* Whether the node reads lines of its operand `input` in their order, from a few on. */
+static bool reads_lines(const struct ipex_plan_builder *b, struct ipex_fb_node node,
+                        uint32_t input) {
+    switch (ipex_fb_node_op(node)) {
+    case IPEX_OP_conv:
+    case IPEX_OP_depthwise:
+        return input == 0;
+    case IPEX_OP_winograd: /* with dilations, tiles are made of lines that lie apart */
+        return input == 0 && ipex_fb_node_ints(node)[IPEX_CONV_DILATION_H] == 1;
+    case IPEX_OP_pointwise:
+        return same_lines(b, ipex_fb_node_inputs(node)[input], ipex_fb_node_outputs(node)[0]);
+    default:
+        return false;
+    }
+}
+
+/* All of an image in a storage of its own, or some of its channels. */
+static bool is_slice(const struct ipex_plan_builder *b, int32_t tensor) {
     const struct ipex_tensor_info *info = &b->entry->tensor[tensor];
-    return b->capacity != NULL ? b->capacity[tensor] : info->storage * ipex_element_size(info);
+    return info->rank == 4 && root_of(b, tensor)->rank == 4 &&
+           (info->root == tensor || info->slice_axis == 3);
+}
+
+static bool reads_root(const struct ipex_plan_builder *b, struct ipex_fb_node node, int32_t root) {
+    for (uint32_t i = 0; i < ipex_fb_node_inputs_len(node); i++) {
+        const int32_t tensor = ipex_fb_node_inputs(node)[i];
+        if (tensor >= 0 && b->entry->tensor[tensor].root == root)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the node reads what lies in the storage by lines, and does not write there. */
+static bool takes_lines(const struct ipex_plan_builder *b, struct ipex_fb_node node, int32_t root) {
+    for (uint32_t i = 0; i < ipex_fb_node_inputs_len(node); i++) {
+        const int32_t tensor = ipex_fb_node_inputs(node)[i];
+        if (tensor >= 0 && b->entry->tensor[tensor].root == root &&
+            !(is_slice(b, tensor) && reads_lines(b, node, i)))
+            return false;
+    }
+    return reads_root(b, node, root) &&
+           b->entry->tensor[ipex_fb_node_outputs(node)[0]].root != root;
+}
+
+/* The node that takes the lines that node `index` writes, from a storage that nodes from `begin` on
+ * write and it alone reads; -1: there is none. */
+static int32_t find_reader(const struct ipex_plan_builder *b, int32_t begin, int32_t index) {
+    struct ipex_fb_node node = node_at(b, index);
+    if (!writes_lines(ipex_fb_node_op(node)) || !is_slice(b, ipex_fb_node_outputs(node)[0]))
+        return -1;
+    const int32_t root = b->entry->tensor[ipex_fb_node_outputs(node)[0]].root;
+    const struct ipex_tensor_info *info = &b->entry->tensor[root];
+    const int32_t last = info->last;
+    if (info->is_input || info->is_output || info->dtype != IPEX_DTYPE_f32 || info->first < begin ||
+        last <= index || last >= b->entry->nodes || !takes_lines(b, node_at(b, last), root))
+        return -1;
+    for (int32_t i = info->first; i < last; i++)
+        if (reads_root(b, node_at(b, i), root))
+            return -1;
+    return last;
+}
+
+/* Bytes of the storage that a node writes, of a session: with symbols, at their highest. */
+static int64_t output_bytes(const struct ipex_plan_builder *b, int32_t index) {
+    const int32_t root = b->entry->tensor[ipex_fb_node_outputs(node_at(b, index))[0]].root;
+    const struct ipex_tensor_info *info = &b->entry->tensor[root];
+    return b->capacity != NULL ? b->capacity[root] : info->storage * ipex_element_size(info);
 }
 
 int32_t ipex_band_length(const struct ipex_plan_builder *b, int32_t index) {
     const uint32_t band = ipex_fb_node_band(node_at(b, index));
-    int32_t count = 1;
     if (band == 0 || b->setup->no_bands)
         return 1;
     /* What stays in L2 by itself, each thread's part in its own, gains nothing, and bands that are
      * longer for it hold fewer lines. */
     const int64_t cached = ipex_mul_sat(b->setup->l2_bytes, b->setup->threads);
-    while (count < IPEX_BAND_MEMBERS && index + count < b->entry->nodes &&
-           ipex_fb_node_band(node_at(b, index + count)) == band &&
-           feeds_next(b, index + count - 1) && output_bytes(b, index + count - 1) > cached)
-        count++;
-    return count;
+    int32_t last = index, readers = index; /* of all nodes so far, the last */
+    for (int32_t i = index; i < b->entry->nodes && i < index + IPEX_BAND_MEMBERS; i++) {
+        if (ipex_fb_node_band(node_at(b, i)) != band)
+            break;
+        if (i == readers)
+            last = i;
+        const int32_t reader = find_reader(b, index, i);
+        if (reader < 0 || output_bytes(b, i) <= cached)
+            break;
+        readers = reader > readers ? reader : readers;
+    }
+    return last - index + 1;
 }
 
 /* ---- the step ---- */
@@ -67,42 +140,89 @@ struct group {
     struct ipex_band_args *args; /* in the plan, or a place to count with */
     bool placed;                 /* in the plan */
     int64_t flops, bytes;
-    size_t scratch; /* bytes: the members' own */
+    size_t scratch;                                         /* bytes: the members' own */
+    const struct ipex_tensor_info *root[IPEX_BAND_MEMBERS]; /* that a buffer stands for */
     const struct ipex_fill_args *fill;
+    int32_t begin; /* the first node */
     int32_t fills;
     const char *name, *kernel;
+    int64_t most_flops; /* of a member: the kernel's */
 };
 
-/* The buffer between member `index` and the next. */
-static void set_buffer(struct group *group, int32_t index, const struct ipex_tensor_info *info) {
-    const int64_t pixel = info->strides[2];
-    group->args->member[index].buffer = (struct ipex_band_buffer){
-        .row = info->strides[1],
-        .left = info->halo[1] * pixel,
-        .right = info->halo[3] * pixel,
-        .top = info->halo[0],
-        .lines = info->dims[1],
-        .below = info->halo[2],
+/* The buffer that stands for a storage, or the place for a new one. */
+static int32_t find_buffer(const struct group *group, const struct ipex_tensor_info *root) {
+    int32_t at = 0;
+    while (at < group->args->buffers && group->root[at] != root)
+        at++;
+    return at;
+}
+
+static void add_buffer(struct group *group, const struct ipex_tensor_info *root) {
+    const int32_t at = group->args->buffers++;
+    group->root[at] = root;
+    group->args->buffer[at] = (struct ipex_band_buffer){
+        .row = root->strides[1],
+        .left = root->halo[1] * root->strides[2],
+        .right = root->halo[3] * root->strides[2],
+        .top = root->halo[0],
+        .lines = root->dims[1],
+        .below = root->halo[2],
     };
 }
 
-/* How member `index` reads the buffer before it. */
-static void set_reader(struct group *group, int32_t index, const struct ipex_tensor_info *info,
-                       const int32_t *ints) {
+/* An operand whose storage a buffer stands for. */
+static struct ipex_band_operand find_operand(const struct group *group, int32_t tensor) {
+    const struct ipex_tensor_info *info = &group->b->entry->tensor[tensor];
+    const int32_t buffer = find_buffer(group, root_of(group->b, tensor));
+    if (buffer == group->args->buffers)
+        return (struct ipex_band_operand){.buffer = -1};
+    return (struct ipex_band_operand){
+        .buffer = buffer,
+        .shift = group->args->buffer[buffer].left + (info->slice_axis == 3 ? info->slice_start : 0),
+    };
+}
+
+/* Which lines of the buffer member `index` reads. */
+static void set_reader(struct group *group, int32_t index, struct ipex_band_operand *x,
+                       const struct ipex_bind *bind) {
+    struct ipex_band_buffer *buffer = &group->args->buffer[x->buffer];
+    buffer->reader = index;
+    buffer->above = buffer->top;
+    buffer->stride = buffer->window = 1;
+    if (bind->op == IPEX_OP_pointwise)
+        return;
+    const int32_t *ints = bind->ints;
+    buffer->above -= ints[IPEX_CONV_PAD_TOP];
+    buffer->stride = ints[IPEX_CONV_STRIDE_H];
+    buffer->window = (int64_t)(ints[IPEX_CONV_KERNEL_H] - 1) * ints[IPEX_CONV_DILATION_H] + 1;
+    x->shift -= ints[IPEX_CONV_PAD_LEFT] * bind->input[0]->strides[2];
+}
+
+/* Which operands of member `index` lie in buffers: those that members write. */
+static void set_operands(struct group *group, int32_t index, const struct ipex_plan_node *node,
+                         const struct ipex_bind *bind) {
     struct ipex_band_member *member = &group->args->member[index];
-    struct ipex_band_buffer *buffer = &group->args->member[index - 1].buffer;
-    member->above = info->halo[0] - ints[IPEX_CONV_PAD_TOP];
-    member->stride = ints[IPEX_CONV_STRIDE_H];
-    member->window = (int64_t)(ints[IPEX_CONV_KERNEL_H] - 1) * ints[IPEX_CONV_DILATION_H] + 1;
-    buffer->tap = buffer->left - ints[IPEX_CONV_PAD_LEFT] * info->strides[2];
+    for (uint32_t i = 0; i < node->inputs; i++) {
+        const int32_t tensor = ipex_fb_node_inputs(node->fb)[i];
+        member->x[i] =
+            tensor >= 0 ? find_operand(group, tensor) : (struct ipex_band_operand){.buffer = -1};
+        if (member->x[i].buffer >= 0)
+            set_reader(group, index, &member->x[i], bind);
+    }
+    const int32_t output = ipex_fb_node_outputs(node->fb)[0];
+    const struct ipex_tensor_info *root = root_of(group->b, output);
+    if (index < group->args->members - 1 && find_buffer(group, root) == group->args->buffers)
+        add_buffer(group, root);
+    member->y = find_operand(group, output);
 }
 
 /* Pointers to operands in scratch are set while running. */
-static void drop_refs(struct ipex_bind *bind, bool drop_x, bool drop_y) {
+static void drop_refs(struct ipex_bind *bind, const struct ipex_band_member *member) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < bind->n_refs; i++) {
         const uint32_t target = bind->ref[i].target;
-        if ((target == 0 && drop_x) || (target == IPEX_REF_OUTPUT && drop_y))
+        if ((target < IPEX_POINTWISE_INPUTS && member->x[target].buffer >= 0) ||
+            (target == IPEX_REF_OUTPUT && member->y.buffer >= 0))
             continue;
         bind->ref[kept++] = bind->ref[i];
     }
@@ -123,41 +243,39 @@ static void set_last(struct group *group, const struct ipex_plan_node *node,
 }
 
 /* What is read apart from what lies between members. */
-static int64_t read_bytes(const struct ipex_bind *bind, bool first) {
+static int64_t read_bytes(const struct ipex_bind *bind, const struct ipex_band_member *member) {
     int64_t ret = 0;
-    for (uint32_t i = first ? 0 : 1; i < bind->n_inputs; i++)
-        if (bind->input[i] != NULL)
+    for (uint32_t i = 0; i < bind->n_inputs; i++)
+        if (bind->input[i] != NULL && member->x[i].buffer < 0)
             ret += ipex_info_numel(bind->input[i]) * ipex_element_size(bind->input[i]);
     return ret;
 }
 
-static enum ipex_status add_member(struct group *group, int32_t index, int32_t node_index) {
+static enum ipex_status add_member(struct group *group, int32_t index) {
     struct ipex_plan_builder *b = group->b;
     struct ipex_band_member *member = &group->args->member[index];
-    const bool first = index == 0, last = index == group->args->members - 1;
+    const bool last = index == group->args->members - 1;
     struct ipex_plan_node node;
     struct ipex_bind bind;
-    IPEX_TRY(
-        ipex_plan_node_begin(b, node_index, last ? IPEX_OUTPUTS_NEW : IPEX_OUTPUTS_LATER, &node));
+    IPEX_TRY(ipex_plan_node_begin(b, group->begin + index, last, &node));
     const enum ipex_bound bound = ipex_bind_lines(b, &node, &bind);
     if (bound != IPEX_BOUND)
         return ipex_refuse_node(b, &node, bound);
     member->fn = bind.fn;
-    member->depthwise = bind.op == IPEX_OP_depthwise;
+    member->op = bind.op;
     member->x_size = ipex_element_size(bind.input[0]);
     memcpy(&member->args, &bind.args, bind.args_size);
-    if (!first)
-        set_reader(group, index, bind.input[0], bind.ints);
-    if (!last)
-        set_buffer(group, index, bind.output);
-    drop_refs(&bind, !first, !last);
+    set_operands(group, index, &node, &bind);
+    drop_refs(&bind, member);
     ipex_emit_refs(b, &bind, node.slot, group->placed ? (uint8_t *)&member->args : NULL);
-    if (first)
+    if (group->kernel == NULL || bind.flops > group->most_flops) {
         group->kernel = bind.kernel;
+        group->most_flops = bind.flops;
+    }
     if (last)
         set_last(group, &node, &bind);
     group->flops = ipex_add_sat(group->flops, bind.flops);
-    group->bytes += read_bytes(&bind, first);
+    group->bytes += read_bytes(&bind, member);
     if (group->scratch < bind.scratch)
         group->scratch = bind.scratch;
     if (b->zero_bytes < bind.zeros)
@@ -165,10 +283,16 @@ static enum ipex_status add_member(struct group *group, int32_t index, int32_t n
     return IPEX_OK;
 }
 
+/* Lines of the last member that go together: of winograd, those of a tile, which begin where they
+ * do without bands. */
+static int64_t lines_together(const struct ipex_band_args *args) {
+    return args->member[args->members - 1].op == IPEX_OP_winograd ? IPEX_WINOGRAD_TILE : 1;
+}
+
 /* Lines of the first member that `lines` of the last need. */
 static int64_t first_lines(struct ipex_band_args *args, int64_t lines) {
     (void)ipex_band_buffers(args, lines);
-    return args->member[0].buffer.rows;
+    return args->buffer[args->member[0].y.buffer].rows;
 }
 
 /* Lines of a job, which computes what its first lines share with the job before once more. */
@@ -181,33 +305,34 @@ static int64_t choose_job(const struct ipex_setup *setup, struct ipex_band_args 
         .times = args->images,
         .least = ipex_units_worth(JOB_FLOPS, line_flops),
         .most = args->lines,
-        .multiple = 1,
+        .multiple = lines_together(args),
         .again = (double)one / (double)stride - 1,
     };
     return ipex_cut_even(&cut, setup->threads);
 }
 
-/* Bands whose buffers take half of L2, at least a line; equal ones in a job. Returns the floats of
- * scratch for the buffers: half of L2 whatever they take of it, so that it does not shrink where
- * dims grow. */
+/* Bands whose buffers take half of L2, at least the lines that go together; equal ones in a job.
+ * Returns the floats of scratch for the buffers: half of L2 whatever they take of it, so that it
+ * does not shrink where dims grow. */
 static int64_t choose_lines(const struct ipex_setup *setup, struct ipex_band_args *args,
                             int64_t flops) {
     const int64_t budget = setup->l2_bytes / 2 / (int64_t)sizeof(float);
     const int64_t line_flops = flops / ipex_max_i64(1, ipex_mul_sat(args->images, args->lines));
-    const int64_t job = choose_job(setup, args, line_flops);
-    int64_t fits = 1, too_many = job + 1;
+    const int64_t job = choose_job(setup, args, line_flops), together = lines_together(args);
+    const int64_t parts = ipex_ceil_div(job, together);
+    int64_t fits = 1, too_many = parts + 1;
     while (too_many - fits > 1) {
-        const int64_t lines = fits + (too_many - fits) / 2;
-        if (ipex_band_buffers(args, lines) <= budget)
-            fits = lines;
+        const int64_t middle = fits + (too_many - fits) / 2;
+        if (ipex_band_buffers(args, middle * together) <= budget)
+            fits = middle;
         else
-            too_many = lines;
+            too_many = middle;
     }
     args->lines_per_job = (int32_t)job;
-    args->lines_per_band = (int32_t)ipex_ceil_div(job, ipex_ceil_div(job, fits));
-    const int64_t one_line = ipex_band_buffers(args, 1);
+    args->lines_per_band = (int32_t)(ipex_ceil_div(parts, ipex_ceil_div(parts, fits)) * together);
+    const int64_t least = ipex_band_buffers(args, together);
     (void)ipex_band_buffers(args, args->lines_per_band);
-    return ipex_max_i64(budget, one_line);
+    return ipex_max_i64(budget, least);
 }
 
 /* "conv+depthwise+conv", in the plan's memory. */
@@ -230,7 +355,8 @@ static const char *list_operators(struct ipex_plan_builder *b, int32_t index, in
 enum ipex_status ipex_band_build(struct ipex_plan_builder *b, int32_t index, int32_t count) {
     struct ipex_band_args room;
     struct ipex_band_args *args = ipex_plan_take(b, sizeof *args);
-    struct group group = {.b = b, .args = &room};
+    struct group group = {.b = b, .args = &room, .begin = index};
+    b->step_begin = index;
     if (ipex_plan_placing(b)) {
         group.args = args;
         group.placed = true;
@@ -238,7 +364,7 @@ enum ipex_status ipex_band_build(struct ipex_plan_builder *b, int32_t index, int
     memset(group.args, 0, sizeof *group.args);
     group.args->members = count;
     for (int32_t i = 0; i < count; i++)
-        IPEX_TRY(add_member(&group, i, index + i));
+        IPEX_TRY(add_member(&group, i));
     const int64_t floats = choose_lines(b->setup, group.args, group.flops);
     group.args->member_scratch = (floats + 15) / 16 * 16;
     const size_t scratch = (size_t)group.args->member_scratch * sizeof(float) + group.scratch;

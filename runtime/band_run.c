@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "format/ops.h"
 #include "runtime/bind.h"
 
 /* [begin, end) of lines, or of rows (borders included). */
@@ -18,9 +19,9 @@ struct band {
     const struct ipex_band_args *args;
     float *scratch;
     int64_t image;
-    struct range held[IPEX_BAND_MEMBERS];    /* rows in a member's buffer */
+    struct range held[IPEX_BAND_MEMBERS];    /* rows in a buffer */
     struct range wanted[IPEX_BAND_MEMBERS];  /* rows that its reader reads now */
-    struct range missing[IPEX_BAND_MEMBERS]; /* lines that it has to compute for them */
+    struct range missing[IPEX_BAND_MEMBERS]; /* lines that a member has to compute */
 };
 
 static bool is_empty(struct range range) {
@@ -30,13 +31,17 @@ static bool is_empty(struct range range) {
 int64_t ipex_band_buffers(struct ipex_band_args *args, int64_t lines) {
     int64_t total = 0;
     for (int32_t i = args->members - 1; i > 0; i--) {
-        const struct ipex_band_member *reader = &args->member[i];
-        struct ipex_band_buffer *buffer = &args->member[i - 1].buffer;
-        buffer->rows = ipex_min_i64((lines - 1) * reader->stride + reader->window,
-                                    buffer->top + buffer->lines + buffer->below);
-        buffer->begin = total;
-        total += (buffer->rows * buffer->row + 15) / 16 * 16; /* whole cache lines */
-        lines = buffer->rows;
+        const int32_t to = args->member[i].y.buffer;
+        const int64_t read = to < 0 ? lines : args->buffer[to].rows;
+        for (int32_t b = 0; b < args->buffers; b++) {
+            struct ipex_band_buffer *buffer = &args->buffer[b];
+            if (buffer->reader != i)
+                continue;
+            buffer->rows = ipex_min_i64((read - 1) * buffer->stride + buffer->window,
+                                        buffer->top + buffer->lines + buffer->below);
+            buffer->begin = total;
+            total += (buffer->rows * buffer->row + 15) / 16 * 16; /* whole cache lines */
+        }
     }
     return total;
 }
@@ -44,8 +49,8 @@ int64_t ipex_band_buffers(struct ipex_band_args *args, int64_t lines) {
 /* The borders at the left and right of all rows: members write between them, and rows move as a
  * whole. */
 static void zero_columns(const struct ipex_band_args *args, float *scratch) {
-    for (int32_t i = 0; i + 1 < args->members; i++) {
-        const struct ipex_band_buffer *buffer = &args->member[i].buffer;
+    for (int32_t b = 0; b < args->buffers; b++) {
+        const struct ipex_band_buffer *buffer = &args->buffer[b];
         float *row = scratch + buffer->begin;
         for (int64_t r = 0; r < buffer->rows; r++, row += buffer->row) {
             memset(row, 0, (size_t)buffer->left * sizeof *row);
@@ -54,30 +59,38 @@ static void zero_columns(const struct ipex_band_args *args, float *scratch) {
     }
 }
 
+/* What the writers of a buffer have to compute before its reader does `lines`. */
+static struct range find_missing_rows(struct band *band, int32_t b, struct range lines) {
+    const struct ipex_band_buffer *buffer = &band->args->buffer[b];
+    struct range rows = {0, 0};
+    if (!is_empty(lines)) {
+        rows.begin = buffer->above + lines.begin * buffer->stride;
+        rows.end = buffer->above + (lines.end - 1) * buffer->stride + buffer->window;
+    }
+    band->wanted[b] = rows;
+    return (struct range){
+        ipex_max_i64(ipex_max_i64(rows.begin, band->held[b].end) - buffer->top, 0),
+        ipex_min_i64(rows.end - buffer->top, buffer->lines),
+    };
+}
+
 /* What every member has to compute for these lines of the last. */
 static void find_missing(struct band *band, struct range lines) {
-    for (int32_t i = band->args->members - 1; i > 0; i--) {
-        const struct ipex_band_member *reader = &band->args->member[i];
-        const struct ipex_band_buffer *buffer = &band->args->member[i - 1].buffer;
-        struct range rows = {0, 0};
-        band->missing[i] = lines;
-        if (!is_empty(lines)) {
-            rows.begin = reader->above + lines.begin * reader->stride;
-            rows.end = reader->above + (lines.end - 1) * reader->stride + reader->window;
-        }
-        band->wanted[i - 1] = rows;
-        lines.begin =
-            ipex_max_i64(ipex_max_i64(rows.begin, band->held[i - 1].end) - buffer->top, 0);
-        lines.end = ipex_min_i64(rows.end - buffer->top, buffer->lines);
+    struct range into[IPEX_BAND_MEMBERS]; /* a buffer */
+    for (int32_t i = band->args->members - 1; i >= 0; i--) {
+        const int32_t to = band->args->member[i].y.buffer;
+        band->missing[i] = to < 0 ? lines : into[to];
+        for (int32_t b = 0; b < band->args->buffers; b++)
+            if (band->args->buffer[b].reader == i)
+                into[b] = find_missing_rows(band, b, band->missing[i]);
     }
-    band->missing[0] = lines;
 }
 
 /* Moves a buffer's window to the rows wanted, keeping what it holds of them, and zeroes borders
  * above and below the tensor among the new ones. */
-static void slide(struct band *band, int32_t member) {
-    const struct ipex_band_buffer *buffer = &band->args->member[member].buffer;
-    const struct range wanted = band->wanted[member], held = band->held[member];
+static void slide(struct band *band, int32_t b) {
+    const struct ipex_band_buffer *buffer = &band->args->buffer[b];
+    const struct range wanted = band->wanted[b], held = band->held[b];
     const int64_t row = buffer->row, bottom = buffer->top + buffer->lines;
     float *base = band->scratch + buffer->begin;
     if (is_empty(wanted))
@@ -88,42 +101,116 @@ static void slide(struct band *band, int32_t member) {
     for (int64_t r = ipex_max_i64(wanted.begin, held.end); r < wanted.end; r++)
         if (r < buffer->top || r >= bottom)
             memset(base + (r - wanted.begin) * row, 0, (size_t)row * sizeof *base);
-    band->held[member] = wanted;
+    band->held[b] = wanted;
 }
 
-/* Sets what conv and depthwise arguments have alike: one image, lines [begin, end). */
-#define NARROW(narrow, band, index, range)                                                         \
+/* ---- operands of one image, from line `at` on; `p` is where they begin if not in a buffer ---- */
+
+static float *buffer_row(const struct band *band, struct ipex_band_operand operand, int64_t row) {
+    const struct ipex_band_buffer *buffer = &band->args->buffer[operand.buffer];
+    const int64_t held = row - band->held[operand.buffer].begin;
+    return band->scratch + buffer->begin + held * buffer->row + operand.shift;
+}
+
+static const void *first_x(const struct band *band, const struct ipex_band_member *member,
+                           int32_t input, const void *p, int64_t image, int64_t line, int64_t at) {
+    const struct ipex_band_operand x = member->x[input];
+    if (x.buffer < 0)
+        return (const char *)p + (band->image * image + at * line) * member->x_size;
+    const struct ipex_band_buffer *buffer = &band->args->buffer[x.buffer];
+    return buffer_row(band, x, buffer->above + at * buffer->stride);
+}
+
+static float *first_y(const struct band *band, const struct ipex_band_member *member, float *p,
+                      int64_t image, int64_t line, int64_t at) {
+    if (member->y.buffer < 0)
+        return p + band->image * image + at * line;
+    return buffer_row(band, member->y, band->args->buffer[member->y.buffer].top + at);
+}
+
+/* ---- members ---- */
+
+/* Sets what the arguments of windows have alike: one image, lines [begin, end). */
+#define NARROW(narrow, band, member, range, x_step)                                                \
     do {                                                                                           \
         const int64_t begin_ = (range).begin;                                                      \
         (narrow)->x =                                                                              \
-            first_x(band, index, (narrow)->x, (narrow)->x_image, (narrow)->x_line, begin_);        \
+            first_x(band, member, 0, (narrow)->x, (narrow)->x_image, (narrow)->x_step, begin_);    \
         (narrow)->y =                                                                              \
-            first_y(band, index, (narrow)->y, (narrow)->y_image, (narrow)->y_line, begin_);        \
+            first_y(band, member, (narrow)->y, (narrow)->y_image, (narrow)->y_line, begin_);       \
         if ((narrow)->residual != NULL)                                                            \
             (narrow)->residual += (band)->image * (narrow)->r_image + begin_ * (narrow)->r_line;   \
-        (narrow)->padding.above -= begin_ * (narrow)->padding.stride;                              \
-        (narrow)->padding.below -= ((narrow)->lines - (range).end) * (narrow)->padding.stride;     \
         (narrow)->images = 1;                                                                      \
-        (narrow)->lines = (narrow)->lines_per_job = (int32_t)((range).end - begin_);               \
+        (narrow)->lines = (int32_t)((range).end - begin_);                                         \
     } while (0)
 
-static const void *first_x(const struct band *band, int32_t member, const void *x, int64_t image,
-                           int64_t line, int64_t at) {
-    const struct ipex_band_member *reader = &band->args->member[member];
-    if (member == 0)
-        return (const char *)x + (band->image * image + at * line) * reader->x_size;
-    const struct ipex_band_buffer *buffer = &band->args->member[member - 1].buffer;
-    const int64_t row = reader->above + at * reader->stride - band->held[member - 1].begin;
-    return band->scratch + buffer->begin + row * buffer->row + buffer->tap;
+/* And of those that know where x ends. */
+#define NARROW_PADDED(narrow, band, member, range)                                                 \
+    do {                                                                                           \
+        const int64_t after_ = (narrow)->lines - (range).end;                                      \
+        (narrow)->padding.above -= (range).begin * (narrow)->padding.stride;                       \
+        (narrow)->padding.below -= after_ * (narrow)->padding.stride;                              \
+        NARROW(narrow, band, member, range, x_line);                                               \
+        (narrow)->lines_per_job = (narrow)->lines;                                                 \
+    } while (0)
+
+static void call_conv(const struct band *band, const struct ipex_band_member *member,
+                      struct range lines, void *scratch) {
+    struct ipex_conv_args narrow = member->args.conv;
+    NARROW_PADDED(&narrow, band, member, lines);
+    member->fn(&narrow, 0, ipex_conv_jobs(&narrow), scratch);
 }
 
-static float *first_y(const struct band *band, int32_t member, float *y, int64_t image,
-                      int64_t line, int64_t at) {
-    if (member == band->args->members - 1)
-        return y + band->image * image + at * line;
-    const struct ipex_band_buffer *buffer = &band->args->member[member].buffer;
-    const int64_t row = buffer->top + at - band->held[member].begin;
-    return band->scratch + buffer->begin + row * buffer->row + buffer->left;
+static void call_depthwise(const struct band *band, const struct ipex_band_member *member,
+                           struct range lines, void *scratch) {
+    struct ipex_depthwise_args narrow = member->args.depthwise;
+    NARROW_PADDED(&narrow, band, member, lines);
+    member->fn(&narrow, 0, ipex_depthwise_jobs(&narrow), scratch);
+}
+
+/* Blocks of as many tiles each. */
+static void call_winograd(const struct band *band, const struct ipex_band_member *member,
+                          struct range lines, void *scratch) {
+    struct ipex_winograd_args narrow = member->args.winograd;
+    NARROW(&narrow, band, member, lines, x_row);
+    const int64_t tiles = ipex_winograd_tiles(&narrow);
+    const int64_t blocks = ipex_ceil_div(tiles, narrow.tiles_per_job);
+    narrow.tiles_per_job = (int32_t)ipex_ceil_div(tiles, blocks);
+    member->fn(&narrow, 0, ipex_winograd_jobs(&narrow), scratch);
+}
+
+static void call_pointwise(const struct band *band, const struct ipex_band_member *member,
+                           struct range lines, void *scratch) {
+    struct ipex_pointwise_args narrow = member->args.pointwise;
+    for (int32_t i = 0; i < narrow.inputs; i++)
+        narrow.x[i] = first_x(band, member, i, narrow.x[i], narrow.x_stride[i][0],
+                              narrow.x_stride[i][1], lines.begin);
+    narrow.y = first_y(band, member, narrow.y, narrow.y_stride[0], narrow.y_stride[1], lines.begin);
+    narrow.dims[0] = 1;
+    narrow.dims[1] = lines.end - lines.begin;
+    member->fn(&narrow, 0, ipex_pointwise_jobs(&narrow), scratch);
+}
+
+/* Lines keep their numbers, which say what they are made of: a job is a line. */
+static void call_resize(const struct band *band, const struct ipex_band_member *member,
+                        struct range lines, void *scratch) {
+    struct ipex_resize_args narrow = member->args.resize;
+    const int64_t first = band->image * narrow.lines;
+    if (member->y.buffer >= 0)
+        narrow.y = first_y(band, member, NULL, 0, 0, lines.begin) - band->image * narrow.y_image -
+                   lines.begin * narrow.y_line;
+    member->fn(&narrow, first + lines.begin, first + lines.end, scratch);
+}
+
+static void call_move(const struct band *band, const struct ipex_band_member *member,
+                      struct range lines, void *scratch) {
+    struct ipex_move_args narrow = member->args.move;
+    narrow.x =
+        first_x(band, member, 0, narrow.x, narrow.x_stride[0], narrow.x_stride[1], lines.begin);
+    narrow.y = first_y(band, member, narrow.y, narrow.y_stride[0], narrow.y_stride[1], lines.begin);
+    narrow.dims[0] = 1;
+    narrow.dims[1] = lines.end - lines.begin;
+    member->fn(&narrow, 0, 1, scratch);
 }
 
 static void call(const struct band *band, int32_t index) {
@@ -132,24 +219,33 @@ static void call(const struct band *band, int32_t index) {
     float *scratch = band->scratch + band->args->member_scratch;
     if (is_empty(lines))
         return;
-    if (member->depthwise) {
-        struct ipex_depthwise_args narrow = member->args.depthwise;
-        NARROW(&narrow, band, index, lines);
-        member->fn(&narrow, 0, ipex_depthwise_jobs(&narrow), scratch);
-    } else {
-        struct ipex_conv_args narrow = member->args.conv;
-        NARROW(&narrow, band, index, lines);
-        member->fn(&narrow, 0, ipex_conv_jobs(&narrow), scratch);
+    switch (member->op) {
+    case IPEX_OP_conv:
+        call_conv(band, member, lines, scratch);
+        break;
+    case IPEX_OP_depthwise:
+        call_depthwise(band, member, lines, scratch);
+        break;
+    case IPEX_OP_winograd:
+        call_winograd(band, member, lines, scratch);
+        break;
+    case IPEX_OP_pointwise:
+        call_pointwise(band, member, lines, scratch);
+        break;
+    case IPEX_OP_resize:
+        call_resize(band, member, lines, scratch);
+        break;
+    default:
+        call_move(band, member, lines, scratch);
     }
 }
 
 static void run_band(struct band *band, struct range lines) {
     find_missing(band, lines);
-    for (int32_t i = 0; i < band->args->members; i++) {
-        if (i + 1 < band->args->members)
-            slide(band, i);
+    for (int32_t b = 0; b < band->args->buffers; b++)
+        slide(band, b);
+    for (int32_t i = 0; i < band->args->members; i++)
         call(band, i);
-    }
 }
 
 void ipex_band_run(const void *args_, int64_t job_begin, int64_t job_end, void *scratch) {

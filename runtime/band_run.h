@@ -7,34 +7,44 @@
 
 #define IPEX_BAND_MEMBERS 8 /* a longer group is run as several */
 
-/* Between two members: a window of `rows` rows of a tensor [rows of it][row], in scratch. Row
- * numbers count from the tensor's topmost border. */
+/* What lies between members, in scratch: a window of `rows` rows of a tensor [rows of it][row].
+ * Several members may write it, each its slice of the channels; one reads it. Row numbers count
+ * from the tensor's topmost border. */
 struct ipex_band_buffer {
     int64_t begin; /* floats from scratch */
     int64_t row;   /* floats, borders included */
-    int64_t tap;   /* floats from a row's begin to the reader's leftmost tap of pixel 0 */
     int64_t rows;
-    int64_t left, right;       /* floats of the borders of a row */
-    int64_t top, lines, below; /* rows: a border, the tensor's lines, a border */
+    int64_t left, right;           /* floats of the borders of a row */
+    int64_t top, lines, below;     /* rows: a border, the tensor's lines, a border */
+    int64_t above, stride, window; /* line l of the reader reads rows from above + l * stride on */
+    int32_t reader;                /* member */
+};
+
+/* An operand: in a buffer, `shift` floats from the begin of a row; or buffer is -1. */
+struct ipex_band_operand {
+    int32_t buffer;
+    int64_t shift;
 };
 
 struct ipex_band_member {
     ipex_kernel_fn fn;
-    bool depthwise; /* which args */
+    uint32_t op;    /* which args: of copy and transpose, move */
     int64_t x_size; /* bytes of an element of x: 4 but for a first member on bf16 */
     union {
         struct ipex_conv_args conv;
         struct ipex_depthwise_args depthwise;
+        struct ipex_winograd_args winograd;
+        struct ipex_pointwise_args pointwise; /* dims[0] images, dims[1] lines */
+        struct ipex_resize_args resize;       /* lines_per_job 1 */
+        struct ipex_move_args move;           /* dims as of pointwise */
     } args;
-    /* Of the buffer that it reads: line l reads rows from above + l * stride on; not of the first
-     * member. */
-    int64_t above, stride, window;
-    struct ipex_band_buffer buffer; /* that it writes; not of the last member */
+    struct ipex_band_operand x[IPEX_POINTWISE_INPUTS], y;
 };
 
 struct ipex_band_args {
     struct ipex_band_member member[IPEX_BAND_MEMBERS];
-    int32_t members;
+    struct ipex_band_buffer buffer[IPEX_BAND_MEMBERS]; /* [buffers] */
+    int32_t members, buffers;
     int32_t images, lines; /* of the last member's output */
     int32_t lines_per_job, lines_per_band;
     int64_t member_scratch; /* floats from scratch: the members' own */

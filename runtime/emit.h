@@ -49,18 +49,11 @@ static inline bool ipex_plan_placing(const struct ipex_plan_builder *b) {
 IPEX_WARN_UNUSED enum ipex_status ipex_plan_place(struct ipex_plan_builder *b, int64_t owner,
                                                   int64_t bytes, uint8_t **ret_storage);
 
-/* What happens to the storages that a node is the first to write. */
-enum ipex_plan_outputs {
-    IPEX_OUTPUTS_LATER, /* nothing yet */
-    IPEX_OUTPUTS_NEW,   /* they get their places */
-    IPEX_OUTPUTS_REUSE, /* or, where an operand dies element by element as the output comes to be,
-                         * the operand's place */
-};
-
-/* Begins a node: its attributes, and its operands' slots. */
+/* Begins a node: its attributes, and its operands' slots. place: storages that it is the first to
+ * write get their places, or, where an operand dies element by element as the output comes to be,
+ * the operand's place. */
 IPEX_WARN_UNUSED enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index,
-                                                       enum ipex_plan_outputs outputs,
-                                                       struct ipex_plan_node *node);
+                                                       bool place, struct ipex_plan_node *node);
 
 /* Gives back the storages of a node's operands that no later node needs. */
 void ipex_plan_give_dead(struct ipex_plan_builder *b, int32_t index);

@@ -18,11 +18,11 @@ static void move_loop(struct ipex_loops *loops, int32_t to, int32_t from) {
         loops->stride[o][to] = loops->stride[o][from];
 }
 
-void ipex_loops_collapse(struct ipex_loops *loops, int64_t inner_max) {
+void ipex_loops_collapse(struct ipex_loops *loops, int32_t keep, int64_t inner_max) {
     /* Works from the innermost outwards, packing what stays at the end of the arrays. */
     const int32_t rank = loops->rank;
     int32_t at = rank; /* the outermost loop kept so far */
-    for (int32_t d = rank - 1; d >= 0; d--) {
+    for (int32_t d = rank - 1; d >= keep; d--) {
         if (loops->dims[d] == 1)
             continue;
         const bool innermost = at == rank - 1;
@@ -34,15 +34,15 @@ void ipex_loops_collapse(struct ipex_loops *loops, int64_t inner_max) {
         at--;
         move_loop(loops, at, d);
     }
-    loops->rank = rank - at;
-    for (int32_t d = 0; d < loops->rank; d++)
-        move_loop(loops, d, at + d);
-    if (loops->rank > 0)
+    loops->rank = keep + rank - at;
+    for (int32_t d = keep; d < loops->rank; d++)
+        move_loop(loops, d, at + d - keep);
+    if (loops->rank > keep)
         return;
-    loops->rank = 1;
-    loops->dims[0] = 1;
+    loops->rank = keep + 1;
+    loops->dims[keep] = 1;
     for (int32_t o = 0; o < loops->operands; o++)
-        loops->stride[o][0] = 1;
+        loops->stride[o][keep] = 1;
 }
 
 void ipex_loops_broadcast(const int64_t *x_dims, const int64_t *x_strides, int32_t x_rank,

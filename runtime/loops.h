@@ -16,10 +16,12 @@ struct ipex_loops {
     int64_t stride[IPEX_LOOPS_OPERANDS][IPEX_LOOPS_RANK]; /* elements; 0: broadcast */
 };
 
-/* Drops dims of 1 and merges neighbours that every operand walks as one. The innermost loop grows
- * by merging only while it stays <= inner_max, so that outer loops remain to be split between
- * threads. At least one loop is left. */
-void ipex_loops_collapse(struct ipex_loops *loops, int64_t inner_max);
+/* Drops dims of 1 and merges neighbours that every operand walks as one, but leaves the outermost
+ * `keep` loops as they are. The innermost loop grows by merging only while it stays <= inner_max,
+ * so that outer loops remain to be split between threads. At least one loop is left beside those
+ * kept.
+ */
+void ipex_loops_collapse(struct ipex_loops *loops, int32_t keep, int64_t inner_max);
 
 /* Strides of x as y's dims see it: aligned at the last, 0 where it is broadcast. */
 void ipex_loops_broadcast(const int64_t *x_dims, const int64_t *x_strides, int32_t x_rank,

@@ -131,8 +131,19 @@ static bool same_storage(const struct ipex_plan_builder *b, int32_t x, int32_t y
                   ipex_fb_tensor_dims(ipex_fb_entry_tensors(b->entry->fb, (uint32_t)y)), dims) == 0;
 }
 
+static bool reads_root(const struct ipex_plan_builder *b, int32_t index, int32_t root) {
+    struct ipex_fb_node node = ipex_fb_entry_nodes(b->entry->fb, (uint32_t)index);
+    for (uint32_t i = 0; i < ipex_fb_node_inputs_len(node); i++) {
+        const int32_t tensor = ipex_fb_node_inputs(node)[i];
+        if (tensor >= 0 && b->entry->tensor[tensor].root == root)
+            return true;
+    }
+    return false;
+}
+
 /* The operand whose storage the node's output can take over: it dies here, is all of a storage like
- * the output's that no caller provides, and nothing else of it is read. -1: there is none. */
+ * the output's that no caller provides, and nothing else of it is read, nor by another node of the
+ * same step. -1: there is none. */
 static int32_t reusable_operand(const struct ipex_plan_builder *b,
                                 const struct ipex_plan_node *node) {
     const struct ipex_tensor_info *tensor = b->entry->tensor;
@@ -153,6 +164,9 @@ static int32_t reusable_operand(const struct ipex_plan_builder *b,
         if (inputs[i] >= 0 && tensor[inputs[i]].root == ret &&
             (inputs[i] != ret || !read_by_element(op, i)))
             return -1;
+    for (int32_t i = b->step_begin; i < node->index && ret >= 0; i++)
+        if (reads_root(b, i, ret))
+            return -1;
     return ret;
 }
 
@@ -163,8 +177,7 @@ static void take_over(struct ipex_plan_builder *b, int32_t from, int32_t to) {
 }
 
 /* Places the storages that the node is the first to write. Two outputs may be slices of one. */
-static enum ipex_status place_outputs(struct ipex_plan_builder *b, struct ipex_plan_node *node,
-                                      bool reuse) {
+static enum ipex_status place_outputs(struct ipex_plan_builder *b, struct ipex_plan_node *node) {
     const int32_t *outputs = ipex_fb_node_outputs(node->fb);
     for (uint32_t i = 0; i < node->outputs; i++) {
         const int32_t root = b->entry->tensor[outputs[i]].root;
@@ -173,7 +186,7 @@ static enum ipex_status place_outputs(struct ipex_plan_builder *b, struct ipex_p
             first_write = first_write && b->entry->tensor[outputs[j]].root != root;
         if (!first_write)
             continue;
-        const int32_t operand = reuse ? reusable_operand(b, node) : -1;
+        const int32_t operand = reusable_operand(b, node);
         if (operand >= 0)
             take_over(b, operand, root);
         else
@@ -183,8 +196,8 @@ static enum ipex_status place_outputs(struct ipex_plan_builder *b, struct ipex_p
     return IPEX_OK;
 }
 
-enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index,
-                                      enum ipex_plan_outputs outputs, struct ipex_plan_node *node) {
+enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index, bool place,
+                                      struct ipex_plan_node *node) {
     *node = (struct ipex_plan_node){.fb = ipex_fb_entry_nodes(b->entry->fb, (uint32_t)index),
                                     .index = index};
     node->inputs = ipex_fb_node_inputs_len(node->fb);
@@ -193,8 +206,8 @@ enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index
         IPEX_TRY(ipex_dims_ints(node->fb, b->values, node->room, &node->ints, &b->report));
     else
         node->ints = ipex_fb_node_ints(node->fb);
-    if (outputs != IPEX_OUTPUTS_LATER)
-        IPEX_TRY(place_outputs(b, node, outputs == IPEX_OUTPUTS_REUSE));
+    if (place)
+        IPEX_TRY(place_outputs(b, node));
     for (uint32_t i = 0; i < node->inputs; i++)
         node->slot[i] = resolve(b, ipex_fb_node_inputs(node->fb)[i]);
     for (uint32_t i = 0; i < node->outputs; i++)
@@ -204,7 +217,8 @@ enum ipex_status ipex_plan_node_begin(struct ipex_plan_builder *b, int32_t index
 
 static enum ipex_status build_node(struct ipex_plan_builder *b, int32_t index) {
     struct ipex_plan_node node;
-    IPEX_TRY(ipex_plan_node_begin(b, index, IPEX_OUTPUTS_REUSE, &node));
+    b->step_begin = index;
+    IPEX_TRY(ipex_plan_node_begin(b, index, true, &node));
     struct ipex_bind bind;
     const enum ipex_bound bound = ipex_bind_node(b, &node, false, &bind);
     if (bound == IPEX_BOUND_NEEDS_DENSE) {

@@ -75,7 +75,8 @@ struct ipex_plan_builder {
      * NULL without. */
     const int64_t *capacity;
     const struct ipex_dim_values *values;
-    bool again; /* placed before, at other sizes: tables and ports stay */
+    bool again;         /* placed before, at other sizes: tables and ports stay */
+    int32_t step_begin; /* first node of the step that is being built */
 
     /* found */
     int64_t steps;

@@ -204,7 +204,7 @@ static void copy_port(const struct ipex_session *session, const struct ipex_plan
     memcpy(loops.dims, info->dims, sizeof loops.dims);
     memcpy(loops.stride[0], x_stride, (size_t)info->rank * sizeof *x_stride);
     memcpy(loops.stride[1], y_stride, (size_t)info->rank * sizeof *y_stride);
-    ipex_loops_collapse(&loops, 16384);
+    ipex_loops_collapse(&loops, 0, 16384);
     int32_t size = (int32_t)ipex_dtype_size((enum ipex_dtype)info->dtype);
     if (!is_aligned(port->given)) {
         as_bytes(&loops, size);

@@ -18,7 +18,7 @@ static void make_loops(const struct ipex_bind *bind, int64_t inner_max, struct i
     for (uint32_t i = 0; i < bind->n_inputs; i++)
         ipex_loops_broadcast(bind->input[i]->dims, bind->input[i]->strides, bind->input[i]->rank,
                              y->rank, loops->stride[i]);
-    ipex_loops_collapse(loops, inner_max);
+    ipex_loops_collapse(loops, 0, inner_max);
 }
 
 /* dtype: of the operands that the kernel's loops are about. */

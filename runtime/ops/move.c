@@ -22,10 +22,10 @@ static enum ipex_bound bind_move(struct ipex_bind *bind, const int64_t *dims,
     memcpy(box.stride[0], x_stride, sizeof box.dims);
     memcpy(box.stride[1], y->strides, sizeof box.dims);
     struct ipex_loops loops = box;
-    ipex_loops_collapse(&loops, INT64_MAX);
+    ipex_loops_collapse(&loops, bind->lines ? 2 : 0, INT64_MAX);
     if (loops.rank == 1 && loops.dims[0] > INNER_MAX) {
         loops = box;
-        ipex_loops_collapse(&loops, INNER_MAX);
+        ipex_loops_collapse(&loops, 0, INNER_MAX);
     }
     memcpy(args->dims, loops.dims, sizeof args->dims);
     memcpy(args->x_stride, loops.stride[0], sizeof args->x_stride);

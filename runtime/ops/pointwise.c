@@ -106,10 +106,10 @@ enum ipex_bound ipex_bind_pointwise(struct ipex_bind *bind) {
     struct ipex_pointwise_args *args = &bind->args.pointwise;
     struct ipex_loops loops = {0};
     make_loops(bind, &loops);
-    ipex_loops_collapse(&loops, INT64_MAX);
+    ipex_loops_collapse(&loops, bind->lines ? 2 : 0, INT64_MAX);
     if (loops.rank == 1 && loops.dims[0] > INNER_MAX) {
         make_loops(bind, &loops);
-        ipex_loops_collapse(&loops, INNER_MAX);
+        ipex_loops_collapse(&loops, 0, INNER_MAX);
     }
     if (!add_inner_loop(&loops))
         return IPEX_BOUND_NEEDS_DENSE;

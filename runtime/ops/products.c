@@ -133,7 +133,7 @@ enum ipex_bound ipex_bind_matmul(struct ipex_bind *bind) {
     if (!set_i32(&args->m, m) || !set_i32(&args->n, dim_from_end(y, 1)) ||
         !set_i32(&args->k, dim_from_end(a, 1)))
         return IPEX_BOUND_TOO_LARGE;
-    ipex_loops_collapse(&loops, INT64_MAX);
+    ipex_loops_collapse(&loops, 0, INT64_MAX);
     args->batch_rank = loops.rank;
     memcpy(args->batch, loops.dims, sizeof args->batch);
     memcpy(args->a_batch, loops.stride[0], sizeof args->a_batch);
@@ -226,7 +226,7 @@ static void set_attention_strides(struct ipex_bind *bind, const struct ipex_tens
     struct ipex_attention_args *args = &bind->args.attention;
     struct ipex_loops loops;
     make_attention_loops(x, &loops);
-    ipex_loops_collapse(&loops, INT64_MAX);
+    ipex_loops_collapse(&loops, 0, INT64_MAX);
     args->batch_rank = loops.rank;
     memcpy(args->batch, loops.dims, sizeof args->batch);
     memcpy(args->q_batch, loops.stride[Q], sizeof args->q_batch);

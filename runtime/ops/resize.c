@@ -37,7 +37,8 @@ enum ipex_bound ipex_bind_resize(struct ipex_bind *bind) {
                          : args->mode == IPEX_RESIZE_linear ? 4
                                                             : 16;
     const int64_t line = ipex_mul_sat(taps, y->dims[2] * y->dims[3]);
-    args->lines_per_job = (int32_t)ipex_block_size(bind->setup, args->lines, line, JOB_ELEMENTS);
+    const int64_t block = ipex_block_size(bind->setup, args->lines, line, JOB_ELEMENTS);
+    args->lines_per_job = bind->lines ? 1 : (int32_t)block;
     bind->jobs = ipex_resize_jobs(args);
     bind->scratch = ipex_resize_scratch(args);
     bind->flops = ipex_mul_sat(2 * taps, ipex_info_numel(y));

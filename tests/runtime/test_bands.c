@@ -163,6 +163,139 @@ static void test_heights(void) {
     check(right, "all heights up to 40", "a height differs from the oracle");
 }
 
+/* ---- groups that are no chains ---- */
+
+static const struct net_window k1 = {.kernel = 1, .stride = 1, .dilation = 1, .groups = 1};
+static const struct net_window k3 = {
+    .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 1};
+
+/* x0 * x1 + x2 */
+#define MUL_ADD NET_INTS_(IPEX_STEP_mul, 0, 1, IPEX_STEP_add, 16, 2), 0, NULL
+
+static const int32_t nearest[] = {IPEX_RESIZE_nearest, IPEX_RESIZE_asymmetric, IPEX_RESIZE_floor,
+                                  0};
+static const int32_t smooth[] = {IPEX_RESIZE_linear, IPEX_RESIZE_half_pixel, 0, 0};
+
+static void band_all(struct net *net) {
+    for (int i = 0; i < net->nodes; i++)
+        net->node[i].band = 7;
+    net->l2_bytes = 64;
+}
+
+/* Slices of one tensor by a nearest resize, a copy, a gate and a convolution, read by `reader`. */
+static void make_decoder(struct net *net, enum ipex_op reader, int64_t images, int64_t lines,
+                         int64_t pixels) {
+    const int64_t h = 2 * lines, w = 2 * pixels;
+    net_init(net);
+    const int low = net_input(net, NET_DIMS(images, lines, pixels, 9));
+    const int skip = net_input(net, NET_DIMS(images, h, w, 5));
+    const int gate = net_input(net, NET_DIMS(images, 1, 1, 5));
+    const int cat = net_halo(net, NET_DIMS(images, h, w, 27), 2);
+    const int plus = net_input(net, NET_DIMS(images, h, w, 27));
+    const int y = net_tensor(net, NET_DIMS(images, h, w, 27));
+    const int resized = net_slice(net, cat, 3, 0, 9), copied = net_slice(net, cat, 3, 9, 5);
+    const int gated = net_slice(net, cat, 3, 14, 5), mixed = net_slice(net, cat, 3, 19, 8);
+    net_node(net, IPEX_OP_resize, resized, NET_IN(low), 4, nearest, NET_FLOATS(2, 2, 0));
+    net_node(net, IPEX_OP_copy, copied, NET_IN(skip), 0, NULL, 0, NULL);
+    net_node(net, IPEX_OP_pointwise, gated, NET_IN(skip, gate, skip), MUL_ADD);
+    net_conv(net, skip, mixed, k1, true, -1, IPEX_ACT_relu);
+    if (reader == IPEX_OP_winograd)
+        net_winograd(net, cat, y, 1, 1, true, plus, IPEX_ACT_relu);
+    else if (reader == IPEX_OP_depthwise)
+        net_depthwise(net, cat, y, k3, true, IPEX_ACT_relu);
+    else
+        net_conv(net, cat, y, k3, true, plus, IPEX_ACT_relu);
+    net_output(net, y);
+    band_all(net);
+}
+
+/* A pointwise program between convolutions: it reads three buffers, two of them slices of one, and
+ * what all lines share; a smooth resize too, whose lines are made of two. */
+static void make_sums(struct net *net, int64_t images, int64_t lines, int64_t pixels) {
+    net_init(net);
+    const int x = net_input(net, NET_DIMS(images, lines, pixels, 6));
+    const int low = net_input(net, NET_DIMS(images, (lines + 1) / 2, pixels, 7));
+    const int gate = net_input(net, NET_DIMS(7));
+    const int a = net_halo(net, NET_DIMS(images, lines, pixels, 14), 1);
+    const int left = net_slice(net, a, 3, 0, 7), right = net_slice(net, a, 3, 7, 7);
+    const int b = net_tensor(net, NET_DIMS(images, lines, pixels, 7));
+    const int c = net_halo(net, NET_DIMS(images, lines, pixels, 7), 1);
+    const int d = net_tensor(net, NET_DIMS(images, lines, pixels, 20));
+    net_conv(net, x, left, k1, true, -1, IPEX_ACT_relu);
+    net_node(net, IPEX_OP_resize, b, NET_IN(low), 4, smooth, NET_FLOATS(0, 0, 0));
+    net_conv(net, x, right, k1, false, -1, IPEX_ACT_none);
+    net_node(net, IPEX_OP_pointwise, c, NET_IN(left, gate, b, right),
+             NET_INTS_(IPEX_STEP_mul, 0, 1, IPEX_STEP_add, 16, 2, IPEX_STEP_sub, 17, 3), 0, NULL);
+    net_conv(net, c, d, k3, true, -1, IPEX_ACT_relu);
+    net_output(net, d);
+    band_all(net);
+}
+
+/* Planes to pixels, for a first layer; then outputs that take over what they read of the arena, but
+ * not where another member of their group still reads it. */
+static void make_planes(struct net *net, int64_t images, int64_t lines, int64_t pixels) {
+    net_init(net);
+    const int planes = net_input(net, NET_DIMS(images, 3, lines, pixels));
+    const int low = net_input(net, NET_DIMS(images, 4, pixels, 18));
+    const int x = net_halo(net, NET_DIMS(images, lines, pixels, 3), 1);
+    const int a = net_halo(net, NET_DIMS(images, lines, pixels, 18), 1);
+    const int b = net_tensor(net, NET_DIMS(images, lines, pixels, 18));
+    const int c = net_halo(net, NET_DIMS(images, lines, pixels, 18), 1);
+    const int d = net_tensor(net, NET_DIMS(images, lines, pixels, 18));
+    const int e = net_halo(net, NET_DIMS(images, lines, pixels, 18), 1);
+    const int y = net_tensor(net, NET_DIMS(images, lines, pixels, 18));
+    const int32_t perm[] = {0, 2, 3, 1};
+    net_node(net, IPEX_OP_transpose, x, NET_IN(planes), 4, perm, 0, NULL);
+    net_conv(net, x, a, k3, true, -1, IPEX_ACT_relu);
+    net_conv(net, a, b, k3, true, -1, IPEX_ACT_relu);
+    net_node(net, IPEX_OP_pointwise, c, NET_IN(a, b, a), MUL_ADD);
+    net_node(net, IPEX_OP_resize, d, NET_IN(low), 4, smooth, NET_FLOATS(0, 0, 0));
+    net_node(net, IPEX_OP_pointwise, e, NET_IN(c, d, d), MUL_ADD);
+    net_node(net, IPEX_OP_copy, y, NET_IN(e), 0, NULL, 0, NULL);
+    net_output(net, y);
+    band_all(net);
+    net->node[4].band = net->node[5].band = 8; /* as if others stood between */
+    net->node[6].band = 0;
+}
+
+static size_t count_steps(const struct net *net) {
+    struct harness h;
+    harness_open(&h, net);
+    harness_session(&h, IPEX_ISA_reference, ONE_THREAD);
+    const size_t ret = ipex_session_step_count(h.session, NULL);
+    harness_close(&h);
+    return ret;
+}
+
+static void check_group(struct net *net, const char *name, size_t steps) {
+    static const int32_t caches[] = {64, 3000, 20000};
+    bool right = true;
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
+        net->l2_bytes = caches[i];
+        right = right && (i > 1 || count_steps(net) == steps);
+    }
+    check(right, name, "another number of steps");
+    net->l2_bytes = 64;
+    check_net(net, name, 0);
+}
+
+static void test_groups(void) {
+    static const enum ipex_op readers[] = {IPEX_OP_winograd, IPEX_OP_depthwise, IPEX_OP_conv};
+    struct net net;
+    for (size_t r = 0; r < sizeof readers / sizeof *readers; r++)
+        for (int64_t lines = 1; lines < 12; lines += 5) {
+            char name[80];
+            snprintf(name, sizeof name, "slices of a tensor that %s reads, %d lines",
+                     ipex_op_info(readers[r])->name, (int)(2 * lines));
+            make_decoder(&net, readers[r], 1 + lines % 2, lines, 5);
+            check_group(&net, name, 1);
+        }
+    make_sums(&net, 2, 15, 9);
+    check_group(&net, "a sum of slices and a resized map", 1);
+    make_planes(&net, 2, 11, 9);
+    check_group(&net, "planes, a layer, sums in place", 4);
+}
+
 /* ---- what a session makes of a group ---- */
 
 static size_t steps(struct harness *h) {
@@ -208,25 +341,6 @@ static void test_step(void) {
     net_free(&net);
 }
 
-static size_t count_steps(const struct net *net) {
-    struct harness h;
-    harness_open(&h, net);
-    harness_session(&h, IPEX_ISA_reference, ONE_THREAD);
-    const size_t ret = steps(&h);
-    harness_close(&h);
-    return ret;
-}
-
-static const struct net_window k1 = {.kernel = 1, .stride = 1, .dilation = 1, .groups = 1};
-static const struct net_window k3 = {
-    .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 1};
-
-static void band_all(struct net *net) {
-    for (int i = 0; i < net->nodes; i++)
-        net->node[i].band = 7;
-    net->l2_bytes = 64;
-}
-
 /* Groups that a file may name although its tensors do not allow them. Each is run node by node, but
  * for what remains of it. */
 static void test_refused(void) {
@@ -256,6 +370,82 @@ static void test_refused(void) {
     check(count_steps(&net) == (size_t)net.nodes, "tensors that must exist are not run in bands",
           "another number of steps");
     check_net(&net, "groups that cannot be run in bands", 0);
+}
+
+static void check_refused(struct net *net, int out, const char *name, size_t steps) {
+    net_output(net, out);
+    band_all(net);
+    check(count_steps(net) == steps, name, "another number of steps");
+    check_net(net, name, 0);
+}
+
+/* Lines that are not those of what is read, or of a storage that others read or write too. */
+static void test_other_lines(void) {
+    struct net net;
+    net_init(&net);
+    int x = net_input(&net, NET_DIMS(1, 1, 8, 6));
+    const int z = net_input(&net, NET_DIMS(1, 9, 8, 6));
+    int a = net_tensor(&net, NET_DIMS(1, 1, 8, 6)), b = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
+    net_conv(&net, x, a, k1, true, -1, IPEX_ACT_relu);
+    net_node(&net, IPEX_OP_pointwise, b, NET_IN(a, z, z), MUL_ADD);
+    check_refused(&net, b, "one line for all of a sum", 2);
+
+    net_init(&net);
+    x = net_input(&net, NET_DIMS(1, 9, 8, 6));
+    a = net_tensor(&net, NET_DIMS(1, 9, 8, 6)), b = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
+    int y = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
+    net_conv(&net, x, a, k1, true, -1, IPEX_ACT_relu);
+    net_node(&net, IPEX_OP_pointwise, b, NET_IN(a, a, x), MUL_ADD);
+    net_node(&net, IPEX_OP_pointwise, y, NET_IN(a, b, b), MUL_ADD);
+    check_refused(&net, y, "a value that two members read", 2);
+
+    net_init(&net);
+    x = net_input(&net, NET_DIMS(1, 5, 8, 6));
+    a = net_tensor(&net, NET_DIMS(1, 10, 8, 6)), y = net_tensor(&net, NET_DIMS(1, 10, 8, 6));
+    net_conv(&net, x, net_slice(&net, a, 1, 0, 5), k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, x, net_slice(&net, a, 1, 5, 5), k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, a, y, k1, true, -1, IPEX_ACT_relu);
+    check_refused(&net, y, "lines above each other in one storage", 3);
+
+    net_init(&net);
+    x = net_input(&net, NET_DIMS(1, 9, 8, 6));
+    a = net_tensor(&net, NET_DIMS(1, 9, 8, 6)), y = net_tensor(&net, NET_DIMS(1, 8, 9, 6));
+    net_conv(&net, x, a, k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, net_reshape(&net, a, NET_DIMS(1, 8, 9, 6)), y, k1, true, -1, IPEX_ACT_relu);
+    check_refused(&net, y, "other lines by a reshape", 2);
+
+    net_init(&net);
+    x = net_input(&net, NET_DIMS(1, 9, 8, 6));
+    a = net_halo(&net, NET_DIMS(1, 9, 8, 6), 2), y = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
+    net_conv(&net, x, a, k1, true, -1, IPEX_ACT_relu);
+    net_winograd(&net, a, y, 2, 2, true, -1, IPEX_ACT_none);
+    check_refused(&net, y, "winograd's tiles of lines that lie apart", 2);
+
+    net_init(&net);
+    x = net_input(&net, NET_DIMS(1, 9, 8, 6));
+    a = net_halo(&net, NET_DIMS(1, 9, 8, 12), 1), y = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
+    net_pool(&net, IPEX_OP_max_pool, x, net_slice(&net, a, 3, 0, 6), k3, false);
+    net_conv(&net, x, net_slice(&net, a, 3, 6, 6), k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, a, y, k3, true, -1, IPEX_ACT_relu);
+    check_refused(&net, y, "a slice written before the group", 3);
+
+    net_init(&net);
+    x = net_input(&net, NET_DIMS(1, 9, 8, 6));
+    a = net_halo(&net, NET_DIMS(1, 9, 8, 12), 1), y = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
+    b = net_slice(&net, a, 3, 0, 6);
+    net_conv(&net, x, b, k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, b, net_slice(&net, a, 3, 6, 6), k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, a, y, k3, true, -1, IPEX_ACT_relu);
+    check_refused(&net, y, "a slice that is made of another", 3);
+
+    net_init(&net);
+    x = net_input(&net, NET_DIMS(1, 9, 8, 6));
+    a = net_tensor(&net, NET_DIMS(1, 9, 8, 12)), y = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
+    b = net_slice(&net, a, 3, 0, 6);
+    net_conv(&net, x, b, k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, b, net_slice(&net, a, 3, 6, 6), k1, true, -1, IPEX_ACT_relu);
+    net_conv(&net, x, y, k1, true, -1, IPEX_ACT_relu);
+    check_refused(&net, y, "a slice that nobody reads, made of another", 3);
 }
 
 /* ---- changing sizes ---- */
@@ -302,8 +492,10 @@ static void test_sizes(int32_t l2_bytes) {
 int main(void) {
     test_chains();
     test_heights();
+    test_groups();
     test_step();
     test_refused();
+    test_other_lines();
     test_sizes(64);
     test_sizes(20000);
     test_sizes(300000);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks band groups (format/FORMAT.md): runs of neighbouring convolutions between which lie large
- * tensors that nobody else reads. A runtime can go through such a group band of lines by band of
- * lines, so that what lies in between never leaves the cache. Whether it does is its own choice, by
- * the cache that it finds; the result is the same. */
+/* Marks band groups (format/FORMAT.md): runs of neighbouring nodes that work line by line, between
+ * which lie large tensors that nobody else reads. A runtime can go through such a group band of
+ * lines by band of lines, so that what lies in between never leaves the cache. Whether it does is
+ * its own choice, by the cache that it finds; the result is the same. */
 #include "tools/convert/lower.h"
 
 /* Less than this stays in the L2 cache of any core. */
@@ -11,30 +11,69 @@
 /* The weights of a member are read again for every band. */
 #define MOST_WEIGHT_BYTES (256 * 1024)
 
+/* Of a storage: who touches it. */
+struct touched {
+    int32_t first_writer, reader; /* the only one, or NOBODY or SEVERAL */
+    bool is_port;
+};
+enum { NOBODY = -1, SEVERAL = -2 };
+
 struct bander {
     struct ipex_graph *graph;
     struct ipex_plan *plan;
-    int32_t *readers;   /* [tensors]: operands, views and ports that are this tensor */
-    bool *is_port;      /* [tensors] */
-    double group_bytes; /* between the members of the group being made */
+    struct touched *touched; /* [tensors]: of those that are no views */
     uint32_t groups;
 };
 
-static bool has_lines(const struct ipex_plan_node *node) {
+static int32_t root_of(const struct bander *b, int32_t tensor) {
+    while (b->plan->tensor[tensor].view_of >= 0)
+        tensor = b->plan->tensor[tensor].view_of;
+    return tensor;
+}
+
+static int32_t output_root(const struct bander *b, int32_t node) {
+    return root_of(b, b->plan->node[node].output[0]);
+}
+
+static bool is_convolution(const struct ipex_plan_node *node) {
     return node->op == IPEX_OP_conv || node->op == IPEX_OP_depthwise;
 }
 
-static void count_readers(struct bander *b) {
+static bool writes_lines(const struct ipex_plan_node *node) {
+    return is_convolution(node) || node->op == IPEX_OP_pointwise || node->op == IPEX_OP_resize ||
+           node->op == IPEX_OP_copy || node->op == IPEX_OP_transpose;
+}
+
+static bool reads_lines(const struct ipex_plan_node *node, int32_t input) {
+    return node->op == IPEX_OP_pointwise ||
+           ((is_convolution(node) || node->op == IPEX_OP_winograd) && input == 0);
+}
+
+static void touch(struct bander *b, int32_t node) {
+    const struct ipex_plan_node *n = &b->plan->node[node];
+    for (int32_t i = 0; i < n->inputs; i++) {
+        struct touched *x = n->input[i] >= 0 ? &b->touched[root_of(b, n->input[i])] : NULL;
+        if (x != NULL && (!reads_lines(n, i) || (x->reader != NOBODY && x->reader != node)))
+            x->reader = SEVERAL;
+        else if (x != NULL)
+            x->reader = node;
+    }
+    for (int32_t i = 0; i < n->outputs; i++) {
+        struct touched *y = &b->touched[root_of(b, n->output[i])];
+        if (y->first_writer == NOBODY)
+            y->first_writer = node;
+    }
+}
+
+static void find_touched(struct bander *b) {
     const struct ipex_plan *plan = b->plan;
-    for (size_t i = 0; i < plan->nodes; i++)
-        for (int32_t j = 0; j < plan->node[i].inputs; j++)
-            if (plan->node[i].input[j] >= 0)
-                b->readers[plan->node[i].input[j]]++;
+    b->touched = ipex_arena_array(plan->arena, plan->tensors, sizeof *b->touched);
     for (size_t i = 0; i < plan->tensors; i++)
-        if (plan->tensor[i].view_of >= 0)
-            b->readers[plan->tensor[i].view_of]++;
+        b->touched[i] = (struct touched){.first_writer = NOBODY, .reader = NOBODY};
+    for (size_t i = 0; i < plan->nodes; i++)
+        touch(b, (int32_t)i);
     for (size_t i = 0; i < plan->outputs; i++)
-        b->is_port[plan->output[i].tensor] = true;
+        b->touched[root_of(b, plan->output[i].tensor)].is_port = true;
 }
 
 /* Of one image, borders included, at its largest. */
@@ -45,27 +84,31 @@ static double image_bytes(const struct bander *b, const struct ipex_plan_tensor 
            (double)t->dims[3] * 4;
 }
 
-static int64_t weight_bytes(const struct bander *b, const struct ipex_plan_node *node) {
-    return b->plan->weight[b->plan->tensor[node->input[1]].weight].bytes;
-}
-
 /* Large, and of more lines than a signal has. */
 static bool is_worth_cutting(const struct bander *b, const struct ipex_plan_tensor *t) {
-    return ipex_dim_at(&b->graph->dims, t->dims[1], IPEX_DIM_HIGHEST) > 1 &&
+    return t->rank == 4 && ipex_dim_at(&b->graph->dims, t->dims[1], IPEX_DIM_HIGHEST) > 1 &&
            image_bytes(b, t) > LEAST_BYTES;
 }
 
-/* Whether what a node writes is large and the next node's first operand, both convolutions. */
-static bool is_site(const struct bander *b, const struct ipex_plan_node *node) {
-    const struct ipex_plan_node *next = node + 1;
-    return node + 1 < b->plan->node + b->plan->nodes && has_lines(node) && has_lines(next) &&
-           next->input[0] == node->output[0] &&
-           is_worth_cutting(b, &b->plan->tensor[node->output[0]]);
+/* Of a convolution. Winograd's are read again for a few tiles anyway. */
+static bool weights_too_large(const struct bander *b, int32_t node) {
+    const struct ipex_plan_node *n = &b->plan->node[node];
+    return is_convolution(n) &&
+           b->plan->weight[b->plan->tensor[n->input[1]].weight].bytes > MOST_WEIGHT_BYTES;
+}
+
+/* Whether what a node writes is large and the next node's first operand, both convolutions: where
+ * it is said why they do not go together. */
+static bool is_site(const struct bander *b, int32_t node) {
+    const struct ipex_plan_node *n = &b->plan->node[node];
+    return (size_t)node + 1 < b->plan->nodes && is_convolution(n) && is_convolution(n + 1) &&
+           n[1].input[0] == n->output[0] && is_worth_cutting(b, &b->plan->tensor[n->output[0]]);
 }
 
 /* Whether the next node only rounds what this one writes, for a convolution after it. */
-static bool is_rounded_between(const struct bander *b, const struct ipex_plan_node *node) {
-    if (node + 2 >= b->plan->node + b->plan->nodes || !has_lines(node) || !has_lines(node + 2))
+static bool is_rounded_between(const struct bander *b, int32_t at) {
+    const struct ipex_plan_node *node = &b->plan->node[at];
+    if ((size_t)at + 2 >= b->plan->nodes || !is_convolution(node) || !is_convolution(node + 2))
         return false;
     const struct ipex_plan_node *cast = node + 1;
     return cast->op == IPEX_OP_cast && cast->input[0] == node->output[0] &&
@@ -73,56 +116,75 @@ static bool is_rounded_between(const struct bander *b, const struct ipex_plan_no
            is_worth_cutting(b, &b->plan->tensor[node->output[0]]);
 }
 
-static enum ipex_reason look_at(const struct bander *b, const struct ipex_plan_node *node) {
-    const int32_t between = node->output[0];
-    if (b->is_port[between])
+static enum ipex_reason look_at(const struct bander *b, int32_t node) {
+    const int32_t between = b->plan->node[node].output[0];
+    const struct touched *touched = &b->touched[root_of(b, between)];
+    if (touched->is_port)
         return IPEX_REASON_port;
-    if (b->readers[between] > 1 || b->plan->tensor[between].view_of >= 0)
+    if (touched->reader < 0)
         return IPEX_REASON_two_consumers;
-    if (weight_bytes(b, node) > MOST_WEIGHT_BYTES || weight_bytes(b, node + 1) > MOST_WEIGHT_BYTES)
+    if (weights_too_large(b, node) || weights_too_large(b, node + 1))
         return IPEX_REASON_weights_too_large;
     return IPEX_REASON_applied;
 }
 
-/* Puts a node and the next into one group. */
-static void join(struct bander *b, struct ipex_plan_node *node) {
-    if (node->band == 0) {
-        node->band = ++b->groups;
-        b->group_bytes = 0;
-    }
-    node[1].band = node->band;
-    b->group_bytes += image_bytes(b, &b->plan->tensor[node->output[0]]);
+/* The node that alone reads, line by line, what this one writes into a storage that nodes from
+ * `begin` on write; -1: there is none, or they do not go together. */
+static int32_t find_reader(const struct bander *b, int32_t begin, int32_t node) {
+    const int32_t root = output_root(b, node);
+    const struct touched *touched = &b->touched[root];
+    if (!writes_lines(&b->plan->node[node]) || touched->is_port || touched->first_writer < begin ||
+        touched->reader <= node || !is_worth_cutting(b, &b->plan->tensor[root]) ||
+        b->plan->tensor[root].dtype != IPEX_DTYPE_f32 || weights_too_large(b, node) ||
+        weights_too_large(b, touched->reader))
+        return -1;
+    return touched->reader;
 }
 
-static void record_group(struct bander *b, const struct ipex_plan_node *last) {
-    const struct ipex_plan_node *first = last;
-    while (first > b->plan->node && first[-1].band == last->band)
-        first--;
-    ipex_ledger_add(b->graph->ledger, "band", first->name, IPEX_REASON_applied,
+/* The last node of the longest group that begins with this one: whatever others in it write is read
+ * in it. */
+static int32_t find_last(const struct bander *b, int32_t begin) {
+    int32_t last = begin, readers = begin; /* of all nodes so far, the last */
+    for (int32_t i = begin; (size_t)i < b->plan->nodes && i <= readers; i++) {
+        if (i == readers)
+            last = i;
+        const int32_t reader = find_reader(b, begin, i);
+        if (reader < 0)
+            break;
+        readers = reader > readers ? reader : readers;
+    }
+    return last;
+}
+
+static void mark(struct bander *b, int32_t begin, int32_t last) {
+    struct ipex_plan_node *node = b->plan->node;
+    double bytes = 0;
+    b->groups++;
+    for (int32_t i = begin; i <= last; i++) {
+        node[i].band = b->groups;
+        if (i < last && b->touched[output_root(b, i)].first_writer == i)
+            bytes += image_bytes(b, &b->plan->tensor[output_root(b, i)]);
+    }
+    ipex_ledger_add(b->graph->ledger, "band", node[begin].name, IPEX_REASON_applied,
                     ipex_arena_printf(b->plan->arena,
                                       "%d nodes, to %s: %.2f MB of an image stay between them",
-                                      (int)(last - first) + 1, last->name, b->group_bytes * 1e-6));
+                                      (int)(last - begin) + 1, node[last].name, bytes * 1e-6));
 }
 
 void ipex_mark_bands(struct ipex_graph *graph, struct ipex_plan *plan) {
-    struct bander b = {
-        .graph = graph,
-        .plan = plan,
-        .readers = ipex_arena_array(plan->arena, plan->tensors, sizeof *b.readers),
-        .is_port = ipex_arena_array(plan->arena, plan->tensors, sizeof *b.is_port),
-    };
-    count_readers(&b);
-    for (size_t i = 0; i < plan->nodes; i++) {
-        struct ipex_plan_node *node = &plan->node[i];
-        const bool site = is_site(&b, node);
-        const enum ipex_reason reason = site ? look_at(&b, node) : IPEX_REASON_applied;
-        if (site && reason == IPEX_REASON_applied)
-            join(&b, node);
-        else if (node->band != 0)
-            record_group(&b, node);
+    struct bander b = {.graph = graph, .plan = plan};
+    find_touched(&b);
+    for (int32_t i = 0, end = 0; (size_t)i < plan->nodes; i++) {
+        const struct ipex_plan_node *node = &plan->node[i];
+        const enum ipex_reason reason = is_site(&b, i) ? look_at(&b, i) : IPEX_REASON_applied;
+        const int32_t last = i < end ? i : find_last(&b, i);
+        if (last > i) {
+            mark(&b, i, last);
+            end = last + 1;
+        }
         if (reason != IPEX_REASON_applied)
             ipex_ledger_add(graph->ledger, "band", node->name, reason, NULL);
-        else if (is_rounded_between(&b, node))
+        else if (is_rounded_between(&b, i))
             ipex_ledger_add(graph->ledger, "band", node->name, IPEX_REASON_rounded_between, NULL);
     }
 }
