@@ -10,6 +10,9 @@
 
 #define JOB_FLOPS 2000000 /* below, a job costs more to hand out than another thread saves */
 
+/* Lines of a pool's window beyond which it is no matter of lines. */
+#define MOST_POOLED 16
+
 /* ---- which ---- */
 
 static struct ipex_fb_node node_at(const struct ipex_plan_builder *b, int32_t index) {
@@ -20,9 +23,18 @@ static const struct ipex_tensor_info *root_of(const struct ipex_plan_builder *b,
     return &b->entry->tensor[b->entry->tensor[tensor].root];
 }
 
-/* Kernels that compute lines [begin, end) of y alone. */
-static bool writes_lines(uint32_t op) {
-    switch (op) {
+static bool pools_lines(struct ipex_fb_node node) {
+    return ipex_fb_node_dynamic_len(node) == 0 &&
+           ipex_fb_node_ints(node)[IPEX_POOL_KERNEL_H] <= MOST_POOLED &&
+           ipex_fb_node_ints(node)[IPEX_POOL_DILATION_H] == 1;
+}
+
+/* Whether the kernel can compute lines [begin, end) of y alone. */
+static bool writes_lines(struct ipex_fb_node node) {
+    switch (ipex_fb_node_op(node)) {
+    case IPEX_OP_max_pool:
+    case IPEX_OP_avg_pool:
+        return pools_lines(node);
     case IPEX_OP_conv:
     case IPEX_OP_depthwise:
     case IPEX_OP_pointwise:
@@ -50,6 +62,9 @@ static bool reads_lines(const struct ipex_plan_builder *b, struct ipex_fb_node n
     case IPEX_OP_conv:
     case IPEX_OP_depthwise:
         return input == 0;
+    case IPEX_OP_max_pool:
+    case IPEX_OP_avg_pool:
+        return pools_lines(node);
     case IPEX_OP_winograd: /* with dilations, tiles are made of lines that lie apart */
         return input == 0 && ipex_fb_node_ints(node)[IPEX_CONV_DILATION_H] == 1;
     case IPEX_OP_pointwise:
@@ -91,7 +106,7 @@ static bool takes_lines(const struct ipex_plan_builder *b, struct ipex_fb_node n
  * write and it alone reads; -1: there is none. */
 static int32_t find_reader(const struct ipex_plan_builder *b, int32_t begin, int32_t index) {
     struct ipex_fb_node node = node_at(b, index);
-    if (!writes_lines(ipex_fb_node_op(node)) || !is_slice(b, ipex_fb_node_outputs(node)[0]))
+    if (!writes_lines(node) || !is_slice(b, ipex_fb_node_outputs(node)[0]))
         return -1;
     const int32_t root = b->entry->tensor[ipex_fb_node_outputs(node)[0]].root;
     const struct ipex_tensor_info *info = &b->entry->tensor[root];
@@ -191,11 +206,12 @@ static void set_reader(struct group *group, int32_t index, struct ipex_band_oper
     buffer->stride = buffer->window = 1;
     if (bind->op == IPEX_OP_pointwise)
         return;
-    const int32_t *ints = bind->ints;
+    const int32_t *ints = bind->ints; /* a pool's are the same */
     buffer->above -= ints[IPEX_CONV_PAD_TOP];
     buffer->stride = ints[IPEX_CONV_STRIDE_H];
     buffer->window = (int64_t)(ints[IPEX_CONV_KERNEL_H] - 1) * ints[IPEX_CONV_DILATION_H] + 1;
-    x->shift -= ints[IPEX_CONV_PAD_LEFT] * bind->input[0]->strides[2];
+    if (bind->op != IPEX_OP_max_pool && bind->op != IPEX_OP_avg_pool)
+        x->shift -= ints[IPEX_CONV_PAD_LEFT] * bind->input[0]->strides[2];
 }
 
 /* Which operands of member `index` lie in buffers: those that members write. */

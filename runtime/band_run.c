@@ -64,8 +64,9 @@ static struct range find_missing_rows(struct band *band, int32_t b, struct range
     const struct ipex_band_buffer *buffer = &band->args->buffer[b];
     struct range rows = {0, 0};
     if (!is_empty(lines)) {
-        rows.begin = buffer->above + lines.begin * buffer->stride;
-        rows.end = buffer->above + (lines.end - 1) * buffer->stride + buffer->window;
+        const int64_t end = buffer->above + (lines.end - 1) * buffer->stride + buffer->window;
+        rows.begin = ipex_max_i64(buffer->above + lines.begin * buffer->stride, 0);
+        rows.end = ipex_min_i64(end, buffer->top + buffer->lines + buffer->below);
     }
     band->wanted[b] = rows;
     return (struct range){
@@ -191,14 +192,30 @@ static void call_pointwise(const struct band *band, const struct ipex_band_membe
     member->fn(&narrow, 0, ipex_pointwise_jobs(&narrow), scratch);
 }
 
+/* Where an operand would begin if all of it lay as its buffer does. */
+static float *whole(const struct band *band, struct ipex_band_operand operand, int64_t image) {
+    const int64_t top = band->args->buffer[operand.buffer].top;
+    return buffer_row(band, operand, top) - band->image * image;
+}
+
 /* Lines keep their numbers, which say what they are made of: a job is a line. */
 static void call_resize(const struct band *band, const struct ipex_band_member *member,
                         struct range lines, void *scratch) {
     struct ipex_resize_args narrow = member->args.resize;
     const int64_t first = band->image * narrow.lines;
     if (member->y.buffer >= 0)
-        narrow.y = first_y(band, member, NULL, 0, 0, lines.begin) - band->image * narrow.y_image -
-                   lines.begin * narrow.y_line;
+        narrow.y = whole(band, member->y, narrow.y_image);
+    member->fn(&narrow, first + lines.begin, first + lines.end, scratch);
+}
+
+static void call_pool(const struct band *band, const struct ipex_band_member *member,
+                      struct range lines, void *scratch) {
+    struct ipex_pool_args narrow = member->args.pool;
+    const int64_t first = band->image * narrow.lines;
+    if (member->x[0].buffer >= 0)
+        narrow.x = whole(band, member->x[0], narrow.x_image);
+    if (member->y.buffer >= 0)
+        narrow.y = whole(band, member->y, narrow.y_image);
     member->fn(&narrow, first + lines.begin, first + lines.end, scratch);
 }
 
@@ -228,6 +245,10 @@ static void call(const struct band *band, int32_t index) {
         break;
     case IPEX_OP_winograd:
         call_winograd(band, member, lines, scratch);
+        break;
+    case IPEX_OP_max_pool:
+    case IPEX_OP_avg_pool:
+        call_pool(band, member, lines, scratch);
         break;
     case IPEX_OP_pointwise:
         call_pointwise(band, member, lines, scratch);

@@ -34,6 +34,7 @@ struct ipex_band_member {
         struct ipex_conv_args conv;
         struct ipex_depthwise_args depthwise;
         struct ipex_winograd_args winograd;
+        struct ipex_pool_args pool;
         struct ipex_pointwise_args pointwise; /* dims[0] images, dims[1] lines */
         struct ipex_resize_args resize;       /* lines_per_job 1 */
         struct ipex_move_args move;           /* dims as of pointwise */

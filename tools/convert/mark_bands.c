@@ -8,6 +8,9 @@
 /* Less than this stays in the L2 cache of any core. */
 #define LEAST_BYTES (256 * 1024)
 
+/* Lines of a pool's window beyond which it is no matter of lines. */
+#define MOST_POOLED 16
+
 /* The weights of a member are read again for every band. */
 #define MOST_WEIGHT_BYTES (256 * 1024)
 
@@ -39,13 +42,18 @@ static bool is_convolution(const struct ipex_plan_node *node) {
     return node->op == IPEX_OP_conv || node->op == IPEX_OP_depthwise;
 }
 
+static bool pools_lines(const struct ipex_plan_node *node) {
+    return (node->op == IPEX_OP_max_pool || node->op == IPEX_OP_avg_pool) && node->dynamics == 0 &&
+           node->int_[IPEX_POOL_KERNEL_H] <= MOST_POOLED && node->int_[IPEX_POOL_DILATION_H] == 1;
+}
+
 static bool writes_lines(const struct ipex_plan_node *node) {
-    return is_convolution(node) || node->op == IPEX_OP_pointwise || node->op == IPEX_OP_resize ||
-           node->op == IPEX_OP_copy || node->op == IPEX_OP_transpose;
+    return is_convolution(node) || pools_lines(node) || node->op == IPEX_OP_pointwise ||
+           node->op == IPEX_OP_resize || node->op == IPEX_OP_copy || node->op == IPEX_OP_transpose;
 }
 
 static bool reads_lines(const struct ipex_plan_node *node, int32_t input) {
-    return node->op == IPEX_OP_pointwise ||
+    return node->op == IPEX_OP_pointwise || pools_lines(node) ||
            ((is_convolution(node) || node->op == IPEX_OP_winograd) && input == 0);
 }
 
