@@ -67,6 +67,8 @@ static bool reads_lines(const struct ipex_plan_builder *b, struct ipex_fb_node n
         return pools_lines(node);
     case IPEX_OP_winograd: /* with dilations, tiles are made of lines that lie apart */
         return input == 0 && ipex_fb_node_ints(node)[IPEX_CONV_DILATION_H] == 1;
+    case IPEX_OP_copy:
+        return true;
     case IPEX_OP_pointwise:
         return same_lines(b, ipex_fb_node_inputs(node)[input], ipex_fb_node_outputs(node)[0]);
     default:
@@ -204,7 +206,7 @@ static void set_reader(struct group *group, int32_t index, struct ipex_band_oper
     buffer->reader = index;
     buffer->above = buffer->top;
     buffer->stride = buffer->window = 1;
-    if (bind->op == IPEX_OP_pointwise)
+    if (bind->op == IPEX_OP_pointwise || bind->op == IPEX_OP_copy)
         return;
     const int32_t *ints = bind->ints; /* a pool's are the same */
     buffer->above -= ints[IPEX_CONV_PAD_TOP];

@@ -403,6 +403,31 @@ def values_that_must_exist(g):
     g.output(z, x, g.op("ReduceMean", y, axes=[2, 3]))
 
 
+@case(("band", "up", APPLIED), ("concat", "join[0]", APPLIED))
+def upsampled_and_joined(g):
+    """A resized map and a copied one become slices of what the convolution reads."""
+    small, skip = g.input(1, 16, 24, 24), g.input(1, 40, 48, 48)
+    up = g.op("Resize", small, "", g.constant(np.float32([1, 1, 2, 2])), mode="nearest", name="up")
+    g.output(g.conv(g.op("Concat", up, skip, axis=1, name="join"), 56, 8, pads=[1, 1, 1, 1], name="mix"))
+
+
+@case(("band", "wide", APPLIED))
+def pooled(g):
+    x = g.conv(g.input(1, 3, 64, 64), 3, 24, pads=[1, 1, 1, 1], name="wide")
+    x = g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], name="pool")
+    g.output(x, g.op("GlobalAveragePool", x))
+
+
+@case(("band", "scaled", APPLIED))
+def read_later(g):
+    """The product is computed just before the convolution, not before the layers between, and with it in bands."""
+    x, y = g.conv(g.input(1, 3, 48, 48), 3, 32, name="first"), g.input(30, 40)
+    scaled = g.op("Mul", x, g.op("GlobalAveragePool", x), name="scaled")
+    for _ in range(3):
+        y = g.op("Relu", g.op("Gemm", y, g.weight(40, 40, scale=0.1)))
+    g.output(y, g.conv(scaled, 32, 8, pads=[1, 1, 1, 1], name="second"))
+
+
 # ---- activations and normalisations spelled in several nodes ----
 
 def gelu(g, x, name):

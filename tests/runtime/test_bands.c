@@ -201,6 +201,8 @@ static void make_decoder(struct net *net, enum ipex_op reader, int64_t images, i
     net_conv(net, skip, mixed, k1, true, -1, IPEX_ACT_relu);
     if (reader == IPEX_OP_winograd)
         net_winograd(net, cat, y, 1, 1, true, plus, IPEX_ACT_relu);
+    else if (reader == IPEX_OP_copy)
+        net_node(net, IPEX_OP_copy, y, NET_IN(cat), 0, NULL, 0, NULL);
     else if (reader == IPEX_OP_depthwise)
         net_depthwise(net, cat, y, k3, true, IPEX_ACT_relu);
     else
@@ -311,7 +313,8 @@ static void check_group(struct net *net, const char *name, size_t steps) {
 }
 
 static void test_groups(void) {
-    static const enum ipex_op readers[] = {IPEX_OP_winograd, IPEX_OP_depthwise, IPEX_OP_conv};
+    static const enum ipex_op readers[] = {IPEX_OP_winograd, IPEX_OP_depthwise, IPEX_OP_conv,
+                                           IPEX_OP_copy};
     struct net net;
     for (size_t r = 0; r < sizeof readers / sizeof *readers; r++)
         for (int64_t lines = 1; lines < 12; lines += 5) {
@@ -398,7 +401,8 @@ static void test_refused(void) {
     net_depthwise(&net, c, d, k1, true, IPEX_ACT_none);    /* c is a port */
     net_conv(&net, b, left, k1, false, -1, IPEX_ACT_none); /* b is read again; d is not read */
     net_conv(&net, b, right, k1, false, -1, IPEX_ACT_none);
-    net_node(&net, IPEX_OP_copy, e, NET_IN(cat), 0, NULL, 0, NULL);
+    const int32_t all[] = {0, 0, 0, 0, 1, 1, 1, 1};
+    net_node(&net, IPEX_OP_slice, e, NET_IN(cat), 8, all, 0, NULL);
     net_conv(&net, e, f, k1, false, -1, IPEX_ACT_none);
     net_output(&net, c);
     net_output(&net, d);

@@ -3,6 +3,8 @@
  * which lie large tensors that nobody else reads. A runtime can go through such a group band of
  * lines by band of lines, so that what lies in between never leaves the cache. Whether it does is
  * its own choice, by the cache that it finds; the result is the same. */
+#include <string.h>
+
 #include "tools/convert/lower.h"
 
 /* Less than this stays in the L2 cache of any core. */
@@ -14,9 +16,10 @@
 /* The weights of a member are read again for every band. */
 #define MOST_WEIGHT_BYTES (256 * 1024)
 
-/* Of a storage: who touches it. */
+/* Of a storage: the nodes that touch it. */
 struct touched {
-    int32_t first_writer, reader; /* the only one, or NOBODY or SEVERAL */
+    int32_t first_writer, last_reader;
+    int32_t reader; /* the only one, or NOBODY or SEVERAL */
     bool is_port;
 };
 enum { NOBODY = -1, SEVERAL = -2 };
@@ -53,18 +56,19 @@ static bool writes_lines(const struct ipex_plan_node *node) {
 }
 
 static bool reads_lines(const struct ipex_plan_node *node, int32_t input) {
-    return node->op == IPEX_OP_pointwise || pools_lines(node) ||
+    return node->op == IPEX_OP_pointwise || node->op == IPEX_OP_copy || pools_lines(node) ||
            ((is_convolution(node) || node->op == IPEX_OP_winograd) && input == 0);
 }
 
 static void touch(struct bander *b, int32_t node) {
     const struct ipex_plan_node *n = &b->plan->node[node];
     for (int32_t i = 0; i < n->inputs; i++) {
-        struct touched *x = n->input[i] >= 0 ? &b->touched[root_of(b, n->input[i])] : NULL;
-        if (x != NULL && (!reads_lines(n, i) || (x->reader != NOBODY && x->reader != node)))
-            x->reader = SEVERAL;
-        else if (x != NULL)
-            x->reader = node;
+        if (n->input[i] < 0)
+            continue;
+        struct touched *x = &b->touched[root_of(b, n->input[i])];
+        const bool only = reads_lines(n, i) && (x->reader == NOBODY || x->reader == node);
+        x->reader = only ? node : SEVERAL;
+        x->last_reader = node;
     }
     for (int32_t i = 0; i < n->outputs; i++) {
         struct touched *y = &b->touched[root_of(b, n->output[i])];
@@ -75,9 +79,8 @@ static void touch(struct bander *b, int32_t node) {
 
 static void find_touched(struct bander *b) {
     const struct ipex_plan *plan = b->plan;
-    b->touched = ipex_arena_array(plan->arena, plan->tensors, sizeof *b->touched);
     for (size_t i = 0; i < plan->tensors; i++)
-        b->touched[i] = (struct touched){.first_writer = NOBODY, .reader = NOBODY};
+        b->touched[i] = (struct touched){NOBODY, NOBODY, NOBODY, false};
     for (size_t i = 0; i < plan->nodes; i++)
         touch(b, (int32_t)i);
     for (size_t i = 0; i < plan->outputs; i++)
@@ -179,9 +182,81 @@ static void mark(struct bander *b, int32_t begin, int32_t last) {
                                       (int)(last - begin) + 1, node[last].name, bytes * 1e-6));
 }
 
+/* ---- order ---- */
+
+/* Whether nodes of [begin, last] read a storage, be it through a view. */
+static bool is_read(const struct bander *b, int32_t begin, int32_t last, int32_t root) {
+    for (int32_t i = begin; i <= last; i++)
+        for (int32_t k = 0; k < b->plan->node[i].inputs; k++)
+            if (b->plan->node[i].input[k] >= 0 && root_of(b, b->plan->node[i].input[k]) == root)
+                return true;
+    return false;
+}
+
+/* Bytes that would live longer if nodes [begin, last] ran just before node `at`. */
+static double outliving_bytes(const struct bander *b, int32_t begin, int32_t last, int32_t at) {
+    double ret = 0;
+    for (size_t t = 0; t < b->plan->tensors; t++) {
+        const struct ipex_plan_tensor *tensor = &b->plan->tensor[t];
+        const struct touched *touched = &b->touched[t];
+        if (tensor->view_of < 0 && tensor->weight < 0 && touched->first_writer < begin &&
+            touched->last_reader < at && is_read(b, begin, last, (int32_t)t))
+            ret += tensor->rank == 4 ? image_bytes(b, tensor) : 0;
+    }
+    return ret;
+}
+
+/* Without weights: as good late as early. */
+static bool only_moves_data(const struct bander *b, int32_t begin, int32_t last) {
+    for (int32_t i = begin; i <= last; i++)
+        if (b->plan->node[i].op != IPEX_OP_pointwise && b->plan->node[i].op != IPEX_OP_resize &&
+            b->plan->node[i].op != IPEX_OP_copy)
+            return false;
+    return true;
+}
+
+/* Before which node [begin, last] could go on with their group, if it stood behind them; -1: none.
+ */
+static int32_t find_later(const struct bander *b, int32_t begin, int32_t last) {
+    const int32_t between = b->plan->node[last].output[0], root = output_root(b, last);
+    const int32_t reader = find_reader(b, last, last);
+    if (reader <= last + 1 || root != between || !only_moves_data(b, begin, last) ||
+        outliving_bytes(b, begin, last, reader) > 1.5 * image_bytes(b, &b->plan->tensor[root]))
+        return -1;
+    return reader;
+}
+
+/* Puts nodes [begin, last] just before node `at`. */
+static void move_before(struct bander *b, int32_t begin, int32_t last, int32_t at) {
+    struct ipex_plan_node *node = b->plan->node, moved;
+    for (int32_t i = begin; i <= last; i++) {
+        moved = node[begin];
+        memmove(&node[begin], &node[begin + 1], (size_t)(at - 1 - begin) * sizeof moved);
+        node[at - 1] = moved;
+    }
+    find_touched(b);
+}
+
+/* Sums and copies that a later convolution alone reads run just before it. */
+static void order_late(struct bander *b) {
+    size_t moves = 0;
+    for (int32_t i = 0; (size_t)i < b->plan->nodes; i++) {
+        const int32_t last = find_last(b, i), later = find_later(b, i, last);
+        if (later < 0 || moves++ > b->plan->nodes)
+            continue;
+        move_before(b, i, last, later);
+        i--;
+    }
+}
+
 void ipex_mark_bands(struct ipex_graph *graph, struct ipex_plan *plan) {
-    struct bander b = {.graph = graph, .plan = plan};
+    struct bander b = {
+        .graph = graph,
+        .plan = plan,
+        .touched = ipex_arena_array(plan->arena, plan->tensors, sizeof *b.touched),
+    };
     find_touched(&b);
+    order_late(&b);
     for (int32_t i = 0, end = 0; (size_t)i < plan->nodes; i++) {
         const struct ipex_plan_node *node = &plan->node[i];
         const enum ipex_reason reason = is_site(&b, i) ? look_at(&b, i) : IPEX_REASON_applied;

@@ -22,7 +22,7 @@ static const struct {
     {"concat", "concatenated values written straight into place"},
     {"slice", "slices that are views"},
     {"layout", "reshapes and transposes that cost nothing"},
-    {"band", "convolutions that can run together, band of lines by band of lines"},
+    {"band", "steps that can run together, band of lines by band of lines"},
 };
 #define PASSES (sizeof passes / sizeof *passes)
 

@@ -77,9 +77,10 @@ _lib = _library()
 
 class Model:
     """An open file and a session. dims: {symbol: (lo, hi)} narrows the sizes, and with them the memory; entry: one entry
-    alone; isa: a level of enum ipex_isa by its number (0: the best). One thread at a time."""
+    alone; isa: a level of enum ipex_isa by its number (0: the best); bands: whether groups of steps go band of lines by
+    band of lines. One thread at a time."""
 
-    def __init__(self, path, entry=None, threads=1, dims=None, isa=0):
+    def __init__(self, path, entry=None, threads=1, dims=None, isa=0, bands=True):
         self._opened, self._session, self._pool = POINTER(), POINTER(), POINTER()
         self._blocks, self._path = [], os.fspath(path)
         self._message = ctypes.create_string_buffer(512)
@@ -88,7 +89,7 @@ class Model:
             self._open(said)
             if threads != 1:
                 self._start(threads, said)
-            self._prepare(entry, dims or {}, isa, said)
+            self._prepare(entry, dims or {}, isa, bands, said)
         except BaseException:
             self.close()
             raise
@@ -121,10 +122,11 @@ class Model:
         self._check(_lib.ipex_pool_measure(given, ctypes.byref(size)))
         self._check(_lib.ipex_pool_init(ctypes.byref(self._pool), given, *self._take(size.value)))
 
-    def _prepare(self, entry, dims, isa, said):
+    def _prepare(self, entry, dims, isa, bands, said):
         ranges = (DimRange * len(dims))(*[DimRange(None, name.encode(), lo, hi) for name, (lo, hi) in dims.items()])
         options = SessionOptions(ctypes.sizeof(SessionOptions), entry.encode() if entry else None, isa, pool=self._pool,
-                                 dims=ranges, n_dims=len(dims), message=said[0], message_size=said[1])
+                                 dims=ranges, n_dims=len(dims), no_bands=not bands, message=said[0],
+                                 message_size=said[1])
         need, given = (SIZE * 5)(), ctypes.byref(options)  # struct ipex_requirements, memory first
         self._check(_lib.ipex_session_measure(self._image, given, ctypes.byref(need)))
         self._check(_lib.ipex_session_init(ctypes.byref(self._session), self._image, given, *self._take(need[0])))
