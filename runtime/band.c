@@ -372,14 +372,16 @@ static const char *list_operators(struct ipex_plan_builder *b, int32_t index, in
 
 enum ipex_status ipex_band_build(struct ipex_plan_builder *b, int32_t index, int32_t count) {
     struct ipex_band_args room;
-    struct ipex_band_args *args = ipex_plan_take(b, sizeof *args);
+    const size_t size =
+        offsetof(struct ipex_band_args, member) + (size_t)count * sizeof(struct ipex_band_member);
+    struct ipex_band_args *args = ipex_plan_take(b, size);
     struct group group = {.b = b, .args = &room, .begin = index};
     b->step_begin = index;
     if (ipex_plan_placing(b)) {
         group.args = args;
         group.placed = true;
     }
-    memset(group.args, 0, sizeof *group.args);
+    memset(group.args, 0, size);
     group.args->members = count;
     for (int32_t i = 0; i < count; i++)
         IPEX_TRY(add_member(&group, i));

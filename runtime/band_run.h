@@ -43,12 +43,12 @@ struct ipex_band_member {
 };
 
 struct ipex_band_args {
-    struct ipex_band_member member[IPEX_BAND_MEMBERS];
     struct ipex_band_buffer buffer[IPEX_BAND_MEMBERS]; /* [buffers] */
     int32_t members, buffers;
     int32_t images, lines; /* of the last member's output */
     int32_t lines_per_job, lines_per_band;
-    int64_t member_scratch; /* floats from scratch: the members' own */
+    int64_t member_scratch;                            /* floats from scratch: the members' own */
+    struct ipex_band_member member[IPEX_BAND_MEMBERS]; /* [members]: plans hold no more */
 };
 
 /* Lays out the buffers for bands of so many lines; floats of all of them. Does not fall where lines
