@@ -10,6 +10,11 @@
 
 #define JOB_FLOPS 2000000 /* below, a job costs more to hand out than another thread saves */
 
+/* Lines that a member whose windows are single lines computes at once. */
+#ifndef AT_ONCE
+#define AT_ONCE 1
+#endif
+
 /* Lines of a pool's window beyond which it is no matter of lines. */
 #define MOST_POOLED 16
 
@@ -282,6 +287,7 @@ static enum ipex_status add_member(struct group *group, int32_t index) {
     member->fn = bind.fn;
     member->op = bind.op;
     member->x_size = ipex_element_size(bind.input[0]);
+    member->at_once = bind.op == IPEX_OP_pointwise || bind.op == IPEX_OP_copy ? AT_ONCE : INT32_MAX;
     memcpy(&member->args, &bind.args, bind.args_size);
     set_operands(group, index, &node, &bind);
     drop_refs(&bind, member);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a band group: for every band of the last member's lines, from the last member to the
- * first, which lines are missing; then, from the first to the last, these lines, each member called
- * with arguments narrowed to them. */
+/* Running a band group: for every band of the last member's lines, the lines that it reads and the
+ * buffers lack are written first, by members that see to what they read in the same way. Each is
+ * called with arguments narrowed to its lines. */
 #include "runtime/band_run.h"
 
 #include <string.h>
@@ -19,20 +19,15 @@ struct band {
     const struct ipex_band_args *args;
     float *scratch;
     int64_t image;
-    struct range held[IPEX_BAND_MEMBERS];    /* rows in a buffer */
-    struct range wanted[IPEX_BAND_MEMBERS];  /* rows that its reader reads now */
-    struct range missing[IPEX_BAND_MEMBERS]; /* lines that a member has to compute */
+    struct range held[IPEX_BAND_MEMBERS]; /* rows in a buffer */
 };
-
-static bool is_empty(struct range range) {
-    return range.begin >= range.end;
-}
 
 int64_t ipex_band_buffers(struct ipex_band_args *args, int64_t lines) {
     int64_t total = 0;
     for (int32_t i = args->members - 1; i > 0; i--) {
-        const int32_t to = args->member[i].y.buffer;
-        const int64_t read = to < 0 ? lines : args->buffer[to].rows;
+        const struct ipex_band_member *member = &args->member[i];
+        const int64_t wanted = member->y.buffer < 0 ? lines : args->buffer[member->y.buffer].rows;
+        const int64_t read = ipex_min_i64(wanted, member->at_once);
         for (int32_t b = 0; b < args->buffers; b++) {
             struct ipex_band_buffer *buffer = &args->buffer[b];
             if (buffer->reader != i)
@@ -59,50 +54,34 @@ static void zero_columns(const struct ipex_band_args *args, float *scratch) {
     }
 }
 
-/* What the writers of a buffer have to compute before its reader does `lines`. */
-static struct range find_missing_rows(struct band *band, int32_t b, struct range lines) {
-    const struct ipex_band_buffer *buffer = &band->args->buffer[b];
-    struct range rows = {0, 0};
-    if (!is_empty(lines)) {
-        const int64_t end = buffer->above + (lines.end - 1) * buffer->stride + buffer->window;
-        rows.begin = ipex_max_i64(buffer->above + lines.begin * buffer->stride, 0);
-        rows.end = ipex_min_i64(end, buffer->top + buffer->lines + buffer->below);
-    }
-    band->wanted[b] = rows;
+/* The rows of a buffer that its reader reads for these lines. */
+static struct range rows_read(const struct ipex_band_buffer *buffer, struct range lines) {
+    const int64_t end = buffer->above + (lines.end - 1) * buffer->stride + buffer->window;
     return (struct range){
-        ipex_max_i64(ipex_max_i64(rows.begin, band->held[b].end) - buffer->top, 0),
-        ipex_min_i64(rows.end - buffer->top, buffer->lines),
+        ipex_max_i64(buffer->above + lines.begin * buffer->stride, 0),
+        ipex_min_i64(end, buffer->top + buffer->lines + buffer->below),
     };
 }
 
-/* What every member has to compute for these lines of the last. */
-static void find_missing(struct band *band, struct range lines) {
-    struct range into[IPEX_BAND_MEMBERS]; /* a buffer */
-    for (int32_t i = band->args->members - 1; i >= 0; i--) {
-        const int32_t to = band->args->member[i].y.buffer;
-        band->missing[i] = to < 0 ? lines : into[to];
-        for (int32_t b = 0; b < band->args->buffers; b++)
-            if (band->args->buffer[b].reader == i)
-                into[b] = find_missing_rows(band, b, band->missing[i]);
-    }
-}
-
 /* Moves a buffer's window to the rows wanted, keeping what it holds of them, and zeroes borders
- * above and below the tensor among the new ones. */
-static void slide(struct band *band, int32_t b) {
+ * above and below the tensor among the new ones. Returns the lines to be written. */
+static struct range slide(struct band *band, int32_t b, struct range wanted) {
     const struct ipex_band_buffer *buffer = &band->args->buffer[b];
-    const struct range wanted = band->wanted[b], held = band->held[b];
+    const struct range held = band->held[b];
     const int64_t row = buffer->row, bottom = buffer->top + buffer->lines;
+    const int64_t first_new = ipex_max_i64(wanted.begin, held.end);
     float *base = band->scratch + buffer->begin;
-    if (is_empty(wanted))
-        return;
     if (held.end > wanted.begin && held.begin < wanted.begin)
         memmove(base, base + (wanted.begin - held.begin) * row,
                 (size_t)((held.end - wanted.begin) * row) * sizeof *base);
-    for (int64_t r = ipex_max_i64(wanted.begin, held.end); r < wanted.end; r++)
+    for (int64_t r = first_new; r < wanted.end; r++)
         if (r < buffer->top || r >= bottom)
             memset(base + (r - wanted.begin) * row, 0, (size_t)row * sizeof *base);
     band->held[b] = wanted;
+    return (struct range){
+        ipex_max_i64(first_new - buffer->top, 0),
+        ipex_min_i64(wanted.end - buffer->top, buffer->lines),
+    };
 }
 
 /* ---- operands of one image, from line `at` on; `p` is where they begin if not in a buffer ---- */
@@ -230,12 +209,9 @@ static void call_move(const struct band *band, const struct ipex_band_member *me
     member->fn(&narrow, 0, 1, scratch);
 }
 
-static void call(const struct band *band, int32_t index) {
-    const struct ipex_band_member *member = &band->args->member[index];
-    const struct range lines = band->missing[index];
+static void call(const struct band *band, const struct ipex_band_member *member,
+                 struct range lines) {
     float *scratch = band->scratch + band->args->member_scratch;
-    if (is_empty(lines))
-        return;
     switch (member->op) {
     case IPEX_OP_conv:
         call_conv(band, member, lines, scratch);
@@ -261,12 +237,25 @@ static void call(const struct band *band, int32_t index) {
     }
 }
 
-static void run_band(struct band *band, struct range lines) {
-    find_missing(band, lines);
-    for (int32_t b = 0; b < band->args->buffers; b++)
-        slide(band, b);
-    for (int32_t i = 0; i < band->args->members; i++)
-        call(band, i);
+/* Lines of a member, and before them what they are made of. Members read what earlier ones write,
+ * so this ends. */
+static void compute(struct band *band, int32_t index, struct range lines) {
+    const struct ipex_band_args *args = band->args;
+    const struct ipex_band_member *member = &args->member[index];
+    struct range part = {.end = lines.begin};
+    while (part.end < lines.end) {
+        part.begin = part.end;
+        part.end = ipex_min_i64(part.begin + member->at_once, lines.end);
+        for (int32_t b = 0; b < args->buffers; b++) {
+            if (args->buffer[b].reader != index)
+                continue;
+            const struct range missing = slide(band, b, rows_read(&args->buffer[b], part));
+            for (int32_t writer = 0; writer < index; writer++)
+                if (args->member[writer].y.buffer == b)
+                    compute(band, writer, missing);
+        }
+        call(band, member, part);
+    }
 }
 
 void ipex_band_run(const void *args_, int64_t job_begin, int64_t job_end, void *scratch) {
@@ -278,6 +267,7 @@ void ipex_band_run(const void *args_, int64_t job_begin, int64_t job_end, void *
         const int64_t begin = job % blocks * args->lines_per_job;
         const int64_t end = ipex_min_i64(begin + args->lines_per_job, args->lines);
         for (int64_t line = begin; line < end; line += args->lines_per_band)
-            run_band(&band, (struct range){line, ipex_min_i64(line + args->lines_per_band, end)});
+            compute(&band, args->members - 1,
+                    (struct range){line, ipex_min_i64(line + args->lines_per_band, end)});
     }
 }

@@ -135,38 +135,45 @@ static inline void pointwise_steps(const struct ipex_pointwise_args *args, const
     }
 }
 
-/* Rows from `row` on that one tile may take: neighbours in the last but innermost dim, as many as
- * the registers hold; any number where no register is used. */
-static inline int64_t pointwise_rows(const struct ipex_pointwise_args *args, int64_t row,
-                                     int64_t end) {
-    const int64_t length = args->dims[args->rank - 1];
-    const int64_t run = args->rank > 1 ? args->dims[args->rank - 2] : 1;
-    int64_t rows = run - ipex_divide(row, run).rest;
-    if (rows > end - row)
-        rows = end - row;
-    const int64_t fit = args->steps == 1                ? rows
-                        : length < IPEX_POINTWISE_BLOCK ? ipex_div(IPEX_POINTWISE_BLOCK, length)
-                                                        : 1;
-    return rows < fit ? rows : fit;
+/* `rows` neighbours of the last but innermost dim, from x and y on: tile by tile, each of as many
+ * rows as the registers hold; of any number where no register is used. */
+static inline void pointwise_run(const struct ipex_pointwise_args *args, const float **x, float *y,
+                                 float *registers, int64_t rows) {
+    const int32_t inner = args->rank - 1;
+    const int64_t length = args->dims[inner];
+    const bool free = args->steps == 1;
+    const int64_t most = free ? length : IPEX_POINTWISE_BLOCK;
+    const int64_t fit = free ? rows : length < most ? ipex_div(most, length) : 1;
+    while (rows > 0) {
+        const int64_t now = rows < fit ? rows : fit;
+        for (int64_t at = 0; at < length; at += most)
+            pointwise_steps(args, x, y, registers, at,
+                            (struct pointwise_tile){now, length - at < most ? length - at : most});
+        rows -= now;
+        if (rows == 0)
+            return;
+        for (int32_t i = 0; i < args->inputs; i++)
+            x[i] += now * args->x_stride[i][inner - 1];
+        y += now * args->y_stride[inner - 1];
+    }
 }
 
 void IPEX_LEVEL(pointwise_f32)(const struct ipex_pointwise_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
     const int32_t lead = args->rank - 1;
-    const int64_t length = args->dims[lead];
-    const int64_t most = args->steps == 1 ? length : IPEX_POINTWISE_BLOCK;
+    const int64_t run = lead > 0 ? args->dims[lead - 1] : 1;
     int64_t end = job_end * args->rows_per_job;
     if (end > ipex_row_count(args->dims, 0, lead))
         end = ipex_row_count(args->dims, 0, lead);
     for (int64_t row = job_begin * args->rows_per_job, rows; row < end; row += rows) {
         const float *x[IPEX_POINTWISE_INPUTS];
-        rows = pointwise_rows(args, row, end);
+        rows = run - ipex_divide(row, run).rest;
+        if (rows > end - row)
+            rows = end - row;
         for (int32_t i = 0; i < args->inputs; i++)
             x[i] = args->x[i] + ipex_row_offset(args->dims, args->x_stride[i], lead, row);
         float *y = args->y + ipex_row_offset(args->dims, args->y_stride, lead, row);
-        for (int64_t at = 0; at < length; at += most)
-            pointwise_steps(args, x, y, scratch, at,
-                            (struct pointwise_tile){rows, length - at < most ? length - at : most});
+        pointwise_run(args, x, y, scratch, rows);
     }
 }
 
