@@ -10,11 +10,6 @@
 
 #define JOB_FLOPS 2000000 /* below, a job costs more to hand out than another thread saves */
 
-/* Lines that a member whose windows are single lines computes at once. */
-#ifndef AT_ONCE
-#define AT_ONCE 1
-#endif
-
 /* Lines of a pool's window beyond which it is no matter of lines. */
 #define MOST_POOLED 16
 
@@ -157,6 +152,11 @@ int32_t ipex_band_length(const struct ipex_plan_builder *b, int32_t index) {
 
 /* ---- the step ---- */
 
+/* Whether line l is made of line l of operands in buffers: these then hold a line alone. */
+static bool reads_line_by_line(uint32_t op) {
+    return op == IPEX_OP_pointwise || op == IPEX_OP_copy;
+}
+
 struct group {
     struct ipex_plan_builder *b;
     struct ipex_band_args *args; /* in the plan, or a place to count with */
@@ -211,7 +211,7 @@ static void set_reader(struct group *group, int32_t index, struct ipex_band_oper
     buffer->reader = index;
     buffer->above = buffer->top;
     buffer->stride = buffer->window = 1;
-    if (bind->op == IPEX_OP_pointwise || bind->op == IPEX_OP_copy)
+    if (reads_line_by_line(bind->op))
         return;
     const int32_t *ints = bind->ints; /* a pool's are the same */
     buffer->above -= ints[IPEX_CONV_PAD_TOP];
@@ -287,7 +287,7 @@ static enum ipex_status add_member(struct group *group, int32_t index) {
     member->fn = bind.fn;
     member->op = bind.op;
     member->x_size = ipex_element_size(bind.input[0]);
-    member->at_once = bind.op == IPEX_OP_pointwise || bind.op == IPEX_OP_copy ? AT_ONCE : INT32_MAX;
+    member->at_once = reads_line_by_line(bind.op) ? 1 : INT32_MAX;
     memcpy(&member->args, &bind.args, bind.args_size);
     set_operands(group, index, &node, &bind);
     drop_refs(&bind, member);

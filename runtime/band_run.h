@@ -28,9 +28,9 @@ struct ipex_band_operand {
 
 struct ipex_band_member {
     ipex_kernel_fn fn;
-    uint32_t op;    /* which args: of copy and transpose, move */
-    int64_t x_size; /* bytes of an element of x: 4 but for a first member on bf16 */
-    int64_t at_once; /* lines that it computes before more is written into the buffers it reads */
+    uint32_t op;     /* which args: of copy and transpose, move */
+    int64_t x_size;  /* bytes of an element of x: 4 but for a first member on bf16 */
+    int64_t at_once; /* lines, at most, between two times that the buffers it reads are filled */
     union {
         struct ipex_conv_args conv;
         struct ipex_depthwise_args depthwise;

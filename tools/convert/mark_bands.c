@@ -16,6 +16,10 @@
 /* The weights of a member are read again for every band. */
 #define MOST_WEIGHT_BYTES (256 * 1024)
 
+/* Winograd's are read again for every block of tiles anyway, and bands of fewer channels hold as
+ * many tiles as such a block. */
+#define MOST_WINOGRAD_BYTES (2 * 1024 * 1024)
+
 /* Of a storage: the nodes that touch it. */
 struct touched {
     int32_t first_writer, last_reader;
@@ -101,11 +105,12 @@ static bool is_worth_cutting(const struct bander *b, const struct ipex_plan_tens
            image_bytes(b, t) > LEAST_BYTES;
 }
 
-/* Of a convolution. Winograd's are read again for a few tiles anyway. */
 static bool weights_too_large(const struct bander *b, int32_t node) {
     const struct ipex_plan_node *n = &b->plan->node[node];
-    return is_convolution(n) &&
-           b->plan->weight[b->plan->tensor[n->input[1]].weight].bytes > MOST_WEIGHT_BYTES;
+    if (!is_convolution(n) && n->op != IPEX_OP_winograd)
+        return false;
+    return b->plan->weight[b->plan->tensor[n->input[1]].weight].bytes >
+           (n->op == IPEX_OP_winograd ? MOST_WINOGRAD_BYTES : MOST_WEIGHT_BYTES);
 }
 
 /* Whether what a node writes is large and the next node's first operand, both convolutions: where
