@@ -121,9 +121,11 @@ static inline struct pointwise_operand pointwise_operand(const struct ipex_point
     return (struct pointwise_operand){x[code] + at * step, step, row};
 }
 
-static inline void pointwise_steps(const struct ipex_pointwise_args *args, const float *const *x,
-                                   float *y, float *registers, int64_t at,
-                                   struct pointwise_tile tile) {
+/* Not inlined: what the functions of steps need stays out of the registers of the loops around. */
+static __attribute__((noinline)) void pointwise_steps(const struct ipex_pointwise_args *args,
+                                                      const float *const *x, float *y,
+                                                      float *registers, int64_t at,
+                                                      struct pointwise_tile tile) {
     const int64_t y_row = args->rank > 1 ? args->y_stride[args->rank - 2] : 0;
     for (int32_t s = 0; s < args->steps; s++) {
         const struct ipex_pointwise_step *step = &args->program[s];

@@ -77,8 +77,7 @@ _lib = _library()
 
 class Model:
     """An open file and a session. dims: {symbol: (lo, hi)} narrows the sizes, and with them the memory; entry: one entry
-    alone; isa: a level of enum ipex_isa by its number (0: the best); bands: whether groups of steps go band of lines by
-    band of lines. One thread at a time."""
+    alone; isa: a level of enum ipex_isa by its number (0: the best); bands: False as no_bands. One thread at a time."""
 
     def __init__(self, path, entry=None, threads=1, dims=None, isa=0, bands=True):
         self._opened, self._session, self._pool = POINTER(), POINTER(), POINTER()
@@ -125,8 +124,7 @@ class Model:
     def _prepare(self, entry, dims, isa, bands, said):
         ranges = (DimRange * len(dims))(*[DimRange(None, name.encode(), lo, hi) for name, (lo, hi) in dims.items()])
         options = SessionOptions(ctypes.sizeof(SessionOptions), entry.encode() if entry else None, isa, pool=self._pool,
-                                 dims=ranges, n_dims=len(dims), no_bands=not bands, message=said[0],
-                                 message_size=said[1])
+                                 dims=ranges, n_dims=len(dims), no_bands=not bands, message=said[0], message_size=said[1])
         need, given = (SIZE * 5)(), ctypes.byref(options)  # struct ipex_requirements, memory first
         self._check(_lib.ipex_session_measure(self._image, given, ctypes.byref(need)))
         self._check(_lib.ipex_session_init(ctypes.byref(self._session), self._image, given, *self._take(need[0])))
