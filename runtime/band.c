@@ -152,9 +152,15 @@ int32_t ipex_band_length(const struct ipex_plan_builder *b, int32_t index) {
 
 /* ---- the step ---- */
 
-/* Whether line l is made of line l of operands in buffers: these then hold a line alone. */
+/* Whether line l is made of line l of operands in buffers. */
 static bool reads_line_by_line(uint32_t op) {
     return op == IPEX_OP_pointwise || op == IPEX_OP_copy;
+}
+
+/* Whether a line alone costs no more than among others: there are no weights to read, and no lines
+ * that windows share. */
+static bool is_cheap_by_line(uint32_t op) {
+    return reads_line_by_line(op) || op == IPEX_OP_resize || op == IPEX_OP_transpose;
 }
 
 struct group {
@@ -164,6 +170,7 @@ struct group {
     int64_t flops, bytes;
     size_t scratch;                                         /* bytes: the members' own */
     const struct ipex_tensor_info *root[IPEX_BAND_MEMBERS]; /* that a buffer stands for */
+    bool cheap[IPEX_BAND_MEMBERS]; /* line by line: all that goes into it */
     const struct ipex_fill_args *fill;
     int32_t begin; /* the first node */
     int32_t fills;
@@ -182,6 +189,7 @@ static int32_t find_buffer(const struct group *group, const struct ipex_tensor_i
 static void add_buffer(struct group *group, const struct ipex_tensor_info *root) {
     const int32_t at = group->args->buffers++;
     group->root[at] = root;
+    group->cheap[at] = true;
     group->args->buffer[at] = (struct ipex_band_buffer){
         .row = root->strides[1],
         .left = root->halo[1] * root->strides[2],
@@ -221,22 +229,29 @@ static void set_reader(struct group *group, int32_t index, struct ipex_band_oper
         x->shift -= ints[IPEX_CONV_PAD_LEFT] * bind->input[0]->strides[2];
 }
 
-/* Which operands of member `index` lie in buffers: those that members write. */
+/* Which operands of member `index` lie in buffers: those that members write. What is cheap goes
+ * line by line, so that its buffers need no more. */
 static void set_operands(struct group *group, int32_t index, const struct ipex_plan_node *node,
                          const struct ipex_bind *bind) {
     struct ipex_band_member *member = &group->args->member[index];
+    bool cheap = is_cheap_by_line(bind->op);
     for (uint32_t i = 0; i < node->inputs; i++) {
         const int32_t tensor = ipex_fb_node_inputs(node->fb)[i];
         member->x[i] =
             tensor >= 0 ? find_operand(group, tensor) : (struct ipex_band_operand){.buffer = -1};
-        if (member->x[i].buffer >= 0)
-            set_reader(group, index, &member->x[i], bind);
+        if (member->x[i].buffer < 0)
+            continue;
+        set_reader(group, index, &member->x[i], bind);
+        cheap = cheap && group->cheap[member->x[i].buffer];
     }
+    member->at_once = cheap && reads_line_by_line(bind->op) ? 1 : INT32_MAX;
     const int32_t output = ipex_fb_node_outputs(node->fb)[0];
     const struct ipex_tensor_info *root = root_of(group->b, output);
     if (index < group->args->members - 1 && find_buffer(group, root) == group->args->buffers)
         add_buffer(group, root);
     member->y = find_operand(group, output);
+    if (member->y.buffer >= 0)
+        group->cheap[member->y.buffer] = group->cheap[member->y.buffer] && cheap;
 }
 
 /* Pointers to operands in scratch are set while running. */
@@ -287,7 +302,6 @@ static enum ipex_status add_member(struct group *group, int32_t index) {
     member->fn = bind.fn;
     member->op = bind.op;
     member->x_size = ipex_element_size(bind.input[0]);
-    member->at_once = reads_line_by_line(bind.op) ? 1 : INT32_MAX;
     memcpy(&member->args, &bind.args, bind.args_size);
     set_operands(group, index, &node, &bind);
     drop_refs(&bind, member);
