@@ -142,8 +142,8 @@ static bool reads_root(const struct ipex_plan_builder *b, int32_t index, int32_t
 }
 
 /* The operand whose storage the node's output can take over: it dies here, is all of a storage like
- * the output's that no caller provides, and nothing else of it is read, nor by another node of the
- * same step. -1: there is none. */
+ * the output's that no caller provides and another step wrote, and nothing else of it is read, nor
+ * by another node of this step. -1: there is none. */
 static int32_t reusable_operand(const struct ipex_plan_builder *b,
                                 const struct ipex_plan_node *node) {
     const struct ipex_tensor_info *tensor = b->entry->tensor;
@@ -156,8 +156,8 @@ static int32_t reusable_operand(const struct ipex_plan_builder *b,
             continue;
         const struct ipex_tensor_info *x = &tensor[inputs[i]];
         const bool whole = x->root == inputs[i] && tensor[output].root == output;
-        if (whole && x->weight < 0 && !x->is_input && !x->is_output && x->last == node->index &&
-            same_storage(b, inputs[i], output))
+        if (whole && x->weight < 0 && !x->is_input && !x->is_output && x->first < b->step_begin &&
+            x->last == node->index && same_storage(b, inputs[i], output))
             ret = inputs[i];
     }
     for (uint32_t i = 0; i < node->inputs && ret >= 0; i++)

@@ -190,7 +190,7 @@ static void make_decoder(struct net *net, enum ipex_op reader, int64_t images, i
     const int low = net_input(net, NET_DIMS(images, lines, pixels, 9));
     const int skip = net_input(net, NET_DIMS(images, h, w, 5));
     const int gate = net_input(net, NET_DIMS(images, 1, 1, 5));
-    const int cat = net_halo(net, NET_DIMS(images, h, w, 27), 2);
+    const int cat = net_halo(net, NET_DIMS(images, h, w, 27), reader == IPEX_OP_pointwise ? 0 : 2);
     const int plus = net_input(net, NET_DIMS(images, h, w, 27));
     const int y = net_tensor(net, NET_DIMS(images, h, w, 27));
     const int resized = net_slice(net, cat, 3, 0, 9), copied = net_slice(net, cat, 3, 9, 5);
@@ -201,6 +201,8 @@ static void make_decoder(struct net *net, enum ipex_op reader, int64_t images, i
     net_conv(net, skip, mixed, k1, true, -1, IPEX_ACT_relu);
     if (reader == IPEX_OP_winograd)
         net_winograd(net, cat, y, 1, 1, true, plus, IPEX_ACT_relu);
+    else if (reader == IPEX_OP_pointwise) /* nothing of the arena to take over */
+        net_node(net, IPEX_OP_pointwise, y, NET_IN(cat, cat, plus), MUL_ADD);
     else if (reader == IPEX_OP_copy)
         net_node(net, IPEX_OP_copy, y, NET_IN(cat), 0, NULL, 0, NULL);
     else if (reader == IPEX_OP_depthwise)
@@ -314,7 +316,7 @@ static void check_group(struct net *net, const char *name, size_t steps) {
 
 static void test_groups(void) {
     static const enum ipex_op readers[] = {IPEX_OP_winograd, IPEX_OP_depthwise, IPEX_OP_conv,
-                                           IPEX_OP_copy};
+                                           IPEX_OP_copy, IPEX_OP_pointwise};
     struct net net;
     for (size_t r = 0; r < sizeof readers / sizeof *readers; r++)
         for (int64_t lines = 1; lines < 12; lines += 5) {
