@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every operator that the converter imports, with odd attributes, against ONNX Runtime; and random networks of
-several nodes, which must also give the same bytes at every kernel level and thread count.
+several nodes, which must also give the same bytes at every kernel level and thread count, large ones with bands and
+without.
 
-operators.py [--only TEXT] [--random FIRST-LAST]"""
+operators.py [--only TEXT] [--random FIRST-LAST] [--large FIRST-LAST]"""
 import argparse
 import itertools
 import pathlib
@@ -20,7 +21,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import Tap
 
 CASES = {}
-RANDOM_NETWORKS = 150
+RANDOM_NETWORKS, LARGE_NETWORKS = 150, 40
+IN_BANDS = [("--no-bands",), (), ("--threads", "2"), ("--isa", "avx2")]
 
 
 def cases(function):
@@ -812,10 +814,17 @@ def check_random(tap, bench, first, last):
         tap.ok(f"random network {seed}: agrees, same bits at every level", why is None, why)
 
 
+def check_large(tap, bench, first, last):
+    for seed in range(first, last + 1):
+        why = bench.right(random_network(seed, large=True), bits=IN_BANDS)
+        tap.ok(f"large random network {seed}: agrees, same bits with bands and without", why is None, why)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="", help="cases whose name holds this text")
     parser.add_argument("--random", default=f"1-{RANDOM_NETWORKS}", help="seeds of random networks, FIRST-LAST")
+    parser.add_argument("--large", default=f"1-{LARGE_NETWORKS}", help="seeds of large random networks, FIRST-LAST")
     options = parser.parse_args()
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
@@ -823,6 +832,7 @@ def main():
         if not options.only:
             row_by_row(tap, Bench(folder))
             check_random(tap, Bench(folder), *map(int, options.random.split("-")))
+            check_large(tap, Bench(folder), *map(int, options.large.split("-")))
     return tap.done()
 
 

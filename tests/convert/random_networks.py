@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random small networks, the same for the same seed: 5 to 15 steps, each taken on a random earlier value, most often
-on a late one, so that chains as well as forks, joins and values read twice arise."""
+on a late one, so that chains as well as forks, joins and values read twice arise. Large ones are of images that do not
+fit into L2, and of steps that keep them images: what runs in bands."""
 import numpy as np
 
 from small_graphs import Graph
 
-MAX_ELEMENTS = 20000
+MAX_ELEMENTS, MAX_LARGE = 20000, 1500000
 STEPS = {}
+LARGE_STEPS = ["convolve", "convolve_again", "convolve_far", "dense_block", "residual_block", "branches", "activation", "silu",
+               "pool", "with_other", "with_mean", "concat", "resize"]
 
 
 def step(function):
@@ -16,11 +19,12 @@ def step(function):
 
 
 class Net:
-    def __init__(self, seed):
+    def __init__(self, seed, large):
         self.random = np.random.default_rng(seed)
         self.graph = Graph(opset=13, seed=seed)
-        batch, channels = int(self.random.integers(1, 3)), int(self.pick(1, 3, 4, 8))
-        dims = (batch, channels, *map(int, self.random.integers(5, 13, 2)))
+        self.steps, self.most = (LARGE_STEPS, MAX_LARGE) if large else (list(STEPS), MAX_ELEMENTS)
+        batch, channels = int(self.random.integers(1, 3)), int(self.pick(*(3, 8, 16, 24) if large else (1, 3, 4, 8)))
+        dims = (batch, channels, *map(int, self.random.integers(*(90, 170) if large else (5, 13), 2)))
         self.values = [(self.graph.input(*dims), dims)]
 
     def pick(self, *choices):
@@ -32,16 +36,16 @@ class Net:
         return self.values[max(-age, -len(self.values))]
 
     def grow(self):
-        name = self.pick(*STEPS)
+        name = self.pick(*self.steps)
         result = STEPS[name](self, *self.value())
-        if result and 0 < np.prod(result[1]) <= MAX_ELEMENTS:
+        if result and 0 < np.prod(result[1]) <= self.most:
             self.values.append((result[0], tuple(int(d) for d in result[1])))
             return True
         return False
 
 
-def random_network(seed):
-    net = Net(seed)
+def random_network(seed, large=False):
+    net = Net(seed, large)
     wanted = int(net.random.integers(5, 16))
     while len(net.values) <= wanted:
         net.grow()
@@ -182,6 +186,18 @@ def pool(net, x, dims):
     out = [(size + pads[i] + pads[i + 2] - kernel[i]) // stride[i] + 1 for i, size in enumerate(dims[2:])]
     op_type, attributes = net.pick(("MaxPool", {}), ("AveragePool", {"count_include_pad": net.pick(0, 1)}))
     y = net.graph.op(op_type, x, kernel_shape=kernel, strides=stride, pads=pads, **attributes)
+    return y, (*dims[:2], *out)
+
+
+@step
+def resize(net, x, dims):
+    if len(dims) != 4:
+        return None
+    scales = [float(net.pick(2, 2, 0.5, 1.5)) for _ in range(2)]
+    out = [int(size * scale) for size, scale in zip(dims[2:], scales)]
+    how = net.pick({"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+                   {"mode": "nearest"}, {"mode": "linear"})
+    y = net.graph.op("Resize", x, "", net.graph.constant(np.float32([1, 1, *scales])), **how)
     return y, (*dims[:2], *out)
 
 
