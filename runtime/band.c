@@ -157,10 +157,17 @@ static bool reads_line_by_line(uint32_t op) {
     return op == IPEX_OP_pointwise || op == IPEX_OP_copy;
 }
 
-/* Whether a line alone costs no more than among others: there are no weights to read, and no lines
- * that windows share. */
-static bool is_cheap_by_line(uint32_t op) {
-    return reads_line_by_line(op) || op == IPEX_OP_resize || op == IPEX_OP_transpose;
+/* Weights that stay in L1: a line of few pixels may as well be computed alone. */
+#define LITTLE_WEIGHT 16384
+
+/* Whether a line alone costs no more than among others: no windows share lines, no weights come
+ * from afar. The same at all sizes. */
+static bool is_cheap_by_line(const struct ipex_bind *bind) {
+    if (bind->op == IPEX_OP_conv)
+        return bind->ints[IPEX_CONV_KERNEL_H] == 1 && bind->ints[IPEX_CONV_STRIDE_H] == 1 &&
+               ipex_info_numel(bind->input[1]) * ipex_element_size(bind->input[1]) <= LITTLE_WEIGHT;
+    return reads_line_by_line(bind->op) || bind->op == IPEX_OP_resize ||
+           bind->op == IPEX_OP_transpose;
 }
 
 struct group {
@@ -234,7 +241,7 @@ static void set_reader(struct group *group, int32_t index, struct ipex_band_oper
 static void set_operands(struct group *group, int32_t index, const struct ipex_plan_node *node,
                          const struct ipex_bind *bind) {
     struct ipex_band_member *member = &group->args->member[index];
-    bool cheap = is_cheap_by_line(bind->op);
+    bool cheap = is_cheap_by_line(bind);
     for (uint32_t i = 0; i < node->inputs; i++) {
         const int32_t tensor = ipex_fb_node_inputs(node->fb)[i];
         member->x[i] =

@@ -428,6 +428,44 @@ def read_later(g):
     g.output(y, g.conv(scaled, 32, 8, pads=[1, 1, 1, 1], name="second"))
 
 
+# ---- mean: the mean over what a 1x1 convolution gives ----
+
+def excited(g, y):
+    return g.op("Mul", y, g.op("Sigmoid", g.op("GlobalAveragePool", y, name="pool")))
+
+
+@case(("mean", "pool", APPLIED))
+def mean_of_a_layer(g):
+    g.output(excited(g, g.batch_norm(g.conv(g.input(2, 6, 31, 20), 6, 20, (1, 1), bias=True), 20)))
+
+
+@case(("mean", "pool", APPLIED), sizes=[{"h": 31, "w": 50}, {"h": 6, "w": 3}], flags=["--dim", "h=5..64", "--dim", "w=3..64"])
+def mean_of_a_layer_of_groups(g):
+    g.output(excited(g, g.conv(g.input(1, 6, "h", "w"), 6, 20, (1, 1), groups=2)))
+
+
+@case(("mean", "mean", APPLIED))
+def mean_that_alone_reads_a_layer(g):
+    y = g.conv(g.input(1, 20, 9, 8), 20, 6, (1, 1), bias=True)
+    g.output(g.op("ReduceMean", y, axes=[2, 3], keepdims=0, name="mean"))
+
+
+@case(("mean", "pool", "more_channels"))
+def mean_of_fewer_channels(g):
+    g.output(excited(g, g.conv(g.input(1, 20, 9, 8), 20, 6, (1, 1))))
+
+
+@case(("mean", "pool", "act_between"))
+def mean_of_an_activation(g):
+    g.output(excited(g, g.op("Relu", g.conv(g.input(1, 6, 9, 8), 6, 20, (1, 1)))))
+
+
+@case(("mean", "pool", "residual_between"))
+def mean_of_a_sum(g):
+    x = g.input(1, 20, 9, 8)
+    g.output(excited(g, g.op("Add", x, g.conv(x, 20, 20, (1, 1)))))
+
+
 # ---- activations and normalisations spelled in several nodes ----
 
 def gelu(g, x, name):

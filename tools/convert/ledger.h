@@ -30,6 +30,9 @@
                  "all the while")                                                                  \
     X(gaps_slower, "readers that work element by element lose more by gaps between its rows than " \
                    "one layer less saves")                                                         \
+    X(more_channels,                                                                               \
+      "what the layer reads has more channels than what it gives: its mean would take "            \
+      "longer")                                                                                    \
     X(no_partner, "the other linear layers that read the value cannot be merged")                  \
     X(broadcast, "the operands have different shapes")                                             \
     X(not_an_epilogue, "no epilogue computes this operation")                                      \

@@ -211,21 +211,12 @@ static double outliving_bytes(const struct bander *b, int32_t begin, int32_t las
     return ret;
 }
 
-/* Without weights: as good late as early. */
-static bool only_moves_data(const struct bander *b, int32_t begin, int32_t last) {
-    for (int32_t i = begin; i <= last; i++)
-        if (b->plan->node[i].op != IPEX_OP_pointwise && b->plan->node[i].op != IPEX_OP_resize &&
-            b->plan->node[i].op != IPEX_OP_copy)
-            return false;
-    return true;
-}
-
 /* Before which node [begin, last] could go on with their group, if it stood behind them; -1: none.
  */
 static int32_t find_later(const struct bander *b, int32_t begin, int32_t last) {
     const int32_t between = b->plan->node[last].output[0], root = output_root(b, last);
     const int32_t reader = find_reader(b, last, last);
-    if (reader <= last + 1 || root != between || !only_moves_data(b, begin, last) ||
+    if (reader <= last + 1 || root != between ||
         outliving_bytes(b, begin, last, reader) > 1.5 * image_bytes(b, &b->plan->tensor[root]))
         return -1;
     return reader;
@@ -242,7 +233,7 @@ static void move_before(struct bander *b, int32_t begin, int32_t last, int32_t a
     find_touched(b);
 }
 
-/* Sums and copies that a later convolution alone reads run just before it. */
+/* What a later node alone reads, line by line, runs just before it. */
 static void order_late(struct bander *b) {
     size_t moves = 0;
     for (int32_t i = 0; (size_t)i < b->plan->nodes; i++) {
