@@ -48,7 +48,8 @@ static void apply(struct ipex_graph *graph, struct ipex_node *node, const struct
     struct ipex_value *x = layer->input[0], *result = node->output;
     const int64_t dims[4] = {x->dims[0], x->dims[1], result->dims[2], result->dims[3]};
     struct ipex_node *again =
-        ipex_graph_node(graph, IPEX_KIND_conv, layer->name, layer->source_op, node->next);
+        ipex_graph_node(graph, IPEX_KIND_conv, ipex_graph_join(graph, layer->name, node->name),
+                        layer->source_op, node->next);
     again->u.conv = layer->u.conv;
     again->fold = layer->fold;
     ipex_node_set_input(node, 0, x);
