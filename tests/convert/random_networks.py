@@ -195,6 +195,8 @@ def resize(net, x, dims):
         return None
     scales = [float(net.pick(2, 2, 0.5, 1.5)) for _ in range(2)]
     out = [int(size * scale) for size, scale in zip(dims[2:], scales)]
+    if min(out) < 1:
+        return None
     how = net.pick({"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
                    {"mode": "nearest"}, {"mode": "linear"})
     y = net.graph.op("Resize", x, "", net.graph.constant(np.float32([1, 1, *scales])), **how)
