@@ -148,10 +148,11 @@ static enum ipex_status check_conv_weight(const struct rule *r, int64_t groups) 
     return IPEX_OK;
 }
 
-/* R69: the transformed kernels, 36 per pair of channels. */
+/* R69: the transformed kernels, 36 or 16 elements per pair of channels. */
 static enum ipex_status check_winograd_weight(const struct rule *r) {
     const int64_t *w = operand(r, 1)->dims;
-    if (w[0] != 1 || w[1] != IPEX_WINOGRAD_POINTS || w[3] != 1 || w[4] != operand(r, 0)->dims[3])
+    if (w[0] != 1 || ipex_winograd_tile_of(w[1]) == 0 || w[3] != 1 ||
+        w[4] != operand(r, 0)->dims[3])
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight's dims do not fit");
     return IPEX_OK;
 }

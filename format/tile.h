@@ -8,7 +8,7 @@
  *   A linear weight has one group and one segment of K elements. A convolution has groups, which
  *   panels never span, and per group KH segments of KW * C/G elements (taps of one kernel row,
  *   contiguous in a channels-last activation), or, where groups > 1 or dilation_w > 1, KH * KW
- *   segments of C/G. A winograd weight has one group and 36 segments of C.
+ *   segments of C/G. A winograd weight has one group and 36 or 16 segments of C.
  *
  * plain:
  *   row-major, no padding
@@ -25,19 +25,31 @@
 
 #include "format/ipex_types.h"
 
-#define IPEX_TILE_BYTES      1024
-#define IPEX_TILE_ROWS       16
-#define IPEX_PANEL           16 /* output columns of a tile */
-#define IPEX_WINOGRAD_POINTS 36 /* products per tile of 4 x 4 outputs: segments of its weight */
-#define IPEX_WINOGRAD_TILE   4  /* outputs along each side of a tile; inputs: 2 more */
+#define IPEX_TILE_BYTES   1024
+#define IPEX_TILE_ROWS    16
+#define IPEX_PANEL        16 /* output columns of a tile */
+#define IPEX_WEIGHT_ALIGN 64 /* of every weight inside its section; of tiles IPEX_TILE_BYTES */
+
+/* Winograd's tiles have 4 or 2 outputs along each side, and 2 inputs more. */
+#define IPEX_WINOGRAD_TILE_MAX   4
+#define IPEX_WINOGRAD_POINTS_MAX 36
+
+/* Products per tile: segments of the weight. */
+static inline int32_t ipex_winograd_points(int32_t tile) {
+    return (tile + 2) * (tile + 2);
+}
+
+/* The tile whose weight has so many segments; 0: none. */
+static inline int32_t ipex_winograd_tile_of(int64_t points) {
+    return points == 36 ? 4 : points == 16 ? 2 : 0;
+}
 
 /* Tiles along an axis of `size` outputs, of which every `dilation`th is in one image. */
-static inline int64_t ipex_winograd_tiles_along(int64_t size, int64_t dilation) {
+static inline int64_t ipex_winograd_tiles_along(int64_t size, int64_t dilation, int32_t tile) {
     const int64_t least = size / dilation, longer = size % dilation;
-    const int64_t tiles = (least + IPEX_WINOGRAD_TILE - 1) / IPEX_WINOGRAD_TILE;
-    return dilation * tiles + (least % IPEX_WINOGRAD_TILE == 0 ? longer : 0);
+    const int64_t tiles = (least + tile - 1) / tile;
+    return dilation * tiles + (least % tile == 0 ? longer : 0);
 }
-#define IPEX_WEIGHT_ALIGN 64 /* of every weight inside its section; of tiles IPEX_TILE_BYTES */
 
 enum ipex_layout {
     IPEX_LAYOUT_plain = 0,
@@ -90,7 +102,7 @@ bool ipex_tiles_make(enum ipex_dtype dtype, int64_t groups, int64_t segments, in
 /* Bytes of a weight: dims are logical. For tiles the dims are
  *   rank 2  [N][K]                            linear
  *   rank 5  [G][segments][M/G][taps][C/G]     conv: taps = KW with KH segments, or 1 with KH*KW
- *           [1][36][M][1][C]                  winograd
+ *           [1][36 or 16][M][1][C]            winograd
  * False when dims, dtype and layout do not fit together or overflow. */
 bool ipex_weight_bytes(enum ipex_dtype dtype, enum ipex_layout layout, const int64_t *dims,
                        unsigned rank, int64_t *ret);

@@ -78,18 +78,20 @@ struct ipex_winograd_job ipex_winograd_job(const struct ipex_winograd_args *args
     return ret;
 }
 
-/* Tile `tile` along an axis of `size` outputs: its first output, and how many it has. Outputs that
- * lie a dilation apart are an image of their own; the first images are the longer ones. */
-static int64_t winograd_along(int64_t size, int64_t dilation, int64_t tile, int64_t *ret_count) {
+/* Tile `tile` of `side` outputs along an axis of `size`: its first output, and how many it has.
+ * Outputs that lie a dilation apart are an image of their own; the first images are the longer
+ * ones. */
+static int64_t winograd_along(int64_t size, int64_t dilation, int64_t side, int64_t tile,
+                              int64_t *ret_count) {
     const struct ipex_quotient image_size = ipex_divide(size, dilation);
     const int64_t least = image_size.whole, longer = image_size.rest;
-    const int64_t tiles_longer = ipex_div_up(least + 1, IPEX_WINOGRAD_TILE);
+    const int64_t tiles_longer = ipex_div_up(least + 1, side);
     const bool in_longer = tile < longer * tiles_longer;
-    const int64_t tiles = in_longer ? tiles_longer : ipex_div_up(least, IPEX_WINOGRAD_TILE);
+    const int64_t tiles = in_longer ? tiles_longer : ipex_div_up(least, side);
     const int64_t before = in_longer ? 0 : longer;
     const struct ipex_quotient image = ipex_divide(tile - before * tiles_longer, tiles);
-    const int64_t at = image.rest * IPEX_WINOGRAD_TILE, left = least + in_longer - at;
-    *ret_count = left < IPEX_WINOGRAD_TILE ? left : IPEX_WINOGRAD_TILE;
+    const int64_t at = image.rest * side, left = least + in_longer - at;
+    *ret_count = left < side ? left : side;
     return before + image.whole + at * dilation;
 }
 
@@ -99,8 +101,9 @@ struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *ar
     const struct ipex_quotient line = ipex_divide(pixel.whole, grid->down);
     struct ipex_winograd_tile ret;
     ret.image = line.whole;
-    ret.line = winograd_along(args->lines, args->dilation_h, line.rest, &ret.rows_out);
-    ret.pixel = winograd_along(args->pixels, args->dilation_w, pixel.rest, &ret.columns_out);
+    ret.line = winograd_along(args->lines, args->dilation_h, args->tile, line.rest, &ret.rows_out);
+    ret.pixel =
+        winograd_along(args->pixels, args->dilation_w, args->tile, pixel.rest, &ret.columns_out);
     ret.rows_in = ret.rows_out + 2;
     ret.columns_in = ret.columns_out + 2;
     return ret;

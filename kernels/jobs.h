@@ -91,8 +91,8 @@ struct ipex_winograd_job {
 
 struct ipex_winograd_job ipex_winograd_job(const struct ipex_winograd_args *args, int64_t job);
 
-/* Where a tile begins, and how many of its rows and columns exist: of its 6 x 6 inputs and of its
- * 4 x 4 outputs, all a dilation apart. */
+/* Where a tile begins, and how many of its rows and columns exist: of its inputs and of its
+ * outputs, all a dilation apart. */
 struct ipex_winograd_tile {
     int64_t image, line, pixel;
     int64_t rows_in, columns_in, rows_out, columns_out;
@@ -104,17 +104,20 @@ struct ipex_winograd_grid {
 };
 
 static inline struct ipex_winograd_grid ipex_winograd_grid(const struct ipex_winograd_args *args) {
-    return (struct ipex_winograd_grid){ipex_winograd_tiles_along(args->lines, args->dilation_h),
-                                       ipex_winograd_tiles_along(args->pixels, args->dilation_w)};
+    return (struct ipex_winograd_grid){
+        ipex_winograd_tiles_along(args->lines, args->dilation_h, args->tile),
+        ipex_winograd_tiles_along(args->pixels, args->dilation_w, args->tile),
+    };
 }
 
 struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *args,
                                              const struct ipex_winograd_grid *grid, int64_t tile);
 
-/* A job's scratch in floats: v [36][tiles][channels], m [36][tiles][columns], what one vector of a
- * tile holds between its two transforms [36][16], and the bias of the products, zeros. Rows are 64
- * bytes longer than their data, and the 36 matrices lie an odd number of cache lines apart, so that
- * neither the rows of one product nor the 36 places of one tile share a few sets of the L1 cache.
+/* A job's scratch in floats: v [points][tiles][channels], m [points][tiles][columns], what one
+ * vector of a tile holds between its two transforms [36][16], and the bias of the products, zeros.
+ * Rows are 64 bytes longer than their data, and the matrices lie an odd number of cache lines
+ * apart, so that neither the rows of one product nor the places of one tile share a few sets of the
+ * L1 cache.
  */
 struct ipex_winograd_space {
     int64_t v_row, v_point, m_row, m_point, v, m, between, zeros, total;
@@ -123,15 +126,16 @@ struct ipex_winograd_space {
 static inline struct ipex_winograd_space
 ipex_winograd_space(const struct ipex_winograd_args *args) {
     const int64_t columns = (int64_t)args->panels_per_job * IPEX_PANEL;
+    const int64_t points = ipex_winograd_points(args->tile);
     struct ipex_winograd_space ret;
     ret.v_row = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL + IPEX_PANEL;
     ret.v_point = (args->tiles_per_job * ret.v_row) | IPEX_PANEL;
     ret.m_row = columns + IPEX_PANEL;
     ret.m_point = (args->tiles_per_job * ret.m_row) | IPEX_PANEL;
     ret.v = 0;
-    ret.m = ret.v + IPEX_WINOGRAD_POINTS * ret.v_point;
-    ret.between = ret.m + IPEX_WINOGRAD_POINTS * ret.m_point;
-    ret.zeros = ret.between + IPEX_WINOGRAD_POINTS * IPEX_PANEL;
+    ret.m = ret.v + points * ret.v_point;
+    ret.between = ret.m + points * ret.m_point;
+    ret.zeros = ret.between + IPEX_WINOGRAD_POINTS_MAX * IPEX_PANEL;
     ret.total = ret.zeros + columns;
     return ret;
 }

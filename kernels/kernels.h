@@ -103,29 +103,34 @@ static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
     return (size_t)(args->k + IPEX_PANEL) * sizeof(float);
 }
 
-/* 3x3 convolution of stride 1 by Winograd's F(4,3): 36 products for the 16 outputs of a tile
- * instead of 144.
+/* 3x3 convolution of stride 1 by Winograd's F(4,3), 36 products for the 16 outputs of a tile
+ * instead of 144, or F(2,3), 16 for 4 instead of 36.
  *
- * Tile (i, a, b) is outputs [4a, 4a + 4) x [4b, 4b + 4) of image i, as far as they exist, from
- * d[r][s] = x at row 4a + r, pixel 4b + s. Rows from lines + 2 and pixels from pixels + 2 on are
- * never read: they count as +0. With dilations, lines (pixels) that lie a dilation apart are an
- * image of their own, each with its own tiles; tiles of the first come first. For every channel,
+ * Tile (i, a, b) is outputs [ta, ta + t) x [tb, tb + t) of image i, as far as they exist, from
+ * d[r][s] = x at row ta + r, pixel tb + s, t being 4 or 2. Rows from lines + 2 and pixels from
+ * pixels + 2 on are never read: they count as +0. With dilations, lines (pixels) that lie a
+ * dilation apart are an image of their own, each with its own tiles; tiles of the first come first.
+ * For every channel,
  *
  *   v: the columns of d, then the rows of the result, through
  *        v0 = fma(4, d0, fma(-5, d2, d4))         v5 = fma(4, d1, fma(-5, d3, d5))
  *        v1 = e + o, v2 = e - o                   with e = fma(-4, d2, d4), o = fma(-4, d1, d3)
  *        v3 = fma(2, o, e), v4 = fma(-2, o, e)    with e = d4 - d2, o = d3 - d1
- *   m[z] = chain from +0 over k ascending of fma(v[z], w[z], chain), z = 6 * row + column
+ *      or of F(2,3)
+ *        v0 = d0 - d2, v1 = d1 + d2, v2 = d2 - d1, v3 = d1 - d3
+ *   m[z] = chain from +0 over k ascending of fma(v[z], w[z], chain), z = (t + 2) * row + column
  *   o: the columns of m, then the rows of the result, through
  *        o0 = m0 + (a + c), o1 = fma(2, d, b), o2 = fma(4, c, a), o3 = fma(8, d, b) + m5
  *        with a = m1 + m2, b = m1 - m2, c = m3 + m4, d = m3 - m4
+ *      or of F(2,3)
+ *        o0 = m0 + (m1 + m2), o1 = (m1 - m2) - m3
  *   y = act((o + bias) + residual); without residual nothing is added
  *
  * Tiles of all images are numbered row-major. job = tile_block * panel_blocks + panel_block, in
  * blocks of tiles_per_job and panels_per_job. */
 struct ipex_winograd_args {
     const float *x;        /* of output (0, 0): its first row's first pixel */
-    const float *w;        /* [36][panels][k_tiles][16][16] */
+    const float *w;        /* [(tile + 2)^2][panels][k_tiles][16][16] */
     const float *bias;     /* [n], never NULL */
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
     float *y;
@@ -134,6 +139,7 @@ struct ipex_winograd_args {
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels; /* of y */
     int32_t channels, n;           /* of x and of y */
+    int32_t tile;                  /* outputs along each side: 4 or 2 */
     int32_t dilation_h, dilation_w;
     int32_t tiles_per_job, panels_per_job;
     int32_t act;
@@ -143,8 +149,8 @@ struct ipex_winograd_args {
 };
 
 static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args) {
-    return args->images * ipex_winograd_tiles_along(args->lines, args->dilation_h) *
-           ipex_winograd_tiles_along(args->pixels, args->dilation_w);
+    return args->images * ipex_winograd_tiles_along(args->lines, args->dilation_h, args->tile) *
+           ipex_winograd_tiles_along(args->pixels, args->dilation_w, args->tile);
 }
 
 /* y[i][l][p][c] = act(chain + residual[i][l][p][c])

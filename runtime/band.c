@@ -174,7 +174,7 @@ struct group {
     struct ipex_plan_builder *b;
     struct ipex_band_args *args; /* in the plan, or a place to count with */
     bool placed;                 /* in the plan */
-    int64_t flops, bytes;
+    int64_t flops, spared_flops, bytes;
     size_t scratch;                                         /* bytes: the members' own */
     const struct ipex_tensor_info *root[IPEX_BAND_MEMBERS]; /* that a buffer stands for */
     bool cheap[IPEX_BAND_MEMBERS]; /* line by line: all that goes into it */
@@ -320,6 +320,7 @@ static enum ipex_status add_member(struct group *group, int32_t index) {
     if (last)
         set_last(group, &node, &bind);
     group->flops = ipex_add_sat(group->flops, bind.flops);
+    group->spared_flops = ipex_add_sat(group->spared_flops, bind.spared_flops);
     group->bytes += read_bytes(&bind, member);
     if (group->scratch < bind.scratch)
         group->scratch = bind.scratch;
@@ -331,7 +332,8 @@ static enum ipex_status add_member(struct group *group, int32_t index) {
 /* Lines of the last member that go together: of winograd, those of a tile, which begin where they
  * do without bands. */
 static int64_t lines_together(const struct ipex_band_args *args) {
-    return args->member[args->members - 1].op == IPEX_OP_winograd ? IPEX_WINOGRAD_TILE : 1;
+    const struct ipex_band_member *last = &args->member[args->members - 1];
+    return last->op == IPEX_OP_winograd ? last->args.winograd.tile : 1;
 }
 
 /* Lines of the first member that `lines` of the last need. */
@@ -427,6 +429,7 @@ enum ipex_status ipex_band_build(struct ipex_plan_builder *b, int32_t index, int
                                                    .op = list_operators(b, index, count),
                                                    .kernel = group.kernel,
                                                    .flops = group.flops,
+                                                   .spared_flops = group.spared_flops,
                                                    .bytes = group.bytes,
                                                    .node = index,
                                                    .nodes = count});

@@ -73,7 +73,7 @@ struct ipex_bind {
     const char *kernel;
     size_t args_size;
     int64_t jobs;
-    int64_t flops;
+    int64_t flops, spared_flops;
     size_t scratch; /* bytes per thread */
     size_t zeros;   /* bytes */
     uint32_t n_refs, n_fills, n_program;

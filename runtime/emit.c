@@ -153,6 +153,7 @@ void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *no
                               .op = ipex_op_info(bind->op)->name,
                               .kernel = bind->kernel,
                               .flops = bind->flops,
+                              .spared_flops = bind->spared_flops,
                               .bytes = moved_bytes(bind),
                               .node = node->index,
                               .nodes = 1,

@@ -20,8 +20,8 @@ struct ipex_plan_step {
     int32_t fills;
     bool alone; /* too short to be worth waking other threads */
     const char *name, *op, *kernel;
-    int64_t flops, bytes;
-    int32_t node, nodes; /* the first of those that it does */
+    int64_t flops, spared_flops, bytes; /* as in struct ipex_step_info */
+    int32_t node, nodes;                /* the first of those that it does */
 };
 
 /* A pointer inside a step's arguments that points into a port's storage. */

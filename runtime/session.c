@@ -418,6 +418,7 @@ enum ipex_status ipex_session_step(const struct ipex_session *session, const cha
         .op = step->op,
         .kernel = step->kernel,
         .flops = step->flops,
+        .spared_flops = step->spared_flops,
         .bytes = step->bytes,
         .jobs = step->jobs,
         .node = step->node,

@@ -71,6 +71,7 @@ static json_t *steps_json(const struct ipex_bench *bench) {
         ipex_json_set_text(object, "kernel", list[i].info.kernel);
         ipex_json_set_real(object, "median_us", list[i].median_us);
         ipex_json_set_integer(object, "flops", list[i].info.flops);
+        ipex_json_set_integer(object, "spared_flops", list[i].info.spared_flops);
         ipex_json_set_integer(object, "bytes", list[i].info.bytes);
         if (bench->html)
             ipex_json_set_real(object, "bound_us", bound_us(bench, &list[i].info));

@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-/* Winograd's F(4,3) multiplies 36 times where the direct algorithm does 144 times. */
-#define WINOGRAD_SAVES 4
-
 /* bf16 is widened where there is nothing faster. */
 double ipex_machine_peak_gflops(const struct ipex_machine *machine, enum ipex_isa isa,
                                 enum ipex_dtype dtype) {
@@ -53,7 +50,7 @@ enum ipex_isa ipex_step_isa(enum ipex_isa session, bool tiles) {
 
 struct ipex_roofline ipex_step_roofline(const struct ipex_machine *machine, enum ipex_isa isa,
                                         const struct ipex_step_info *step) {
-    const double flops = (double)step->flops / (strcmp(step->op, "winograd") ? 1 : WINOGRAD_SAVES);
+    const double flops = (double)(step->flops - step->spared_flops);
     const bool tiles = strstr(step->kernel, "_bf16t__") != NULL,
                bf16 = tiles || strstr(step->kernel, "_bf16__");
     return ipex_machine_roofline(machine, ipex_step_isa(isa, tiles),

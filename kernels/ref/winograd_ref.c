@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 3x3 convolution by Winograd's F(4,3), tile by tile: input transform, 36 chains of fma, output
- * transform, then bias, residual and activation. kernels/kernels.h states the arithmetic. */
+/* 3x3 convolution by Winograd's F(4,3) or F(2,3), tile by tile: input transform, 36 or 16 chains of
+ * fma, output transform, then bias, residual and activation. kernels/kernels.h states the
+ * arithmetic. */
 #include "kernels/ref/math_ref.h"
 
-enum { POINTS = IPEX_WINOGRAD_POINTS, SIDE = 6, TILE = IPEX_WINOGRAD_TILE };
+enum { LARGE = IPEX_WINOGRAD_TILE_MAX, POINTS_MAX = IPEX_WINOGRAD_POINTS_MAX };
 
-/* Six values that lie `step` apart, in place. */
-static void transform_input(float *d, int64_t step) {
-    const float d0 = d[0], d1 = d[step], d2 = d[2 * step];
-    const float d3 = d[3 * step], d4 = d[4 * step], d5 = d[5 * step];
+/* A tile's row or column of values that lie `step` apart, in place. */
+static void transform_input(int64_t tile, float *d, int64_t step) {
+    const float d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step];
+    if (tile != LARGE) {
+        d[0] = d0 - d2;
+        d[step] = d1 + d2;
+        d[2 * step] = d2 - d1;
+        d[3 * step] = d1 - d3;
+        return;
+    }
+    const float d4 = d[4 * step], d5 = d[5 * step];
     const float even = fmaf(-4.0f, d2, d4), odd = fmaf(-4.0f, d1, d3);
     const float far_even = d4 - d2, far_odd = d3 - d1;
     d[0] = fmaf(4.0f, d0, fmaf(-5.0f, d2, d4));
@@ -19,9 +27,14 @@ static void transform_input(float *d, int64_t step) {
     d[5 * step] = fmaf(4.0f, d1, fmaf(-5.0f, d3, d5));
 }
 
-/* Six values to four, in place. */
-static void transform_output(float *m, int64_t step) {
+/* Six values to four, or four to two, in place. */
+static void transform_output(int64_t tile, float *m, int64_t step) {
     const float a = m[step] + m[2 * step], b = m[step] - m[2 * step];
+    if (tile != LARGE) {
+        m[0] = m[0] + a;
+        m[step] = b - m[3 * step];
+        return;
+    }
     const float c = m[3 * step] + m[4 * step], d = m[3 * step] - m[4 * step];
     m[0] = m[0] + (a + c);
     m[step] = fmaf(2.0f, d, b);
@@ -29,41 +42,43 @@ static void transform_output(float *m, int64_t step) {
     m[3 * step] = fmaf(8.0f, d, b) + m[5 * step];
 }
 
-/* v [channels][36] of one tile. */
+/* v [channels][points] of one tile. */
 static void load_tile(const struct ipex_winograd_args *args, const struct ipex_winograd_tile *tile,
                       float *v) {
     const float *x = args->x + tile->image * args->x_image + tile->line * args->x_row +
                      tile->pixel * args->x_pixel;
-    for (int64_t c = 0; c < args->channels; c++, v += POINTS) {
-        for (int64_t r = 0; r < SIDE; r++)
-            for (int64_t s = 0; s < SIDE; s++)
-                v[r * SIDE + s] = r < tile->rows_in && s < tile->columns_in
+    const int64_t side = args->tile + 2;
+    for (int64_t c = 0; c < args->channels; c++, v += side * side) {
+        for (int64_t r = 0; r < side; r++)
+            for (int64_t s = 0; s < side; s++)
+                v[r * side + s] = r < tile->rows_in && s < tile->columns_in
                                       ? x[r * args->dilation_h * args->x_row +
                                           s * args->dilation_w * args->x_pixel + c]
                                       : 0.0f;
-        for (int64_t s = 0; s < SIDE; s++)
-            transform_input(v + s, SIDE);
-        for (int64_t r = 0; r < SIDE; r++)
-            transform_input(v + r * SIDE, 1);
+        for (int64_t s = 0; s < side; s++)
+            transform_input(args->tile, v + s, side);
+        for (int64_t r = 0; r < side; r++)
+            transform_input(args->tile, v + r * side, 1);
     }
 }
 
 static void store_tile(const struct ipex_winograd_args *args, const struct ipex_winograd_tile *tile,
                        int64_t column, float *m) {
+    const int64_t side = args->tile + 2;
     const float *residual = args->residual;
     float *y = args->y + tile->image * args->y_image + tile->line * args->y_line +
                tile->pixel * args->y_pixel + column;
     if (residual)
         residual += tile->image * args->r_image + tile->line * args->r_line +
                     tile->pixel * args->r_pixel + column;
-    for (int64_t s = 0; s < SIDE; s++)
-        transform_output(m + s, SIDE);
-    for (int64_t r = 0; r < TILE; r++)
-        transform_output(m + r * SIDE, 1);
+    for (int64_t s = 0; s < side; s++)
+        transform_output(args->tile, m + s, side);
+    for (int64_t r = 0; r < args->tile; r++)
+        transform_output(args->tile, m + r * side, 1);
     for (int64_t r = 0; r < tile->rows_out; r++)
         for (int64_t s = 0; s < tile->columns_out; s++) {
             const int64_t line = r * args->dilation_h, pixel = s * args->dilation_w;
-            float sum = m[r * SIDE + s] + args->bias[column];
+            float sum = m[r * side + s] + args->bias[column];
             if (residual)
                 sum = sum + residual[line * args->r_line + pixel * args->r_pixel];
             y[line * args->y_line + pixel * args->y_pixel] =
@@ -78,11 +93,12 @@ static void winograd_column(const struct ipex_winograd_args *args,
         ipex_div_up(args->channels, IPEX_TILE_ROWS) * IPEX_TILE_ROWS * IPEX_PANEL;
     const int64_t point_floats = ipex_div_up(args->n, IPEX_PANEL) * panel_floats;
     const float *w = args->w + column / IPEX_PANEL * panel_floats + column % IPEX_PANEL;
-    float m[POINTS];
-    for (int64_t z = 0; z < POINTS; z++) {
+    const int64_t points = ipex_winograd_points(args->tile);
+    float m[POINTS_MAX];
+    for (int64_t z = 0; z < points; z++) {
         float chain = 0.0f;
         for (int64_t k = 0; k < args->channels; k++)
-            chain = fmaf(v[k * POINTS + z], w[z * point_floats + k * IPEX_PANEL], chain);
+            chain = fmaf(v[k * points + z], w[z * point_floats + k * IPEX_PANEL], chain);
         m[z] = chain;
     }
     store_tile(args, tile, column, m);
@@ -91,7 +107,7 @@ static void winograd_column(const struct ipex_winograd_args *args,
 void IPEX_REF(winograd_f32)(const struct ipex_winograd_args *args, int64_t job_begin,
                             int64_t job_end, void *scratch) {
     const struct ipex_winograd_grid grid = ipex_winograd_grid(args);
-    float *v = scratch; /* [channels][36], a part of it */
+    float *v = scratch; /* [channels][points], a part of it */
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_winograd_job job = ipex_winograd_job(args, j);
         const int64_t end =

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 3x3 convolution by Winograd's F(4,3) for either vector width. A job transforms a block of tiles,
- * one vector of channels at a time, multiplies them with the weights in 36 products of the level's
- * own convolution kernel (tiles are its pixels), and transforms the results back. The arithmetic is
- * that of kernels/ref/winograd_ref.c. Include a vec_*.h first. */
+/* 3x3 convolution by Winograd's F(4,3) or F(2,3) for either vector width. A job transforms a block
+ * of tiles, one vector of channels at a time, multiplies them with the weights in 36 or 16 products
+ * of the level's own convolution kernel (tiles are its pixels), and transforms the results back.
+ * The arithmetic is that of kernels/ref/winograd_ref.c. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_WINOGRAD_BODY_H
 #define IPEX_KERNELS_X86_WINOGRAD_BODY_H
 
 #include "kernels/x86/vec_math.h"
 
-enum { POINTS = IPEX_WINOGRAD_POINTS, SIDE = 6 };
+enum { LARGE = IPEX_WINOGRAD_TILE_MAX, SIDE = LARGE + 2 };
 
 /* Not inlined where addresses of many rows are in use: with those of the callers too, gcc 12 would
  * put vectors on the stack. */
@@ -18,6 +18,10 @@ enum { POINTS = IPEX_WINOGRAD_POINTS, SIDE = 6 };
  * fit into 32 registers, where the rows are transformed at once. 16 registers hold a column or a
  * row, and the rows wait in memory. */
 enum { TILE_IN_REGISTERS = LANES == 16 };
+
+struct winograd_two {
+    vec v0, v1;
+};
 
 struct winograd_three {
     vec v0, v1, v2;
@@ -92,13 +96,16 @@ static inline void winograd_in(struct winograd_six d, float *to, struct winograd
     vec_store(WINOGRAD_AT(to, step.five), last.v2);
 }
 
+/* ---- in ---- */
+
 /* Rows and columns of a tile and their distances, in floats. */
 struct winograd_part {
+    int64_t tile; /* outputs along its side */
     const float *x;
     int64_t x_row, x_pixel;
     float *between; /* [6][6] vectors */
     float *v;
-    int64_t v_point; /* from one of the 36 to the next */
+    int64_t v_point; /* from one of the points to the next */
 };
 
 /* s = the transform of a column at x, which goes on to the next one. */
@@ -129,9 +136,9 @@ struct winograd_part {
         WINOGRAD_OPAQUE(v);                                                                        \
     }
 
-/* `vectors` of channels of a whole tile at x, to v: columns, then rows. */
-WINOGRAD_APART void winograd_tile(const float *x, int64_t x_row, int64_t pixel,
-                                  const struct winograd_part *p, float *to, int64_t vectors) {
+/* `vectors` of channels of a whole large tile at x, to v: columns, then rows. */
+WINOGRAD_APART void winograd_large_tile(const float *x, int64_t x_row, int64_t pixel,
+                                        const struct winograd_part *p, float *to, int64_t vectors) {
     struct winograd_step row = winograd_step(x_row), point = winograd_step(p->v_point);
     for (; vectors > 0; vectors--, x += LANES, to += LANES) {
         float *v = to;
@@ -150,25 +157,77 @@ WINOGRAD_APART void winograd_tile(const float *x, int64_t x_row, int64_t pixel,
     }
 }
 
+/* A column of a small tile, transformed: the two values that need its first element. */
+static inline struct winograd_two winograd_in_upper(const float *x, struct winograd_step row) {
+    const vec d0 = vec_load(x), d1 = vec_load(WINOGRAD_AT(x, row.one)),
+              d2 = vec_load(WINOGRAD_AT(x, 2 * row.one));
+    return (struct winograd_two){vec_sub(d0, d2), vec_add(d1, d2)};
+}
+
+/* The two that need its last. */
+static inline struct winograd_two winograd_in_lower(const float *x, struct winograd_step row) {
+    const vec d1 = vec_load(WINOGRAD_AT(x, row.one)), d2 = vec_load(WINOGRAD_AT(x, 2 * row.one)),
+              d3 = vec_load(WINOGRAD_AT(x, row.three));
+    return (struct winograd_two){vec_sub(d2, d1), vec_sub(d1, d3)};
+}
+
+static inline void winograd_in_row(vec d0, vec d1, vec d2, vec d3, float *to,
+                                   struct winograd_step step) {
+    vec_store(to, vec_sub(d0, d2));
+    vec_store(WINOGRAD_AT(to, step.one), vec_add(d1, d2));
+    vec_store(WINOGRAD_AT(to, 2 * step.one), vec_sub(d2, d1));
+    vec_store(WINOGRAD_AT(to, step.three), vec_sub(d1, d3));
+}
+
+/* Two rows of v from all columns of x, whose transform is `column`: more would not fit into 16
+ * registers. */
+#define WINOGRAD_IN_TWO(column, x, row, pixel, v, point)                                           \
+    {                                                                                              \
+        const struct winograd_two s0 = column(x, row), s1 = column((x) + (pixel), row),            \
+                                  s2 = column((x) + 2 * (pixel), row),                             \
+                                  s3 = column((x) + 3 * (pixel), row);                             \
+        winograd_in_row(s0.v0, s1.v0, s2.v0, s3.v0, v, point);                                     \
+        winograd_in_row(s0.v1, s1.v1, s2.v1, s3.v1, WINOGRAD_AT(v, 4 * (point).one), point);       \
+    }
+
+/* The same of a small tile. */
+WINOGRAD_APART void winograd_small_tile(const float *x, int64_t x_row, int64_t pixel,
+                                        const struct winograd_part *p, float *v, int64_t vectors) {
+    const struct winograd_step row = winograd_step(x_row), point = winograd_step(p->v_point);
+    for (; vectors > 0; vectors--, x += LANES, v += LANES) {
+        WINOGRAD_IN_TWO(winograd_in_upper, x, row, pixel, v, point)
+        WINOGRAD_IN_TWO(winograd_in_lower, x, row, pixel, WINOGRAD_AT(v, 8 * point.one), point)
+    }
+}
+
+static inline void winograd_tile(const float *x, int64_t x_row, int64_t pixel,
+                                 const struct winograd_part *p, float *v, int64_t vectors) {
+    if (p->tile == LARGE)
+        winograd_large_tile(x, x_row, pixel, p, v, vectors);
+    else
+        winograd_small_tile(x, x_row, pixel, p, v, vectors);
+}
+
 /* What is not there, at the borders and where fewer channels than a vector are left, is zero. */
 WINOGRAD_APART void winograd_border(const struct winograd_part *p,
                                     const struct ipex_winograd_tile *tile, int64_t c,
                                     int64_t left) {
-    for (int64_t r = 0; r < SIDE; r++)
-        for (int64_t s = 0; s < SIDE; s++) {
+    const int64_t side = p->tile + 2;
+    for (int64_t r = 0; r < side; r++)
+        for (int64_t s = 0; s < side; s++) {
             const bool there = r < tile->rows_in && s < tile->columns_in;
-            vec_store(p->between + (r * SIDE + s) * LANES,
+            vec_store(p->between + (r * side + s) * LANES,
                       there ? vec_load_part(p->x + r * p->x_row + s * p->x_pixel + c, left)
                             : vec_set(0.0f));
         }
-    winograd_tile(p->between, SIDE * LANES, LANES, p, p->v + c, 1);
+    winograd_tile(p->between, side * LANES, LANES, p, p->v + c, 1);
 }
 
 static inline void winograd_load_tile(const struct ipex_winograd_args *args,
                                       const struct ipex_winograd_grid *grid, int64_t t,
                                       struct winograd_part *p) {
     const struct ipex_winograd_tile tile = ipex_winograd_tile(args, grid, t);
-    const bool inside = tile.rows_in == SIDE && tile.columns_in == SIDE;
+    const bool inside = tile.rows_in == p->tile + 2 && tile.columns_in == p->tile + 2;
     p->x =
         args->x + tile.image * args->x_image + tile.line * args->x_row + tile.pixel * args->x_pixel;
     const int64_t whole = inside ? args->channels / LANES : 0;
@@ -177,11 +236,14 @@ static inline void winograd_load_tile(const struct ipex_winograd_args *args,
         winograd_border(p, &tile, c, args->channels - c);
 }
 
-/* m [36][tiles][m_row] = v [36][tiles][v_row] times the job's panels: rows of the matrices are the
- * pixels of 36 lines, which have weights of their own. */
+/* ---- products ---- */
+
+/* m [points][tiles][m_row] = v [points][tiles][v_row] times the job's panels: rows of the matrices
+ * are the pixels of as many lines, which have weights of their own. */
 static inline void winograd_multiply(const struct ipex_winograd_args *args,
                                      const struct ipex_winograd_job *job,
                                      const struct ipex_winograd_space *space, float *scratch) {
+    const int32_t points = ipex_winograd_points(args->tile);
     const int64_t panels = job->panel_end - job->panel, tiles = job->tile_end - job->tile;
     struct ipex_conv_args product = {
         .x = scratch + space->v,
@@ -192,7 +254,7 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
         .y_line = space->m_point,
         .y_pixel = space->m_row,
         .images = 1,
-        .lines = POINTS,
+        .lines = points,
         .pixels = (int32_t)tiles,
         .last_pixels = (int32_t)tiles,
         .groups = 1,
@@ -200,7 +262,7 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
         .segments_w = 1,
         .k = args->channels,
         .n = (int32_t)(panels * IPEX_PANEL), /* the weights' last panel is filled up with zeros */
-        .lines_per_job = POINTS,
+        .lines_per_job = points,
         .panels_per_job = (int32_t)panels,
         .act = IPEX_ACT_none,
         .panels_outside = true,
@@ -213,8 +275,11 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
     IPEX_LEVEL(conv_f32)(&product, 0, 1, NULL);
 }
 
+/* ---- out ---- */
+
 /* Where a vector of a tile's outputs goes, and what is added on the way. */
 struct winograd_result {
+    int64_t tile;          /* outputs along its side */
     const float *residual; /* or NULL */
     float *y;
     int64_t y_row, y_pixel, r_row, r_pixel;
@@ -222,10 +287,6 @@ struct winograd_result {
 };
 
 /* Six products of a row or column to four outputs: the even ones, the odd ones. */
-struct winograd_two {
-    vec v0, v1;
-};
-
 static inline struct winograd_two winograd_out_even(struct winograd_six m) {
     const vec a = vec_add(m.v1, m.v2), c = vec_add(m.v3, m.v4);
     return (struct winograd_two){vec_add(m.v0, vec_add(a, c)), vec_fma(vec_set(4.0f), c, a)};
@@ -237,7 +298,7 @@ static inline struct winograd_two winograd_out_odd(struct winograd_six m) {
                                  vec_add(vec_fma(vec_set(8.0f), d, b), m.v5)};
 }
 
-/* Row r of a whole tile's outputs. */
+/* Row r of a whole large tile's outputs. */
 static inline void winograd_out_row(const struct winograd_result *o, int64_t r,
                                     struct winograd_six m) {
     const struct winograd_two even = winograd_out_even(m), odd = winograd_out_odd(m);
@@ -273,9 +334,9 @@ static inline void winograd_out_row(const struct winograd_result *o, int64_t r,
                          (struct winograd_six){s0.v1, s1.v1, s2.v1, s3.v1, s4.v1, s5.v1});         \
     }
 
-/* A vector of a whole tile's products to its outputs: columns, then rows. */
-WINOGRAD_APART void winograd_store_vector(const struct winograd_result *o, const float *m,
-                                          int64_t m_point, float *between) {
+/* A vector of a whole large tile's products to its outputs: columns, then rows. */
+WINOGRAD_APART void winograd_store_large(const struct winograd_result *o, const float *m,
+                                         int64_t m_point, float *between) {
     const struct winograd_step step = winograd_step(SIDE * m_point);
     if (TILE_IN_REGISTERS) {
         WINOGRAD_OUT_TWO(winograd_out_even, 0, m, step, m_point)
@@ -291,19 +352,63 @@ WINOGRAD_APART void winograd_store_vector(const struct winograd_result *o, const
         vec_store(between + s * LANES + 2 * ROW, even.v1);
         vec_store(between + s * LANES + 3 * ROW, odd.v1);
     }
-    for (int64_t r = 0; r < IPEX_WINOGRAD_TILE; r++)
+    for (int64_t r = 0; r < LARGE; r++)
         winograd_out_row(o, r, winograd_load(between + r * ROW, between_vector));
+}
+
+/* Four products of a row or column to two outputs. */
+static inline struct winograd_two winograd_out_small(vec m0, vec m1, vec m2, vec m3) {
+    return (struct winograd_two){vec_add(m0, vec_add(m1, m2)), vec_sub(vec_sub(m1, m2), m3)};
+}
+
+static inline struct winograd_two winograd_out_column(const float *m, struct winograd_step row) {
+    return winograd_out_small(vec_load(m), vec_load(WINOGRAD_AT(m, row.one)),
+                              vec_load(WINOGRAD_AT(m, 2 * row.one)),
+                              vec_load(WINOGRAD_AT(m, row.three)));
+}
+
+static inline void winograd_out_pair(const struct winograd_result *o, int64_t r,
+                                     struct winograd_two sum) {
+    vec v0 = vec_add(sum.v0, o->bias), v1 = vec_add(sum.v1, o->bias);
+    if (o->residual) {
+        const float *from = o->residual + r * o->r_row;
+        v0 = vec_add(v0, vec_load(from));
+        v1 = vec_add(v1, vec_load(from + o->r_pixel));
+    }
+    float *y = o->y + r * o->y_row;
+    vec_store(y, vec_clip(v0, o->lo, o->hi));
+    vec_store(y + o->y_pixel, vec_clip(v1, o->lo, o->hi));
+}
+
+/* The same of a small tile. */
+WINOGRAD_APART void winograd_store_small(const struct winograd_result *o, const float *m,
+                                         int64_t m_point) {
+    const struct winograd_step row = winograd_step(4 * m_point);
+    const struct winograd_two s0 = winograd_out_column(m, row),
+                              s1 = winograd_out_column(m + m_point, row),
+                              s2 = winograd_out_column(m + 2 * m_point, row),
+                              s3 = winograd_out_column(m + 3 * m_point, row);
+    winograd_out_pair(o, 0, winograd_out_small(s0.v0, s1.v0, s2.v0, s3.v0));
+    winograd_out_pair(o, 1, winograd_out_small(s0.v1, s1.v1, s2.v1, s3.v1));
+}
+
+static inline void winograd_store_vector(const struct winograd_result *o, const float *m,
+                                         int64_t m_point, float *between) {
+    if (o->tile == LARGE)
+        winograd_store_large(o, m, m_point, between);
+    else
+        winograd_store_small(o, m, m_point);
 }
 
 /* What exists of a tile at the borders, and of a vector. */
 WINOGRAD_APART void winograd_store_part(const struct winograd_result *o,
                                         const struct ipex_winograd_tile *tile, int64_t left,
                                         const float *m, int64_t m_point, float *between) {
-    enum { TILE = IPEX_WINOGRAD_TILE };
-    float *whole = TILE_IN_REGISTERS ? between : between + TILE * SIDE * LANES;
+    float *whole = TILE_IN_REGISTERS ? between : between + LARGE * SIDE * LANES;
     const struct winograd_result to_whole = {
+        .tile = o->tile,
         .y = whole,
-        .y_row = TILE * LANES,
+        .y_row = LARGE * LANES,
         .y_pixel = LANES,
         .bias = o->bias,
         .lo = vec_set(-__builtin_inff()),
@@ -312,7 +417,7 @@ WINOGRAD_APART void winograd_store_part(const struct winograd_result *o,
     winograd_store_vector(&to_whole, m, m_point, between);
     for (int64_t r = 0; r < tile->rows_out; r++)
         for (int64_t s = 0; s < tile->columns_out; s++) {
-            vec sum = vec_load(whole + (r * TILE + s) * LANES);
+            vec sum = vec_load(whole + (r * LARGE + s) * LANES);
             if (o->residual)
                 sum =
                     vec_add(sum, vec_load_part(o->residual + r * o->r_row + s * o->r_pixel, left));
@@ -346,6 +451,7 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
         residual +=
             tile.image * args->r_image + tile.line * args->r_line + tile.pixel * args->r_pixel;
     struct winograd_result result = {
+        .tile = args->tile,
         .y_row = args->dilation_h * args->y_line,
         .y_pixel = args->dilation_w * args->y_pixel,
         .r_row = args->dilation_h * args->r_line,
@@ -353,8 +459,7 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
         .lo = vec_set(act_low(args->act, args->act_a)),
         .hi = vec_set(act_high(args->act, args->act_b)),
     };
-    const bool inside =
-        tile.rows_out == IPEX_WINOGRAD_TILE && tile.columns_out == IPEX_WINOGRAD_TILE;
+    const bool inside = tile.rows_out == args->tile && tile.columns_out == args->tile;
     for (int64_t n = begin; n < end; n += LANES, m += LANES) {
         result.y = y + n;
         result.residual = residual ? residual + n : NULL;
@@ -378,6 +483,7 @@ static inline void winograd_jobs(const struct ipex_winograd_args *args, int64_t 
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_winograd_job job = ipex_winograd_job(args, j);
         struct winograd_part part = {
+            .tile = args->tile,
             .x_row = args->dilation_h * args->x_row,
             .x_pixel = args->dilation_w * args->x_pixel,
             .between = scratch + space.between,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 3x3 convolution by Winograd's F(4,3) with AVX2; see kernels/x86/winograd_body.h. */
+/* 3x3 convolution by Winograd's F(4,3) and F(2,3) with AVX2; see kernels/x86/winograd_body.h. */
 #include "kernels/x86/vec_avx2.h"
 #include "kernels/x86/winograd_body.h"
 

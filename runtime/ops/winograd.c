@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* winograd: blocks of tiles whose transforms stay in L2, beside the weights where those fit: every
- * block walks over all weights once, four times a direct convolution's. Where there are too few
- * tiles for all threads, threads share out the panels, and each transforms the input for itself. */
+ * block walks over all weights once, 4 or 16/9 times a direct convolution's. Where there are too
+ * few tiles for all threads, threads share out the panels, and each transforms the input for
+ * itself. */
 #include "runtime/bind.h"
 
 /* Tiles that a block has at least where there are so many: the weights must be used for this many
@@ -13,13 +14,14 @@
 #define THREAD_TILES 14
 
 static int64_t tile_bytes(const struct ipex_winograd_args *args) {
-    return (int64_t)IPEX_WINOGRAD_POINTS * ((int64_t)args->channels + args->n) *
+    return ipex_winograd_points(args->tile) * ((int64_t)args->channels + args->n) *
            (int64_t)sizeof(float);
 }
 
 static int64_t weight_bytes(const struct ipex_winograd_args *args) {
     struct ipex_tiles tiles; /* they fit: the weight is there */
-    return ipex_tiles_make(IPEX_DTYPE_f32, 1, IPEX_WINOGRAD_POINTS, args->n, args->channels, &tiles)
+    return ipex_tiles_make(IPEX_DTYPE_f32, 1, ipex_winograd_points(args->tile), args->n,
+                           args->channels, &tiles)
                ? tiles.bytes
                : 0;
 }
@@ -108,6 +110,7 @@ enum ipex_bound ipex_bind_winograd(struct ipex_bind *bind) {
     struct ipex_winograd_args *args = &bind->args.winograd;
     if (!set_geometry(bind))
         return IPEX_BOUND_TOO_LARGE;
+    args->tile = ipex_winograd_tile_of(bind->input[1]->dims[1]);
     args->dilation_h = bind->ints[IPEX_CONV_DILATION_H];
     args->dilation_w = bind->ints[IPEX_CONV_DILATION_W];
     args->act = bind->ints[IPEX_CONV_ACT];
@@ -120,6 +123,8 @@ enum ipex_bound ipex_bind_winograd(struct ipex_bind *bind) {
     bind->scratch = most_scratch(bind->setup, args, tiles);
     /* Of the direct convolution, so that speeds can be compared. */
     bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * 9 * (int64_t)args->channels);
+    const int32_t direct = 9 * args->tile * args->tile; /* products of a tile */
+    bind->spared_flops = bind->flops / direct * (direct - ipex_winograd_points(args->tile));
     IPEX_BIND_KERNEL(bind, winograd_f32, winograd);
     return IPEX_BOUND;
 }

@@ -11,7 +11,7 @@
 struct shape {
     int32_t images, lines, pixels, channels, n, dilation_h, dilation_w;
     int32_t x_gap, row_gap, y_gap, r_gap; /* unused elements between pixels, or after rows of x */
-    int32_t tiles_per_job, panels_per_job, cache_l2;
+    int32_t tile, tiles_per_job, panels_per_job, cache_l2;
     int32_t act;
     bool residual, in_place, weights_far, special;
 };
@@ -24,9 +24,9 @@ struct operands {
 static int64_t tiles_of(const struct shape *s) {
     int64_t down = 0, across = 0;
     for (int32_t i = 0; i < s->dilation_h && i < s->lines; i++)
-        down += ((s->lines - i - 1) / s->dilation_h + 4) / 4;
+        down += ((s->lines - i - 1) / s->dilation_h + s->tile) / s->tile;
     for (int32_t i = 0; i < s->dilation_w && i < s->pixels; i++)
-        across += ((s->pixels - i - 1) / s->dilation_w + 4) / 4;
+        across += ((s->pixels - i - 1) / s->dilation_w + s->tile) / s->tile;
     return s->images * down * across;
 }
 
@@ -49,6 +49,7 @@ static struct ipex_winograd_args make_args(const struct shape *s) {
         .pixels = s->pixels,
         .channels = s->channels,
         .n = s->n,
+        .tile = s->tile,
         .dilation_h = s->dilation_h,
         .dilation_w = s->dilation_w,
         .tiles_per_job = s->tiles_per_job,
@@ -61,36 +62,48 @@ static struct ipex_winograd_args make_args(const struct shape *s) {
     };
 }
 
+/* The matrices of F(4,3) and of F(2,3): of g, d and m. */
+static const double G4[6][3] = {{0.25, 0, 0},
+                                {-1 / 6.0, -1 / 6.0, -1 / 6.0},
+                                {-1 / 6.0, 1 / 6.0, -1 / 6.0},
+                                {1 / 24.0, 1 / 12.0, 1 / 6.0},
+                                {1 / 24.0, -1 / 12.0, 1 / 6.0},
+                                {0, 0, 1}};
+static const double G2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+static const double B4[36] = {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
+                              0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1};
+static const double B2[16] = {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1};
+static const double A4[24] = {1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0,
+                              0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1};
+static const double A2[8] = {1, 1, 1, 0, 0, 1, -1, -1};
+
 /* U = G g G^T. */
-static void transform_kernel(const double *g, double *u) {
-    static const double G[6][3] = {{0.25, 0, 0},
-                                   {-1 / 6.0, -1 / 6.0, -1 / 6.0},
-                                   {-1 / 6.0, 1 / 6.0, -1 / 6.0},
-                                   {1 / 24.0, 1 / 12.0, 1 / 6.0},
-                                   {1 / 24.0, -1 / 12.0, 1 / 6.0},
-                                   {0, 0, 1}};
-    for (int i = 0; i < 6; i++)
-        for (int j = 0; j < 6; j++) {
-            u[i * 6 + j] = 0;
+static void transform_kernel(const double *g, int32_t tile, double *u) {
+    const double(*G)[3] = tile == 4 ? G4 : G2;
+    const int side = tile + 2;
+    for (int i = 0; i < side; i++)
+        for (int j = 0; j < side; j++) {
+            u[i * side + j] = 0;
             for (int a = 0; a < 9; a++)
-                u[i * 6 + j] += G[i][a / 3] * g[a] * G[j][a % 3];
+                u[i * side + j] += G[i][a / 3] * g[a] * G[j][a % 3];
         }
 }
 
 static void make_weights(const struct ipex_winograd_args *a, struct operands *o, struct rng *rng) {
     const int64_t panels = (a->n + 15) / 16, tiles = (a->channels + 15) / 16;
-    o->w = buffer_make((size_t)(36 * panels * tiles * 1024));
+    const int points = (a->tile + 2) * (a->tile + 2);
+    o->w = buffer_make((size_t)(points * panels * tiles * 1024));
     o->kernels = calloc((size_t)a->n * (size_t)a->channels * 9, sizeof(double));
     float *w = o->w.data;
-    for (int64_t i = 0; i < 36 * panels * tiles * 256; i++)
+    for (int64_t i = 0; i < points * panels * tiles * 256; i++)
         w[i] = 0.0f;
     for (int64_t n = 0; n < a->n; n++)
         for (int64_t c = 0; c < a->channels; c++) {
             double *g = o->kernels + (n * a->channels + c) * 9, u[36];
             for (int t = 0; t < 9; t++)
                 g[t] = (double)rng_float(rng);
-            transform_kernel(g, u);
-            for (int z = 0; z < 36; z++)
+            transform_kernel(g, a->tile, u);
+            for (int z = 0; z < points; z++)
                 w[((z * panels + n / 16) * tiles * 16 + c) * 16 + n % 16] = (float)u[z];
         }
 }
@@ -154,66 +167,67 @@ struct estimate {
     double value, square;
 };
 
-static const double B[6][6] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
-                               {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
-static const double A[4][6] = {
-    {1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
-
-/* One pass of a transform: out [6][rows] = the transpose of t [rows][6] times in [6][columns], so
+/* One pass of a transform: out [columns][rows] = the transpose of t [rows][terms] times in
+ * [terms][columns], so
  * that two passes make t * in * t^T. Of a term there is at most one rounding of its product and one
  * of the sum, which is no greater than all terms together. shared: how many values of the result,
  * or of the next pass, one rounding may reach; their errors then add up, and the square of a sum of
  * n is at most n times the sum of squares. */
-static void estimate_pass(const double t[][6], int rows, int columns, int shared,
+static void estimate_pass(const double *t, int rows, int side, int columns, int shared,
                           const struct estimate *in, struct estimate *out) {
     for (int r = 0; r < rows; r++)
         for (int c = 0; c < columns; c++) {
             double value = 0, size = 0, square = 0;
             int terms = 0;
-            for (int k = 0; k < 6; k++) {
+            for (int k = 0; k < side; k++) {
                 const struct estimate *e = &in[k * columns + c];
-                value += t[r][k] * e->value;
-                size += fabs(t[r][k] * e->value);
-                square += t[r][k] * t[r][k] * e->square;
-                terms += t[r][k] != 0;
+                const double factor = t[r * side + k];
+                value += factor * e->value;
+                size += fabs(factor * e->value);
+                square += factor * factor * e->square;
+                terms += factor != 0;
             }
             square += shared * 2 * terms * size * size;
             out[c * rows + r] = (struct estimate){value, square};
         }
 }
 
-/* v [channels][36] of the tile whose first output is (image, line, pixel). */
+/* v [channels][points] of the tile whose first output is (image, line, pixel). */
 static void estimate_input(const struct ipex_winograd_args *a, const int64_t *at,
                            struct estimate *v) {
     const float *x = a->x + at[0] * a->x_image + at[1] * a->x_row + at[2] * a->x_pixel;
     const int64_t dh = a->dilation_h, dw = a->dilation_w;
-    for (int64_t c = 0; c < a->channels; c++, v += 36) {
+    const int side = a->tile + 2;
+    const double *b = a->tile == 4 ? B4 : B2;
+    for (int64_t c = 0; c < a->channels; c++, v += side * side) {
         struct estimate d[36] = {{0, 0}}, half[36];
-        for (int64_t r = 0; r < 6 && at[1] + r * dh < a->lines + 2 * dh; r++)
-            for (int64_t s = 0; s < 6 && at[2] + s * dw < a->pixels + 2 * dw; s++)
-                d[r * 6 + s].value = (double)x[r * dh * a->x_row + s * dw * a->x_pixel + c];
-        /* A rounding of (d4 - 4 d2), say, is in two values, and those are in six each. */
-        estimate_pass(B, 6, 6, 12, d, half);
-        estimate_pass(B, 6, 6, 2, half, v);
+        for (int64_t r = 0; r < side && at[1] + r * dh < a->lines + 2 * dh; r++)
+            for (int64_t s = 0; s < side && at[2] + s * dw < a->pixels + 2 * dw; s++)
+                d[r * side + s].value = (double)x[r * dh * a->x_row + s * dw * a->x_pixel + c];
+        /* A rounding of (d4 - 4 d2), say, is in two values, and those are in `side` each. */
+        estimate_pass(b, side, side, side, 2 * side, d, half);
+        estimate_pass(b, side, side, side, 2, half, v);
     }
 }
 
-/* y [4][4] of one output channel: the chains over channels and the output transform. */
+/* y [tile][tile] of one output channel: the chains over channels and the output transform. */
 static void estimate_output(const struct ipex_winograd_args *a, const double *kernels,
                             const struct estimate *v, struct estimate *y) {
     struct estimate m[36] = {{0, 0}}, half[24];
-    for (int64_t c = 0; c < a->channels; c++, v += 36) {
+    const int tile = a->tile, points = (tile + 2) * (tile + 2);
+    const double *t = tile == 4 ? A4 : A2;
+    for (int64_t c = 0; c < a->channels; c++, v += points) {
         double u[36];
-        transform_kernel(kernels + c * 9, u);
-        for (int z = 0; z < 36; z++) {
+        transform_kernel(kernels + c * 9, tile, u);
+        for (int z = 0; z < points; z++) {
             const double product = u[z] * v[z].value;
             m[z].value += product;
             m[z].square += u[z] * u[z] * v[z].square + product * product; /* u is rounded too */
             m[z].square += m[z].value * m[z].value;
         }
     }
-    estimate_pass(A, 4, 6, 1, m, half);
-    estimate_pass(A, 4, 4, 1, half, y);
+    estimate_pass(t, tile, tile + 2, tile + 2, 1, m, half);
+    estimate_pass(t, tile, tile + 2, tile, 1, half, y);
 }
 
 /* One output of the direct convolution in f64; size: of the terms of its last two sums. */
@@ -259,19 +273,19 @@ static double tile_error(const struct ipex_winograd_args *a, const struct operan
     for (int64_t n = 0; n < a->n; n++) {
         struct estimate sums[16];
         estimate_output(a, o->kernels + n * a->channels * 9, v, sums);
-        for (int64_t r = 0; r < 4 && tile[1] + r * a->dilation_h < a->lines; r++)
-            for (int64_t s = 0; s < 4 && tile[2] + s * a->dilation_w < a->pixels; s++) {
+        for (int64_t r = 0; r < a->tile && tile[1] + r * a->dilation_h < a->lines; r++)
+            for (int64_t s = 0; s < a->tile && tile[2] + s * a->dilation_w < a->pixels; s++) {
                 const int64_t at[4] = {tile[0], tile[1] + r * a->dilation_h,
                                        tile[2] + s * a->dilation_w, n};
-                worst = fmax(worst, output_error(a, o, at, sums[r * 4 + s].square, y));
+                worst = fmax(worst, output_error(a, o, at, sums[r * a->tile + s].square, y));
             }
     }
     return worst;
 }
 
-/* A tile's first line or pixel is in the first `dilation` of every four times as many. */
-static int64_t next_tile(int64_t at, int64_t dilation) {
-    return (at + 1) % (4 * dilation) == dilation ? at + 1 + 3 * dilation : at + 1;
+/* A tile's first line or pixel is in the first `dilation` of every `tile` times as many. */
+static int64_t next_tile(int64_t at, int64_t dilation, int64_t tile) {
+    return (at + 1) % (tile * dilation) == dilation ? at + 1 + (tile - 1) * dilation : at + 1;
 }
 
 static double worst_error(const struct ipex_winograd_args *a, const struct operands *o,
@@ -279,8 +293,9 @@ static double worst_error(const struct ipex_winograd_args *a, const struct opera
     double worst = 0;
     struct estimate *v = calloc((size_t)a->channels * 36, sizeof *v);
     for (int64_t i = 0; i < a->images; i++)
-        for (int64_t line = 0; line < a->lines; line = next_tile(line, a->dilation_h))
-            for (int64_t pixel = 0; pixel < a->pixels; pixel = next_tile(pixel, a->dilation_w))
+        for (int64_t line = 0; line < a->lines; line = next_tile(line, a->dilation_h, a->tile))
+            for (int64_t pixel = 0; pixel < a->pixels;
+                 pixel = next_tile(pixel, a->dilation_w, a->tile))
                 worst = fmax(worst, tile_error(a, o, (int64_t[]){i, line, pixel}, v, y));
     free(v);
     return worst;
@@ -288,10 +303,11 @@ static double worst_error(const struct ipex_winograd_args *a, const struct opera
 
 static void describe(const struct shape *s, const char *level, char *text, size_t size) {
     snprintf(text, size,
-             "winograd_f32 %s: %dx%dx%d %d->%d apart %d,%d act %d residual %d%s jobs %d,%d%s l2 %d "
+             "winograd_f32 %s: F(%d,3) %dx%dx%d %d->%d apart %d,%d act %d residual %d%s jobs "
+             "%d,%d%s l2 %d "
              "gaps %d,%d%s",
-             level, s->images, s->lines, s->pixels, s->channels, s->n, s->dilation_h, s->dilation_w,
-             s->act, s->residual, s->in_place ? " in place" : "", s->tiles_per_job,
+             level, s->tile, s->images, s->lines, s->pixels, s->channels, s->n, s->dilation_h,
+             s->dilation_w, s->act, s->residual, s->in_place ? " in place" : "", s->tiles_per_job,
              s->panels_per_job, s->weights_far ? " far" : "", s->cache_l2, s->x_gap, s->y_gap,
              s->special ? " special" : "");
 }
@@ -331,6 +347,7 @@ static struct shape random_shape(struct rng *rng) {
     const int32_t dilation_h = apart ? (int32_t)rng_range(rng, 1, 6) : 1;
     const int32_t dilation_w = apart ? (int32_t)rng_range(rng, 1, 6) : 1;
     struct shape s = {
+        .tile = rng_one_in(rng, 2) ? 2 : 4,
         .dilation_h = dilation_h,
         .dilation_w = dilation_w,
         .images = (int32_t)rng_range(rng, 1, 2),
@@ -355,11 +372,13 @@ static struct shape random_shape(struct rng *rng) {
 }
 
 /* Every cut of the last tile with every cut of a vector of channels, in and out. */
-static int check_tails(const struct context *context, struct rng *rng, double *worst) {
+static int check_tails(const struct context *context, int32_t tile, struct rng *rng,
+                       double *worst) {
     int failed = 0;
     for (int32_t size = 1; size <= 9; size++)
         for (int32_t cut = 0; cut < 16; cut++) {
             const struct shape s = {
+                .tile = tile,
                 .images = 1,
                 .lines = size,
                 .pixels = 10 - size,
@@ -383,7 +402,9 @@ void check_winograd(const struct context *context) {
         return;
     struct rng rng = {context->seed + 4};
     double worst = 0;
-    report(check_tails(context, &rng, &worst) == 0, "winograd_f32: every tail", "see above");
+    report(check_tails(context, 4, &rng, &worst) == 0, "winograd_f32: every tail", "see above");
+    report(check_tails(context, 2, &rng, &worst) == 0, "winograd_f32: every tail of F(2,3)",
+           "see above");
     int failed = 0;
     for (int i = 0; i < context->cases; i++) {
         const struct shape s = random_shape(&rng);

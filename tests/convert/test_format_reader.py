@@ -115,11 +115,14 @@ def winograd_weight(w, scale, dims):
     if scale is not None:
         w = w * np.asarray(scale)[:, None, None, None]
     sixth = 1 / 6
-    points = np.array([[1 / 4, 0, 0], [-sixth, -sixth, -sixth], [-sixth, sixth, -sixth],
-                       [1 / 24, 1 / 12, sixth], [1 / 24, -1 / 12, sixth], [0, 0, 1]])
+    points = np.array({
+        36: [[1 / 4, 0, 0], [-sixth, -sixth, -sixth], [-sixth, sixth, -sixth],
+             [1 / 24, 1 / 12, sixth], [1 / 24, -1 / 12, sixth], [0, 0, 1]],
+        16: [[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]],
+    }[dims[1]])
     half = sum(points[None, None, :, k, None] * w[:, :, None, k, :] for k in range(3))
     whole = sum(half[:, :, :, None, k] * points[None, None, None, :, k] for k in range(3))
-    return whole.astype(np.float32).reshape(*w.shape[:2], 36).transpose(2, 0, 1).reshape(dims)
+    return whole.astype(np.float32).reshape(*w.shape[:2], dims[1]).transpose(2, 0, 1).reshape(dims)
 
 
 def linear_weight(source, layer, scale, image):

@@ -273,11 +273,12 @@ void net_conv_transpose(struct net *net, int x, int y, struct net_window w, int 
              NET_FLOATS(0.1f, 0.5f));
 }
 
-void net_winograd(struct net *net, int x, int y, int pad, int dilation, bool bias, int residual,
-                  enum ipex_act act) {
+void net_winograd(struct net *net, int tile, int x, int y, int pad, int dilation, bool bias,
+                  int residual, enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3], m = net->tensor[y].dims[3];
     const struct net_window w = {.kernel = 3, .stride = 1, .pad = pad, .dilation = dilation};
-    const int weight = net_tiles(net, IPEX_DTYPE_f32, NET_DIMS(1, IPEX_WINOGRAD_POINTS, m, 1, c));
+    const int weight =
+        net_tiles(net, IPEX_DTYPE_f32, NET_DIMS(1, ipex_winograd_points(tile), m, 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     windowed(net, IPEX_OP_winograd, y, NET_IN(x, weight, b, residual), w, 1, act);
 }

@@ -104,8 +104,9 @@ struct net_window {
 };
 void net_conv(struct net *net, int x, int y, struct net_window window, bool bias, int residual,
               enum ipex_act act);
-void net_winograd(struct net *net, int x, int y, int pad, int dilation, bool bias, int residual,
-                  enum ipex_act act);
+/* tile: outputs along its side, 4 or 2. */
+void net_winograd(struct net *net, int tile, int x, int y, int pad, int dilation, bool bias,
+                  int residual, enum ipex_act act);
 /* One group per channel, or narrow groups where the window has some. */
 void net_depthwise(struct net *net, int x, int y, struct net_window window, bool bias,
                    enum ipex_act act);

@@ -183,21 +183,31 @@ static float depthwise_at(const struct net *net, const struct net_node *node, co
     return net_act(node, a[IPEX_CONV_ACT], sum);
 }
 
-/* B^T d and A^T m of winograd, for values `step` apart: in the order of operations of
- * kernels/kernels.h. */
-static void winograd_input(float *d, int step) {
-    const float t[6] = {d[0], d[step], d[2 * step], d[3 * step], d[4 * step], d[5 * step]};
-    const float e = fmaf(-4, t[2], t[4]), o = fmaf(-4, t[1], t[3]);
-    d[0] = fmaf(4, t[0], fmaf(-5, t[2], t[4]));
+/* B^T d and A^T m of winograd with tiles of `tile` outputs along each side, for values `step`
+ * apart: in the order of operations of kernels/kernels.h. */
+static void winograd_input(int64_t tile, float *d, int64_t step) {
+    const float t[4] = {d[0], d[step], d[2 * step], d[3 * step]};
+    if (tile == 2) {
+        d[0] = t[0] - t[2];
+        d[step] = t[1] + t[2];
+        d[2 * step] = t[2] - t[1];
+        d[3 * step] = t[1] - t[3];
+        return;
+    }
+    const float t4 = d[4 * step], t5 = d[5 * step];
+    const float e = fmaf(-4, t[2], t4), o = fmaf(-4, t[1], t[3]);
+    d[0] = fmaf(4, t[0], fmaf(-5, t[2], t4));
     d[step] = e + o;
     d[2 * step] = e - o;
-    d[3 * step] = fmaf(2, t[3] - t[1], t[4] - t[2]);
-    d[4 * step] = fmaf(-2, t[3] - t[1], t[4] - t[2]);
-    d[5 * step] = fmaf(4, t[1], fmaf(-5, t[3], t[5]));
+    d[3 * step] = fmaf(2, t[3] - t[1], t4 - t[2]);
+    d[4 * step] = fmaf(-2, t[3] - t[1], t4 - t[2]);
+    d[5 * step] = fmaf(4, t[1], fmaf(-5, t[3], t5));
 }
 
-static float winograd_output(const float *m, int step, int64_t at) {
+static float winograd_output(int64_t tile, const float *m, int64_t step, int64_t at) {
     const float a = m[step] + m[2 * step], b = m[step] - m[2 * step];
+    if (tile == 2)
+        return at == 0 ? m[0] + a : b - m[3 * step];
     const float c = m[3 * step] + m[4 * step], d = m[3 * step] - m[4 * step];
     switch (at) {
     case 0:
@@ -214,26 +224,27 @@ static float winograd_output(const float *m, int step, int64_t at) {
 static float winograd_at(const struct net *net, const struct net_node *node, const int64_t *at) {
     const int32_t *a = node->ints;
     const struct net_tensor *w = &net->tensor[node->inputs[1]];
-    const int64_t channels = w->dims[4];
+    const int64_t channels = w->dims[4], points = w->dims[1];
+    const int64_t side = points == 16 ? 4 : 6, tile = side - 2;
     const int64_t dh = a[IPEX_CONV_DILATION_H], dw = a[IPEX_CONV_DILATION_W];
-    const int64_t row = at[1] / dh, line = row / 4 * 4 * dh + at[1] % dh;
-    const int64_t col = at[2] / dw, pixel = col / 4 * 4 * dw + at[2] % dw;
+    const int64_t row = at[1] / dh, line = row / tile * tile * dh + at[1] % dh;
+    const int64_t col = at[2] / dw, pixel = col / tile * tile * dw + at[2] % dw;
     float m[36] = {0}, column[6];
     for (int64_t c = 0; c < channels; c++) {
         float d[36];
-        for (int64_t i = 0; i < 36; i++)
-            d[i] = padded(net, node->inputs[0], at[0], line + i / 6 * dh - a[IPEX_CONV_PAD_TOP],
-                          pixel + i % 6 * dw - a[IPEX_CONV_PAD_LEFT], c);
-        for (int i = 0; i < 6; i++)
-            winograd_input(d + i, 6);
-        for (int i = 0; i < 6; i++)
-            winograd_input(d + 6 * i, 1);
-        for (int64_t z = 0; z < 36; z++)
+        for (int64_t i = 0; i < points; i++)
+            d[i] = padded(net, node->inputs[0], at[0], line + i / side * dh - a[IPEX_CONV_PAD_TOP],
+                          pixel + i % side * dw - a[IPEX_CONV_PAD_LEFT], c);
+        for (int64_t i = 0; i < side; i++)
+            winograd_input(tile, d + i, side);
+        for (int64_t i = 0; i < side; i++)
+            winograd_input(tile, d + side * i, 1);
+        for (int64_t z = 0; z < points; z++)
             m[z] = fmaf(d[z], w->value[(z * w->dims[2] + at[3]) * channels + c], m[z]);
     }
-    for (int i = 0; i < 6; i++)
-        column[i] = winograd_output(m + i, 6, row % 4);
-    float sum = winograd_output(column, 1, col % 4);
+    for (int64_t i = 0; i < side; i++)
+        column[i] = winograd_output(tile, m + i, side, row % tile);
+    float sum = winograd_output(tile, column, 1, col % tile);
     sum += node->inputs[2] >= 0 ? net->tensor[node->inputs[2]].value[at[3]] : 0.0f;
     if (node->inputs[3] >= 0)
         sum += *net_element(net, node->inputs[3], at);

@@ -200,7 +200,7 @@ static void make_decoder(struct net *net, enum ipex_op reader, int64_t images, i
     net_node(net, IPEX_OP_pointwise, gated, NET_IN(skip, gate, skip), MUL_ADD);
     net_conv(net, skip, mixed, k1, true, -1, IPEX_ACT_relu);
     if (reader == IPEX_OP_winograd)
-        net_winograd(net, cat, y, 1, 1, true, plus, IPEX_ACT_relu);
+        net_winograd(net, lines % 2 ? 2 : 4, cat, y, 1, 1, true, plus, IPEX_ACT_relu);
     else if (reader == IPEX_OP_pointwise) /* nothing of the arena to take over */
         net_node(net, IPEX_OP_pointwise, y, NET_IN(cat, cat, plus), MUL_ADD);
     else if (reader == IPEX_OP_copy)
@@ -462,7 +462,7 @@ static void test_other_lines(void) {
     x = net_input(&net, NET_DIMS(1, 9, 8, 6));
     a = net_halo(&net, NET_DIMS(1, 9, 8, 6), 2), y = net_tensor(&net, NET_DIMS(1, 9, 8, 6));
     net_conv(&net, x, a, k1, true, -1, IPEX_ACT_relu);
-    net_winograd(&net, a, y, 2, 2, true, -1, IPEX_ACT_none);
+    net_winograd(&net, 4, a, y, 2, 2, true, -1, IPEX_ACT_none);
     check_refused(&net, y, "winograd's tiles of lines that lie apart", 2);
 
     net_init(&net);

@@ -114,12 +114,13 @@ static const int32_t touching[] = {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0};
 static const int32_t apart[] = {3, 3, 1, 1, 5, 5, 5, 5, 5, 5, 1, 0};
 
 /* size: images, lines, pixels */
-static enum ipex_bound winograd_of(struct ipex_bind *bind, const int64_t *size, int64_t channels,
-                                   int64_t n, const int32_t *ints, struct ipex_tensor_info *t,
-                                   size_t *ret_scratch, size_t *ret_zeros) {
+static enum ipex_bound winograd_of(struct ipex_bind *bind, const int64_t *size, int32_t tile,
+                                   int64_t channels, int64_t n, const int32_t *ints,
+                                   struct ipex_tensor_info *t, size_t *ret_scratch,
+                                   size_t *ret_zeros) {
     static const float floats[2] = {0};
     t[0] = dense(4, (int64_t[]){size[0], size[1], size[2], channels});
-    t[1] = dense(5, (int64_t[]){1, IPEX_WINOGRAD_POINTS, n, 1, channels});
+    t[1] = dense(5, (int64_t[]){1, ipex_winograd_points(tile), n, 1, channels});
     t[2] = dense(4, (int64_t[]){size[0], size[1], size[2], n});
     bind->ints = ints;
     bind->floats = floats;
@@ -136,19 +137,25 @@ static enum ipex_bound winograd_of(struct ipex_bind *bind, const int64_t *size, 
 static enum ipex_bound narrow_winograd_at(struct ipex_bind *bind, const int64_t *size,
                                           struct ipex_tensor_info *t, size_t *ret_scratch,
                                           size_t *ret_zeros) {
-    return winograd_of(bind, size, 3, 37, touching, t, ret_scratch, ret_zeros);
+    return winograd_of(bind, size, 4, 3, 37, touching, t, ret_scratch, ret_zeros);
 }
 
 static enum ipex_bound dilated_winograd_at(struct ipex_bind *bind, const int64_t *size,
                                            struct ipex_tensor_info *t, size_t *ret_scratch,
                                            size_t *ret_zeros) {
-    return winograd_of(bind, size, 5, 37, apart, t, ret_scratch, ret_zeros);
+    return winograd_of(bind, size, 4, 5, 37, apart, t, ret_scratch, ret_zeros);
 }
 
 static enum ipex_bound wide_winograd_at(struct ipex_bind *bind, const int64_t *size,
                                         struct ipex_tensor_info *t, size_t *ret_scratch,
                                         size_t *ret_zeros) {
-    return winograd_of(bind, size, 256, 200, touching, t, ret_scratch, ret_zeros);
+    return winograd_of(bind, size, 4, 256, 200, touching, t, ret_scratch, ret_zeros);
+}
+
+static enum ipex_bound small_winograd_at(struct ipex_bind *bind, const int64_t *size,
+                                         struct ipex_tensor_info *t, size_t *ret_scratch,
+                                         size_t *ret_zeros) {
+    return winograd_of(bind, size, 2, 256, 200, touching, t, ret_scratch, ret_zeros);
 }
 
 struct memory {
@@ -206,5 +213,7 @@ int main(void) {
     check_bounds("memory of winograd grows with its images", narrow_winograd_at, 3, 400);
     check_bounds("memory of a dilated winograd grows with its images", dilated_winograd_at, 3, 400);
     check_bounds("memory of a wide winograd grows with its images", wide_winograd_at, 3, 400);
+    check_bounds("memory of a winograd of small tiles grows with its images", small_winograd_at, 3,
+                 400);
     return check_result();
 }

@@ -63,7 +63,7 @@ static void test_concat(void) {
 
 /* Tails of tiles and channels, a slice of channels as input, a halo wider than the padding, a
  * residual; few tiles (threads split panels) and many; taps that lie apart. */
-static void test_winograd(void) {
+static void test_winograd(int tile, const char *name) {
     struct net net;
     net_init(&net);
     const int x = net_input(&net, NET_DIMS(2, 9, 11, 21));
@@ -76,18 +76,19 @@ static void test_winograd(void) {
     const int d = net_tensor(&net, NET_DIMS(1, 35, 28, 18));
     const int apart = net_halo(&net, NET_DIMS(1, 31, 24, 20), 5);
     const int far = net_tensor(&net, NET_DIMS(1, 31, 24, 20));
+    const int other = tile == 4 ? 2 : 4;
     net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
-    net_winograd(&net, part, a, 1, 1, true, -1, IPEX_ACT_relu);
-    net_winograd(&net, a, b, 1, 1, false, a, IPEX_ACT_clip);
-    net_winograd(&net, b, c, 0, 1, true, -1, IPEX_ACT_leaky_relu);
-    net_winograd(&net, wide, d, 0, 1, true, -1, IPEX_ACT_none);
-    net_winograd(&net, wide, apart, 0, 3, false, -1, IPEX_ACT_relu);
-    net_winograd(&net, apart, far, 5, 5, true, apart, IPEX_ACT_leaky_relu);
+    net_winograd(&net, tile, part, a, 1, 1, true, -1, IPEX_ACT_relu);
+    net_winograd(&net, tile, a, b, 1, 1, false, a, IPEX_ACT_clip);
+    net_winograd(&net, other, b, c, 0, 1, true, -1, IPEX_ACT_leaky_relu);
+    net_winograd(&net, tile, wide, d, 0, 1, true, -1, IPEX_ACT_none);
+    net_winograd(&net, tile, wide, apart, 0, 3, false, -1, IPEX_ACT_relu);
+    net_winograd(&net, tile, apart, far, 5, 5, true, apart, IPEX_ACT_leaky_relu);
     net_output(&net, b);
     net_output(&net, c);
     net_output(&net, d);
     net_output(&net, far);
-    check_net(&net, "winograd", 0);
+    check_net(&net, name, 0);
 }
 
 static void test_groups(void) {
@@ -370,7 +371,8 @@ int main(void) {
     test_signal(2, 2);
     test_residual();
     test_concat();
-    test_winograd();
+    test_winograd(4, "winograd");
+    test_winograd(2, "winograd of small tiles");
     test_groups();
     test_depthwise();
     test_narrow_groups();

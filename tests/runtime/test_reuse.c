@@ -45,7 +45,7 @@ static void test_residual(enum kind kind, int64_t lines, int64_t pixels, int64_t
     if (kind == CONV)
         net_conv(&net, a, y, window, true, r, IPEX_ACT_leaky_relu);
     else if (kind == WINOGRAD)
-        net_winograd(&net, a, y, 1, 1, true, r, IPEX_ACT_leaky_relu);
+        net_winograd(&net, 4, a, y, 1, 1, true, r, IPEX_ACT_leaky_relu);
     else if (kind == LINEAR)
         net_linear(&net, a, y, true, r, IPEX_ACT_relu);
     else

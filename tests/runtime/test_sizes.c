@@ -112,7 +112,7 @@ static void net_images(struct net *net, struct size s, bool open) {
     net_node(net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
     net_conv(net, xh, left, k3, true, -1, IPEX_ACT_relu);
     net_conv(net, xh, right, k1, true, -1, IPEX_ACT_none);
-    net_winograd(net, cat, tiled, 1, 1, true, cat, IPEX_ACT_none);
+    net_winograd(net, 4, cat, tiled, 1, 1, true, cat, IPEX_ACT_none);
     const struct net_window down = {.kernel = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1};
     net_depthwise(net, cat, half, down, true, IPEX_ACT_none);
     net_pool(net, IPEX_OP_max_pool, half, pool, k3, false);

@@ -337,6 +337,11 @@ static void winograd_shapes(void **state) {
     ints[IPEX_CONV_DILATION_W] = 3;
     assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
     assert_memory_equal(y.dims, ((int64_t[]){2, 28, 37, 24}), 32);
+    w.dims[1] = 16;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_memory_equal(y.dims, ((int64_t[]){2, 28, 37, 24}), 32);
+    w.dims[1] = 25;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_SHAPE);
 }
 
 static void broadcast_shapes(void **state) {

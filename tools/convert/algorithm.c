@@ -1,32 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses, per convolution, between the direct algorithm and Winograd's F(4,3), by the predicted
- * time on one core of a nominal machine. The choice is stored in the file, so results never depend
- * on the machine that runs it; nor do they depend on the batch, since one image is what is counted.
- * An image whose size depends on symbols is looked at in the geometric middle of their ranges.
- * Where not all that would be faster may grow, those with the most time saved per byte come first.
- */
+/* Chooses, per convolution, between the direct algorithm and Winograd's F(4,3) and F(2,3), by the
+ * predicted time on one core of a nominal machine. The choice is stored in the file, so results
+ * never depend on the machine that runs it; nor do they depend on the batch, since one image is
+ * what is counted. An image whose size depends on symbols is looked at in the geometric middle of
+ * their ranges. Where not all that would be faster may grow, those with the most time saved per
+ * byte come first: F(2,3) saves less than F(4,3), but its weights take 16/9 of the room, not 4
+ * times. */
 #include "tools/convert/passes.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "format/tile.h"
 
 /* The nominal machine: an AVX-512 core. Ratios count, not the figures. */
 #define FLOPS_PER_US      90000.0 /* of products in full register blocks */
-#define WEIGHT_B_PER_US   14000.0 /* weights of a network come from L3 or memory */
-#define TRANSFORMS_PER_US 4000.0  /* elements of a tile's 6 x 6, in or out */
+#define WEIGHT_B_PER_US   10000.0 /* weights of a network come from L3 or memory */
+#define TRANSFORMS_PER_US 2000.0  /* elements of a tile's points, in or out */
 #define SITE_US           1.0     /* what a step of three parts costs at least */
 #define FEW_COLUMNS       4       /* runtime/ops/linear_conv.c */
 
 /* Gains below a tenth are within what other machines may differ by. */
 #define LEAST_GAIN 1.1
 
+enum { DIRECT, SMALL, LARGE, ALGORITHMS };
+static const int32_t tile_of[] = {[DIRECT] = 0, [SMALL] = 2, [LARGE] = 4};
+
 struct site {
     struct ipex_node *node;
-    size_t order;
-    double direct_us, winograd_us;
-    int64_t added; /* bytes */
-    bool taken;
+    double us[ALGORITHMS];     /* infinite: not to be taken */
+    int64_t added[ALGORITHMS]; /* bytes */
+    int taken;
+};
+
+/* Another algorithm for a site, that saves time beside a smaller one. */
+struct offer {
+    size_t site;
+    int from, to;
+    double saved_per_byte;
 };
 
 struct choice {
@@ -78,25 +89,53 @@ static double direct_columns(int64_t n) {
     return n <= FEW_COLUMNS ? 2 * (double)n : round_up(n, IPEX_PANEL / 2);
 }
 
+static void predict_winograd(const struct ipex_dims *dims, const struct ipex_node *node,
+                             int64_t before, int algorithm, struct site *site) {
+    const int64_t *w = node->input[1]->dims, *y = node->output->dims;
+    const int64_t *dilation = node->u.conv.dilation;
+    const int32_t tile = tile_of[algorithm], points = ipex_winograd_points(tile);
+    const int64_t height = ipex_dim_at(dims, y[2], IPEX_DIM_MIDDLE),
+                  width = ipex_dim_at(dims, y[3], IPEX_DIM_MIDDLE);
+    const double tiles = (double)ipex_winograd_tiles_along(height, dilation[0], tile) *
+                         (double)ipex_winograd_tiles_along(width, dilation[1], tile);
+    const double columns = round_up(w[0], IPEX_PANEL);
+    const double transforms = points * tiles * (round_up(w[1], IPEX_PANEL) + columns);
+    const int64_t after = tile_bytes(1, points, w[0], w[1]);
+    site->us[algorithm] = product_us(points * tiles, (double)w[1], columns) +
+                          (double)after / WEIGHT_B_PER_US + transforms / TRANSFORMS_PER_US +
+                          SITE_US;
+    /* A weight that others read too may have to stay. */
+    site->added[algorithm] = after - (node->input[1]->uses == 1 ? before : 0);
+    if (site->us[DIRECT] < LEAST_GAIN * site->us[algorithm])
+        site->us[algorithm] = INFINITY;
+}
+
+/* Lines that the direct algorithm multiplies with rows of the kernel: none in the padding. */
+static double direct_lines(const struct ipex_conv *c, int64_t height) {
+    int64_t ret = 0;
+    for (int64_t row = 0; row < c->kernel[0]; row++) {
+        const int64_t above = c->pad[0] - row * c->dilation[0];
+        const int64_t below = c->pad[2] - (c->kernel[0] - 1 - row) * c->dilation[0];
+        const int64_t left_out = (above > 0 ? above : 0) + (below > 0 ? below : 0);
+        ret += height > left_out ? height - left_out : 0;
+    }
+    return (double)ret;
+}
+
 static struct site predict(const struct ipex_dims *dims, struct ipex_node *node) {
     const int64_t *w = node->input[1]->dims, *y = node->output->dims;
     const int64_t height = ipex_dim_at(dims, y[2], IPEX_DIM_MIDDLE),
                   width = ipex_dim_at(dims, y[3], IPEX_DIM_MIDDLE);
-    const double pixels = (double)height * (double)width, channels = (double)w[1];
-    const double columns = round_up(w[0], IPEX_PANEL);
-    const int64_t *dilation = node->u.conv.dilation;
-    const double tiles = (double)ipex_winograd_tiles_along(height, dilation[0]) *
-                         (double)ipex_winograd_tiles_along(width, dilation[1]);
-    const int64_t before = conv_bytes(node),
-                  after = tile_bytes(1, IPEX_WINOGRAD_POINTS, w[0], w[1]);
+    const int64_t before = conv_bytes(node);
     struct site ret = {.node = node};
-    const double transforms = IPEX_WINOGRAD_POINTS * tiles * (round_up(w[1], IPEX_PANEL) + columns);
-    ret.direct_us =
-        product_us(pixels, 9 * channels, direct_columns(w[0])) + (double)before / WEIGHT_B_PER_US;
-    ret.winograd_us = product_us(IPEX_WINOGRAD_POINTS * tiles, channels, columns) +
-                      (double)after / WEIGHT_B_PER_US + transforms / TRANSFORMS_PER_US + SITE_US;
-    /* A weight that others read too may have to stay. */
-    ret.added = after - (node->input[1]->uses == 1 ? before : 0);
+    ret.us[DIRECT] = product_us(direct_lines(&node->u.conv, height) * (double)width,
+                                3 * (double)w[1], direct_columns(w[0])) +
+                     (double)before / WEIGHT_B_PER_US;
+    predict_winograd(dims, node, before, SMALL, &ret);
+    predict_winograd(dims, node, before, LARGE, &ret);
+    /* No larger file for what may be no gain. */
+    if (ret.us[SMALL] < LEAST_GAIN * ret.us[LARGE])
+        ret.us[LARGE] = INFINITY;
     return ret;
 }
 
@@ -119,55 +158,69 @@ static void consider(struct ipex_graph *graph, struct ipex_node *node, struct ch
         return;
     }
     const struct site site = predict(&graph->dims, node);
-    if (site.direct_us < LEAST_GAIN * site.winograd_us) {
+    if (isinf(site.us[SMALL]) && isinf(site.us[LARGE])) {
         verdict(graph, node, IPEX_REASON_winograd_slower, NULL);
         return;
     }
     choice->site =
         ipex_grow(choice->site, &choice->capacity, choice->sites + 1, sizeof *choice->site);
-    choice->site[choice->sites] = site;
-    choice->site[choice->sites].order = choice->sites;
-    choice->sites++;
+    choice->site[choice->sites++] = site;
 }
 
-static double saved_per_byte(const struct site *site) {
-    return (site->direct_us - site->winograd_us) / (double)(site->added > 0 ? site->added : 1);
+static double saved_per_byte(const struct site *site, int from, int to) {
+    const int64_t added = site->added[to] - site->added[from];
+    return (site->us[from] - site->us[to]) / (double)(added > 0 ? added : 1);
+}
+
+/* Those by which a site saves more per byte from one to the next: never a small tile on the way to
+ * a large one that saves more per byte at once. */
+static size_t add_offers(const struct site *site, size_t at, struct offer *offer) {
+    const bool small_first =
+        site->us[SMALL] < site->us[DIRECT] &&
+        !(saved_per_byte(site, DIRECT, LARGE) >= saved_per_byte(site, DIRECT, SMALL));
+    size_t count = 0;
+    if (small_first)
+        offer[count++] = (struct offer){at, DIRECT, SMALL, saved_per_byte(site, DIRECT, SMALL)};
+    const int from = small_first ? SMALL : DIRECT;
+    if (site->us[LARGE] < site->us[from])
+        offer[count++] = (struct offer){at, from, LARGE, saved_per_byte(site, from, LARGE)};
+    return count;
 }
 
 static int by_saving(const void *a, const void *b) {
-    const struct site *x = a, *y = b;
-    const double p = saved_per_byte(x), q = saved_per_byte(y);
-    return p != q ? (p < q) - (p > q) : (x->order > y->order) - (x->order < y->order);
+    const struct offer *x = a, *y = b;
+    const double p = x->saved_per_byte, q = y->saved_per_byte;
+    return p != q ? (p < q) - (p > q) : (x->site > y->site) - (x->site < y->site);
 }
 
-static int by_order(const void *a, const void *b) {
-    const struct site *x = a, *y = b;
-    return (x->order > y->order) - (x->order < y->order);
-}
-
-static void take(struct choice *choice, int64_t budget) {
-    if (choice->sites)
-        qsort(choice->site, choice->sites, sizeof *choice->site, by_saving);
-    for (size_t i = 0; i < choice->sites; i++) {
-        struct site *site = &choice->site[i];
-        site->taken = site->added <= budget;
-        if (site->taken)
-            budget -= site->added;
+static void take(struct ipex_arena *arena, struct choice *choice, int64_t budget) {
+    struct offer *offer = ipex_arena_array(arena, 2 * choice->sites, sizeof *offer);
+    size_t offers = 0;
+    for (size_t i = 0; i < choice->sites; i++)
+        offers += add_offers(&choice->site[i], i, offer + offers);
+    if (offers)
+        qsort(offer, offers, sizeof *offer, by_saving);
+    for (size_t i = 0; i < offers; i++) {
+        struct site *site = &choice->site[offer[i].site];
+        const int64_t added = site->added[offer[i].to] - site->added[site->taken];
+        if (added > budget)
+            continue;
+        site->taken = offer[i].to;
+        budget -= added;
     }
-    if (choice->sites)
-        qsort(choice->site, choice->sites, sizeof *choice->site, by_order);
 }
 
 static void record(struct ipex_graph *graph, const struct site *site) {
-    if (!site->taken) {
+    if (site->taken == DIRECT) {
         verdict(graph, site->node, IPEX_REASON_file_budget, NULL);
         return;
     }
-    site->node->u.conv.winograd = true;
+    site->node->u.conv.winograd = tile_of[site->taken];
     verdict(graph, site->node, IPEX_REASON_applied,
             ipex_arena_printf(&graph->arena,
-                              "predicted %.2f times as fast for %.2f MB more weights",
-                              site->direct_us / site->winograd_us, (double)site->added * 1e-6));
+                              "F(%d,3), predicted %.2f times as fast for %.2f MB more weights",
+                              (int)tile_of[site->taken], site->us[DIRECT] / site->us[site->taken],
+                              (double)site->added[site->taken] * 1e-6));
 }
 
 void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth) {
@@ -177,9 +230,10 @@ void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth) {
         if (node->kind == IPEX_KIND_conv)
             consider(graph, node, &choice);
     }
-    take(&choice, growth == IPEX_GROWTH_any    ? INT64_MAX
-                  : growth == IPEX_GROWTH_none ? -1
-                                               : choice.weight_bytes / 2);
+    take(&graph->arena, &choice,
+         growth == IPEX_GROWTH_any    ? INT64_MAX
+         : growth == IPEX_GROWTH_none ? -1
+                                      : choice.weight_bytes / 2);
     for (size_t i = 0; i < choice.sites; i++)
         record(graph, &choice.site[i]);
     free(choice.site);

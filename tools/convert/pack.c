@@ -84,42 +84,44 @@ static void pack_conv_transpose(const struct ipex_plan_weight *w, float *out) {
                     }
 }
 
-/* Winograd's G: six points from the three taps along one side of a kernel. */
-static const double winograd_g[6][3] = {{0.25, 0, 0},
-                                        {-1 / 6.0, -1 / 6.0, -1 / 6.0},
-                                        {-1 / 6.0, 1 / 6.0, -1 / 6.0},
-                                        {1 / 24.0, 1 / 12.0, 1 / 6.0},
-                                        {1 / 24.0, -1 / 12.0, 1 / 6.0},
-                                        {0, 0, 1}};
+/* Winograd's G: six or four points from the three taps along one side of a kernel. */
+static const double winograd_g_large[6][3] = {{0.25, 0, 0},
+                                              {-1 / 6.0, -1 / 6.0, -1 / 6.0},
+                                              {-1 / 6.0, 1 / 6.0, -1 / 6.0},
+                                              {1 / 24.0, 1 / 12.0, 1 / 6.0},
+                                              {1 / 24.0, -1 / 12.0, 1 / 6.0},
+                                              {0, 0, 1}};
+static const double winograd_g_small[4][3] = {
+    {1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
 
-/* u = G g G^T of a 3x3 kernel, row-major. */
-static void transform_kernel(const double *g, double *u) {
+/* u = G g G^T of a 3x3 kernel, row-major, of `points` elements. */
+static void transform_kernel(const double *g, int64_t points, double *u) {
+    const int side = points == IPEX_WINOGRAD_POINTS_MAX ? 6 : 4;
+    const double(*to)[3] = side == 6 ? winograd_g_large : winograd_g_small;
     double half[6][3]; /* G g */
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < side; i++)
         for (int j = 0; j < 3; j++)
-            half[i][j] =
-                winograd_g[i][0] * g[j] + winograd_g[i][1] * g[3 + j] + winograd_g[i][2] * g[6 + j];
-    for (int i = 0; i < 6; i++)
-        for (int j = 0; j < 6; j++)
-            u[i * 6 + j] = half[i][0] * winograd_g[j][0] + half[i][1] * winograd_g[j][1] +
-                           half[i][2] * winograd_g[j][2];
+            half[i][j] = to[i][0] * g[j] + to[i][1] * g[3 + j] + to[i][2] * g[6 + j];
+    for (int i = 0; i < side; i++)
+        for (int j = 0; j < side; j++)
+            u[i * side + j] = half[i][0] * to[j][0] + half[i][1] * to[j][1] + half[i][2] * to[j][2];
 }
 
-/* Tiles [36][panels][k_tiles][16 k][16 n] from W[m][c][3][3]. */
+/* Tiles [points][panels][k_tiles][16 k][16 n] from W[m][c][3][3]. */
 static void pack_winograd(const struct ipex_plan_weight *w, float *out) {
-    int64_t channels = w->dims[4];
+    int64_t points = w->dims[1], channels = w->dims[4];
     struct ipex_tiles tiles;
     if (!ipex_tiles_of(w->dtype, w->dims, (unsigned)w->rank, &tiles))
         return;
     int64_t panel_floats = tiles.k_tiles * 256, point_floats = tiles.panels * panel_floats;
     for (int64_t m = 0; m < tiles.n; m++)
         for (int64_t c = 0; c < channels; c++) {
-            double g[9], u[IPEX_WINOGRAD_POINTS];
+            double g[9], u[IPEX_WINOGRAD_POINTS_MAX];
             for (int64_t t = 0; t < 9; t++)
                 g[t] = scaled_f64(w->source, (m * channels + c) * 9 + t, w->fold, m);
-            transform_kernel(g, u);
+            transform_kernel(g, points, u);
             float *at = out + m / IPEX_PANEL * panel_floats + c * IPEX_PANEL + m % IPEX_PANEL;
-            for (int64_t z = 0; z < IPEX_WINOGRAD_POINTS; z++)
+            for (int64_t z = 0; z < points; z++)
                 at[z * point_floats] = (float)u[z];
         }
 }

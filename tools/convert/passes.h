@@ -24,7 +24,7 @@ enum ipex_growth {
     IPEX_GROWTH_none,
 };
 
-/* After the passes (algorithm.c): which convolutions are computed by Winograd's F(4,3). */
+/* After the passes (algorithm.c): which convolutions are computed by Winograd. */
 void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth);
 
 /* ---- programs (program.c), used by several passes and by lower.c ---- */

@@ -17,7 +17,7 @@ static const struct {
 #include "tools/convert/passes.inc"
     {"branch", "convolutions of one value that were added are one"},
     {"half", "casts to half precision left out: values stay in f32"},
-    {"winograd", "3x3 convolutions with transformed weights: a quarter of the products"},
+    {"winograd", "3x3 convolutions with transformed weights: a quarter of the products, or 4/9"},
     {"dtype", "products on bf16"},
     {"concat", "concatenated values written straight into place"},
     {"slice", "slices that are views"},
