@@ -190,7 +190,9 @@ static size_t add_offers(const struct site *site, size_t at, struct offer *offer
 static int by_saving(const void *a, const void *b) {
     const struct offer *x = a, *y = b;
     const double p = x->saved_per_byte, q = y->saved_per_byte;
-    return p != q ? (p < q) - (p > q) : (x->site > y->site) - (x->site < y->site);
+    if (p != q)
+        return (p < q) - (p > q);
+    return x->site != y->site ? (x->site > y->site) - (x->site < y->site) : x->to - y->to;
 }
 
 static void take(struct ipex_arena *arena, struct choice *choice, int64_t budget) {
