@@ -15,7 +15,7 @@ void ipex_team_do(const struct ipex_team *team, ipex_kernel_fn fn, const void *a
         .scratch = team->scratch,
         .scratch_stride = team->scratch_stride,
     };
-    if (alone || team->threads == 1)
+    if (alone || team->threads == 1 || (team->pool != NULL && ipex_pool_crowded(team->pool)))
         fn(args, 0, jobs, team->scratch);
     else if (team->pool != NULL)
         ipex_pool_work(team->pool, &work);
@@ -72,10 +72,14 @@ enum ipex_status ipex_run_with(struct ipex_session *session, const char *entry,
                &report, IPEX_ERROR_ARGUMENT, "step_ticks needs room for %lld values",
                (long long)plan->steps + 1);
     const uint32_t fpu = ipex_fpu_enter();
+    if (session->team.pool != NULL)
+        ipex_pool_enter(session->team.pool);
     ipex_ports_begin(session, plan);
     const enum ipex_status status = run_steps(session, plan, options);
     if (status == IPEX_OK)
         ipex_ports_end(session, plan);
+    if (session->team.pool != NULL)
+        ipex_pool_leave(session->team.pool);
     ipex_fpu_leave(fpu);
     return status;
 }

@@ -40,7 +40,7 @@ struct ipex_plan *ipex_session_plan(const struct ipex_session *session, const ch
 /* Index of an image's entry by the same rule; -1 when there is none. */
 int32_t ipex_image_find_entry(const struct ipex_image *image, const char *entry);
 
-/* Does `jobs` jobs, with the team's help unless `alone`. */
+/* Does `jobs` jobs, with the team's help unless `alone` or the pool is crowded. */
 void ipex_team_do(const struct ipex_team *team, ipex_kernel_fn fn, const void *args, int64_t jobs,
                   bool alone);
 

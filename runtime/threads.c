@@ -77,6 +77,7 @@ struct ipex_pool {
     _Atomic uint32_t ready; /* workers that run our code */
     _Atomic uint32_t stop;
     _Alignas(LINE) _Atomic uint32_t turn; /* 0 free, 1 a caller's, 2 the same and others sleep */
+    _Atomic int32_t callers;              /* between enter and leave */
 };
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t expected) {
@@ -242,6 +243,18 @@ void ipex_pool_work(struct ipex_pool *pool, const struct ipex_work *work) {
     }
     wait_for_chunks(pool, (uint32_t)chunks);
     end_turn(pool);
+}
+
+void ipex_pool_enter(struct ipex_pool *pool) {
+    atomic_fetch_add_explicit(&pool->callers, 1, memory_order_relaxed);
+}
+
+void ipex_pool_leave(struct ipex_pool *pool) {
+    atomic_fetch_sub_explicit(&pool->callers, 1, memory_order_relaxed);
+}
+
+bool ipex_pool_crowded(const struct ipex_pool *pool) {
+    return atomic_load_explicit(&pool->callers, memory_order_relaxed) >= pool->threads;
 }
 
 /* ---- every thread once ---- */

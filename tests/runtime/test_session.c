@@ -2,11 +2,14 @@
 /* The life of images, sessions and pools: sizes that hold, errors that say what is wrong, runs that
  * end early, memory that is shared, and outputs that share storage. */
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xmmintrin.h>
 
+#include "runtime/session.h"
 #include "tests/runtime/harness.h"
 
 static const struct net_window k3 = {
@@ -375,8 +378,19 @@ static void *runner_main(void *arg) {
     return NULL;
 }
 
-/* Sessions of one image, on threads of their own, with a pool between them. */
-static void test_shared_pool(void) {
+/* NULL: it is refused. */
+static struct ipex_pool *make_pool(const struct ipex_pool_options *options, void **ret_memory) {
+    struct ipex_pool *ret = NULL;
+    size_t need = 0;
+    if (ipex_pool_measure(options, &need) != IPEX_OK)
+        abort();
+    *ret_memory = aligned_alloc(64, (need + 63) & ~(size_t)63);
+    return ipex_pool_init(&ret, options, *ret_memory, need) == IPEX_OK ? ret : NULL;
+}
+
+/* Three sessions of one image, on threads of their own, with a pool between them: of two threads,
+ * where each computes alone, and of five, where they take turns. */
+static void test_shared_pool(int32_t threads, const char *name) {
     struct net net;
     struct harness h;
     enum { RUNNERS = 3 };
@@ -384,13 +398,18 @@ static void test_shared_pool(void) {
     pthread_t thread[RUNNERS];
     deep_net(&net);
     harness_open(&h, &net);
-    harness_session(&h, IPEX_ISA_AUTO, POOL_OF_2);
-    const struct ipex_session_options options = {.size_of_struct = sizeof options, .pool = h.pool};
+    const struct ipex_pool_options of = {.size_of_struct = sizeof of, .threads = threads};
+    void *pool_memory;
+    struct ipex_pool *pool = make_pool(&of, &pool_memory);
+    const struct ipex_session_options options = {.size_of_struct = sizeof options, .pool = pool};
+    struct ipex_requirements need;
+    if (pool == NULL || ipex_session_measure(h.image, &options, &need) != IPEX_OK)
+        abort();
     for (int i = 0; i < RUNNERS; i++) {
         runner[i] = (struct runner){.h = &h, .net = &net};
-        runner[i].memory = aligned_alloc(64, (h.session_size + 63) & ~(size_t)63);
+        runner[i].memory = aligned_alloc(64, (need.memory + 63) & ~(size_t)63);
         if (ipex_session_init(&runner[i].session, h.image, &options, runner[i].memory,
-                              h.session_size) != IPEX_OK ||
+                              need.memory) != IPEX_OK ||
             pthread_create(&thread[i], NULL, runner_main, &runner[i]) != 0)
             abort();
     }
@@ -401,7 +420,67 @@ static void test_shared_pool(void) {
         ipex_session_finish(runner[i].session);
         free(runner[i].memory);
     }
-    check(right, "three sessions of one image share a pool of two", "an output is wrong");
+    check(right, name, "an output is wrong");
+    ipex_pool_finish(pool);
+    free(pool_memory);
+    harness_close(&h);
+    net_free(&net);
+}
+
+/* Two jobs that wait for each other, up to ten seconds, and count those that another thread than
+ * the caller does. */
+struct gathering {
+    pthread_t caller;
+    _Atomic int *begun, *elsewhere;
+};
+
+static void gather(const void *args, int64_t job_begin, int64_t job_end, void *scratch) {
+    const struct gathering *gathering = args;
+    const uint64_t until = ipex_now_ns() + UINT64_C(10000000000);
+    const int jobs = (int)(job_end - job_begin);
+    (void)scratch;
+    if (!pthread_equal(pthread_self(), gathering->caller))
+        atomic_fetch_add(gathering->elsewhere, jobs);
+    atomic_fetch_add(gathering->begun, jobs);
+    while (atomic_load(gathering->begun) < 2 && ipex_now_ns() < until)
+        sched_yield();
+}
+
+/* How many of two jobs the session's caller does not do. */
+static int jobs_elsewhere(struct ipex_session *session) {
+    _Atomic int begun = 0, elsewhere = 0;
+    const struct gathering gathering = {pthread_self(), &begun, &elsewhere};
+    ipex_team_do(&session->team, gather, &gathering, 2, false);
+    return atomic_load(&elsewhere);
+}
+
+/* A pool of two helps one caller; two callers compute alone. Runs say when they begin and end,
+ * those too that end early. */
+static void test_crowded_pool(void) {
+    struct net net;
+    struct harness h;
+    void *memory;
+    deep_net(&net);
+    harness_open(&h, &net);
+    harness_session(&h, IPEX_ISA_AUTO, POOL_OF_2);
+    const struct ipex_tensor in = harness_tensor(&net, net.input[0], DENSE, true, &memory);
+    struct ipex_tensor out = {0};
+    struct ipex_run_options late = {.size_of_struct = sizeof late, .deadline_ns = 1};
+    const bool right = harness_run(&h, &net, DENSE, VIEW, 0);
+    const bool ended = ipex_run_with(h.session, NULL, &in, 1, &out, 1, &late) != IPEX_OK;
+    const bool refused = ipex_run(h.session, "nobody", &in, 1, &out, 1) != IPEX_OK;
+    ipex_pool_enter(h.pool);
+    check(right && ended && refused && jobs_elsewhere(h.session) == 1,
+          "a pool of two helps its only caller", h.message);
+    ipex_pool_enter(h.pool);
+    check(jobs_elsewhere(h.session) == 0, "two callers of a pool of two compute alone",
+          "a worker took a job");
+    check(harness_run(&h, &net, DENSE, VIEW, 0), "... and right", h.message);
+    ipex_pool_leave(h.pool);
+    check(jobs_elsewhere(h.session) == 1, "the one that is left is helped again",
+          "no worker took a job");
+    ipex_pool_leave(h.pool);
+    free(memory);
     harness_close(&h);
     net_free(&net);
 }
@@ -416,12 +495,9 @@ static void test_pool_life(void) {
     for (int i = 0; i < 20 && right; i++) {
         const struct ipex_pool_options options = {
             .size_of_struct = sizeof options, .threads = 1 + i % 5, .spin_us = 1, .pin = i % 2};
-        size_t need = 0;
-        if (ipex_pool_measure(&options, &need) != IPEX_OK)
-            abort();
-        void *memory = aligned_alloc(64, (need + 63) & ~(size_t)63);
-        struct ipex_pool *pool = NULL;
-        right = ipex_pool_init(&pool, &options, memory, need) == IPEX_OK;
+        void *memory;
+        struct ipex_pool *pool = make_pool(&options, &memory);
+        right = pool != NULL;
         const struct ipex_session_options set = {.size_of_struct = sizeof set, .pool = pool};
         struct ipex_requirements size;
         if (ipex_session_measure(h.image, &set, &size) != IPEX_OK)
@@ -486,7 +562,9 @@ int main(void) {
     test_ticks();
     test_mxcsr();
     test_shared_outputs();
-    test_shared_pool();
+    test_shared_pool(2, "three sessions of one image share a pool of two");
+    test_shared_pool(5, "... and of five");
+    test_crowded_pool();
     test_pool_life();
     return check_result();
 }
