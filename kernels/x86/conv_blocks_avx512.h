@@ -41,33 +41,23 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #define FETCHES_2H false
 enum { FETCH_ROWS = 7 };
 
-/* Blocks that apply hard_swish, and its affine form, before they store, where kernels have them
- * (CONV_ACTS): of two panels, the last more than half, and of at least so many rows. In registers
- * it takes 2 cycles a vector, a pass over y 5. */
+/* From how many rows on blocks apply hard_swish, and its affine form, before they store, where
+ * kernels have them (CONV_ACTS). In registers it takes 2 cycles a vector, a pass over y 5; for
+ * blocks of three panels, one and a half and eight it is not worth their code. */
+enum { ACT_NEVER = MAX_ROWS + 1 };
 #ifdef CONV_ACTS
-enum { ACT_ROWS = 7 };
+enum { ACT_1 = 7, ACT_2 = 7, ACT_4 = 1, ACT_1H = 7 };
 #else
-enum { ACT_ROWS = MAX_ROWS + 1 };
+enum { ACT_1 = ACT_NEVER, ACT_2 = ACT_NEVER, ACT_4 = ACT_NEVER, ACT_1H = ACT_NEVER };
 #endif
-#define ACT_1(MR) /* a pass */
-#define ACT_2(MR)                                                                                  \
-    if (MR >= ACT_ROWS && b->act != IPEX_ACT_none) {                                               \
-        ROWS_##MR(HARD_SWISH_ROW) if (b->act == IPEX_ACT_hard_swish_affine) {                      \
+enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
+#define ACTIVATE(MR, NR)                                                                           \
+    if (MR >= ACT_##NR && b->act != IPEX_ACT_none) {                                               \
+        ROWS_##MR(SWISH_ROW_##NR) if (b->act == IPEX_ACT_hard_swish_affine) {                      \
             const __m512 scale = _mm512_set1_ps(b->act_a), shift = _mm512_set1_ps(b->act_b);       \
-            ROWS_##MR(AFFINE_ROW)                                                                  \
+            ROWS_##MR(AFFINE_ROW_##NR)                                                             \
         }                                                                                          \
     }
-#define ACT_3(MR)
-#define ACT_4(MR)
-#define ACT_8(MR)
-#define ACT_1H(MR)
-#define ACT_2H(MR)
-#define HARD_SWISH_ROW(r)                                                                          \
-    acc##r##_0 = vec_hard_swish(acc##r##_0);                                                       \
-    acc##r##_1 = vec_hard_swish(acc##r##_1);
-#define AFFINE_ROW(r)                                                                              \
-    acc##r##_0 = _mm512_fmadd_ps(scale, acc##r##_0, shift);                                        \
-    acc##r##_1 = _mm512_fmadd_ps(scale, acc##r##_1, shift);
 
 /* COLS_n(X, r) does X(r, panel) for whole panels and X##_LAST for the one that may be cut. */
 #define COLS_1(X, r)  X##_LAST(r, 0)
@@ -78,6 +68,15 @@ enum { ACT_ROWS = MAX_ROWS + 1 };
 #define COLS_1H(X, r) X##_HALF(r, 0)
 #define COLS_2H(X, r) X(r, 0) X##_HALF(r, 1)
 
+#define SWISH(r, c)      acc##r##_##c = vec_hard_swish(acc##r##_##c);
+#define SWISH_LAST(r, c) SWISH(r, c)
+#define SWISH_HALF(r, c)                                                                           \
+    acc##r##_##c = _mm512_castps512_ps256(vec_hard_swish(_mm512_castps256_ps512(acc##r##_##c)));
+#define AFFINE(r, c)      acc##r##_##c = _mm512_fmadd_ps(scale, acc##r##_##c, shift);
+#define AFFINE_LAST(r, c) AFFINE(r, c)
+#define AFFINE_HALF(r, c)                                                                          \
+    acc##r##_##c = _mm256_fmadd_ps(_mm512_castps512_ps256(scale), acc##r##_##c,                    \
+                                   _mm512_castps512_ps256(shift));
 /* All rows start from the same bias; only a chain that was parked has rows of its own. */
 #define INIT(r, c)      __m512 acc##r##_##c = _mm512_loadu_ps(i0 + LANES * c);
 #define INIT_LAST(r, c) __m512 acc##r##_##c = _mm512_maskz_loadu_ps(mask, i0 + LANES * c);
@@ -176,6 +175,21 @@ enum { ACT_ROWS = MAX_ROWS + 1 };
 #define STORE_ROW_4(r)     COLS_4(STORE, r)
 #define STORE_ROW_8(r)     COLS_8(STORE, r)
 
+#define SWISH_ROW_1(r)   COLS_1(SWISH, r)
+#define SWISH_ROW_2(r)   COLS_2(SWISH, r)
+#define SWISH_ROW_3(r)   COLS_3(SWISH, r)
+#define SWISH_ROW_4(r)   COLS_4(SWISH, r)
+#define SWISH_ROW_8(r)   COLS_8(SWISH, r)
+#define SWISH_ROW_1H(r)  COLS_1H(SWISH, r)
+#define SWISH_ROW_2H(r)  COLS_2H(SWISH, r)
+#define AFFINE_ROW_1(r)  COLS_1(AFFINE, r)
+#define AFFINE_ROW_2(r)  COLS_2(AFFINE, r)
+#define AFFINE_ROW_3(r)  COLS_3(AFFINE, r)
+#define AFFINE_ROW_4(r)  COLS_4(AFFINE, r)
+#define AFFINE_ROW_8(r)  COLS_8(AFFINE, r)
+#define AFFINE_ROW_1H(r) COLS_1H(AFFINE, r)
+#define AFFINE_ROW_2H(r) COLS_2H(AFFINE, r)
+
 #define STEP(MR, NR) WEIGHTS_##NR ROWS_##MR(MULTIPLY_ROW_##NR)
 
 #define BLOCK(MR, NR)                                                                              \
@@ -208,7 +222,7 @@ enum { ACT_ROWS = MAX_ROWS + 1 };
             const int64_t r_row = b->r_row;                                                        \
             ROWS_##MR(RESIDUAL_ROW_##NR)                                                           \
         }                                                                                          \
-        ACT_##NR(MR) const __m512 lo = _mm512_set1_ps(b->lo), hi = _mm512_set1_ps(b->hi);          \
+        ACTIVATE(MR, NR) const __m512 lo = _mm512_set1_ps(b->lo), hi = _mm512_set1_ps(b->hi);      \
         float *y0 = b->y, *y1 = y0 + b->y_half;                                                    \
         const int64_t y_row = b->y_row;                                                            \
         ROWS_##MR(STORE_ROW_##NR)                                                                  \
@@ -306,6 +320,8 @@ static void run_halves(const struct conv_block *b, int64_t rows) {
 #endif
 
 static bool run(const struct conv_block *b, int64_t rows, int64_t panels) {
+    static const int32_t act_rows[] = {
+        [1] = ACT_1, [2] = ACT_2, [3] = ACT_3, [4] = ACT_4, [8] = ACT_8};
 #ifdef CONV_WIDENS
     if (panels == 1 && rows > MAX_ROWS_1) {
         run_halves(b, rows);
@@ -315,11 +331,11 @@ static bool run(const struct conv_block *b, int64_t rows, int64_t panels) {
 #ifdef OPERAND_HALF
     if (b->columns <= LANES / 2 && panels <= 2) {
         blocks_half[panels][rows](b);
-        return false;
+        return rows >= (panels == 1 ? ACT_1H : ACT_2H) && b->act != IPEX_ACT_none;
     }
 #endif
     blocks[panels][rows](b);
-    return panels == 2 && rows >= ACT_ROWS && b->act != IPEX_ACT_none;
+    return rows >= act_rows[panels] && b->act != IPEX_ACT_none;
 }
 
 static const struct conv_level level = {
