@@ -117,6 +117,8 @@ def single_refusals():
     yield "padding beyond 64 bits", ["the_node (Pad)", "huge"], refused("Pad", (4, 4), np.array([0, 2**62, 0, 2**62]))
     yield "a result beyond the format", ["the_node (Sum)", "too many elements"], refused(
         "Sum", (2**20, 1, 1), (1, 2**20, 1), (2**20,))
+    yield "a result of no elements", ["the_node (Resize)", "no elements"], refused(
+        "Resize", (1, 1, 2, 2), np.zeros(0, f32), np.float32([1, 1, 0.25, 0.25]), mode="nearest")
     g = Graph()
     g.output(g.op("Relu", g.input(2, name="x" * 300)))
     yield "a port name beyond the format", ["not be a valid file", "name"], g.model()

@@ -444,12 +444,14 @@ static bool known_inputs(struct ipex_import *import) {
 static bool results_fit(struct ipex_import *import, const struct ipex_node *node) {
     for (; node; node = node->next) {
         const struct ipex_value *y[] = {node->output, node->extra_output[0], node->extra_output[1]};
-        for (size_t i = 0; i < sizeof y / sizeof *y; i++)
-            if (y[i] && !ipex_import_dims_fit(import->graph, y[i]->rank, y[i]->dims)) {
-                ipex_import_refuse(import, "the result %s would have too many elements",
-                                   y[i]->name);
+        for (size_t i = 0; i < sizeof y / sizeof *y; i++) {
+            const char *wrong =
+                y[i] ? ipex_import_dims_wrong(import->graph, y[i]->rank, y[i]->dims) : NULL;
+            if (wrong) {
+                ipex_import_refuse(import, "the result %s would have %s", y[i]->name, wrong);
                 return false;
             }
+        }
     }
     return true;
 }

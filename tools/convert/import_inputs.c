@@ -130,21 +130,23 @@ static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_valu
     return 1;
 }
 
-bool ipex_import_dims_fit(const struct ipex_graph *graph, int32_t rank, const int64_t *dims) {
+const char *ipex_import_dims_wrong(const struct ipex_graph *graph, int32_t rank,
+                                   const int64_t *dims) {
+    static const char too_many[] = "too many elements";
     static const enum ipex_dim_place ends[] = {IPEX_DIM_LOWEST, IPEX_DIM_HIGHEST};
     for (size_t end = 0; end < sizeof ends / sizeof *ends; end++) {
         int64_t numel, number[IPEX_MAX_RANK];
         for (int32_t i = 0; i < rank; i++) {
             if (dims[i] == IPEX_DIM_NONE)
-                return false;
+                return too_many;
             number[i] = ipex_dim_at(&graph->dims, dims[i], ends[end]);
             if (number[i] < 1)
-                return false;
+                return "no elements";
         }
         if (!ipex_numel(number, (unsigned)rank, &numel))
-            return false;
+            return too_many;
     }
-    return true;
+    return NULL;
 }
 
 static struct ipex_value *make_input(struct dims_state *state,
@@ -171,10 +173,11 @@ static struct ipex_value *make_input(struct dims_state *state,
                                  "  input %s: dim %d is %lld; dims go from 1 to %lld\n",
                                  input->name, i, (long long)dims[i], (long long)IPEX_MAX_DIM));
     }
-    if (rank > 0 && in_range && !ipex_import_dims_fit(import->graph, rank, dims))
+    const char *wrong =
+        rank > 0 && in_range ? ipex_import_dims_wrong(import->graph, rank, dims) : NULL;
+    if (wrong)
         append(import->graph, &state->wrong,
-               ipex_arena_printf(&import->graph->arena, "  input %s: too many elements\n",
-                                 input->name));
+               ipex_arena_printf(&import->graph->arena, "  input %s: %s\n", input->name, wrong));
     struct ipex_value *value =
         ipex_graph_value(import->graph, input->name, ipex_import_dtype(input->type),
                          rank < 0 || rank > IPEX_MAX_RANK ? 0 : rank, dims);

@@ -24,8 +24,10 @@ void ipex_import_unsupported(struct ipex_import *import, const char *node, const
                              const char *reason);
 /* Values of this type can be computed at run time. */
 bool ipex_import_runs(enum ipex_dtype dtype);
-/* A file can state this size: where it depends on symbols, at both ends of their ranges. */
-bool ipex_import_dims_fit(const struct ipex_graph *graph, int32_t rank, const int64_t *dims);
+/* NULL where a file can state this size: where it depends on symbols, at both ends of their ranges.
+ * Else what it would have: "no elements", "too many elements". */
+const char *ipex_import_dims_wrong(const struct ipex_graph *graph, int32_t rank,
+                                   const int64_t *dims);
 
 /* Makes the graph's inputs; false with a message when dims are missing or wrong. */
 bool ipex_import_inputs(struct ipex_import *import, struct ipex_import_options *options,
