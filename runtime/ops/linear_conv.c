@@ -55,13 +55,14 @@ static void block_for_cache(struct ipex_conv_args *args, const struct sizes *siz
     const int64_t per_panel = panel_bytes(args, sizes);
     const int64_t weights = per_panel * panels;
     const int64_t line = ipex_max_i64(1, args->x_line) * sizes->x;
-    args->lines_per_job = args->lines;
+    const int64_t lines_that_fit = ipex_max_i64(1, ipex_min_i64(args->lines, budget / line));
+    /* Groups read parts of the same lines one after the other. */
+    args->lines_per_job = args->groups > 1 ? (int32_t)lines_that_fit : args->lines;
     args->panels_per_job = (int32_t)panels;
     args->panels_outside = false;
     args->weights_far = weights > budget;
     if (!args->weights_far)
         return;
-    const int64_t lines_that_fit = ipex_max_i64(1, ipex_min_i64(args->lines, budget / line));
     const int64_t panels_that_fit =
         ipex_min_i64(panels, ipex_max_i64(4, budget / per_panel / 4 * 4));
     const int64_t lines_total = line * args->lines;
