@@ -192,7 +192,7 @@ static inline void multiply_single(const struct amx_block *b, const CONV_X *x, i
 }
 
 /* Into L2, while the products of the tile before it take their time. */
-static inline void prefetch_tiles(const float *w, int64_t w_panel, int64_t panels) {
+PREFETCHES prefetch_tiles(const float *w, int64_t w_panel, int64_t panels) {
     for (int64_t p = 0; p < panels; p++)
         for (int64_t r = 0; r < IPEX_TILE_ROWS; r++)
             _mm_prefetch((const char *)(w + p * w_panel + r * IPEX_PANEL), _MM_HINT_T1);

@@ -206,8 +206,8 @@ static inline void depthwise_block_next(struct depthwise_block *b, int64_t rows)
 
 /* What the block after this one reads and writes, where it comes from beyond L2: its lines of x,
  * which touch those of this block, and of y. */
-static inline void depthwise_ahead(const struct ipex_depthwise_args *args,
-                                   const struct depthwise_block *b, int64_t rows, int64_t lines) {
+PREFETCHES depthwise_ahead(const struct ipex_depthwise_args *args, const struct depthwise_block *b,
+                           int64_t rows, int64_t lines) {
     const int64_t x_floats = rows * b->x_row, y_floats = rows * b->y_row;
     const int64_t x_rows = args->kernel_h + (lines - 1) * b->apart;
     for (int64_t i = b->rows.begin; i < x_rows; i++)

@@ -319,6 +319,26 @@ static inline void attention_rows(struct attention_work *w, int64_t row, int64_t
     }
 }
 
+PREFETCHES attention_fetch_rows(const void *from, int64_t row, int64_t rows, int64_t columns) {
+    const int64_t bytes = columns * (int64_t)sizeof(element);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t at = 0; at < bytes; at += 64)
+            _mm_prefetch((const char *)((const element *)from + r * row) + at, _MM_HINT_T1);
+}
+
+/* What the next job reads, into L2: where it does not lie there, as in a batch, its rows are a few
+ * lines each, too far apart for hardware to foresee (MiniLM's attention in a batch of 8: 0.92). */
+PREFETCHES attention_fetch(const struct ipex_attention_args *args,
+                           const struct ipex_attention_job *job,
+                           const struct ipex_attention_job *next) {
+    attention_fetch_rows((const element *)next->q + next->row * args->q_row, args->q_row,
+                         next->row_end - next->row, args->d);
+    if (next->k == job->k)
+        return;
+    attention_fetch_rows(next->k, args->k_row, args->n, args->d);
+    attention_fetch_rows(next->v, args->v_row, args->n, args->e);
+}
+
 static __attribute__((noinline)) void attention_jobs(product_conv_fn conv,
                                                      const struct ipex_attention_args *args,
                                                      int64_t job_begin, int64_t job_end,
@@ -335,6 +355,10 @@ static __attribute__((noinline)) void attention_jobs(product_conv_fn conv,
     for (int64_t j = job_begin; j < job_end; j++) {
         work.job = ipex_attention_job(args, j, sizeof(element));
         work.k_key = work.v_key = -1;
+        if (j + 1 < job_end) {
+            const struct ipex_attention_job next = ipex_attention_job(args, j + 1, sizeof(element));
+            attention_fetch(args, &work.job, &next);
+        }
 #ifdef ATTENTION_LANES
         if (queries_fit(args, &work.job)) {
             queries_job(args, &work.job, work.packed_k, work.packed_v, work.scores);
