@@ -98,6 +98,11 @@ static inline int64_t ipex_conv_rows(const struct ipex_conv_args *args) {
     return (int64_t)(args->lines - 1) * args->pixels + args->last_pixels;
 }
 
+/* Products in the chain of an output. */
+static inline int64_t ipex_conv_depth(const struct ipex_conv_args *args) {
+    return (int64_t)args->segments_h * args->segments_w * args->k;
+}
+
 /* Bytes of a row of x that is copied so that rows lie apart (spread). */
 static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
     return (size_t)(args->k + IPEX_PANEL) * sizeof(float);

@@ -134,7 +134,7 @@ enum { THREE_MOST_K = 192 };
  * two passes. */
 static inline int64_t most_rows(const struct conv_level *level, const struct ipex_conv_args *args) {
     const bool three = args->n > 5 * IPEX_PANEL / 2 && args->n <= 3 * IPEX_PANEL &&
-                       (int64_t)args->segments_h * args->segments_w * args->k <= THREE_MOST_K;
+                       ipex_conv_depth(args) <= THREE_MOST_K;
     const int64_t most = args->n <= IPEX_PANEL / 2 ? level->max_rows_half
                          : three                   ? level->max_rows_3
                                                    : level->max_rows;
@@ -201,7 +201,7 @@ PREFETCHES prefetch_rest(const float *ahead, int64_t steps, int64_t rows, int64_
     if (steps >= rows)
         return;
     for (int64_t i = steps * (panels - 1); i < rows * panels; i++)
-        _mm_prefetch((const char *)(ahead + i * IPEX_PANEL), _MM_HINT_T0);
+        prefetch_at((uintptr_t)(ahead + i * IPEX_PANEL));
 }
 
 /* What a block of rows begins to read or write when its chains are finished, fetched when they
@@ -210,9 +210,8 @@ PREFETCHES prefetch_rest(const float *ahead, int64_t steps, int64_t rows, int64_
 enum { FETCH_Y_LEAST_K = 128 };
 
 static inline bool fetches_y(const struct ipex_conv_args *args, bool streams) {
-    const int64_t k = (int64_t)args->segments_h * args->segments_w * args->k;
-    const int64_t y_bytes = args->images * args->lines * args->y_line * (int64_t)sizeof(float);
-    return !streams && !args->w_line && k >= FETCH_Y_LEAST_K &&
+    const int64_t y_bytes = (int64_t)sizeof(float) * args->images * args->lines * args->y_line;
+    return !streams && !args->w_line && ipex_conv_depth(args) >= FETCH_Y_LEAST_K &&
            (args->residual || y_bytes > args->cache_l2);
 }
 
@@ -427,8 +426,8 @@ static inline int64_t panels_at_once(const struct conv_level *level,
         return panels;
     if (PANELS_ONCE > 0 && args->residual != args->y)
         return PANELS_ONCE;
-    const int64_t panel_bytes = (int64_t)args->segments_h * args->segments_w * args->k *
-                                IPEX_PANEL * (int64_t)sizeof(float) / CONV_K_PER_ROW;
+    const int64_t panel_bytes =
+        ipex_conv_depth(args) * IPEX_PANEL * (int64_t)sizeof(float) / CONV_K_PER_ROW;
     const int64_t cache = fetches(level, args) ? args->cache_l2 / 8 : args->cache_l2 / 2;
     const int64_t fit = ipex_div(cache, panel_bytes);
     const int64_t least =
@@ -474,7 +473,7 @@ conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args, boo
 static __attribute__((noinline, unused)) void conv_jobs(const struct conv_level *level,
                                                         const struct ipex_conv_args *args,
                                                         int64_t job_begin, int64_t job_end) {
-    const bool streams = conv_streams(level, args);
+    const bool streams = conv_streams(level, args), fetched = fetches_y(args, streams);
     const struct conv_cuts cuts = conv_cuts(level, args, streams);
     const int64_t group_floats = (int64_t)args->segments_h * args->segments_w *
                                  ipex_conv_segment_words(args, CONV_K_PER_ROW);
@@ -491,7 +490,7 @@ static __attribute__((noinline, unused)) void conv_jobs(const struct conv_level 
             .bias = args->bias + column,
             .y = args->y + job.image * args->y_image + column,
             .streams = streams,
-            .fetches_y = fetches_y(args, streams),
+            .fetches_y = fetched,
             .w_kw = ipex_conv_segment_words(args, CONV_K_PER_ROW),
             .w_kh = args->segments_w * ipex_conv_segment_words(args, CONV_K_PER_ROW),
         };

@@ -43,9 +43,8 @@ static int64_t panel_bytes(const struct ipex_conv_args *args, const struct sizes
 }
 
 static int64_t line_flops(const struct ipex_conv_args *args, int64_t panels) {
-    const int64_t k = (int64_t)args->segments_h * args->segments_w * args->k;
     const int64_t columns = args->planar ? args->n : panels * IPEX_PANEL;
-    return ipex_mul_sat(2 * k, args->pixels * columns);
+    return ipex_mul_sat(2 * ipex_conv_depth(args), args->pixels * columns);
 }
 
 /* One thread's blocks: see the head of the file. */
@@ -237,8 +236,7 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     choose_blocks(bind->setup, &sizes, args);
     bind->jobs = ipex_conv_jobs(args);
     bind->scratch = spread_rows(bind);
-    const int64_t k = (int64_t)args->segments_h * args->segments_w * args->k;
-    bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * k);
+    bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * ipex_conv_depth(args));
     choose_kernel(bind);
     return IPEX_BOUND;
 }
