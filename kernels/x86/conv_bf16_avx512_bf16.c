@@ -20,7 +20,10 @@ static inline __m512bh pair_at(const uint16_t *p) {
 #define X_AT(p)          pair_at(p)
 #define W_AT(p)          (__m512bh) _mm512_load_si512(p)
 #define PRODUCT(a, b, c) _mm512_dpbf16_ps(c, a, b)
-#define CHAINS(MR, NR)   CHAINS_OF_PAIRS(MR, LANES, STEP(MR, NR))
+#define CONV_FETCHES_NEXT
+#define CHAINS(MR, NR)                                                                             \
+    FETCH_BEGIN                                                                                    \
+    CHAINS_OF_PAIRS(MR, LANES, FETCH_PAIR(MR, NR) STEP(MR, NR))
 #include "kernels/x86/conv_blocks_avx512.h"
 
 void ipex_k_conv_bf16__avx512_bf16(const struct ipex_conv_args *args, int64_t job_begin,

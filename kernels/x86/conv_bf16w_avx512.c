@@ -13,15 +13,9 @@
 /* An odd K leaves in the middle: its last step behind the loop would be a third copy of it. (Code
  * counts here; with AVX2 the loop with the third copy is 2 % faster.) */
 #define CHAINS(MR, NR)                                                                             \
-    uintptr_t far = (uintptr_t)w + b->far_first;                                                   \
-    const uintptr_t far_step = b->far_step;                                                        \
-    (void)far, (void)far_step;                                                                     \
+    FETCH_BEGIN                                                                                    \
     for (int32_t k = b->k; k > 0; k -= 2, a0 += 2, a1 += 2, w += LANES) {                          \
-        if (FETCHES_##NR && MR >= FETCH_ROWS) {                                                    \
-            prefetch_at(far);                                                                      \
-            prefetch_at(far + (uintptr_t)w_panel * sizeof(float));                                 \
-            far += far_step;                                                                       \
-        }                                                                                          \
+        FETCH_PAIR(MR, NR)                                                                         \
         HALF_STEP(0, STEP(MR, NR))                                                                 \
         if (k == 1)                                                                                \
             break;                                                                                 \

@@ -40,6 +40,17 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #define FETCHES_1H false
 #define FETCHES_2H false
 enum { FETCH_ROWS = 7 };
+/* Those whose words of w are pairs of K: a line for either panel with every pair. */
+#define FETCH_BEGIN                                                                                \
+    uintptr_t far = (uintptr_t)w + b->far_first;                                                   \
+    const uintptr_t far_step = b->far_step;                                                        \
+    (void)far, (void)far_step;
+#define FETCH_PAIR(MR, NR)                                                                         \
+    if (FETCHES_##NR && MR >= FETCH_ROWS) {                                                        \
+        prefetch_at(far);                                                                          \
+        prefetch_at(far + (uintptr_t)w_panel * sizeof(float));                                     \
+        far += far_step;                                                                           \
+    }
 
 /* From how many rows on blocks apply hard_swish, and its affine form, before they store, where
  * kernels have them (CONV_ACTS). In registers it takes 2 cycles a vector, a pass over y 5; for
