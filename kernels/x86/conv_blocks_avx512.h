@@ -40,11 +40,11 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #define FETCHES_1H false
 #define FETCHES_2H false
 enum { FETCH_ROWS = 7 };
-/* Those whose words of w are pairs of K: a line for either panel with every pair. */
 #define FETCH_BEGIN                                                                                \
     uintptr_t far = (uintptr_t)w + b->far_first;                                                   \
     const uintptr_t far_step = b->far_step;                                                        \
     (void)far, (void)far_step;
+/* Where words of w are pairs of K: a line for either panel with every pair. */
 #define FETCH_PAIR(MR, NR)                                                                         \
     if (FETCHES_##NR && MR >= FETCH_ROWS) {                                                        \
         prefetch_at(far);                                                                          \

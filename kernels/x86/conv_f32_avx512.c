@@ -44,8 +44,7 @@
     (void)x_3, (void)x_5;                                                                          \
     int32_t k = b->k;                                                                              \
     if (FETCHES_##NR && MR >= FETCH_ROWS && b->far_step) {                                         \
-        uintptr_t far = (uintptr_t)w + b->far_first;                                               \
-        const uintptr_t far_step = b->far_step;                                                    \
+        FETCH_BEGIN                                                                                \
         STEPS_IN_TWOS(MR, NR, prefetch_at(far),                                                    \
                       (prefetch_at(far + (uintptr_t)w_panel * sizeof(float)), far += far_step))    \
     }                                                                                              \

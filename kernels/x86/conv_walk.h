@@ -475,8 +475,8 @@ static __attribute__((noinline, unused)) void conv_jobs(const struct conv_level 
                                                         int64_t job_begin, int64_t job_end) {
     const bool streams = conv_streams(level, args), fetched = fetches_y(args, streams);
     const struct conv_cuts cuts = conv_cuts(level, args, streams);
-    const int64_t group_floats = (int64_t)args->segments_h * args->segments_w *
-                                 ipex_conv_segment_words(args, CONV_K_PER_ROW);
+    const int64_t w_kw = ipex_conv_segment_words(args, CONV_K_PER_ROW);
+    const int64_t w_kh = args->segments_w * w_kw;
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);
         const int64_t column = job.group * args->n;
@@ -486,13 +486,13 @@ static __attribute__((noinline, unused)) void conv_jobs(const struct conv_level 
             .args = args,
             .job = &job,
             .x = (const CONV_X *)args->x + job.image * args->x_image + job.group * args->x_group,
-            .w = (const float *)args->w + job.group * group_floats,
+            .w = (const float *)args->w + job.group * args->segments_h * w_kh,
             .bias = args->bias + column,
             .y = args->y + job.image * args->y_image + column,
             .streams = streams,
             .fetches_y = fetched,
-            .w_kw = ipex_conv_segment_words(args, CONV_K_PER_ROW),
-            .w_kh = args->segments_w * ipex_conv_segment_words(args, CONV_K_PER_ROW),
+            .w_kw = w_kw,
+            .w_kh = w_kh,
         };
         if (args->residual)
             walk.residual = args->residual + job.image * args->r_image + column;
