@@ -5,9 +5,11 @@
  * chains are in flight. kernels/x86/conv_walk.h brings the blocks their work.
  * The includer says what one step along K is, as for conv_blocks_avx512.h.
  *
- * A last panel of up to 8 columns takes blocks of half a panel (NP is 1H), one of 9 to 15 blocks
- * that mask what they load (1C). Both store whole vectors: where y has less room, into a tile on
- * the stack, whose columns are copied. Masked stores cost some CPUs 20 cycles. */
+ * A last panel of up to 8 columns takes blocks of half a panel (NP is 1H), or together with the one
+ * before blocks of one and a half (2H), 4 rows at a time, which keep as many chains in flight as 6
+ * of one; a last panel of 9 to 15 columns blocks that mask what they load (1C). All store whole
+ * vectors: where y has less room, into a tile on the stack, whose columns are copied. Masked stores
+ * cost some CPUs 20 cycles. */
 #ifndef IPEX_KERNELS_X86_CONV_BLOCKS_AVX2_H
 #define IPEX_KERNELS_X86_CONV_BLOCKS_AVX2_H
 
@@ -15,8 +17,10 @@
 
 #ifdef CONV_SMALLER_BLOCKS /* 5 where x is widened in registers, or 6: blocks are code */
 enum { MAX_ROWS = CONV_SMALLER_BLOCKS, MAX_ROWS_HALF = MAX_ROWS, MAX_ROWS_2 = 2, MAX_PANELS = 4 };
+enum { JOINS_HALF = false };
 #else
 enum { MAX_ROWS = 6, MAX_ROWS_HALF = 12, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
+enum { JOINS_HALF = true };
 #endif
 
 /* Half panels: COLS_n(X, r) is X for row r and half panels 0 to 2 n - 1, HALVES_n(X) is X for each
@@ -27,6 +31,7 @@ enum { MAX_ROWS = 6, MAX_ROWS_HALF = 12, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
 /* X##_LAST for the one that may be cut. */
 #define COLS_1H(X, r) X##_LAST(r, 0)
 #define COLS_1C(X, r) X(r, 0) X##_LAST(r, 1)
+#define COLS_2H(X, r) X(r, 0) X(r, 1) X##_LAST(r, 2)
 
 /* All rows start from the same bias; only a chain that was parked has rows of its own. */
 #define INIT(r, c)   __m256 acc##r##_##c = _mm256_loadu_ps(i0 + LANES * c);
@@ -64,6 +69,10 @@ enum { MAX_ROWS = 6, MAX_ROWS_HALF = 12, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
 #define RESUME_ROW_1C(r)   COLS_1C(RESUME, r)
 #define RESIDUAL_ROW_1C(r) COLS_1C(RESIDUAL, r)
 #define STORE_ROW_1C(r)    COLS_1C(STORE, r)
+#define INIT_ROW_2H(r)     COLS_2H(INIT, r)
+#define RESUME_ROW_2H(r)   COLS_2H(RESUME, r)
+#define RESIDUAL_ROW_2H(r) COLS_2H(RESIDUAL, r)
+#define STORE_ROW_2H(r)    COLS_2H(STORE, r)
 
 /* One step of K. By rows: one broadcast at a time, weights of one panel in registers. By columns:
  * one weight at a time, broadcasts of up to three rows in registers. */
@@ -76,6 +85,17 @@ enum { MAX_ROWS = 6, MAX_ROWS_HALF = 12, MAX_ROWS_2 = 3, MAX_PANELS = 4 };
         const __m256 a = X_AT(AT(a0, a1, x_row, r));                                               \
         acc##r##_0 = PRODUCT(a, b0, acc##r##_0);                                                   \
         acc##r##_1 = PRODUCT(a, b1, acc##r##_1);                                                   \
+    }
+#define BY_ROWS_2H(MR, NP)                                                                         \
+    const __m256 b0 = WEIGHT(0), b1 = WEIGHT(1), b2 = WEIGHT(2);                                   \
+    prefetch(w, ahead);                                                                            \
+    ROWS_##MR(MULTIPLY_ROW_2H)
+#define MULTIPLY_ROW_2H(r)                                                                         \
+    {                                                                                              \
+        const __m256 a = X_AT(AT(a0, a1, x_row, r));                                               \
+        acc##r##_0 = PRODUCT(a, b0, acc##r##_0);                                                   \
+        acc##r##_1 = PRODUCT(a, b1, acc##r##_1);                                                   \
+        acc##r##_2 = PRODUCT(a, b2, acc##r##_2);                                                   \
     }
 #define BY_ROWS_OF_HALVES(MR, NP)                                                                  \
     const __m256 b0 = WEIGHT(0);                                                                   \
@@ -158,79 +178,116 @@ static inline vec_mask mask_of_last(const struct conv_block *b) {
     X(8, 1H, BY_ROWS_OF_HALVES)                                                                    \
     X(9, 1H, BY_ROWS_OF_HALVES)                                                                    \
     X(10, 1H, BY_ROWS_OF_HALVES) X(11, 1H, BY_ROWS_OF_HALVES) X(12, 1H, BY_ROWS_OF_HALVES)
+#define BLOCKS_OF_2H(X)                                                                            \
+    X(1, 2H, BY_ROWS_2H) X(2, 2H, BY_ROWS_2H) X(3, 2H, BY_ROWS_2H) X(4, 2H, BY_ROWS_2H)
 #endif
 BLOCKS_OF_1(BLOCK, 1)
 BLOCKS_OF_2(BLOCK)
 BLOCK(1, 4, BY_COLUMNS)
 BLOCKS_OF_1H(BLOCK)
 BLOCKS_OF_1(BLOCK, 1C)
+#ifndef CONV_SMALLER_BLOCKS
+BLOCKS_OF_2H(BLOCK)
+#endif
 
 #define NAME(MR, NP, STEP) [MR] = block_##MR##x##NP,
-typedef void (*block_fn)(const struct conv_block *);
-static const block_fn blocks[MAX_PANELS + 1][MAX_ROWS + 1] = {
+static const conv_block_fn blocks[MAX_PANELS + 1][MAX_ROWS + 1] = {
     [1] = {BLOCKS_OF_1(NAME, 1)},
     [2] = {BLOCKS_OF_2(NAME)},
     [4] = {NAME(1, 4, )},
 };
-static const block_fn blocks_half[MAX_ROWS_HALF + 1] = {BLOCKS_OF_1H(NAME)};
-static const block_fn blocks_cut[MAX_ROWS + 1] = {BLOCKS_OF_1(NAME, 1C)};
+static const conv_block_fn blocks_half[MAX_ROWS_HALF + 1] = {BLOCKS_OF_1H(NAME)};
+static const conv_block_fn blocks_cut[MAX_ROWS + 1] = {BLOCKS_OF_1(NAME, 1C)};
+#ifndef CONV_SMALLER_BLOCKS
+static const conv_block_fn blocks_2h[] = {BLOCKS_OF_2H(NAME)};
+#endif
 
 /* Policy: how many panels a block of so many rows takes, widest first. */
 static const struct {
     int32_t max_rows, panels;
 } policy[] = {{1, 4}, {MAX_ROWS_2, 2}, {MAX_ROWS_HALF, 1}};
 
-static int64_t panels_for(int64_t rows, int64_t panels) {
+static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
+    if (JOINS_HALF && panels == 2 && columns <= IPEX_PANEL + LANES)
+        return 2; /* run_2h */
     for (size_t i = 0;; i++)
         if (rows <= policy[i].max_rows && panels >= policy[i].panels)
             return policy[i].panels;
 }
 
-/* 1 to 15 columns. */
+/* 1 to 23 columns. */
 static void copy_columns(float *to, const float *from, int64_t n) {
-    if (n & 8) {
+    for (; n >= LANES; n -= LANES, to += LANES, from += LANES)
         vec_store(to, vec_load(from));
-        to += 8, from += 8;
-    }
-    for (n &= 7; n > 0; n--)
+    for (; n > 0; n--)
         *to++ = *from++;
 }
 
-/* The last panel, of fewer than 16 columns. */
-static void run_cut(const struct conv_block *b, int64_t rows) {
-    const block_fn *fits = b->columns <= LANES ? blocks_half : blocks_cut;
-    if (b->columns == LANES) {
-        fits[rows](b);
+/* b's blocks of so many columns, the last vector cut. */
+static void run_cut(struct conv_block *b, conv_block_fn block, int64_t rows, int64_t columns) {
+    if (columns % LANES == 0) {
+        run_blocks(b, block);
         return;
     }
-    float tile[MAX_ROWS_HALF * IPEX_PANEL];
-    struct conv_block cut = *b;
-    cut.y = tile;
-    cut.y_row = IPEX_PANEL;
-    cut.y_half = (rows + 1) / 2 * IPEX_PANEL;
-    fits[rows](&cut);
-    for (int64_t r = 0; r < rows; r++)
-        copy_columns(b->y + row_at(rows, b->y_row, b->y_half, r), tile + r * IPEX_PANEL,
-                     b->columns);
+    float tile[MAX_ROWS_HALF * IPEX_PANEL]; /* 4 rows of two panels fit too */
+    const int64_t row = columns > IPEX_PANEL ? 2 * IPEX_PANEL : IPEX_PANEL;
+    for (int32_t left = b->count;; left--, to_next_block(b)) {
+        struct conv_block cut = *b;
+        cut.y = tile;
+        cut.y_row = row;
+        cut.y_half = (rows + 1) / 2 * row;
+        block(&cut);
+        for (int64_t r = 0; r < rows; r++)
+            copy_columns(b->y + row_at(rows, b->y_row, b->y_half, r), tile + r * row, columns);
+        if (left <= 1)
+            break;
+    }
 }
 
-static bool run(const struct conv_block *b, int64_t rows, int64_t panels) {
+static void next_panel(struct conv_block *b) {
+    b->w += b->w_panel;
+    b->init += IPEX_PANEL;
+    b->y += IPEX_PANEL;
+    if (b->residual)
+        b->residual += IPEX_PANEL;
+}
+
+#ifndef CONV_SMALLER_BLOCKS
+/* A panel and a last one of up to 8 columns. The rows of all blocks follow each other in one line:
+ * they are taken by four, and what is left of them in one block. */
+static void run_2h(const struct conv_block *b, int64_t rows) {
+    struct conv_block by = *b;
+    for (int64_t left = rows * b->count, each; left > 0; left = each < 4 ? 0 : left % 4) {
+        each = left < 4 ? left : 4;
+        const int64_t half = (each + 1) / 2;
+        by.count = (int32_t)(each < 4 ? 1 : left / 4);
+        by.x_half = half * b->x_row, by.x_next = each * b->x_row;
+        by.init_half = half * b->init_row, by.init_next = each * b->init_row;
+        by.y_half = half * b->y_row, by.y_next = each * b->y_row;
+        by.r_half = half * b->r_row, by.r_next = each * b->r_row;
+        run_cut(&by, blocks_2h[each], each, IPEX_PANEL + b->columns);
+        to_next_block(&by);
+    }
+}
+#endif
+
+static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
     if (b->columns == IPEX_PANEL) {
-        blocks[panels][rows](b);
+        run_blocks(b, blocks[panels][rows]);
         return false;
     }
-    struct conv_block one = *b;
-    one.columns = IPEX_PANEL;
-    for (int64_t p = 1; p < panels; p++) {
-        blocks[1][rows](&one);
-        one.w += one.w_panel;
-        one.init += IPEX_PANEL;
-        one.y += IPEX_PANEL;
-        if (one.residual)
-            one.residual += IPEX_PANEL;
+#ifndef CONV_SMALLER_BLOCKS
+    if (panels == 2 && b->columns <= LANES && !b->two) {
+        run_2h(b, rows);
+        return false;
     }
-    one.columns = b->columns;
-    run_cut(&one, rows);
+#endif
+    for (int64_t p = 1; p < panels; p++, next_panel(b)) {
+        struct conv_block one = *b;
+        one.columns = IPEX_PANEL;
+        run_blocks(&one, blocks[1][rows]);
+    }
+    run_cut(b, (b->columns <= LANES ? blocks_half : blocks_cut)[rows], rows, b->columns);
     return false;
 }
 
@@ -241,6 +298,8 @@ static const struct conv_level level = {
     .max_rows_3 = MAX_ROWS,
     .panels_for = panels_for,
     .run = run,
+    .acts_at_once = true,
+    .panels_at_once = INT32_MAX,
 };
 
 #endif

@@ -285,14 +285,13 @@ BLOCKS_OF_2H(BLOCK)
 #endif
 
 #define NAME(MR, NR) [MR] = block_##MR##x##NR,
-typedef void (*block_fn)(const struct conv_block *);
-static const block_fn blocks[9][MAX_ROWS + 1] = {
+static const conv_block_fn blocks[9][MAX_ROWS + 1] = {
     [1] = {BLOCKS_OF_1(NAME)},       [2] = {BLOCKS_OF_2(NAME)},     [3] = {NULL, BLOCKS_OF_3(NAME)},
     [4] = {NULL, BLOCKS_OF_4(NAME)}, [8] = {NAME(1, 8) NAME(2, 8)},
 };
 
 #ifdef OPERAND_HALF
-static const block_fn blocks_half[3][MAX_ROWS + 1] = {
+static const conv_block_fn blocks_half[3][MAX_ROWS + 1] = {
     [1] = {BLOCKS_OF_1H(NAME)},
     [2] = {BLOCKS_OF_2H(NAME)},
 };
@@ -305,7 +304,8 @@ static const struct {
     int32_t min_rows, max_rows, panels;
 } policy[] = {{1, 2, 8}, POLICY_OF_4_AND_3{1, MAX_ROWS, 2}, {1, MAX_ROWS, 1}};
 
-static int64_t panels_for(int64_t rows, int64_t panels) {
+static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
+    (void)columns;
     for (size_t i = 0;; i++)
         if (policy[i].min_rows <= rows && rows <= policy[i].max_rows && panels >= policy[i].panels)
             return policy[i].panels;
@@ -330,7 +330,7 @@ static void run_halves(const struct conv_block *b, int64_t rows) {
 }
 #endif
 
-static bool run(const struct conv_block *b, int64_t rows, int64_t panels) {
+static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
     static const int32_t act_rows[] = {
         [1] = ACT_1, [2] = ACT_2, [3] = ACT_3, [4] = ACT_4, [8] = ACT_8};
 #ifdef CONV_WIDENS
@@ -341,11 +341,11 @@ static bool run(const struct conv_block *b, int64_t rows, int64_t panels) {
 #endif
 #ifdef OPERAND_HALF
     if (b->columns <= LANES / 2 && panels <= 2) {
-        blocks_half[panels][rows](b);
+        run_blocks(b, blocks_half[panels][rows]);
         return rows >= (panels == 1 ? ACT_1H : ACT_2H) && b->act != IPEX_ACT_none;
     }
 #endif
-    blocks[panels][rows](b);
+    run_blocks(b, blocks[panels][rows]);
     return rows >= act_rows[panels] && b->act != IPEX_ACT_none;
 }
 
@@ -357,6 +357,7 @@ static const struct conv_level level = {
     .panels_for = panels_for,
     .run = run,
     .prefetches_y = true,
+    .panels_at_once = 2,
 #ifdef CONV_FETCHES_NEXT
     .fetches_next = true,
 #endif

@@ -31,9 +31,10 @@ enum { PANELS_ONCE = 0 };
  * to the hardware. */
 enum { WEIGHT_AHEAD = 64 * IPEX_PANEL * 4, WEIGHT_AHEAD_LEAST_K = 256 };
 
-/* One register block. Rows [0, HALF) start at x, rows [HALF, MR) at x + x_half, with HALF half of
- * MR rounded up: the second half is either the following pixels or, where lines are short, the same
- * pixels of the next line. All strides in floats. */
+/* So many register blocks of the same shape, one behind the other along a line. Of the first one:
+ * rows [0, HALF) start at x, rows [HALF, MR) at x + x_half, with HALF half of MR rounded up: the
+ * second half is either the following pixels or, where lines are short, the same pixels of the next
+ * line. All strides in floats. */
 struct conv_block {
     const void *x;         /* first row's first k: of CONV_X, or widened */
     const float *w;        /* first panel's first k */
@@ -49,12 +50,38 @@ struct conv_block {
     int32_t k, segments;
     int32_t segments_w, tap_w; /* taps in a kernel row, and the first segment's place in it */
     int32_t columns;           /* of the last panel: 1 to 16 */
-    int32_t block;             /* of the part's blocks of rows */
-    float lo, hi;              /* clamp of the store */
-    int32_t act;               /* hard_swish or its affine form, or none: blocks may apply them */
+    bool two;                  /* whether the second half is of the next line */
+    int32_t count;             /* of blocks */
+    int64_t x_next, init_next, y_next, r_next;     /* from a block to the next one */
+    uintptr_t ahead_first_next, ahead_others_next; /* and what it prefetches */
+    int32_t block;                                 /* of the part's blocks of rows */
+    float lo, hi;                                  /* clamp of the store */
+    int32_t act; /* hard_swish or its affine form, or none: blocks may apply them */
     float act_a, act_b;
     struct ipex_act_rows pending; /* of the block before: its activation, which is no clamp */
 };
+
+typedef void (*conv_block_fn)(const struct conv_block *);
+
+/* b is now what lies one block further along the line. */
+static inline void to_next_block(struct conv_block *b) {
+    b->x = (const BLOCK_X *)b->x + b->x_next;
+    b->init += b->init_next;
+    b->y += b->y_next;
+    if (b->residual)
+        b->residual += b->r_next;
+    b->ahead_first += b->ahead_first_next;
+    b->ahead_others += b->ahead_others_next;
+}
+
+/* All of b's blocks; b lies where the last one does then. */
+static inline void run_blocks(struct conv_block *b, conv_block_fn block) {
+    block(b);
+    for (int32_t left = b->count; left > 1; left--) {
+        to_next_block(b);
+        block(b);
+    }
+}
 
 /* From a step's weights to what it prefetches: from w on where ahead is a distance (base is 0), to
  * there where it is an address (base is all ones). The first panel's weights count for the first
@@ -74,16 +101,19 @@ PREFETCHES prefetch(const float *w, uintptr_t distance) {
 struct conv_walk;
 
 /* What a level brings. walk: panels [begin, end) of a job; where that is walk_blocks (below), also
- * panels_for: how many panels a block of so many rows takes when so many are left, and run:
- * computes a block and says whether it applied b->act. prefetches_y: its blocks use ahead_others.
- * fetches_next: those of two panels and many rows use far_first and far_step. */
+ * panels_for: how many panels a block of so many rows takes when so many are left, of so many
+ * columns (no matter how many: where its rows are of two lines), and run: computes b's blocks, b
+ * being the last one then, and says whether they applied b->act. prefetches_y: its blocks use
+ * ahead_others. fetches_next: those of two panels and many rows use far_first and far_step. */
 struct conv_level {
     void (*walk)(const struct conv_walk *walk, int64_t begin, int64_t end);
     int32_t max_rows, max_rows_half; /* max_rows_half: of products of up to 8 columns */
     int32_t max_rows_3;              /* of products of three panels, the last more than half */
-    int64_t (*panels_for)(int64_t rows, int64_t panels_left);
-    bool (*run)(const struct conv_block *b, int64_t rows, int64_t panels);
+    int64_t (*panels_for)(int64_t rows, int64_t panels_left, int64_t columns_left);
+    bool (*run)(struct conv_block *b, int64_t rows, int64_t panels);
     bool prefetches_y, fetches_next;
+    bool acts_at_once;
+    int32_t panels_at_once; /* see blocks_at_once */
 };
 
 /* What stays the same over one part of K: `segments` whole segments from `segment` on, or `k_count`
@@ -108,6 +138,7 @@ struct conv_cuts {
     struct ipex_line_cut line, last, pair;
     bool pairs;
     int64_t panels;
+    int64_t at_once; /* see blocks_at_once */
 };
 
 /* A job, with the bases of its image and group. */
@@ -144,15 +175,15 @@ static inline int64_t most_rows(const struct conv_level *level, const struct ipe
 
 /* Activations that are not clamps: a pass over the block before this one, whose stores have reached
  * L1 by now. This one's have not: loads would wait for them. */
-static inline void activate(struct conv_block *b, const struct ipex_conv_args *args, int64_t rows,
-                            int64_t columns) {
+static inline void activate(struct conv_block *b, const struct ipex_conv_args *args, float *y,
+                            int64_t rows, int64_t columns) {
     IPEX_LEVEL(activate)(&b->pending);
     b->pending = (struct ipex_act_rows){
-        .y = b->y,
-        .rows = rows,
+        .y = y,
+        .rows = rows * b->count,
         .columns = columns,
         .row = b->y_row,
-        .half = b->y_half,
+        .half = b->two ? b->y_half : (rows * b->count + 1) / 2 * b->y_row,
         .act = args->act,
         .act_a = args->act_a,
         .act_b = args->act_b,
@@ -229,10 +260,12 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
                                struct conv_block *b, int64_t rows, int64_t all, int64_t columns) {
     const struct ipex_conv_args *args = walk->args;
     const float *w = b->w, *init = b->init, *residual = b->residual;
+    const void *x = b->x;
     float *y = b->y;
+    const uintptr_t ahead_first = b->ahead_first;
     for (int64_t panel = 0, panels; panel < all; panel += panels) {
-        panels = walk->level->panels_for(rows, all - panel);
         const int64_t column = panel * IPEX_PANEL;
+        panels = walk->level->panels_for(rows, all - panel, b->two ? INT64_MAX : columns - column);
         const int64_t left = columns - (panel + panels - 1) * IPEX_PANEL;
         b->w = w + panel * b->w_panel;
         b->y = y + column;
@@ -247,8 +280,10 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
         if (walk->fetches_y && part->last)
             fetch_y(b, rows, panels);
         const bool activated = walk->level->run(b, rows, panels);
+        if (b->count > 1)
+            b->x = x, b->ahead_first = ahead_first;
         if (part->last && !activated && !act_is_clamp(args->act))
-            activate(b, args, rows, (panels - 1) * IPEX_PANEL + b->columns);
+            activate(b, args, y + column, rows, (panels - 1) * IPEX_PANEL + b->columns);
     }
 }
 
@@ -299,13 +334,24 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
                                int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t column = begin * IPEX_PANEL;
-    const bool two = lines == 2;
+    const bool two = b->two = lines == 2;
     if (args->w_line)
         b->block = 0;
     b->segments = (int32_t)run->segments;
     b->tap_w = (int32_t)run->tap_w;
-    for (int64_t i = 0, pixel = 0, rows; i < cut->count; i++, pixel += rows) {
+    for (int64_t i = 0, pixel = 0, rows, count; i < cut->count; i += count, pixel += rows * count) {
+        const int64_t alike = i < cut->larger ? cut->larger - i : cut->count - i;
         rows = cut->small + (i < cut->larger);
+        count = alike < walk->cuts->at_once ? alike : walk->cuts->at_once;
+        b->count = (int32_t)count;
+        if (count > 1) {
+            b->x_next = rows * args->x_pixel;
+            b->y_next = rows * args->y_pixel;
+            b->r_next = rows * args->r_pixel;
+            b->init_next = part->first ? 0 : b->y_next;
+            b->ahead_first_next = walk->streams ? (uintptr_t)b->x_next * sizeof(CONV_X) : 0;
+            b->ahead_others_next = walk->streams ? (uintptr_t)b->y_next * sizeof(float) : 0;
+        }
         const int64_t half = (rows + 1) / 2;
         const CONV_X *x = walk->x + line * args->x_line + pixel * args->x_pixel + run->x;
         b->x = x;
@@ -431,7 +477,7 @@ static inline int64_t panels_at_once(const struct conv_level *level,
     const int64_t cache = fetches(level, args) ? args->cache_l2 / 8 : args->cache_l2 / 2;
     const int64_t fit = ipex_div(cache, panel_bytes);
     const int64_t least =
-        level->panels_for(cuts->pairs ? 2 * cuts->pair.small : cuts->line.small, panels);
+        level->panels_for(cuts->pairs ? 2 * cuts->pair.small : cuts->line.small, panels, INT64_MAX);
     return fit > least ? ipex_div(fit, least) * least : least;
 }
 
@@ -440,6 +486,28 @@ static __attribute__((noinline, unused)) void walk_blocks(const struct conv_walk
     const int64_t step = walk->cuts->panels;
     for (int64_t panel = begin; panel < end; panel += step)
         walk_parts(walk, panel, panel + step < end ? panel + step : end);
+}
+
+/* Blocks of rows that go through a set of panels before the next set does: what a block costs
+ * beside its products is mostly the walk to it (1x1 8->24 at 12x96 with AVX2: half of the time).
+ * Their x stays in L1 meanwhile, and their y where an activation goes over it. */
+enum { AT_ONCE_BYTES = 8192 };
+
+static inline int64_t blocks_at_once(const struct conv_level *level,
+                                     const struct ipex_conv_args *args,
+                                     const struct conv_cuts *cuts, bool streams) {
+    const bool clamp = act_is_clamp(args->act), in_place = sizeof(BLOCK_X) == sizeof(CONV_X);
+    const bool few =
+        ipex_conv_panels(args) <= level->panels_at_once && (clamp || level->acts_at_once);
+    const int64_t depth = ipex_conv_depth(args);
+    const bool rest = streams && depth <= level->max_rows; /* prefetch_rest */
+    if (!in_place || !few || rest || fetches(level, args) || fetches_y(args, streams))
+        return 1;
+    const int64_t rows = cuts->pairs ? 2 * cuts->pair.small : cuts->line.small;
+    const int64_t x = depth * (int64_t)sizeof(CONV_X);
+    const int64_t y = clamp ? 0 : args->n * (int64_t)sizeof(float);
+    const int64_t bytes = rows * (x > y ? x : y);
+    return 0 < bytes && bytes < AT_ONCE_BYTES ? ipex_div(AT_ONCE_BYTES, bytes) : 1;
 }
 
 static inline bool conv_streams(const struct conv_level *level, const struct ipex_conv_args *args) {
@@ -466,6 +534,7 @@ conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args, boo
     };
     ret.pairs = !streams && !args->w_line && ret.pair.count < 2 * ret.line.count;
     ret.panels = panels_at_once(level, args, &ret);
+    ret.at_once = blocks_at_once(level, args, &ret, streams);
     return ret;
 }
 
