@@ -246,7 +246,8 @@ struct ipex_fill_args {
     bool half; /* elements of 2 bytes, the pattern's lower half */
 };
 
-/* rows x [columns], dense along columns: m = max; e = exp(x - m); y = e / sum of e. Job = one row.
+/* rows x [columns], dense along columns: m = max; e = weight(x - m), e^(x - m) of fewer operations
+ * (kernels/math_constants.h); y = e / sum of e. Job = one row.
  *
  * Sums (and reductions) along a dense row: lane j combines elements j, j + 16, ... in this order,
  * from +0 on (-inf for max, inf for min); then lane i with lane i + 8, + 4, + 2, + 1. */
@@ -291,13 +292,12 @@ struct ipex_matmul_args {
 
 /* For every row i of q: s[j] = scale * chain(q[i], k[j]) + mask[i][j] with the chain of a matmul,
  * no addition where there is no mask, and -inf for j > i + n - m where causal; t = max of s; e =
- * exp(s
- * - t); z = sum of e in 16 lanes (as softmax); y[i][c] = (chain from +0, for j ascending: fma(e[j],
- * v[j][c], chain)) / z. attention_bf16: q, k and v are bf16, e is rounded to it once z is summed,
- * and both chains count in pairs as in conv_bf16. attention_bf16t: the same, in tiles as in
- * conv_bf16t. Dense along the last axis; mask_column is 0 or 1. rows_at_once rows of s and the
- * packed k and v of keys_at_once keys (a multiple of 16, or of 32 as k_block of a matmul) are in
- * scratch at a time. Job = batch * row blocks + row block. */
+ * weight(s - t), z = sum of e in 16 lanes (both as softmax); y[i][c] = (chain from +0, for j
+ * ascending: fma(e[j], v[j][c], chain)) / z. attention_bf16: q, k and v are bf16, e is rounded to
+ * it once z is summed, and both chains count in pairs as in conv_bf16. attention_bf16t: the same,
+ * in tiles as in conv_bf16t. Dense along the last axis; mask_column is 0 or 1. rows_at_once rows of
+ * s and the packed k and v of keys_at_once keys (a multiple of 16, or of 32 as k_block of a matmul)
+ * are in scratch at a time. Job = batch * row blocks + row block. */
 struct ipex_attention_args {
     const void *q, *k, *v;
     const float *mask;  /* or NULL */

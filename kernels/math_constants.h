@@ -9,6 +9,11 @@
  * applied as by two factors, so that n = 128 and results below 2^-126 (then flushed to 0) need no
  * special case.
  *
+ * The weights of softmax and attention, e^x for x <= 0, take fewer operations and no second part of
+ * ln 2: 2^n / 2^r, n = round(x log2 e), r = n - x log2 e in one fma, whose error is that of log2 e
+ * in f32, 1.3e-8 |x|, which matters to no sum that holds e^0. 2^-r is a minimax polynomial with p(0)
+ * = 1 (0.8 ULP at 1). 2^n is made in place, 0 from n = -127 on.
+ *
  * sigmoid(x) = 1 / (1 + e^-x), silu(x) = x / (1 + e^-x), where one fma makes the sum: e^-x is 2^n
  * times the polynomial, and may be taken as 0 below 2^-127 and as inf above 2^127.5, so that 2^n
  * needs no second factor.
@@ -28,7 +33,7 @@
  * atan(x) = x + x^3 q(x^2) on [0, 1] (0.01 ULP), pi/2 - atan(1/x) above.
  * pow(a, b) = exp(b log|a|) with log|a| and the product in two floats each.
  *
- * Errors stay below, in ULP of the result: exp 1.1, sigmoid 2.5, tanh 2, expm1 1.5, log 1, log1p 2,
+ * Errors stay below, in ULP of the result: exp 1.1, weights 2.3 + |x| / 4, sigmoid 2.5, tanh 2, expm1 1.5, log 1, log1p 2,
  * softplus 2.5, sin and cos 2 (up to IPEX_TRIG_MAX), erf 7, atan 2.5, mish 4.5, pow 20; in ULP of
  * the argument: gelu 2.5, gelu_tanh 4. tests/checkkern/check_math.c measures them. */
 #ifndef IPEX_KERNELS_MATH_CONSTANTS_H
@@ -50,9 +55,17 @@
 
 /* IPEX_EXP_MAGIC + 127: the integer stands there as the exponent of a float. At the bounds that is
  * 255, inf, and 0. */
-#define IPEX_SIGMOID_MAGIC 12583039.0f
-#define IPEX_SIGMOID_MIN   -89.0f
-#define IPEX_SIGMOID_MAX   88.0f
+#define IPEX_EXPONENT_MAGIC 12583039.0f
+#define IPEX_SIGMOID_MIN    -89.0f
+#define IPEX_SIGMOID_MAX    88.0f
+
+/* Here n is -127. */
+#define IPEX_WEIGHT_MIN -88.0f
+#define IPEX_WEIGHT_P1  -0x1.62e42ap-1f
+#define IPEX_WEIGHT_P2  0x1.ebf9c2p-3f
+#define IPEX_WEIGHT_P3  -0x1.c6b6d8p-5f
+#define IPEX_WEIGHT_P4  0x1.3ce8acp-7f
+#define IPEX_WEIGHT_P5  -0x1.5bda3ep-10f
 
 #define IPEX_TANH_SMALL 0.625f
 #define IPEX_TANH_Q0    -0x1.555532p-2f

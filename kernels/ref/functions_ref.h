@@ -79,6 +79,18 @@ static inline float ref_exp(float x) {
     return ref_exp_scale(ref_exp_poly(e.r), e.n);
 }
 
+/* e^x for x <= 0, as softmax and attention weigh. */
+static inline float ref_weight(float x) {
+    const float t = ref_max(x, IPEX_WEIGHT_MIN);
+    const float shifted = fmaf(t, IPEX_EXP_LOG2E, IPEX_EXPONENT_MAGIC);
+    const float r = fmaf(-t, IPEX_EXP_LOG2E, shifted - IPEX_EXPONENT_MAGIC);
+    float p = fmaf(IPEX_WEIGHT_P5, r, IPEX_WEIGHT_P4);
+    p = fmaf(p, r, IPEX_WEIGHT_P3);
+    p = fmaf(p, r, IPEX_WEIGHT_P2);
+    p = fmaf(p, r, IPEX_WEIGHT_P1);
+    return fmaf(p, r, 1.0f) * ref_float(ref_bits(shifted) << 23);
+}
+
 static inline float ref_expm1(float x) {
     const struct ref_exp_parts e = ref_exp_reduce(ref_max(ref_min(x, IPEX_EXP_MAX), IPEX_EXP_MIN));
     const uint32_t half = ref_half(e.n), rest = e.n - half;
@@ -90,8 +102,8 @@ static inline float ref_expm1(float x) {
 /* 1 + e^-x. Where that is above 2^127.5 it is inf, which the callers divide by. */
 static inline float ref_one_plus_exp_neg(float x) {
     const float t = ref_clip(x, IPEX_SIGMOID_MIN, IPEX_SIGMOID_MAX);
-    const float shifted = fmaf(t, -IPEX_EXP_LOG2E, IPEX_SIGMOID_MAGIC);
-    const float n = shifted - IPEX_SIGMOID_MAGIC;
+    const float shifted = fmaf(t, -IPEX_EXP_LOG2E, IPEX_EXPONENT_MAGIC);
+    const float n = shifted - IPEX_EXPONENT_MAGIC;
     const float r = fmaf(n, IPEX_EXP_LN2_LO, fmaf(n, IPEX_EXP_LN2_HI, t)); /* -t = n ln 2 - r */
     float q = fmaf(IPEX_EXP_Q4, r, -IPEX_EXP_Q3);
     q = fmaf(q, r, IPEX_EXP_Q2);

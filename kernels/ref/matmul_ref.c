@@ -101,7 +101,7 @@ static void attention_row(const struct ipex_attention_args *args, const struct o
     }
     const float most = ref_reduce_row(IPEX_REDUCE_max, s, n, 1);
     for (int64_t j = 0; j < n; j++)
-        s[j] = ref_exp(s[j] - most);
+        s[j] = ref_weight(s[j] - most);
     const float sum = ref_reduce_row(IPEX_REDUCE_sum, s, n, 1);
     if (operands->size == 2)
         ipex_bf16_in_place(s, n);

@@ -18,7 +18,7 @@ void IPEX_REF(softmax_f32)(const struct ipex_softmax_args *args, int64_t job_beg
         float *y = args->y + row * args->y_row;
         const float m = ref_reduce_row(IPEX_REDUCE_max, x, args->columns, 1);
         for (int64_t i = 0; i < args->columns; i++)
-            y[i] = ref_exp(x[i] - m);
+            y[i] = ref_weight(x[i] - m);
         const float sum = ref_reduce_row(IPEX_REDUCE_sum, y, args->columns, 1);
         for (int64_t i = 0; i < args->columns; i++)
             y[i] = y[i] / sum;

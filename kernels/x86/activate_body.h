@@ -99,12 +99,12 @@ void IPEX_LEVEL(activate)(const struct ipex_act_rows *args) {
     }
 }
 
-/* exp(x - most) of as many vectors, which the sum takes in one after the other. */
+/* The weights e^(x - most) of as many vectors, which the sum takes in one after the other. */
 static inline vec exps_side_by_side(const float *x, float *y, vec most, vec sum) {
     vec e[SIDE_BY_SIDE];
 #pragma GCC unroll 4
     for (int64_t v = 0; v < SIDE_BY_SIDE; v++)
-        e[v] = vec_exp(vec_sub(vec_load(x + v * LANES), most));
+        e[v] = vec_weight(vec_sub(vec_load(x + v * LANES), most));
 #pragma GCC unroll 4
     for (int64_t v = 0; v < SIDE_BY_SIDE; v++) {
         vec_store(y + v * LANES, e[v]);
@@ -121,7 +121,7 @@ float IPEX_LEVEL(exps)(const float *x, float *y, int64_t n, float most) {
     for (; SUM_VECS == 1 && i + SIDE_BY_SIDE * LANES <= n; i += SIDE_BY_SIDE * LANES)
         sum.low = exps_side_by_side(x + i, y + i, m, sum.low);
     for (; i < n; i += LANES) {
-        const vec e = vec_exp(vec_sub(vec_load_part(x + i, n - i), m));
+        const vec e = vec_weight(vec_sub(vec_load_part(x + i, n - i), m));
         vec_store_part(y + i, n - i, e);
         const vec taken = rows_combine_part(IPEX_REDUCE_sum, sum.low, e, n - i);
         sum.low = SUM_VECS == 2 ? sum.high : taken;

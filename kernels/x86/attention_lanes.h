@@ -91,12 +91,11 @@ static inline vec queries_constant(float x) {
 #define EXPS_LOAD(i)  vec x##i = vec_sub(vec_load(s + (i)*LANES), i % 2 ? most1 : most0);
 #define EXPS_MOST(i)  x##i = vec_max(c, x##i);
 #define EXPS_SHIFT(i) vec n##i = vec_fma(x##i, c, addend);
-#define EXPS_ROUND(i) n##i = vec_sub(n##i, addend);
-#define EXPS_LESS(i)  x##i = vec_fnma(n##i, c, x##i);
+#define EXPS_REST(i)  x##i = vec_fnma(x##i, c, vec_sub(n##i, addend));
 #define EXPS_FIRST(i) vec q##i = vec_fma(c, x##i, addend);
 #define EXPS_STEP(i)  q##i = vec_fma(q##i, x##i, c);
 #define EXPS_STORE(i)                                                                              \
-    q##i = vec_scale(q##i, n##i);                                                                  \
+    q##i = vec_mul(q##i, vec_float(vec_int_to_exponent(vec_bits(n##i))));                          \
     vec_store(e + (i)*LANES, q##i);
 #define EXPS_SUM(i)                                                                                \
     if (key + (i) / 2 < end)                                                                       \
@@ -105,29 +104,26 @@ static inline vec queries_constant(float x) {
     c = queries_constant(constant);                                                                \
     ROWS_8(X)
 
-/* e = exp(score - most) of keys [key, end): vec_exp of eight vectors side by side, without its
- * upper limit. One behind the other their chains are longer than what CPUs reorder (Cascade Lake:
- * 0.86 of the time of all the attention). */
+/* e^(score - most) of keys [key, end): vec_weight of eight vectors side by side. One behind the
+ * other their chains are longer than what CPUs reorder (Cascade Lake: 0.86 of the time of all the
+ * attention). */
 static inline void queries_exps(const struct queries *queries, int64_t key, int64_t end, float *e) {
     struct queries_sums *sums = queries->sums;
     const vec most0 = vec_load(sums->most), most1 = vec_load(sums->most + LANES);
     for (; key < end; key += 4, e += 4 * QUERIES) {
         const float *s = queries->scores + key * QUERIES;
         float *sum = sums->exps + key % SUM_LANES * QUERIES;
-        vec c, addend = queries_constant(IPEX_EXP_MAGIC);
+        vec c, addend = queries_constant(IPEX_EXPONENT_MAGIC);
         ROWS_8(EXPS_LOAD)
-        EXPS_ALL(EXPS_MOST, IPEX_EXP_MIN)
+        EXPS_ALL(EXPS_MOST, IPEX_WEIGHT_MIN)
         EXPS_ALL(EXPS_SHIFT, IPEX_EXP_LOG2E)
-        ROWS_8(EXPS_ROUND)
-        EXPS_ALL(EXPS_LESS, IPEX_EXP_LN2_HI)
-        EXPS_ALL(EXPS_LESS, IPEX_EXP_LN2_LO)
-        addend = queries_constant(IPEX_EXP_Q3);
-        EXPS_ALL(EXPS_FIRST, IPEX_EXP_Q4)
-        EXPS_ALL(EXPS_STEP, IPEX_EXP_Q2)
-        EXPS_ALL(EXPS_STEP, IPEX_EXP_Q1)
-        EXPS_ALL(EXPS_STEP, IPEX_EXP_Q0)
+        ROWS_8(EXPS_REST)
+        addend = queries_constant(IPEX_WEIGHT_P4);
+        EXPS_ALL(EXPS_FIRST, IPEX_WEIGHT_P5)
+        EXPS_ALL(EXPS_STEP, IPEX_WEIGHT_P3)
+        EXPS_ALL(EXPS_STEP, IPEX_WEIGHT_P2)
+        EXPS_ALL(EXPS_STEP, IPEX_WEIGHT_P1)
         EXPS_ALL(EXPS_STEP, 1.0f)
-        ROWS_8(EXPS_STEP)
         ROWS_8(EXPS_STORE)
         ROWS_8(EXPS_SUM)
     }

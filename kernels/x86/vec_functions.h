@@ -101,6 +101,19 @@ static inline vec vec_exp(vec x) {
     return vec_scale(vec_exp_poly(e.r), e.n);
 }
 
+static inline vec vec_weight(vec x) {
+    const vec magic = vec_set(IPEX_EXPONENT_MAGIC), log2e = vec_set(IPEX_EXP_LOG2E);
+    const vec t = vec_max(vec_set(IPEX_WEIGHT_MIN), x);
+    const vec shifted = vec_fma(t, log2e, magic);
+    const vec r = vec_fnma(t, log2e, vec_sub(shifted, magic));
+    vec p = vec_fma(vec_set(IPEX_WEIGHT_P5), r, vec_set(IPEX_WEIGHT_P4));
+    VEC_STEP(p, r, IPEX_WEIGHT_P3);
+    VEC_STEP(p, r, IPEX_WEIGHT_P2);
+    VEC_STEP(p, r, IPEX_WEIGHT_P1);
+    VEC_STEP(p, r, 1.0f);
+    return vec_mul(p, vec_float(vec_int_to_exponent(vec_bits(shifted))));
+}
+
 static inline vec vec_expm1(vec x) {
     const struct vec_exp_parts e = vec_exp_reduce(vec_exp_limit(x));
     const vec_int n = vec_int_round(e.n), half = vec_int_half(n), rest = vec_int_sub(n, half);
@@ -110,7 +123,7 @@ static inline vec vec_expm1(vec x) {
 }
 
 static inline vec vec_one_plus_exp_neg(vec x) {
-    const vec one = vec_set(1.0f), magic = vec_set(IPEX_SIGMOID_MAGIC);
+    const vec one = vec_set(1.0f), magic = vec_set(IPEX_EXPONENT_MAGIC);
     const vec t = vec_clip(x, vec_set(IPEX_SIGMOID_MIN), vec_set(IPEX_SIGMOID_MAX));
     const vec shifted = vec_fma(t, vec_set(-IPEX_EXP_LOG2E), magic);
     const vec n = vec_sub(shifted, magic);

@@ -72,6 +72,35 @@ static int check_softmax(const struct context *context, struct rng *rng, int64_t
     return failed;
 }
 
+/* Rows {0, x}: their second result is e^x / (1 + e^x), where e^x is off by 2.3 + |x| / 4 ULP at
+ * most (kernels/math_constants.h), and the sum and the quotient by one each. */
+static int check_weights(const struct context *context, struct rng *rng) {
+    enum { ROWS = 4096 };
+    struct ipex_softmax_args args = {.rows = ROWS, .columns = 2, .x_row = 2, .y_row = 2};
+    struct buffer x = buffer_make(ROWS * 2 * sizeof(float));
+    for (int i = 0; i < ROWS; i++) {
+        ((float *)x.data)[2 * i] = 0;
+        ((float *)x.data)[2 * i + 1] = -(float)(i + 0.5 + 0.5 * (double)rng_float(rng)) / 40;
+    }
+    args.x = x.data;
+    int failed = 0;
+    for (size_t l = 0; l < context->n_levels; l++) {
+        struct buffer y = run_softmax(&context->levels[l], &args, rng);
+        for (int i = 0; i < ROWS; i++) {
+            const double of = (double)args.x[2 * i + 1],
+                         got = ((double)((float *)y.data)[2 * i + 1]);
+            const double want = exp(of) / (1 + exp(of));
+            const double bound = (2.3 + fabs(of) / 4 + 2) * 0x1p-23 * want + 0x1p-126;
+            if (fabs(got - want) > bound)
+                failed += !report(false, "softmax_f32 weight", "%s: of %a: %a, want %a",
+                                  context->levels[l].name, of, got, want);
+        }
+        buffer_free(&y);
+    }
+    buffer_free(&x);
+    return failed;
+}
+
 static struct buffer run_reduce(const struct level *level, const struct ipex_reduce_args *args,
                                 struct rng *rng) {
     struct ipex_reduce_args a = *args;
@@ -151,7 +180,10 @@ void check_rows(const struct context *context) {
         failed_reduce += wanted(context, "reduce_f32") ? check_reduce(context, &rng, n) : 0;
     }
     if (wanted(context, "softmax_f32"))
-        report(failed_softmax == 0, "softmax_f32: row lengths", "%d failed", failed_softmax);
+        failed_softmax += check_weights(context, &rng);
+    if (wanted(context, "softmax_f32"))
+        report(failed_softmax == 0, "softmax_f32: row lengths and weights", "%d failed",
+               failed_softmax);
     if (wanted(context, "reduce_f32"))
         report(failed_reduce == 0, "reduce_f32: shapes and kinds", "%d failed", failed_reduce);
 }
