@@ -83,6 +83,11 @@ struct ipex_winograd_job ipex_winograd_job(const struct ipex_winograd_args *args
  * ones. */
 static int64_t winograd_along(int64_t size, int64_t dilation, int64_t side, int64_t tile,
                               int64_t *ret_count) {
+    if (dilation == 1) { /* one image */
+        const int64_t rest = size - tile * side;
+        *ret_count = rest < side ? rest : side;
+        return tile * side;
+    }
     const struct ipex_quotient image_size = ipex_divide(size, dilation);
     const int64_t least = image_size.whole, longer = image_size.rest;
     const int64_t tiles_longer = ipex_div_up(least + 1, side);
