@@ -11,8 +11,8 @@
  *
  * The weights of softmax and attention, e^x for x <= 0, take fewer operations and no second part of
  * ln 2: 2^n / 2^r, n = round(x log2 e), r = n - x log2 e in one fma, whose error is that of log2 e
- * in f32, 1.3e-8 |x|, which matters to no sum that holds e^0. 2^-r is a minimax polynomial with p(0)
- * = 1 (0.8 ULP at 1). 2^n is made in place, 0 from n = -127 on.
+ * in f32, 1.3e-8 |x|, which matters to no sum that holds e^0. 2^-r is a minimax polynomial with
+ * p(0) = 1 (0.8 ULP at 1). 2^n is made in place, 0 from n = -127 on.
  *
  * sigmoid(x) = 1 / (1 + e^-x), silu(x) = x / (1 + e^-x), where one fma makes the sum: e^-x is 2^n
  * times the polynomial, and may be taken as 0 below 2^-127 and as inf above 2^127.5, so that 2^n
@@ -33,9 +33,10 @@
  * atan(x) = x + x^3 q(x^2) on [0, 1] (0.01 ULP), pi/2 - atan(1/x) above.
  * pow(a, b) = exp(b log|a|) with log|a| and the product in two floats each.
  *
- * Errors stay below, in ULP of the result: exp 1.1, weights 2.3 + |x| / 4, sigmoid 2.5, tanh 2, expm1 1.5, log 1, log1p 2,
- * softplus 2.5, sin and cos 2 (up to IPEX_TRIG_MAX), erf 7, atan 2.5, mish 4.5, pow 20; in ULP of
- * the argument: gelu 2.5, gelu_tanh 4. tests/checkkern/check_math.c measures them. */
+ * Errors stay below, in ULP of the result: exp 1.1, weights 2.3 + |x| / 4, sigmoid 2.5, tanh 2,
+ * expm1 1.5, log 1, log1p 2, softplus 2.5, sin and cos 2 (up to IPEX_TRIG_MAX), erf 7, atan 2.5,
+ * mish 4.5, pow 20; in ULP of the argument: gelu 2.5, gelu_tanh 4. tests/checkkern/check_math.c
+ * measures them. */
 #ifndef IPEX_KERNELS_MATH_CONSTANTS_H
 #define IPEX_KERNELS_MATH_CONSTANTS_H
 

@@ -25,7 +25,7 @@ enum { MAX_ROWS = 14, MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_1 = 7 };
 #elif defined(CONV_SMALLER_BLOCKS)
 enum { MAX_ROWS = 14, MAX_ROWS_3 = MAX_ROWS };
 #elif CONV_K_PER_ROW == 2
-enum { MAX_ROWS = 12, MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_4 = 6 };
+enum { MAX_ROWS = 14, MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_4 = 6 };
 #else
 enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #endif
@@ -257,8 +257,8 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define BLOCKS_OF_4(X)
 #define POLICY_OF_4_AND_3 /* none */
 #elif CONV_K_PER_ROW == 2
-#define BLOCKS_OF_1(X) BLOCKS_1_TO_12(X, 1)
-#define BLOCKS_OF_2(X) BLOCKS_1_TO_12(X, 2)
+#define BLOCKS_OF_1(X) BLOCKS_1_TO_14(X, 1)
+#define BLOCKS_OF_2(X) BLOCKS_1_TO_14(X, 2)
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
 #define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4},
