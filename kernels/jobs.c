@@ -104,14 +104,20 @@ struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *ar
                                              const struct ipex_winograd_grid *grid, int64_t tile) {
     const struct ipex_quotient pixel = ipex_divide(tile, grid->across);
     const struct ipex_quotient line = ipex_divide(pixel.whole, grid->down);
-    struct ipex_winograd_tile ret;
-    ret.image = line.whole;
-    ret.line = winograd_along(args->lines, args->dilation_h, args->tile, line.rest, &ret.rows_out);
-    ret.pixel =
-        winograd_along(args->pixels, args->dilation_w, args->tile, pixel.rest, &ret.columns_out);
-    ret.rows_in = ret.rows_out + 2;
-    ret.columns_in = ret.columns_out + 2;
-    return ret;
+    int64_t rows, columns; /* not of what is returned: its copy would wait for them to be stored */
+    const int64_t first_line =
+        winograd_along(args->lines, args->dilation_h, args->tile, line.rest, &rows);
+    const int64_t first_pixel =
+        winograd_along(args->pixels, args->dilation_w, args->tile, pixel.rest, &columns);
+    return (struct ipex_winograd_tile){
+        .image = line.whole,
+        .line = first_line,
+        .pixel = first_pixel,
+        .rows_in = rows + 2,
+        .columns_in = columns + 2,
+        .rows_out = rows,
+        .columns_out = columns,
+    };
 }
 
 struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_depthwise_args *args, int64_t job) {

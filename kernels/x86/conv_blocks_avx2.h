@@ -223,7 +223,8 @@ static void copy_columns(float *to, const float *from, int64_t n) {
         *to++ = *from++;
 }
 
-/* b's blocks of so many columns, the last vector cut. */
+/* b's blocks of so many columns, the last vector cut. b changes in place: a copy of what has just
+ * been written in parts would wait until these have left the store buffer, behind all of y. */
 static void run_cut(struct conv_block *b, conv_block_fn block, int64_t rows, int64_t columns) {
     if (columns % LANES == 0) {
         run_blocks(b, block);
@@ -231,17 +232,22 @@ static void run_cut(struct conv_block *b, conv_block_fn block, int64_t rows, int
     }
     float tile[MAX_ROWS_HALF * IPEX_PANEL]; /* 4 rows of two panels fit too */
     const int64_t row = columns > IPEX_PANEL ? 2 * IPEX_PANEL : IPEX_PANEL;
+    const int64_t y_row = b->y_row, y_half = b->y_half;
+    float *y = b->y;
+    b->y_row = row;
+    b->y_half = (rows + 1) / 2 * row;
     for (int32_t left = b->count;; left--, to_next_block(b)) {
-        struct conv_block cut = *b;
-        cut.y = tile;
-        cut.y_row = row;
-        cut.y_half = (rows + 1) / 2 * row;
-        block(&cut);
+        b->y = tile;
+        block(b);
         for (int64_t r = 0; r < rows; r++)
-            copy_columns(b->y + row_at(rows, b->y_row, b->y_half, r), tile + r * row, columns);
+            copy_columns(y + row_at(rows, y_row, y_half, r), tile + r * row, columns);
         if (left <= 1)
             break;
+        y += b->y_next;
     }
+    b->y = y;
+    b->y_row = y_row;
+    b->y_half = y_half;
 }
 
 static void next_panel(struct conv_block *b) {
@@ -253,21 +259,23 @@ static void next_panel(struct conv_block *b) {
 }
 
 #ifndef CONV_SMALLER_BLOCKS
-/* A panel and a last one of up to 8 columns. The rows of all blocks follow each other in one line:
- * they are taken by four, and what is left of them in one block. */
-static void run_2h(const struct conv_block *b, int64_t rows) {
-    struct conv_block by = *b;
-    for (int64_t left = rows * b->count, each; left > 0; left = each < 4 ? 0 : left % 4) {
+/* A panel and a last one of up to 8 columns, b's last. The rows of all blocks follow each other in
+ * one line: they are taken by four, and what is left of them in one block. */
+static void run_2h(struct conv_block *b, int64_t rows) {
+    const int32_t count = b->count;
+    for (int64_t left = rows * count, each; left > 0; left = each < 4 ? 0 : left % 4) {
         each = left < 4 ? left : 4;
         const int64_t half = (each + 1) / 2;
-        by.count = (int32_t)(each < 4 ? 1 : left / 4);
-        by.x_half = half * b->x_row, by.x_next = each * b->x_row;
-        by.init_half = half * b->init_row, by.init_next = each * b->init_row;
-        by.y_half = half * b->y_row, by.y_next = each * b->y_row;
-        by.r_half = half * b->r_row, by.r_next = each * b->r_row;
-        run_cut(&by, blocks_2h[each], each, IPEX_PANEL + b->columns);
-        to_next_block(&by);
+        b->count = (int32_t)(each < 4 ? 1 : left / 4);
+        b->x_half = half * b->x_row, b->x_next = each * b->x_row;
+        b->init_half = half * b->init_row, b->init_next = each * b->init_row;
+        b->y_half = half * b->y_row, b->y_next = each * b->y_row;
+        b->r_half = half * b->r_row, b->r_next = each * b->r_row;
+        run_cut(b, blocks_2h[each], each, IPEX_PANEL + b->columns);
+        to_next_block(b);
     }
+    b->count = count;
+    b->y_half = (rows + 1) / 2 * b->y_row; /* of which an activation is told */
 }
 #endif
 
