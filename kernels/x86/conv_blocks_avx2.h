@@ -275,7 +275,6 @@ static void run_2h(struct conv_block *b, int64_t rows) {
         to_next_block(b);
     }
     b->count = count;
-    b->y_half = (rows + 1) / 2 * b->y_row; /* of which an activation is told */
 }
 #endif
 

@@ -20,14 +20,15 @@
 /* Blocks are code: kernels on bf16 do without those of three panels, and those that widen
  * (CONV_SMALLER_BLOCKS: the weights alone) without those of four. Where x is widened too, a level
  * only stands in for another's instruction: half as many rows are the most for one panel. */
+enum { MAX_ROWS = 14 };
 #ifdef CONV_WIDENS
-enum { MAX_ROWS = 14, MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_1 = 7 };
+enum { MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_1 = 7 };
 #elif defined(CONV_SMALLER_BLOCKS)
-enum { MAX_ROWS = 14, MAX_ROWS_3 = MAX_ROWS };
+enum { MAX_ROWS_3 = MAX_ROWS };
 #elif CONV_K_PER_ROW == 2
-enum { MAX_ROWS = 14, MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_4 = 6 };
+enum { MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_4 = 6 };
 #else
-enum { MAX_ROWS = 14, MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
+enum { MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
 #endif
 
 /* Blocks that fetch the next weights, where kernels do (CONV_FETCHES_NEXT): of two panels, and of
@@ -246,25 +247,19 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define BLOCKS_1_TO_14(X, NR) BLOCKS_1_TO_12(X, NR) X(13, NR) X(14, NR)
 #ifdef CONV_WIDENS
 #define BLOCKS_OF_1(X) BLOCKS_1_TO_6(X, 1) X(7, 1)
-#define BLOCKS_OF_2(X) BLOCKS_1_TO_14(X, 2)
-#define BLOCKS_OF_3(X)
-#define BLOCKS_OF_4(X)
-#define POLICY_OF_4_AND_3 /* none */
-#elif defined(CONV_SMALLER_BLOCKS)
+#else
 #define BLOCKS_OF_1(X) BLOCKS_1_TO_14(X, 1)
+#endif
 #define BLOCKS_OF_2(X) BLOCKS_1_TO_14(X, 2)
+#if defined(CONV_WIDENS) || defined(CONV_SMALLER_BLOCKS)
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X)
 #define POLICY_OF_4_AND_3 /* none */
 #elif CONV_K_PER_ROW == 2
-#define BLOCKS_OF_1(X) BLOCKS_1_TO_14(X, 1)
-#define BLOCKS_OF_2(X) BLOCKS_1_TO_14(X, 2)
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
 #define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4},
 #else
-#define BLOCKS_OF_1(X)    BLOCKS_1_TO_14(X, 1)
-#define BLOCKS_OF_2(X)    BLOCKS_1_TO_14(X, 2)
 #define BLOCKS_OF_3(X)    X(7, 3) X(8, 3) X(9, 3)
 #define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
 #define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4}, {7, MAX_ROWS_3, 3},
