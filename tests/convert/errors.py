@@ -89,8 +89,8 @@ def refused(op_type, *inputs, opset=17, outputs=1, **attributes):
 
 def single_refusals():
     f32 = np.float32
-    yield "3-d convolution", ["the_node (Conv)", "rank 5"], refused(
-        "Conv", (1, 2, 4, 4, 4), np.ones((2, 2, 1, 1, 1), f32))
+    yield "a convolution over four axes", ["the_node (Conv)", "rank 6"], refused(
+        "Conv", (1, 2, 4, 4, 4, 4), np.ones((2, 2, 1, 1, 1, 1), f32))
     yield "groups that do not divide", ["the_node (Conv)", "group 2"], refused(
         "Conv", (1, 3, 4, 4), np.ones((4, 3, 1, 1), f32), group=2)
     for op_type, weight in ("Conv", (4, 3, 1, 1)), ("ConvTranspose", (3, 4, 1, 1)):

@@ -137,8 +137,27 @@ def batch_norm_after_an_activation(g):
 
 @case(("affine", "bn", "residual_between"))
 def batch_norm_after_an_addition(g):
-    x, y = g.input(1, 3, 6, 6), g.input(1, 3, 6, 6)
-    g.output(g.batch_norm(g.op("Add", g.conv(x, 3, 5), g.conv(y, 3, 5)), 5, name="bn"))
+    g.output(g.batch_norm(g.op("Add", g.conv(g.input(1, 3, 6, 6), 3, 5, pads=[1] * 4), g.input(1, 5, 6, 6)), 5, name="bn"))
+
+
+@case(("affine", "bn", APPLIED), steps=dict(conv=3, pointwise=0))
+def batch_norm_after_a_sum_of_layers(g):
+    """All take the scale, one the shift."""
+    x, y, z = (g.conv(g.input(1, 3, 6, 6), 3, 5, bias=True) for _ in range(3))
+    g.output(g.op("Relu", g.batch_norm(g.op("Add", z, g.op("Add", x, y)), 5, name="bn")))
+
+
+@case(("affine", "bn", "residual_between"), steps=dict(conv=2))
+def batch_norm_after_a_sum_of_a_layer_that_others_read(g):
+    x, y = (g.conv(g.input(1, 3, 6, 6), 3, 5) for _ in range(2))
+    g.output(g.batch_norm(g.op("Add", x, y), 5, name="bn"), g.op("Relu", x))
+
+
+@case(("affine", "bn", "residual_between"))
+def batch_norm_after_a_sum_that_others_read(g):
+    x, y = (g.conv(g.input(1, 3, 6, 6), 3, 5) for _ in range(2))
+    total = g.op("Add", x, y)
+    g.output(g.batch_norm(total, 5, name="bn"), g.op("Sigmoid", total))
 
 
 # ---- branch: convolutions of one value that are added; branches.py has the rest ----

@@ -23,7 +23,8 @@ from ipextest import CLI, DATA, ROOT, Tap, command
 ARCHIVE = DATA / "onnx_backend_node_1.17.tar.zst"
 INTEGERS = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
 BINDABLE = {"float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool"}
-FLOOR = 840  # of the 1,288 tests, at least so many are right
+FLOOR = 865  # of the 1,288 tests, at least so many are right
+CORRECTED = {"test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True"}  # later: see newer_node_tests.py
 NO_TESTS = {"Cast", "CastLike", "CumSum", "Einsum", "ReduceLogSumExp"}  # whose node tests are all on types that are refused
 RIGHT, REFUSED, WRONG, CRASHED = "right", "refused", "wrong", "crashed"
 
@@ -153,7 +154,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         command("tar", "--zstd", "-xf", ARCHIVE, "-C", folder, check=True)
-        tests = sorted(p.parent for p in folder.rglob("model.onnx") if options.only in p.parent.name)
+        tests = sorted(p.parent for p in folder.rglob("model.onnx") if options.only in p.parent.name and p.parent.name not in CORRECTED)
         counts, classes = check(tap, tests, folder, options.refusals)
     verdicts = [RIGHT, REFUSED, WRONG, CRASHED]
     total = {v: sum(c[v] for c in counts.values()) for v in verdicts}

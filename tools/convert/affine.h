@@ -18,10 +18,11 @@ struct ipex_affine {
 bool ipex_affine_of(struct ipex_graph *graph, const struct ipex_node *node, struct ipex_affine *ret,
                     struct ipex_value **ret_x);
 
-/* Looks through a reshape that only adds or drops dims of 1 behind the channel (1-d convolutions)
- * and that alone reads a convolution's result: that result, with the reshape; else x, with NULL. */
-struct ipex_value *ipex_affine_behind_reshape(const struct ipex_graph *graph, struct ipex_value *x,
-                                              struct ipex_node **ret_reshape);
+/* Looks through a reshape behind the channel (convolutions of signals), or a volume made of images
+ * (import_volume.h), that alone reads a convolution's result or a sum: that value, with the last
+ * move; else x, with NULL. Channels are axis 1 of both. */
+struct ipex_value *ipex_affine_behind_moves(const struct ipex_graph *graph, struct ipex_value *x,
+                                            struct ipex_node **ret_move);
 
 /* Takes a scale and shift into the layers that read it (pass_affine_ahead.c), and the node away;
  * false, changing nothing, where that cannot be. */

@@ -122,8 +122,8 @@ struct ipex_value *ipex_build_reduce(struct ipex_import *import, enum ipex_reduc
     return finish(import, node, IPEX_DTYPE_f32, x->rank, dims);
 }
 
-struct ipex_value *ipex_build_slice(struct ipex_import *import, struct ipex_value *x, int32_t axis,
-                                    int64_t start, int64_t count) {
+struct ipex_value *ipex_build_every(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                    int64_t start, int64_t count, int64_t step) {
     int64_t dims[IPEX_MAX_RANK];
     if (!x)
         return NULL;
@@ -131,8 +131,27 @@ struct ipex_value *ipex_build_slice(struct ipex_import *import, struct ipex_valu
     dims[axis] = count;
     struct ipex_node *node = ipex_import_node(import, IPEX_KIND_slice);
     for (int32_t i = 0; i < x->rank; i++)
-        node->u.slice.step[i] = 1;
+        node->u.slice.step[i] = i == axis ? step : 1;
     node->u.slice.start[axis] = start;
+    ipex_node_add_input(node, x);
+    return finish(import, node, x->dtype, x->rank, dims);
+}
+
+struct ipex_value *ipex_build_slice(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                    int64_t start, int64_t count) {
+    return ipex_build_every(import, x, axis, start, count, 1);
+}
+
+struct ipex_value *ipex_build_zeros(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                    int64_t before, int64_t after) {
+    int64_t dims[IPEX_MAX_RANK];
+    if (!x || before + after == 0)
+        return x;
+    memcpy(dims, x->dims, sizeof dims);
+    dims[axis] = ipex_dim_add(&import->graph->dims, dims[axis], before + after);
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pad);
+    node->u.pad.before[axis] = before;
+    node->u.pad.after[axis] = after;
     ipex_node_add_input(node, x);
     return finish(import, node, x->dtype, x->rank, dims);
 }
@@ -415,20 +434,14 @@ bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, 
 struct ipex_value *ipex_build_image(struct ipex_import *import, struct ipex_value *x) {
     if (x->rank == 4)
         return x;
-    if (x->rank != 3) {
-        ipex_import_refuse(
-            import, "input %s has rank %d; 1-d (rank 3) and 2-d (rank 4) windows are supported",
-            x->name, x->rank);
-        return NULL;
-    }
     const int64_t dims[4] = {x->dims[0], x->dims[1], 1, x->dims[2]};
     return ipex_import_reshape(import, x, x->name, 4, dims);
 }
 
 void ipex_build_image_out(struct ipex_import *import, struct ipex_value *y, int32_t rank) {
-    if (rank == 3) {
-        const int64_t flat[3] = {y->dims[0], y->dims[1], y->dims[3]};
-        y = ipex_import_reshape(import, y, import->node->output[0], 3, flat);
+    if (rank != 4) { /* a line, or the one position of a volume */
+        const int64_t dims[5] = {y->dims[0], y->dims[1], rank == 3 ? y->dims[3] : 1, 1, 1};
+        y = ipex_import_reshape(import, y, import->node->output[0], rank, dims);
     }
     ipex_import_out(import, 0, y);
 }
@@ -456,7 +469,7 @@ bool ipex_build_spatial(struct ipex_import *import, const char *name, int n, int
     if (!has_ints(import, attr, n))
         return false;
     for (int i = 0; i < n; i++)
-        ret[2 - n + i] = attr->ints[i];
+        ret[IPEX_SPATIAL - n + i] = attr->ints[i];
     return true;
 }
 
@@ -467,8 +480,8 @@ bool ipex_build_pads(struct ipex_import *import, int n, int64_t *ret) {
     if (!has_ints(import, attr, 2 * n))
         return false;
     for (int i = 0; i < n; i++) {
-        ret[2 - n + i] = attr->ints[i];
-        ret[4 - n + i] = attr->ints[n + i];
+        ret[IPEX_SPATIAL - n + i] = attr->ints[i];
+        ret[2 * IPEX_SPATIAL - n + i] = attr->ints[n + i];
     }
     return true;
 }

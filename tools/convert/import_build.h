@@ -36,6 +36,12 @@ struct ipex_value *ipex_build_reduce(struct ipex_import *import, enum ipex_reduc
 /* `count` elements of an axis from `start` on. */
 struct ipex_value *ipex_build_slice(struct ipex_import *import, struct ipex_value *x, int32_t axis,
                                     int64_t start, int64_t count);
+/* Likewise, but every `step`-th. */
+struct ipex_value *ipex_build_every(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                    int64_t start, int64_t count, int64_t step);
+/* So many zeros before and after x along an axis. */
+struct ipex_value *ipex_build_zeros(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                    int64_t before, int64_t after);
 struct ipex_value *ipex_build_reshape(struct ipex_import *import, struct ipex_value *x,
                                       int32_t rank, const int64_t *dims);
 /* x broadcast to these dims. */
@@ -87,18 +93,19 @@ bool ipex_build_fixed(struct ipex_import *import, const struct ipex_value *x);
 /* A value of constant operand i with one element, as i64; `otherwise` where it is absent. False
  * after refusing. */
 bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, int64_t *ret);
-/* Images are [N][C][H][W]; a 1-d signal [N][C][L] is handled as [N][C][1][L]. NULL after refusing.
- */
+/* Images are [N][C][H][W]; a signal [N][C][L] is handled as [N][C][1][L]. */
 struct ipex_value *ipex_build_image(struct ipex_import *import, struct ipex_value *x);
-/* Binds output 0 to an image, back in the rank that x had. */
+/* Binds output 0 to an image, back in the rank that x had: 3, 4 or, for a volume of one position,
+ * 5. */
 void ipex_build_image_out(struct ipex_import *import, struct ipex_value *y, int32_t rank);
 /* The same with a new value of these dims as the node's result. */
 void ipex_build_image_result(struct ipex_import *import, struct ipex_node *node, int32_t rank,
                              const int64_t *dims);
-/* A list attribute of `n` spatial values into the last n of two; the first stays as it is (1-d
- * windows run along the second axis), and both where it is not given. False after refusing. */
+/* A list attribute of `n` spatial values into the last n of three (depth, height, width); the
+ * others stay as they are, and all where it is not given. False after refusing. */
+enum { IPEX_SPATIAL = 3 };
 bool ipex_build_spatial(struct ipex_import *import, const char *name, int n, int64_t *ret);
-/* The attribute pads likewise: top left bottom right. */
+/* The attribute pads likewise, into six: front top left back bottom right. */
 bool ipex_build_pads(struct ipex_import *import, int n, int64_t *ret);
 /* A convolution's bias (NULL: none) has an element per output channel. False after refusing. */
 bool ipex_build_bias_fits(struct ipex_import *import, const struct ipex_value *bias, int64_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX operators on images beyond plain convolution: transposed convolution, resizing, instance and
  * group normalisation. */
-#include "tools/convert/import_build.h"
+#include "tools/convert/import_volume.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,67 +9,72 @@
 /* ---- ConvTranspose: y = sum over taps; output size (in - 1) stride - pads + dilation (k - 1) + 1
  * + out_pad ---- */
 
+struct transposed {
+    struct ipex_window window;
+    int64_t out_pad[IPEX_SPATIAL], groups;
+    int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
+};
+
 /* Fills the paddings: given, or from output_shape or auto_pad. Both split the excess, of which an
  * odd one's larger half is at the beginning but for SAME_UPPER. */
-static bool transposed_pads(struct ipex_import *import, const struct ipex_value *x, int axes,
-                            struct ipex_conv *c) {
+static bool transposed_pads(struct ipex_import *import, int axes, struct transposed *t) {
     const char *mode = ipex_import_string(import, "auto_pad", "NOTSET");
     const bool wanted = ipex_import_attr(import, "output_shape") != NULL;
-    int64_t shape[2] = {1, 1}, number;
+    struct ipex_window *w = &t->window;
+    int64_t shape[IPEX_SPATIAL] = {1, 1, 1}, number;
     bool upper = !strcmp(mode, "SAME_UPPER"), same = upper || !strcmp(mode, "SAME_LOWER");
-    if (!ipex_build_pads(import, axes, c->pad) ||
+    if (!ipex_build_pads(import, axes, w->pad) ||
         !ipex_build_spatial(import, "output_shape", axes, shape))
         return false;
-    for (int i = 0; i < 2 && (same || wanted); i++) {
-        if (!ipex_dim_number(&import->graph->dims, x->dims[2 + i], &number)) {
+    for (int i = 0; i < IPEX_SPATIAL && (same || wanted); i++) {
+        if (!ipex_dim_number(&import->graph->dims, t->in[i], &number)) {
             ipex_import_refuse(import, "output_shape and auto_pad need a fixed input size");
             return false;
         }
-        int64_t out = wanted ? shape[i] : number * c->stride[i];
-        int64_t total = (number - 1) * c->stride[i] + c->out_pad[i] +
-                        c->dilation[i] * (c->kernel[i] - 1) + 1 - out;
+        int64_t out = wanted ? shape[i] : number * w->stride[i];
+        int64_t total = (number - 1) * w->stride[i] + t->out_pad[i] +
+                        w->dilation[i] * (w->kernel[i] - 1) + 1 - out;
         if (total < 0) { /* the rest is padded at the end of the result */
-            c->out_pad[i] -= total;
+            t->out_pad[i] -= total;
             total = 0;
         }
-        c->pad[i] = upper ? total / 2 : total - total / 2;
-        c->pad[2 + i] = total - c->pad[i];
+        w->pad[i] = upper ? total / 2 : total - total / 2;
+        w->pad[IPEX_SPATIAL + i] = total - w->pad[i];
     }
     return true;
 }
 
 static bool transposed_window(struct ipex_import *import, const struct ipex_value *x,
-                              const struct ipex_value *w, int axes, struct ipex_conv *c,
-                              int64_t *dims) {
+                              const struct ipex_value *w, struct transposed *t) {
     struct ipex_dims *table = &import->graph->dims;
-    c->transposed = true;
-    c->kernel[0] = w->dims[2];
-    c->kernel[1] = w->dims[3];
-    c->groups = ipex_import_int(import, "group", 1);
-    if (!ipex_build_spatial(import, "strides", axes, c->stride) ||
-        !ipex_build_spatial(import, "dilations", axes, c->dilation) ||
-        !ipex_build_spatial(import, "output_padding", axes, c->out_pad) ||
-        !transposed_pads(import, x, axes, c))
+    struct ipex_window *win = &t->window;
+    const int axes = x->rank - 2;
+    for (int i = 0; i < axes; i++)
+        win->kernel[IPEX_SPATIAL - axes + i] = w->dims[2 + i];
+    ipex_volume_sizes(x, t->in);
+    t->groups = ipex_import_int(import, "group", 1);
+    if (!ipex_build_spatial(import, "strides", axes, win->stride) ||
+        !ipex_build_spatial(import, "dilations", axes, win->dilation) ||
+        !ipex_build_spatial(import, "output_padding", axes, t->out_pad) ||
+        !transposed_pads(import, axes, t))
         return false;
-    if (c->groups < 1 || w->dims[0] != x->dims[1] || w->dims[0] % c->groups) {
+    if (t->groups < 1 || w->dims[0] != x->dims[1] || w->dims[0] % t->groups) {
         ipex_import_refuse(
             import,
             "group %lld, weight [%lld, %lld, ...] and %s input channels do not fit together",
-            (long long)c->groups, (long long)w->dims[0], (long long)w->dims[1],
+            (long long)t->groups, (long long)w->dims[0], (long long)w->dims[1],
             ipex_import_text(import, x->dims[1]));
         return false;
     }
-    dims[0] = x->dims[0];
-    dims[1] = w->dims[1] * c->groups;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < IPEX_SPATIAL; i++) {
         int64_t lo, hi,
-            add =
-                c->dilation[i] * (c->kernel[i] - 1) + 1 + c->out_pad[i] - c->pad[i] - c->pad[2 + i];
-        int64_t base = ipex_dim_mul(table, ipex_dim_sub(table, x->dims[2 + i], 1), c->stride[i]);
-        dims[2 + i] = ipex_dim_add(table, base, ipex_dim_of(table, add));
-        ipex_dim_range(table, dims[2 + i], &lo, &hi);
-        if (lo < 1 || c->stride[i] < 1 || c->dilation[i] < 1 || c->pad[i] < 0 ||
-            c->pad[2 + i] < 0) {
+            add = win->dilation[i] * (win->kernel[i] - 1) + 1 + t->out_pad[i] - win->pad[i] -
+                  win->pad[IPEX_SPATIAL + i];
+        int64_t base = ipex_dim_mul(table, ipex_dim_sub(table, t->in[i], 1), win->stride[i]);
+        t->out[i] = ipex_dim_add(table, base, ipex_dim_of(table, add));
+        ipex_dim_range(table, t->out[i], &lo, &hi);
+        if (lo < 1 || win->stride[i] < 1 || win->dilation[i] < 1 || win->pad[i] < 0 ||
+            win->pad[IPEX_SPATIAL + i] < 0) {
             ipex_import_refuse(import, "strides, dilations and pads leave no output");
             return false;
         }
@@ -77,36 +82,82 @@ static bool transposed_window(struct ipex_import *import, const struct ipex_valu
     return true;
 }
 
+/* Along H and W; w [C][M / groups][KH][KW]. */
+static struct ipex_value *transposed_image(struct ipex_import *import, struct ipex_value *image,
+                                           struct ipex_value *w, const struct ipex_value *bias,
+                                           const struct transposed *t) {
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_conv);
+    struct ipex_conv *conv = &node->u.conv;
+    const int64_t m = w->dims[1] * t->groups;
+    conv->transposed = true;
+    conv->groups = t->groups;
+    for (int i = 0; i < 2; i++) {
+        conv->kernel[i] = t->window.kernel[1 + i];
+        conv->stride[i] = t->window.stride[1 + i];
+        conv->dilation[i] = t->window.dilation[1 + i];
+        conv->pad[i] = t->window.pad[1 + i];
+        conv->pad[2 + i] = t->window.pad[IPEX_SPATIAL + 1 + i];
+        conv->out_pad[i] = t->out_pad[1 + i];
+    }
+    ipex_node_add_input(node, image);
+    ipex_node_add_input(node, w);
+    ipex_build_bias(import, node, bias, m);
+    const int64_t dims[4] = {image->dims[0], m, t->out[1], t->out[2]};
+    ipex_node_set_output(
+        node, ipex_graph_value(import->graph, import->node->output[0], IPEX_DTYPE_f32, 4, dims));
+    return node->output;
+}
+
+/* Every depth of x gives an image for every tap along D; these are added where they fall together.
+ */
+static struct ipex_value *transposed_volume(struct ipex_import *import, struct ipex_value *x,
+                                            const struct ipex_value *w,
+                                            const struct ipex_value *bias,
+                                            const struct transposed *t) {
+    if (t->groups > 1 && !ipex_window_flat(&t->window)) {
+        ipex_import_refuse(import, "groups of a volume that is spread along its depth");
+        return NULL;
+    }
+    struct ipex_value *taps = transposed_image(import, ipex_volume_slices(import, x),
+                                               ipex_volume_spread_weight(import, w), NULL, t);
+    struct ipex_value *y =
+        ipex_volume_spread(import, taps, x->dims[0], x->dims[2], &t->window, t->out[0]);
+    if (!y || !bias)
+        return y;
+    const int64_t dims[4] = {ipex_value_numel(bias), 1, 1, 1};
+    return ipex_build_binary(import, IPEX_STEP_add, y,
+                             ipex_graph_constant(import->graph, bias->name, IPEX_DTYPE_f32, 4, dims,
+                                                 bias->constant->data));
+}
+
 static void import_conv_transpose(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_f32(import, 1) : NULL,
                       *bias = ipex_import_in(import, 2);
-    int64_t dims[4];
     if (!w)
         return;
-    if (!w->constant || (bias && !bias->constant)) {
+    if (!w->constant || (bias && (!bias->constant || bias->dtype != IPEX_DTYPE_f32))) {
         ipex_import_refuse(import,
                            "dynamic_weight: the weight or bias is computed at run time (rank %d)",
                            x->rank);
         return;
     }
-    struct ipex_value *image = ipex_build_image(import, x);
-    if (!image)
+    if (!ipex_volume_check_rank(import, x))
         return;
     if (w->rank != x->rank) {
         ipex_import_refuse(import, "the weight has rank %d, the input rank %d", w->rank, x->rank);
         return;
     }
-    struct ipex_value *weight = ipex_build_image(import, w);
-    struct ipex_conv conv = {.stride = {1, 1}, .dilation = {1, 1}};
-    if (!transposed_window(import, image, weight, x->rank - 2, &conv, dims) ||
-        !ipex_build_bias_fits(import, bias, dims[1]))
+    struct transposed t = {.window = IPEX_WINDOW_ONE};
+    if (!transposed_window(import, x, w, &t) ||
+        !ipex_build_bias_fits(import, bias, w->dims[1] * t.groups))
         return;
-    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_conv);
-    ipex_node_add_input(node, image);
-    ipex_node_add_input(node, weight);
-    node->u.conv = conv;
-    ipex_build_bias(import, node, bias, dims[1]);
-    ipex_build_image_result(import, node, x->rank, dims);
+    struct ipex_value *y = x->rank == 5 ? transposed_volume(import, x, w, bias, &t)
+                                        : transposed_image(import, ipex_build_image(import, x),
+                                                           ipex_build_image(import, w), bias, &t);
+    if (y && x->rank == 5)
+        ipex_import_out(import, 0, y);
+    else if (y)
+        ipex_build_image_out(import, y, x->rank);
 }
 
 /* ---- Resize ---- */
@@ -118,53 +169,147 @@ static int64_t word(const char *text, const char *const *words, int count) {
     return -1;
 }
 
-/* Scales and output dims of an image from the operands `scales` or `sizes`, which have a value for
- * each of x's `rank` axes: of a signal none for the height. */
-static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x, int32_t rank,
-                         size_t scales_at, size_t sizes_at, float *scale, int64_t *dims) {
+/* Along D, H and W: how large the result is, and by which scale; 0: the ratio of the sizes. */
+struct resized {
+    int64_t out[IPEX_SPATIAL];
+    float scale[IPEX_SPATIAL];
+};
+
+/* Which of the values that scales or sizes have is for an axis: -1 none; where axes are named, how
+ * many there are goes to *count. */
+static int place_of_axis(const struct ipex_onnx_attr *axes, int32_t rank, int32_t axis) {
+    if (!axes)
+        return axis;
+    for (size_t i = 0; i < ipex_onnx_ints(axes); i++)
+        if (axes->ints[i] == axis || axes->ints[i] == axis - rank)
+            return (int)i;
+    return -1;
+}
+
+/* A scale as ONNX has it, n being the size it is applied to; IPEX_DIM_NONE where that is neither
+ * fixed nor multiplied or divided by an integer. */
+static int64_t scaled(struct ipex_dims *table, int64_t n, float s) {
+    int64_t number;
+    if (s >= 1 && s == floorf(s) && s < 1e6f)
+        return ipex_dim_mul(table, n, (int64_t)s);
+    if (1 / s == floorf(1 / s) && s > 1e-6f)
+        return ipex_dim_floor_div(table, n, (int64_t)(1 / s));
+    if (ipex_dim_number(table, n, &number))
+        return (int64_t)floor((double)s * (double)number);
+    return IPEX_DIM_NONE;
+}
+
+/* keep_aspect_ratio_policy: one scale for all axes that are resized, the smallest (not_larger) or
+ * the largest (not_smaller) that sizes ask for; x's sizes must be known. */
+static bool keep_aspect(struct ipex_import *import, const struct ipex_value *x, const char *policy,
+                        int64_t *sizes) {
+    const struct ipex_onnx_attr *axes = ipex_import_attr(import, "axes");
+    const bool larger = !strcmp(policy, "not_smaller");
+    double scale = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t axis = 0; axis < x->rank; axis++) {
+            const int at = place_of_axis(axes, x->rank, axis);
+            int64_t number;
+            if (at < 0)
+                continue;
+            if (!ipex_dim_number(&import->graph->dims, x->dims[axis], &number) || sizes[at] < 0) {
+                ipex_import_refuse(import, "keep_aspect_ratio_policy needs fixed sizes");
+                return false;
+            }
+            const double wanted = (double)sizes[at] / (double)number;
+            if (pass)
+                sizes[at] = (int64_t)floor(scale * (double)number + 0.5);
+            else if (scale == 0 || (larger ? wanted > scale : wanted < scale))
+                scale = wanted;
+        }
+    return true;
+}
+
+/* From the operands `scales` or `sizes`, which have a value for each of x's axes or for each of the
+ * attribute axes. */
+static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x, size_t scales_at,
+                         size_t sizes_at, struct resized *ret) {
     struct ipex_dims *table = &import->graph->dims;
     const struct ipex_value *scales = ipex_import_in(import, scales_at);
-    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "scales");
-    int64_t sizes[4];
-    int n = sizes_at ? ipex_import_dims(import, NULL, sizes_at, sizes, 4) : 0;
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "scales"),
+                                *axes = ipex_import_attr(import, "axes");
+    const char *policy = ipex_import_string(import, "keep_aspect_ratio_policy", "stretch");
+    const size_t count = axes ? ipex_onnx_ints(axes) : (size_t)x->rank;
+    int64_t sizes[IPEX_MAX_RANK];
+    int n = sizes_at ? ipex_import_dims(import, NULL, sizes_at, sizes, IPEX_MAX_RANK) : 0;
     if (n < 0)
         return false;
-    bool has_scales = ipex_onnx_floats(attr) == (size_t)rank ||
-                      (scales && scales->constant && ipex_value_numel(scales) == rank);
-    if (n != rank && !has_scales) {
-        ipex_import_refuse(import, "neither sizes nor scales for %d axes are known at convert time",
-                           rank);
+    const bool has_sizes = n > 0 && (size_t)n == count;
+    if (!has_sizes && ipex_onnx_floats(attr) != count &&
+        !(scales && scales->constant && (size_t)ipex_value_numel(scales) == count)) {
+        ipex_import_refuse(
+            import, "neither sizes nor scales for %zu axes are known at convert time", count);
         return false;
     }
-    for (int i = 0; i < 4; i++) {
-        const bool height_of_signal = rank == 3 && i == 2;
-        const int at = rank == 3 && i == 3 ? 2 : i;
-        float s = height_of_signal ? 1
-                  : n == rank      ? 0
-                  : attr           ? attr->floats[at]
-                                   : (float)ipex_constant_f64(scales, at);
-        int64_t number;
-        if (n == rank && !height_of_signal)
-            dims[i] = sizes[at];
-        else if (s >= 1 && s == floorf(s) && s < 1e6f)
-            dims[i] = ipex_dim_mul(table, x->dims[i], (int64_t)s);
-        else if (1 / s == floorf(1 / s) && s > 1e-6f)
-            dims[i] = ipex_dim_floor_div(table, x->dims[i], (int64_t)(1 / s));
-        else if (ipex_dim_number(table, x->dims[i], &number))
-            dims[i] = (int64_t)floor((double)s * (double)number);
-        else
-            dims[i] = IPEX_DIM_NONE;
-        if (dims[i] == IPEX_DIM_NONE || (i < 2 && dims[i] != x->dims[i])) {
+    if (has_sizes && strcmp(policy, "stretch") && !keep_aspect(import, x, policy, sizes))
+        return false;
+    for (int i = 0; i < IPEX_SPATIAL; i++) {
+        ret->scale[i] = 1;
+        ret->out[i] = 1;
+    }
+    for (int32_t axis = 0; axis < x->rank; axis++) {
+        const int at = place_of_axis(axes, x->rank, axis);
+        const float s = at < 0      ? 1
+                        : has_sizes ? 0
+                        : attr      ? attr->floats[at]
+                                    : (float)ipex_constant_f64(scales, at);
+        const int64_t out = at < 0      ? x->dims[axis]
+                            : has_sizes ? sizes[at]
+                                        : scaled(table, x->dims[axis], s);
+        if (out == IPEX_DIM_NONE || (axis < 2 && out != x->dims[axis])) {
             ipex_import_refuse(import,
-                               i < 2 ? "only height and width can be resized"
-                                     : "scale %g of a size that is not fixed",
+                               axis < 2 ? "only depth, height and width can be resized"
+                                        : "scale %g of a size that is not fixed",
                                (double)s);
             return false;
         }
-        if (i >= 2)
-            scale[i - 2] = s; /* 0: the ratio of the sizes */
+        if (axis >= 2) {
+            ret->out[IPEX_SPATIAL - x->rank + axis] = out;
+            ret->scale[IPEX_SPATIAL - x->rank + axis] = s;
+        }
     }
     return true;
+}
+
+/* What the operator resize does besides the sizes: mode, coordinates, rounding, exclude_outside. */
+struct resize_kind {
+    int64_t ints[4];
+    float cubic_a;
+};
+
+static struct ipex_value *resize_image(struct ipex_import *import, struct ipex_value *image,
+                                       const struct resize_kind *kind, int64_t height,
+                                       int64_t width, float scale_h, float scale_w) {
+    const int64_t dims[4] = {image->dims[0], image->dims[1], height, width};
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_resize, IPEX_ORDER_channels_last,
+                                              IPEX_DTYPE_f32, 4, dims, false);
+    ipex_node_add_input(node, image);
+    node->u.plan.ints = 4;
+    memcpy(node->u.plan.int_, kind->ints, sizeof kind->ints);
+    node->u.plan.floats = 3;
+    node->u.plan.float_[0] = scale_h;
+    node->u.plan.float_[1] = scale_w;
+    node->u.plan.float_[2] = kind->cubic_a;
+    return node->output;
+}
+
+/* All modes are separable: first along H and W, then along D. */
+static struct ipex_value *resize_volume(struct ipex_import *import, struct ipex_value *x,
+                                        const struct resize_kind *kind, const struct resized *to) {
+    const int64_t n = x->dims[0], depth = x->dims[2];
+    struct ipex_value *image = ipex_volume_slices(import, x);
+    image = resize_image(import, image, kind, to->out[1], to->out[2], to->scale[1], to->scale[2]);
+    x = ipex_volume_of_slices(import, image, n, depth);
+    if (to->out[0] == depth && (to->scale[0] == 0 || to->scale[0] == 1))
+        return x;
+    image = ipex_volume_lines(import, x);
+    image = resize_image(import, image, kind, to->out[0], image->dims[3], to->scale[0], 1);
+    return ipex_volume_of_lines(import, image, to->out[1], to->out[2]);
 }
 
 static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at,
@@ -175,8 +320,7 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
     static const char *const rounds[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                          "ceil"};
     struct ipex_value *x = ipex_import_f32(import, 0);
-    int64_t dims[4];
-    float scale[2];
+    struct resized to;
     if (!x)
         return;
     const char *mode_name = ipex_import_string(import, "mode", "nearest"),
@@ -185,27 +329,26 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
     const char *round_name = ipex_import_string(import, "nearest_mode", rounding);
     int64_t mode = word(mode_name, modes, 3), place = word(place_name, places, 5),
             round = word(round_name, rounds, 4);
-    if (x->rank < 3 || x->rank > 4 || mode < 0 || place < 0 || round < 0 ||
-        ipex_import_int(import, "antialias", 0) || ipex_import_attr(import, "axes") ||
-        strcmp(ipex_import_string(import, "keep_aspect_ratio_policy", "stretch"), "stretch")) {
-        ipex_import_refuse(import, "rank %d, mode %s, coordinates %s, rounding %s: not supported",
-                           x->rank, mode_name, place_name, round_name);
+    if (x->rank < 3 || x->rank > 5 || mode < 0 || place < 0 || round < 0 ||
+        ipex_import_int(import, "antialias", 0)) {
+        ipex_import_refuse(import, "rank %d, mode %s, coordinates %s, rounding %s%s: not supported",
+                           x->rank, mode_name, place_name, round_name,
+                           ipex_import_int(import, "antialias", 0) ? ", antialias" : "");
         return;
     }
-    struct ipex_value *image = ipex_build_image(import, x);
-    if (!resize_sizes(import, image, x->rank, scales_at, sizes_at, scale, dims))
+    if (!resize_sizes(import, x, scales_at, sizes_at, &to))
         return;
-    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_resize, IPEX_ORDER_channels_last,
-                                              IPEX_DTYPE_f32, 4, dims, false);
-    const int64_t ints[4] = {mode, place, round, ipex_import_int(import, "exclude_outside", 0)};
-    ipex_node_add_input(node, image);
-    node->u.plan.ints = 4;
-    memcpy(node->u.plan.int_, ints, sizeof ints);
-    node->u.plan.floats = 3;
-    node->u.plan.float_[0] = scale[0];
-    node->u.plan.float_[1] = scale[1];
-    node->u.plan.float_[2] = ipex_import_float(import, "cubic_coeff_a", -0.75f);
-    ipex_build_image_out(import, node->output, x->rank);
+    const struct resize_kind kind = {
+        .ints = {mode, place, round, ipex_import_int(import, "exclude_outside", 0)},
+        .cubic_a = ipex_import_float(import, "cubic_coeff_a", -0.75f),
+    };
+    if (x->rank == 5)
+        ipex_import_out(import, 0, resize_volume(import, x, &kind, &to));
+    else
+        ipex_build_image_out(import,
+                             resize_image(import, ipex_build_image(import, x), &kind, to.out[1],
+                                          to.out[2], to.scale[1], to.scale[2]),
+                             x->rank);
 }
 
 static void import_resize(struct ipex_import *import) {

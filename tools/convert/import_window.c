@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX operators with windows over images and signals: convolution and pooling. Each function
- * follows the operator's ONNX specification (opset 7 on); what it cannot express it refuses with
- * the reason. */
-#include "tools/convert/import_build.h"
+/* ONNX operators with windows over signals, images and volumes: convolution and pooling. Each
+ * function follows the operator's ONNX specification (opset 7 on); what it cannot express it
+ * refuses with the reason. */
+#include "tools/convert/import_volume.h"
 
 #include <string.h>
 
@@ -10,14 +10,10 @@
 
 /* ---- windows ---- */
 
-struct window {
-    int64_t kernel[2], stride[2], dilation[2], pad[4]; /* pad: top left bottom right */
-};
-
-static bool explicit_pads(struct ipex_import *import, int n, struct window *w) {
+static bool explicit_pads(struct ipex_import *import, int n, struct ipex_window *w) {
     if (!ipex_build_pads(import, n, w->pad))
         return false;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 2 * IPEX_SPATIAL; i++)
         if (w->pad[i] < 0) {
             ipex_import_refuse(import, "negative padding is not supported");
             return false;
@@ -27,7 +23,8 @@ static bool explicit_pads(struct ipex_import *import, int n, struct window *w) {
 
 /* auto_pad of the ONNX specification: SAME_* makes ceil(in / stride) outputs. The padding must come
  * out as a number. */
-static bool same_pads(struct ipex_import *import, int64_t in, int i, bool upper, struct window *w) {
+static bool same_pads(struct ipex_import *import, int64_t in, int i, bool upper,
+                      struct ipex_window *w) {
     struct ipex_dims *dims = &import->graph->dims;
     int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1, total;
     int64_t last = ipex_dim_floor_div(dims, ipex_dim_sub(dims, in, 1), w->stride[i]);
@@ -41,15 +38,16 @@ static bool same_pads(struct ipex_import *import, int64_t in, int i, bool upper,
     }
     total = total > 0 ? total : 0;
     w->pad[i] = upper ? total / 2 : total - total / 2;
-    w->pad[i + 2] = total - w->pad[i];
+    w->pad[IPEX_SPATIAL + i] = total - w->pad[i];
     return true;
 }
 
-static bool auto_pads(struct ipex_import *import, const int64_t *in, struct window *w) {
+static bool auto_pads(struct ipex_import *import, const int64_t *in, struct ipex_window *w) {
     const char *mode = ipex_import_string(import, "auto_pad", "NOTSET");
     bool upper = !strcmp(mode, "SAME_UPPER"), lower = !strcmp(mode, "SAME_LOWER");
     if (upper || lower)
-        return same_pads(import, in[0], 0, upper, w) && same_pads(import, in[1], 1, upper, w);
+        return same_pads(import, in[0], 0, upper, w) && same_pads(import, in[1], 1, upper, w) &&
+               same_pads(import, in[2], 2, upper, w);
     if (!strcmp(mode, "NOTSET") || !strcmp(mode, "VALID"))
         return true;
     ipex_import_refuse(import, "auto_pad %s is unknown", mode);
@@ -57,12 +55,12 @@ static bool auto_pads(struct ipex_import *import, const int64_t *in, struct wind
 }
 
 /* The format's limits, which also keep sums of these numbers far from overflow. */
-static bool in_limits(struct ipex_import *import, const struct window *w) {
+static bool in_limits(struct ipex_import *import, const struct ipex_window *w) {
     bool fits = true;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < IPEX_SPATIAL; i++)
         fits &= w->kernel[i] <= IPEX_WINDOW_MAX && w->stride[i] <= IPEX_WINDOW_MAX &&
                 w->dilation[i] <= IPEX_WINDOW_MAX;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 2 * IPEX_SPATIAL; i++)
         fits &= w->pad[i] <= IPEX_WINDOW_MAX;
     if (!fits)
         ipex_import_refuse(import, "kernel, strides, dilations and pads are at most %d",
@@ -72,12 +70,13 @@ static bool in_limits(struct ipex_import *import, const struct window *w) {
 
 /* kernel[] is set by the caller for Conv (from the weight) and read from the attribute for pools.
  */
-static bool read_window(struct ipex_import *import, int n, const int64_t *in, struct window *w) {
+static bool read_window(struct ipex_import *import, int n, const int64_t *in,
+                        struct ipex_window *w) {
     if (!ipex_build_spatial(import, "kernel_shape", n, w->kernel) ||
         !ipex_build_spatial(import, "strides", n, w->stride) ||
         !ipex_build_spatial(import, "dilations", n, w->dilation))
         return false;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < IPEX_SPATIAL; i++)
         if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1) {
             ipex_import_refuse(import, "kernel, strides and dilations must be positive");
             return false;
@@ -87,12 +86,12 @@ static bool read_window(struct ipex_import *import, int n, const int64_t *in, st
 
 /* floor((in + pads - span) / stride) + 1; with ceil_mode rounded up, but the last window must start
  * inside the input or its leading padding. */
-static bool window_output(struct ipex_import *import, const int64_t *in, const struct window *w,
-                          bool ceil_mode, int64_t *out) {
+static bool window_output(struct ipex_import *import, const int64_t *in,
+                          const struct ipex_window *w, bool ceil_mode, int64_t *out) {
     struct ipex_dims *dims = &import->graph->dims;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < IPEX_SPATIAL; i++) {
         int64_t span = w->dilation[i] * (w->kernel[i] - 1) + 1, lo, hi;
-        int64_t padded = ipex_dim_add(dims, in[i], w->pad[i] + w->pad[i + 2]);
+        int64_t padded = ipex_dim_add(dims, in[i], w->pad[i] + w->pad[IPEX_SPATIAL + i]);
         int64_t room = ipex_dim_sub(dims, padded, span);
         ipex_dim_range(dims, room, &lo, &hi);
         if (lo < 0) {
@@ -134,6 +133,79 @@ static bool check_conv(struct ipex_import *import, const struct ipex_value *x,
     return false;
 }
 
+/* What the convolution of an image takes besides it. */
+struct image_conv {
+    struct ipex_value *weight; /* [M][C / groups][KH][KW] */
+    const struct ipex_value *bias;
+    int64_t kernel[2], stride[2], dilation[2], pad[4]; /* as of struct ipex_conv */
+    int64_t groups, out[2];
+};
+
+static struct ipex_value *convolve(struct ipex_import *import, struct ipex_value *image,
+                                   const struct image_conv *c) {
+    if (!image)
+        return NULL;
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_conv);
+    ipex_node_add_input(node, image);
+    ipex_node_add_input(node, c->weight);
+    struct ipex_conv *conv = &node->u.conv;
+    memcpy(conv->kernel, c->kernel, sizeof conv->kernel);
+    memcpy(conv->stride, c->stride, sizeof conv->stride);
+    memcpy(conv->dilation, c->dilation, sizeof conv->dilation);
+    memcpy(conv->pad, c->pad, sizeof conv->pad);
+    conv->groups = c->groups;
+    ipex_build_bias(import, node, c->bias, c->weight->dims[0]);
+    const int64_t dims[4] = {image->dims[0], c->weight->dims[0], c->out[0], c->out[1]};
+    ipex_node_set_output(
+        node, ipex_graph_value(import->graph, import->node->output[0], IPEX_DTYPE_f32, 4, dims));
+    return node->output;
+}
+
+/* The axes [first, first + 2) of a window and of the result, as an image has them. */
+static struct image_conv conv_along(const struct ipex_window *w, const int64_t *out, int first,
+                                    const struct ipex_value *bias, int64_t groups) {
+    struct image_conv ret = {.bias = bias, .groups = groups};
+    for (int i = 0; i < 2; i++) {
+        ret.kernel[i] = w->kernel[first + i];
+        ret.stride[i] = w->stride[first + i];
+        ret.dilation[i] = w->dilation[first + i];
+        ret.pad[i] = w->pad[first + i];
+        ret.pad[2 + i] = w->pad[IPEX_SPATIAL + first + i];
+        ret.out[i] = out[first + i];
+    }
+    return ret;
+}
+
+/* A volume whose windows reach along D alone: its depths are an image's lines. */
+static struct ipex_value *convolve_lines(struct ipex_import *import, struct ipex_value *x,
+                                         struct ipex_value *w, const struct ipex_value *bias,
+                                         const struct ipex_window *win, int64_t groups,
+                                         const int64_t *out) {
+    struct ipex_value *image = ipex_volume_lines(import, x);
+    struct image_conv conv = conv_along(win, out, 0, bias, groups);
+    const int64_t dims[4] = {w->dims[0], w->dims[1], w->dims[2], 1};
+    conv.weight = ipex_build_reshape(import, w, 4, dims);
+    conv.out[1] = image->dims[3];
+    return ipex_volume_of_lines(import, convolve(import, image, &conv), out[1], out[2]);
+}
+
+static struct ipex_value *convolve_volume(struct ipex_import *import, struct ipex_value *x,
+                                          struct ipex_value *w, const struct ipex_value *bias,
+                                          const struct ipex_window *win, int64_t groups,
+                                          const int64_t *out) {
+    if (ipex_window_deep(win))
+        return convolve_lines(import, x, w, bias, win, groups, out);
+    const struct ipex_volume_parts parts = ipex_volume_windows(import, x, w, win, groups, out[0]);
+    struct image_conv conv = conv_along(win, out, 1, bias, groups);
+    struct ipex_value *sum = NULL;
+    for (int64_t i = 0; i < parts.count; i++, conv.bias = NULL) {
+        conv.weight = parts.weight[i];
+        struct ipex_value *part = convolve(import, parts.image[i], &conv);
+        sum = i ? ipex_build_binary(import, IPEX_STEP_add, sum, part) : part;
+    }
+    return sum ? ipex_volume_of_slices(import, sum, x->dims[0], out[0]) : NULL;
+}
+
 void ipex_import_conv(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_in(import, 1) : NULL,
                       *bias = ipex_import_in(import, 2);
@@ -144,52 +216,106 @@ void ipex_import_conv(struct ipex_import *import) {
         return;
     }
     int64_t groups = ipex_import_int(import, "group", 1);
-    if (x->rank < 3 || x->rank > 4) {
-        (void)ipex_build_image(import, x);
+    if (!ipex_volume_check_rank(import, x) || !check_conv(import, x, w, bias, groups))
         return;
-    }
-    if (!check_conv(import, x, w, bias, groups))
-        return;
-    int n = x->rank - 2;
-    struct window win = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
+    const int n = x->rank - 2;
+    struct ipex_window win = IPEX_WINDOW_ONE;
     for (int i = 0; i < n; i++)
-        win.kernel[2 - n + i] = w->dims[2 + i];
-    const int64_t weight_kernel[2] = {win.kernel[0], win.kernel[1]};
-    const int64_t in[2] = {n == 2 ? x->dims[2] : 1, x->dims[x->rank - 1]};
-    int64_t out[2];
+        win.kernel[IPEX_SPATIAL - n + i] = w->dims[2 + i];
+    const struct ipex_window own = win;
+    int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
+    ipex_volume_sizes(x, in);
     if (!read_window(import, n, in, &win))
         return;
-    if (memcmp(weight_kernel, win.kernel, sizeof weight_kernel)) {
+    if (memcmp(own.kernel, win.kernel, sizeof own.kernel)) {
         ipex_import_refuse(import, "kernel_shape does not fit the weight");
         return;
     }
     if (!window_output(import, in, &win, false, out))
         return;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 2 * IPEX_SPATIAL; i++)
         if (win.pad[i] > IPEX_HALO_MAX) {
             ipex_import_refuse(import, "a padding of %lld; at most %d is supported",
                                (long long)win.pad[i], IPEX_HALO_MAX);
             return;
         }
-    struct ipex_value *image = ipex_build_image(import, x);
-    const int64_t w_dims[4] = {w->dims[0], w->dims[1], win.kernel[0], win.kernel[1]};
-    struct ipex_value *weight =
-        w->rank == 4 ? w : ipex_import_reshape(import, w, w->name, 4, w_dims);
-    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_conv);
-    ipex_node_add_input(node, image);
-    ipex_node_add_input(node, weight);
-    struct ipex_conv *conv = &node->u.conv;
-    memcpy(conv->kernel, win.kernel, sizeof conv->kernel);
-    memcpy(conv->stride, win.stride, sizeof conv->stride);
-    memcpy(conv->dilation, win.dilation, sizeof conv->dilation);
-    memcpy(conv->pad, win.pad, sizeof conv->pad);
-    conv->groups = groups;
-    ipex_build_bias(import, node, bias, w->dims[0]);
-    const int64_t dims[4] = {x->dims[0], w->dims[0], out[0], out[1]};
-    ipex_build_image_result(import, node, x->rank, dims);
+    if (x->rank == 5) {
+        struct ipex_value *y = convolve_volume(import, x, w, bias, &win, groups, out);
+        if (y)
+            ipex_import_out(import, 0, y);
+        return;
+    }
+    struct image_conv conv = conv_along(&win, out, 1, bias, groups);
+    const int64_t w_dims[4] = {w->dims[0], w->dims[1], win.kernel[1], win.kernel[2]};
+    conv.weight = w->rank == 4 ? w : ipex_import_reshape(import, w, w->name, 4, w_dims);
+    ipex_build_image_out(import, convolve(import, ipex_build_image(import, x), &conv), x->rank);
 }
 
 /* ---- pooling ---- */
+
+/* How a pool goes over windows, besides these. */
+struct pool_kind {
+    bool max, ceil, count_pad;
+};
+
+static bool read_pool(struct ipex_import *import, const struct ipex_value *x, int64_t *in,
+                      struct ipex_window *w) {
+    ipex_volume_sizes(x, in);
+    if (!ipex_import_attr(import, "kernel_shape")) {
+        ipex_import_refuse(import, "attribute kernel_shape is missing");
+        return false;
+    }
+    if (!read_window(import, x->rank - 2, in, w))
+        return false;
+    for (int i = 0; i < 2 * IPEX_SPATIAL; i++)
+        if (w->pad[i] >= w->kernel[i % IPEX_SPATIAL] * w->dilation[i % IPEX_SPATIAL]) {
+            ipex_import_refuse(import, "the padding is as large as the window");
+            return false;
+        }
+    return true;
+}
+
+/* The windows of an image along the axes [first, first + 2) of w. */
+static struct ipex_value *pool_along(struct ipex_import *import, struct ipex_value *image,
+                                     const struct ipex_window *w, int first,
+                                     const struct pool_kind *kind, const int64_t *out) {
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pool);
+    struct ipex_pool *p = &node->u.pool;
+    *p = (struct ipex_pool){.max = kind->max, .ceil = kind->ceil, .count_pad = kind->count_pad};
+    for (int i = 0; i < 2; i++) {
+        p->kernel[i] = w->kernel[first + i];
+        p->stride[i] = w->stride[first + i];
+        p->dilation[i] = w->dilation[first + i];
+        p->pad[i] = w->pad[first + i];
+        p->pad[2 + i] = w->pad[IPEX_SPATIAL + first + i];
+    }
+    ipex_node_add_input(node, image);
+    const int64_t dims[4] = {image->dims[0], image->dims[1], out[0], out[1]};
+    ipex_node_set_output(
+        node, ipex_graph_value(import->graph, import->node->output[0], IPEX_DTYPE_f32, 4, dims));
+    return node->output;
+}
+
+/* Windows over volumes are windows along D over windows along H and W: both kinds are separable, as
+ * a window holds as many positions of x at each of its depths. */
+static struct ipex_value *pool_volume(struct ipex_import *import, struct ipex_value *x,
+                                      const struct ipex_window *w, const struct pool_kind *kind,
+                                      const int64_t *out) {
+    const int64_t n = x->dims[0], depth = x->dims[2];
+    if (!ipex_window_deep(w))
+        x = ipex_volume_of_slices(
+            import, pool_along(import, ipex_volume_slices(import, x), w, 1, kind, out + 1), n,
+            depth);
+    if (ipex_window_flat(w))
+        return x;
+    struct ipex_window along = *w;
+    along.kernel[1] = along.stride[1] = along.dilation[1] = 1;
+    along.pad[1] = along.pad[IPEX_SPATIAL + 1] = 0;
+    struct ipex_value *lines = ipex_volume_lines(import, x);
+    const int64_t sizes[2] = {out[0], lines->dims[3]};
+    return ipex_volume_of_lines(import, pool_along(import, lines, &along, 0, kind, sizes), out[1],
+                                out[2]);
+}
 
 static void pool(struct ipex_import *import, bool max) {
     struct ipex_value *x = ipex_import_f32(import, 0);
@@ -199,37 +325,22 @@ static void pool(struct ipex_import *import, bool max) {
         ipex_import_refuse(import, "the second output (indices) is not supported");
         return;
     }
-    struct ipex_value *image = ipex_build_image(import, x);
-    if (!image)
+    const struct pool_kind kind = {
+        .max = max,
+        .ceil = ipex_import_int(import, "ceil_mode", 0) != 0,
+        .count_pad = !max && ipex_import_int(import, "count_include_pad", 0),
+    };
+    struct ipex_window w = IPEX_WINDOW_ONE;
+    int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
+    if (!ipex_volume_check_rank(import, x) || !read_pool(import, x, in, &w) ||
+        !window_output(import, in, &w, kind.ceil, out))
         return;
-    int n = x->rank - 2;
-    struct window w = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
-    int64_t out[2];
-    bool ceil_mode = ipex_import_int(import, "ceil_mode", 0) != 0;
-    if (!ipex_import_attr(import, "kernel_shape")) {
-        ipex_import_refuse(import, "attribute kernel_shape is missing");
-        return;
-    }
-    if (!read_window(import, n, &image->dims[2], &w) ||
-        !window_output(import, &image->dims[2], &w, ceil_mode, out))
-        return;
-    if (w.pad[0] >= w.kernel[0] * w.dilation[0] || w.pad[1] >= w.kernel[1] * w.dilation[1] ||
-        w.pad[2] >= w.kernel[0] * w.dilation[0] || w.pad[3] >= w.kernel[1] * w.dilation[1]) {
-        ipex_import_refuse(import, "the padding is as large as the window");
+    if (x->rank == 5) {
+        ipex_import_out(import, 0, pool_volume(import, x, &w, &kind, out));
         return;
     }
-    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pool);
-    struct ipex_pool *p = &node->u.pool;
-    *p = (struct ipex_pool){.max = max,
-                            .ceil = ceil_mode,
-                            .count_pad = !max && ipex_import_int(import, "count_include_pad", 0)};
-    memcpy(p->kernel, w.kernel, sizeof p->kernel);
-    memcpy(p->stride, w.stride, sizeof p->stride);
-    memcpy(p->dilation, w.dilation, sizeof p->dilation);
-    memcpy(p->pad, w.pad, sizeof p->pad);
-    ipex_node_add_input(node, image);
-    const int64_t dims[4] = {image->dims[0], image->dims[1], out[0], out[1]};
-    ipex_build_image_result(import, node, x->rank, dims);
+    ipex_build_image_out(
+        import, pool_along(import, ipex_build_image(import, x), &w, 1, &kind, out + 1), x->rank);
 }
 
 static void import_max_pool(struct ipex_import *import) {
@@ -240,10 +351,12 @@ static void import_average_pool(struct ipex_import *import) {
 }
 
 static void global_pool(struct ipex_import *import, bool max) {
-    struct ipex_value *x = ipex_import_f32(import, 0),
-                      *image = x ? ipex_build_image(import, x) : NULL;
-    if (!image)
+    struct ipex_value *x = ipex_import_f32(import, 0);
+    if (!x || !ipex_volume_check_rank(import, x))
         return;
+    /* Of a volume every position is the same. */
+    struct ipex_value *image =
+        x->rank == 5 ? ipex_volume_lines(import, x) : ipex_build_image(import, x);
     const int64_t dims[4] = {image->dims[0], image->dims[1], 1, 1};
     struct ipex_node *node;
     if (image->dims[2] > 0 && image->dims[3] > 0) {

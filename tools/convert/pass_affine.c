@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BatchNorm, and Mul, Add, Sub, Div by a constant per channel, after a convolution or linear layer:
- * s (W x + b) + t = (s W) x + (s b + t). After a concatenation of such layers each takes its part;
- * what is left may go into the layers behind it (pass_affine_ahead.c).
- * Scales and biases are kept in f64; the weight is
- * multiplied and rounded once, when it is packed. */
+ * s (W x + b) + t = (s W) x + (s b + t). After a concatenation of such layers each takes its part,
+ * after a sum of them all take the scale and one the shift; what is left may go into the layers
+ * behind it (pass_affine_ahead.c). Scales and biases are kept in f64; the weight is multiplied and
+ * rounded once, when it is packed. */
 #include "tools/convert/affine.h"
 
 #include <math.h>
@@ -99,17 +99,38 @@ bool ipex_affine_of(struct ipex_graph *graph, const struct ipex_node *node, stru
     return true;
 }
 
-struct ipex_value *ipex_affine_behind_reshape(const struct ipex_graph *graph, struct ipex_value *x,
-                                              struct ipex_node **ret_reshape) {
+/* The images of a volume's depths (import_volume.h), which become it by a reshape and this
+ * transpose; NULL: no such one, or somebody else reads what is between. */
+static struct ipex_value *images_of_volume(const struct ipex_graph *graph,
+                                           const struct ipex_node *transpose) {
+    static const int32_t depths_first[5] = {0, 2, 1, 3, 4};
+    struct ipex_value *between = transpose->input[0];
+    const struct ipex_node *reshape = between->producer;
+    if (between->rank != 5 || memcmp(transpose->u.perm, depths_first, sizeof depths_first) ||
+        !reshape || reshape->kind != IPEX_KIND_reshape || !ipex_value_only_reader(graph, between))
+        return NULL;
+    struct ipex_value *images = reshape->input[0];
+    return images->rank == 4 && !memcmp(images->dims + 1, between->dims + 2, 3 * sizeof(int64_t))
+               ? images
+               : NULL;
+}
+
+struct ipex_value *ipex_affine_behind_moves(const struct ipex_graph *graph, struct ipex_value *x,
+                                            struct ipex_node **ret_move) {
     struct ipex_node *node = x->producer;
-    *ret_reshape = NULL;
-    if (!node || node->kind != IPEX_KIND_reshape || !ipex_value_only_reader(graph, x))
+    struct ipex_value *from = NULL;
+    *ret_move = NULL;
+    if (!node || !ipex_value_only_reader(graph, x))
         return x;
-    struct ipex_value *from = node->input[0];
-    if (!from->producer || from->producer->kind != IPEX_KIND_conv || x->rank < 2 ||
-        from->dims[0] != x->dims[0] || from->dims[1] != x->dims[1])
+    if (node->kind == IPEX_KIND_transpose)
+        from = images_of_volume(graph, node);
+    else if (node->kind == IPEX_KIND_reshape && x->rank >= 2 &&
+             node->input[0]->dims[0] == x->dims[0] && node->input[0]->dims[1] == x->dims[1])
+        from = node->input[0];
+    if (!from || !from->producer ||
+        (from->producer->kind != IPEX_KIND_conv && !ipex_match_step(from, IPEX_STEP_add)))
         return x;
-    *ret_reshape = node;
+    *ret_move = node;
     return from;
 }
 
@@ -159,11 +180,11 @@ static void apply(struct ipex_graph *graph, const struct ipex_affine *affine,
     fold->bias = bias;
 }
 
-/* The affine node disappears: what it wrote is now written by the producer (or by the reshape
+/* The affine node disappears: what it wrote is now written by the producer (or by the last move
  * between them). */
 static void splice(struct ipex_graph *graph, struct ipex_node *node, struct ipex_node *producer,
-                   struct ipex_node *reshape) {
-    struct ipex_node *writer = reshape ? reshape : producer;
+                   struct ipex_node *move) {
+    struct ipex_node *writer = move ? move : producer;
     struct ipex_value *y = node->output;
     producer->name = ipex_graph_join(graph, producer->name, node->name);
     ipex_graph_remove(graph, node);
@@ -174,20 +195,20 @@ static bool is_batch_norm(const struct ipex_node *node) {
     return !strcmp(node->source_op, "BatchNormalization");
 }
 
-/* Looks at what x comes from, through a reshape where there is one: `from`, with the verdict. */
+/* Looks at what x comes from, through moves where there are any: `from`, with the verdict. */
 struct site {
     struct ipex_value *from;
-    struct ipex_node *reshape;
+    struct ipex_node *move; /* the last one; NULL: none */
     enum ipex_reason reason;
 };
 
 static struct site look_behind(const struct ipex_graph *graph, const struct ipex_affine *affine,
                                struct ipex_value *x, struct ipex_value *y) {
     struct site site;
-    site.from = ipex_affine_behind_reshape(graph, x, &site.reshape);
-    site.reason = site.reshape && affine->axis != 1 && affine->axis != -1
+    site.from = ipex_affine_behind_moves(graph, x, &site.move);
+    site.reason = site.move && affine->axis != 1 && affine->axis != -1
                       ? IPEX_REASON_axis_mismatch
-                      : check(graph, affine, site.from, site.reshape ? site.from : y);
+                      : check(graph, affine, site.from, site.move ? site.from : y);
     return site;
 }
 
@@ -246,6 +267,59 @@ static void try_concat(struct ipex_graph *graph, struct ipex_node *node,
     ipex_node_set_output(concat, y);
 }
 
+/* ---- behind a sum of layers: each takes the scale, one of them the shift ---- */
+
+enum { SUM_MOST = 64 }; /* layers: of a volume's depthwise convolution as many as it has depths */
+
+struct sum {
+    struct ipex_node *layer[SUM_MOST];
+    int32_t layers;
+};
+
+/* Of layers alone that nobody else reads; x's shape is that of all. */
+static bool gather_sum(const struct ipex_graph *graph, const struct ipex_affine *affine,
+                       struct ipex_value *x, struct sum *sum) {
+    for (;;) { /* the chain goes on through one of the operands */
+        struct ipex_node *add = ipex_match_step(x, IPEX_STEP_add);
+        struct ipex_value *operand[2];
+        if (sum->layers == SUM_MOST)
+            return false;
+        if (!add) {
+            sum->layer[sum->layers++] = x->producer;
+            return check(graph, affine, x, x) == IPEX_REASON_applied;
+        }
+        if (!ipex_value_only_reader(graph, x) ||
+            !ipex_match_operands(add, &operand[0], &operand[1]))
+            return false;
+        const int last = ipex_match_step(operand[0], IPEX_STEP_add) ? 1 : 0;
+        if (!ipex_same_shape(operand[0], x) || !ipex_same_shape(operand[1], x) ||
+            check(graph, affine, operand[last], operand[last]) != IPEX_REASON_applied)
+            return false;
+        sum->layer[sum->layers++] = operand[last]->producer;
+        x = operand[!last];
+    }
+}
+
+static bool try_sum(struct ipex_graph *graph, struct ipex_node *node,
+                    const struct ipex_affine *affine, const struct site *site) {
+    struct sum sum = {.layers = 0};
+    struct ipex_value *y = node->output;
+    if (!ipex_match_step(site->from, IPEX_STEP_add) ||
+        (site->move && affine->axis != 1 && affine->axis != -1) ||
+        (!site->move && !ipex_same_shape(site->from, y)) ||
+        !gather_sum(graph, affine, site->from, &sum))
+        return false;
+    struct ipex_affine part = *affine;
+    for (int32_t i = 0; i < sum.layers; i++, part.shift = NULL)
+        apply(graph, &part, sum.layer[i]);
+    ipex_ledger_add(graph->ledger, "affine", node->name, IPEX_REASON_applied,
+                    ipex_arena_printf(&graph->arena, "%s folded into the %d layers added by %s",
+                                      node->source_op, (int)sum.layers,
+                                      site->from->producer->name));
+    splice(graph, node, site->from->producer, site->move);
+    return true;
+}
+
 /* ---- the pass ---- */
 
 static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
@@ -260,7 +334,9 @@ static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
                         ipex_arena_printf(&graph->arena, "%s folded into %s (%s)", node->source_op,
                                           producer->name, producer->source_op));
         apply(graph, &affine, producer);
-        splice(graph, node, producer, site.reshape);
+        splice(graph, node, producer, site.move);
+    } else if (try_sum(graph, node, &affine, &site)) {
+        return;
     } else if (producer && producer->kind == IPEX_KIND_concat) {
         try_concat(graph, node, &affine, producer);
     }

@@ -207,9 +207,60 @@ static bool same_shape(const struct ipex_value *a, const struct ipex_value *b) {
     return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
+/* Of what y is by the moves that lead from `from` to x; NULL where it is by others. */
+static struct ipex_value *before_same_moves(const struct ipex_value *from,
+                                            const struct ipex_value *x, struct ipex_value *y) {
+    while (x != from) {
+        const struct ipex_node *a = x->producer, *b = y->producer;
+        if (!b || a->kind != b->kind || !same_shape(a->input[0], b->input[0]) ||
+            (a->kind == IPEX_KIND_transpose &&
+             memcmp(a->u.perm, b->u.perm, (size_t)x->rank * sizeof *a->u.perm)))
+            return NULL;
+        x = a->input[0];
+        y = b->input[0];
+    }
+    return y;
+}
+
+/* The convolution and the moves that lead from it to x, to where the addition is: behind all that
+ * is added. */
+static void move_down(struct ipex_graph *graph, struct ipex_value *from, struct ipex_value *x,
+                      struct ipex_node *node) {
+    struct ipex_node *before = node;
+    for (; x != from; x = x->producer->input[0]) {
+        ipex_graph_move(graph, x->producer, before);
+        before = x->producer;
+    }
+    ipex_graph_move(graph, from->producer, before);
+}
+
+/* Where both are moved alike, as what stands between convolutions of volumes is, their sum is the
+ * moved sum. */
+static bool try_moved_residual(struct ipex_graph *graph, struct ipex_node *node) {
+    for (int i = 0; i < 2; i++) {
+        struct ipex_value *x = node->input[i], *from = behind_moves(graph, x);
+        struct ipex_value *other = before_same_moves(from, x, node->input[!i]);
+        if (from == x || !other || other == from ||
+            check_residual(graph, from) != IPEX_REASON_applied)
+            continue;
+        struct ipex_node *producer = from->producer, *move = x->producer;
+        record(graph, node, IPEX_REASON_applied, "addition", producer);
+        move_down(graph, from, x, node);
+        producer->epilogue.residual = other;
+        ipex_node_add_input(producer, other);
+        producer->name = ipex_graph_join(graph, producer->name, node->name);
+        struct ipex_value *y = node->output;
+        ipex_graph_remove(graph, node);
+        ipex_node_set_output(move, y);
+        return true;
+    }
+    return false;
+}
+
 static void try_residual(struct ipex_graph *graph, struct ipex_node *node) {
     struct ipex_value *x[2] = {node->input[0], node->input[1]};
-    if (x[0] == x[1] || (!is_linear(x[0]->producer) && !is_linear(x[1]->producer)))
+    if (x[0] == x[1] || try_moved_residual(graph, node) ||
+        (!is_linear(x[0]->producer) && !is_linear(x[1]->producer)))
         return;
     if (!same_shape(x[0], x[1]) || x[0]->constant || x[1]->constant) {
         record(graph, node, IPEX_REASON_broadcast, NULL, NULL);
