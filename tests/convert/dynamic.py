@@ -43,6 +43,21 @@ def range_of_size(g, n, m):
     return {x: (n, m)}
 
 
+@case("Trilu, EyeLike and extremes of integers")
+def triangles(g, n, m):
+    """A decoder's mask, and the longest of lengths."""
+    x = g.input("n", "m")
+    shape = g.op("Shape", x)
+    mask = g.op("Trilu", g.op("ConstantOfShape", shape), g.constant(np.int64(1)), upper=1)
+    full = g.op("Trilu", g.op("Expand", g.scalar(-3e4), shape), g.constant(np.int64(-1)), upper=0)
+    g.output(g.op("Add", x, g.op("Add", mask, full)), g.op("Trilu", x, upper=0), g.op("EyeLike", x, k=1))
+    lengths = g.op("Cast", g.op("Mul", x, g.scalar(9)), to=TensorProto.INT64)
+    for op_type in ("ReduceMax", "ReduceMin"):
+        g.output(g.op("Cast", g.op(op_type, lengths, axes=[1]), to=TensorProto.FLOAT),
+                 g.op("Cast", g.op(op_type, lengths, keepdims=0), to=TensorProto.FLOAT))
+    return {x: (n, m)}
+
+
 @case("GatherElements along an axis that varies")
 def gather_elements(g, n, m):
     x, index = g.input("n", 3, "m"), g.input("n", 2, "m")

@@ -99,7 +99,9 @@ def single_refusals():
     yield "a weight without elements", ["has no elements"], refused("Concat", (2, 3), np.ones((0, 3), f32), axis=0)
     yield "a window larger than the input", ["the_node (Conv)", "larger"], refused(
         "Conv", (1, 3, 4, 4), np.ones((4, 3, 5, 5), f32))
-    yield "negative padding", ["the_node (Pad)", "negative"], refused("Pad", (4, 4), np.array([-1, 0, 0, 0]))
+    yield "negative padding of all there is", ["the_node (Pad)", "nothing of axis 0"], refused("Pad", (4, 4), np.array([-1, 0, -3, 0]))
+    yield "negative padding that mirrors", ["the_node (Pad)", "negative"], refused(
+        "Pad", (4, 4), np.array([-1, 0, 1, 0]), mode="reflect")
     yield "matrices that do not fit", ["the_node (MatMul)"], refused("MatMul", (3, 4), (5, 6))
     yield "Gemm with a bias per row", ["the_node (Gemm)", "bias"], refused(
         "Gemm", (3, 4), np.ones((4, 5), f32), np.ones((3, 1), f32))

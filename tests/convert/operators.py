@@ -545,6 +545,12 @@ def pad():
         channels = 3 + pads[1] + pads[5]
         g.output(g.conv(y, channels, 4, pads=[1, 0, 1, 2]), g.conv(y, channels, 4, strides=[2, 2]))
         yield f"{pads} value {value} between convolutions", g
+    cuts = [0, 0, -1, -1, 0, 0, 1, 1], [0, -1, 0, 0, 0, 0, -2, -1], [0, 2, -4, 0, 0, -2, 0, 3]
+    for pads, value in itertools.product(cuts, (0.0, -1.5)):
+        g = Graph(13)
+        y = g.op("Pad", g.conv(g.input(2, 3, 5, 4), 3, 3, (1, 1)), g.ints(*pads), g.scalar(value))
+        g.output(y, g.conv(y, 3 + pads[1] + pads[5], 4, (2, 2), pads=[1, 0, 1, 2]))
+        yield f"{pads} value {value}, of which some cut", g
     yield "opset 2", single("Pad", (2, 3), opset=2, pads=[1, 0, 0, 2], value=2.0)
     yield "axes", single("Pad", (2, 3, 4), i64(1, 2), np.float32(1), i64(-1), opset=18)
     yield "infinite value", single("Pad", (2, 3), i64(1, 1, 1, 1), np.float32(-np.inf), opset=13)
@@ -586,6 +592,12 @@ def constants():
     w = g.op("Conv", g.op("Reshape", w, g.ints(1, 1, 4, 6)), g.weight(2, 1, 3, 3))
     g.output(g.op("Mul", g.input(2, 1, 1), w), w)
     yield "through a linear layer and a convolution, and an output", g
+    for kernel, groups, attributes in (((3, 3), 1, dict(pads=[1, 0, 2, 1])), ((3, 3), 4, dict(pads=[1] * 4, strides=[2, 2])),
+                                       ((7, 7), 2, dict(pads=[3] * 4)), ((3, 3), 1, dict(pads=[2] * 4, dilations=[2, 2]))):
+        g = Graph()
+        w = g.conv(g.weight(1, 4, 6, 7), 4, 4, kernel, groups, **attributes)
+        g.output(g.op("Mul", g.input(1, 4, 1, 1), w))
+        yield f"a convolution of {kernel} with {attributes}, {groups} groups", g
     g = Graph(13)
     a = g.op("Constant", value_floats=[1.0, 2.0, 3.0])
     b = g.op("Constant", value_float=0.5)
@@ -646,6 +658,48 @@ def shape_arithmetic():
     picked = g.op("Gather", g.op("Shape", x), g.ints(0, -1, 2, 1))
     g.output(g.op("Reshape", x, picked))
     yield "gathered shape", g
+    for a, b in itertools.product((7, -7, 14, -14, 8, -8), (4, -4, 1, -1)):
+        for fmod in (0, 1):
+            g = Graph(13)
+            x = g.input(2, 3)
+            rest = g.op("Mod", g.op("Add", g.op("Slice", g.op("Shape", x), g.ints(0), g.ints(1)), g.ints(a - 2)), g.ints(b),
+                        fmod=fmod)
+            pads = g.op("Concat", g.ints(0, 0), g.op("Abs", rest), g.op("Add", rest, g.ints(4)), axis=0)
+            g.output(g.op("Pad", x, pads), g.op("Add", x, g.op("Cast", rest, to=1)))
+            yield f"{a} mod {b}, fmod {fmod}", g
+
+
+@cases
+def diagonals_of_any_size():
+    for upper, k in itertools.product((0, 1), (0, 1, -2, 9, -9, 2**40)):
+        g = Graph(14)
+        x = g.input(2, 5, 6)
+        g.output(g.op("Trilu", x, g.constant(np.array(k, np.int64)), upper=upper))
+        yield f"Trilu upper {upper} k {k}", g
+    for k, dtype in itertools.product((0, 1, -2), (1, 6, 7)):
+        g = Graph(14)
+        x = g.input(5, 6)
+        g.output(g.op("Cast", g.op("EyeLike", x, k=k, dtype=dtype), to=1), x)
+        yield f"EyeLike k {k} type {dtype}", g
+
+
+@cases
+def integers_compared_and_reduced():
+    for dtype in (6, 7):
+        g = Graph(18)
+        x = g.input(3, 4, 5, dtype=dtype)
+        for op_type in ("ReduceMax", "ReduceMin", "ReduceSum"):
+            for axes, keep in (([0], 1), ([1, 2], 0), ([-1], 1), ([0, 1, 2], 0)):
+                g.output(g.op("Cast", g.op(op_type, x, g.ints(*axes), keepdims=keep), to=1))
+        yield f"reductions of type {dtype}", g
+    for op_type in ("Equal", "Less", "Greater"):
+        for to in (2, 3, 9):
+            if to == 9 and op_type != "Equal":
+                continue
+            g = Graph(13)
+            a, b = (g.op("Cast", g.input(2, 3, dtype=6), to=to) for _ in range(2))
+            g.output(g.op("Cast", g.op(op_type, a, b), to=1))
+            yield f"{op_type} of type {to}", g
 
 
 @cases

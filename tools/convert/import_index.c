@@ -140,28 +140,38 @@ static void import_one_hot(struct ipex_import *import) {
         ipex_import_out(import, 0, y);
 }
 
+/* Where column - row of a matrix of these dims, which a run may choose, is so to k: bool. */
+static struct ipex_value *diagonals(struct ipex_import *import, const int64_t *dims, int64_t k,
+                                    enum ipex_compare kind) {
+    struct ipex_value *row = ipex_build_count(import, IPEX_DTYPE_i64, dims[0], 1, 2, 0);
+    struct ipex_value *column = ipex_build_count(import, IPEX_DTYPE_i64, dims[1], 1, 2, 1);
+    if (!row || !column)
+        return NULL;
+    row = ipex_build_integer(import, IPEX_INTEGER_add, row,
+                             ipex_build_number(import, IPEX_DTYPE_i64, (double)k));
+    return ipex_build_compare(import, kind, column, row);
+}
+
+static int64_t in_dims(int64_t k) {
+    return k < -IPEX_MAX_DIM ? -IPEX_MAX_DIM : k > IPEX_MAX_DIM ? IPEX_MAX_DIM : k;
+}
+
 static void import_trilu(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0);
     int64_t k;
     if (!x || !ipex_build_scalar(import, 1, 0, &k))
         return;
-    if (x->rank < 2 || x->dims[x->rank - 1] < 1 || x->dims[x->rank - 2] < 1 ||
-        x->dims[x->rank - 2] > IPEX_BUILD_MAX / x->dims[x->rank - 1]) {
-        ipex_import_refuse(import, "input %s is not a matrix of a fixed, moderate size", x->name);
+    if (x->rank < 2) {
+        ipex_import_refuse(import, "input %s is not a matrix", x->name);
         return;
     }
-    const int64_t dims[2] = {x->dims[x->rank - 2], x->dims[x->rank - 1]};
     const bool upper = ipex_import_int(import, "upper", 1) != 0;
-    uint8_t *mask = ipex_arena_array(&import->graph->arena, (size_t)dims[0], (size_t)dims[1]);
-    k = k < -IPEX_MAX_DIM ? -IPEX_MAX_DIM : k > IPEX_MAX_DIM ? IPEX_MAX_DIM : k;
-    for (int64_t i = 0; i < dims[0]; i++)
-        for (int64_t j = 0; j < dims[1]; j++)
-            mask[i * dims[1] + j] = upper ? j - i >= k : j - i <= k;
     struct ipex_value *inside =
-        ipex_graph_constant(import->graph, import->node->output[0], IPEX_DTYPE_bool, 2, dims, mask);
-    struct ipex_value *y =
-        ipex_build_where(import, inside, x, ipex_build_number(import, x->dtype, 0));
-    ipex_import_out(import, 0, y);
+        diagonals(import, x->dims + x->rank - 2, in_dims(k),
+                  upper ? IPEX_COMPARE_greater_equal : IPEX_COMPARE_less_equal);
+    if (inside)
+        ipex_import_out(
+            import, 0, ipex_build_where(import, inside, x, ipex_build_number(import, x->dtype, 0)));
 }
 
 static void import_eye_like(struct ipex_import *import) {
@@ -174,21 +184,11 @@ static void import_eye_like(struct ipex_import *import) {
         ipex_import_refuse(import, "a result of type %s is not supported", ipex_dtype_name(dtype));
         return;
     }
-    if (!ipex_build_fixed(import, x))
-        return;
-    const unsigned size = ipex_dtype_size(dtype);
-    if (ipex_value_numel(x) > IPEX_BUILD_MAX) {
-        ipex_import_refuse(import, "the matrix has more than %d elements", IPEX_BUILD_MAX);
-        return;
-    }
-    uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)ipex_value_numel(x), size);
-    const struct ipex_value *one = ipex_build_number(import, dtype, 1);
-    for (int64_t i = 0; i < x->dims[0]; i++)
-        if (k >= -i && k < x->dims[1] - i)
-            memcpy(data + (size_t)(i * x->dims[1] + i + k) * size, one->constant->data, size);
-    ipex_import_out(
-        import, 0,
-        ipex_graph_constant(import->graph, import->node->output[0], dtype, 2, x->dims, data));
+    struct ipex_value *ones = diagonals(import, x->dims, in_dims(k), IPEX_COMPARE_equal);
+    if (ones)
+        ipex_import_out(import, 0,
+                        ipex_build_where(import, ones, ipex_build_number(import, dtype, 1),
+                                         ipex_build_number(import, dtype, 0)));
 }
 
 /* Each axis is cut or padded to its size around the middle. */

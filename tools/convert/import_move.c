@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX operators that only move elements: reshapes, transposes, slices, padding, concatenation.
  * Most become views later (lower.c). */
-#include "tools/convert/import.h"
+#include "tools/convert/import_build.h"
 
 #include <string.h>
 
@@ -368,6 +368,41 @@ static enum ipex_pad_mode pad_mode(const char *name) {
     return (enum ipex_pad_mode)mode;
 }
 
+static bool is_padding(int64_t pad) {
+    return -IPEX_MAX_DIM <= pad && pad <= IPEX_MAX_DIM;
+}
+
+/* What negative pads take away is taken away first; they are 0 then. NULL after refusing. */
+static struct ipex_value *crop(struct ipex_import *import, struct ipex_value *x,
+                               enum ipex_pad_mode mode, int64_t *before, int64_t *after) {
+    struct ipex_dims *table = &import->graph->dims;
+    for (int32_t axis = 0; axis < x->rank; axis++) {
+        const bool negative = before[axis] < 0 || after[axis] < 0;
+        int64_t least, most;
+        if (!is_padding(before[axis]) || !is_padding(after[axis]) ||
+            (negative && mode != IPEX_PAD_constant)) {
+            ipex_import_refuse(import,
+                               "huge padding, or negative one of this mode, is not supported");
+            return NULL;
+        }
+        const int64_t first = before[axis] < 0 ? -before[axis] : 0,
+                      last = after[axis] < 0 ? -after[axis] : 0;
+        before[axis] += first;
+        after[axis] += last;
+        if (!negative)
+            continue;
+        const int64_t left = ipex_dim_sub(table, x->dims[axis], first + last);
+        ipex_dim_range(table, left, &least, &most);
+        if (least < 1) {
+            ipex_import_refuse(import, "negative padding may leave nothing of axis %d (%s)", axis,
+                               ipex_import_text(import, x->dims[axis]));
+            return NULL;
+        }
+        x = ipex_build_slice(import, x, axis, first, left);
+    }
+    return x;
+}
+
 static void import_pad(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0);
     int64_t pads[2 * IPEX_MAX_RANK], axes[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
@@ -391,24 +426,19 @@ static void import_pad(struct ipex_import *import) {
         return;
     }
     int64_t before[IPEX_MAX_RANK] = {0}, after[IPEX_MAX_RANK] = {0};
-    memcpy(dims, x->dims, sizeof dims);
-    bool negative = false;
     for (int i = 0; i < axes_count; i++) {
         int64_t axis = n_axes ? axes[i] : i;
         if (!ipex_import_axis(import, &axis, x->rank))
             return;
         before[axis] = pads[i];
         after[axis] = pads[axes_count + i];
-        negative |= pads[i] < 0 || pads[axes_count + i] < 0 || pads[i] > IPEX_MAX_DIM ||
-                    pads[axes_count + i] > IPEX_MAX_DIM;
-        if (!negative)
-            dims[axis] =
-                ipex_dim_add(&import->graph->dims, dims[axis], pads[i] + pads[axes_count + i]);
     }
-    if (negative) {
-        ipex_import_refuse(import, "negative or huge padding is not supported");
+    x = crop(import, x, pad, before, after);
+    if (!x)
         return;
-    }
+    memcpy(dims, x->dims, sizeof dims);
+    for (int32_t axis = 0; axis < x->rank; axis++)
+        dims[axis] = ipex_dim_add(&import->graph->dims, dims[axis], before[axis] + after[axis]);
     struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pad);
     memcpy(node->u.pad.before, before, sizeof before);
     memcpy(node->u.pad.after, after, sizeof after);

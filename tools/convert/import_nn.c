@@ -309,12 +309,40 @@ static struct ipex_value *integer_sum(struct ipex_import *import, struct ipex_va
     return x;
 }
 
-/* What is reduced: f32, or integers to be summed. */
+/* The first half of an axis with the last, which meet or share one element, until one is left. */
+static struct ipex_value *integer_extreme(struct ipex_import *import, struct ipex_value *x,
+                                          uint32_t axes, enum ipex_integer kind) {
+    struct ipex_dims *table = &import->graph->dims;
+    for (int32_t i = 0; i < x->rank; i++) {
+        int64_t least, most;
+        ipex_dim_range(table, x->dims[i], &least, &most);
+        for (; axes >> i & 1 && most > 1; most -= most / 2) {
+            const int64_t n = x->dims[i],
+                          half = ipex_dim_floor_div(table, ipex_dim_add(table, n, 1), 2);
+            x = ipex_build_integer(
+                import, kind, ipex_build_slice(import, x, i, 0, half),
+                ipex_build_slice(import, x, i, ipex_dim_sub(table, n, half), half));
+        }
+    }
+    return x;
+}
+
+/* What is reduced: f32, or integers but for their mean. */
 static struct ipex_value *reduced_operand(struct ipex_import *import, enum ipex_reduce kind) {
     const struct ipex_value *x = ipex_import_in(import, 0);
     const bool integers = x && (x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64);
-    return integers && kind == IPEX_REDUCE_sum ? ipex_import_any(import, 0)
-                                               : ipex_import_f32(import, 0);
+    return integers && kind != IPEX_REDUCE_mean ? ipex_import_any(import, 0)
+                                                : ipex_import_f32(import, 0);
+}
+
+static struct ipex_value *reduced(struct ipex_import *import, struct ipex_value *x,
+                                  enum ipex_reduce kind, uint32_t axes) {
+    if (x->dtype == IPEX_DTYPE_f32)
+        return ipex_build_reduce(import, kind, x, axes);
+    if (kind == IPEX_REDUCE_sum)
+        return integer_sum(import, x, axes);
+    return integer_extreme(import, x, axes,
+                           kind == IPEX_REDUCE_max ? IPEX_INTEGER_max : IPEX_INTEGER_min);
 }
 
 static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
@@ -343,8 +371,7 @@ static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
             kept[rank++] = dims[i];
     }
     const char *name = import->node->output[0];
-    struct ipex_value *y = x->dtype == IPEX_DTYPE_f32 ? ipex_build_reduce(import, kind, x, mask)
-                                                      : integer_sum(import, x, mask);
+    struct ipex_value *y = reduced(import, x, kind, mask);
     ipex_import_out(import, 0,
                     rank == x->rank ? y : ipex_import_reshape(import, y, name, rank, kept));
 }

@@ -33,35 +33,42 @@ static void set_kind(struct ipex_node *node, int64_t kind) {
     node->u.plan.int_[0] = kind;
 }
 
-static void compare(struct ipex_import *import, int64_t kind) {
+/* Bools and narrow integers are compared as i32. */
+static struct ipex_value *comparable(struct ipex_import *import, struct ipex_value *x) {
+    return x->dtype == IPEX_DTYPE_bool || x->dtype == IPEX_DTYPE_u8 || x->dtype == IPEX_DTYPE_i8
+               ? ipex_build_cast(import, x, IPEX_DTYPE_i32)
+               : x;
+}
+
+static void compare(struct ipex_import *import, enum ipex_compare kind) {
     struct ipex_value *a = ipex_import_any(import, 0), *b = a ? ipex_import_any(import, 1) : NULL;
     if (!a || !b)
         return;
-    if (a->dtype != b->dtype ||
-        (a->dtype != IPEX_DTYPE_f32 && a->dtype != IPEX_DTYPE_i32 && a->dtype != IPEX_DTYPE_i64)) {
+    if (a->dtype != b->dtype) {
         ipex_import_refuse(import, "comparing %s with %s is not supported",
                            ipex_dtype_name(a->dtype), ipex_dtype_name(b->dtype));
         return;
     }
-    struct ipex_node *node = elementwise(import, IPEX_OP_compare, 2, IPEX_DTYPE_bool);
-    if (node)
-        set_kind(node, kind);
+    struct ipex_value *y =
+        ipex_build_compare(import, kind, comparable(import, a), comparable(import, b));
+    if (y)
+        ipex_import_out(import, 0, y);
 }
 
 static void import_equal(struct ipex_import *import) {
-    compare(import, 0);
+    compare(import, IPEX_COMPARE_equal);
 }
 static void import_less(struct ipex_import *import) {
-    compare(import, 1);
+    compare(import, IPEX_COMPARE_less);
 }
 static void import_less_or_equal(struct ipex_import *import) {
-    compare(import, 2);
+    compare(import, IPEX_COMPARE_less_equal);
 }
 static void import_greater(struct ipex_import *import) {
-    compare(import, 3);
+    compare(import, IPEX_COMPARE_greater);
 }
 static void import_greater_or_equal(struct ipex_import *import) {
-    compare(import, 4);
+    compare(import, IPEX_COMPARE_greater_equal);
 }
 
 static void logical(struct ipex_import *import, int64_t kind) {

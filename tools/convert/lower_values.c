@@ -322,9 +322,13 @@ int32_t ipex_lower_tensor(struct lower *lower, struct ipex_value *value, int32_t
     int64_t padded[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
     int32_t pad = rank - value->rank;
     padded_dims(value, rank, order, padded, dims);
-    if (value->constant)
-        return constant_tensor(lower, value, value->dtype, rank, dims, order);
     const bool any_halo = halo && (halo[0] || halo[1] || halo[2] || halo[3]);
+    if (value->constant) { /* stored without room for padding */
+        const int32_t stored = constant_tensor(lower, value, value->dtype, rank, dims, order);
+        return any_halo
+                   ? ipex_lower_materialise(lower, value, stored, order, rank, dims, order, halo)
+                   : stored;
+    }
     struct variant *same = NULL;
     for (struct variant *v = value->layout->variants; v; v = v->next) {
         const struct ipex_plan_tensor *t = &lower->plan->tensor[v->tensor];

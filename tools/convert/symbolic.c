@@ -238,8 +238,23 @@ static int64_t divide(struct ipex_dims *dims, int64_t a, int64_t b) {
     int64_t lo, hi, x, y;
     if (ipex_dim_number(dims, a, &x) && ipex_dim_number(dims, b, &y))
         return y && !(x == INT64_MIN && y == -1) ? ipex_dim_of(dims, x / y) : IPEX_DIM_NONE;
+    ipex_dim_range(dims, b, &lo, &hi);
+    if (lo < 1)
+        return IPEX_DIM_NONE;
     ipex_dim_range(dims, a, &lo, &hi);
     return lo >= 0 ? ipex_dim_floor_div(dims, a, b) : IPEX_DIM_NONE;
+}
+
+/* With the divisor's sign, or with the dividend's. */
+static int64_t remainder_of(struct ipex_dims *dims, int64_t a, int64_t b, bool dividend) {
+    int64_t x, y;
+    const int64_t q = divide(dims, a, b);
+    if (!ipex_dim_number(dims, a, &x) || !ipex_dim_number(dims, b, &y))
+        return q == IPEX_DIM_NONE ? q : ipex_dim_sub(dims, a, ipex_dim_mul(dims, q, b));
+    if (y == 0 || y == -1)
+        return y ? 0 : IPEX_DIM_NONE;
+    const int64_t r = x % y;
+    return ipex_dim_of(dims, r && !dividend && (r < 0) != (y < 0) ? r + y : r);
 }
 
 /* 0 or 1 where it is the same for all sizes. */
@@ -274,10 +289,8 @@ static int64_t apply(struct ipex_dims *dims, const char *op, int64_t a, int64_t 
         return ipex_dim_max(dims, a, b);
     if (!strcmp(op, "Div"))
         return divide(dims, a, b);
-    if (!strcmp(op, "Mod")) {
-        int64_t q = divide(dims, a, b);
-        return q == IPEX_DIM_NONE ? q : ipex_dim_sub(dims, a, ipex_dim_mul(dims, q, b));
-    }
+    if (!strcmp(op, "Mod") || !strcmp(op, "fmod"))
+        return remainder_of(dims, a, b, *op == 'f');
     return compare(dims, op, a, b);
 }
 
@@ -292,7 +305,7 @@ static const struct ints *wider(const struct ints *a, const struct ints *b) {
 
 static bool eval_binary(struct ipex_import *import) {
     struct ints a, b;
-    const char *op = import->node->op_type;
+    const char *op = ipex_import_int(import, "fmod", 0) ? "fmod" : import->node->op_type;
     if (!load(import, 0, &a) || !load(import, 1, &b) || import->node->inputs != 2 ||
         (a.count != b.count && a.count != 1 && b.count != 1) || a.rank > 1 || b.rank > 1)
         return false;
