@@ -327,8 +327,11 @@ struct ipex_layer_norm_args {
 };
 
 /* As layer_norm, over all pixels of the channels [g * channels / groups, ...) of an image. Sums: of
- * a channel over a line, one chain from +0; of a channel, one chain over its lines; of a group, 16
- * lanes over its channels and the tree. Job = image * group blocks + block of groups_per_job. */
+ * a channel over IPEX_NORM_RUN pixels of a line (the last run may be shorter), one chain from +0;
+ * of a channel, one chain over these; of a group, 16 lanes over its channels and the tree. Job =
+ * image
+ * * group blocks + block of groups_per_job. */
+enum { IPEX_NORM_RUN = 64 };
 struct ipex_group_norm_args {
     const float *x;
     const float *gamma, *beta; /* [channels], or NULL */

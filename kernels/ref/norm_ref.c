@@ -37,18 +37,27 @@ void IPEX_REF(layer_norm_f32)(const struct ipex_layer_norm_args *args, int64_t j
     }
 }
 
-/* Sum over the image of one channel's x, or, with squares, of its squared differences from mean. */
+/* Sum over a run of pixels of one channel's x, or, with squares, of its squared differences from
+ * mean. */
+static float run_sum(const float *x, int64_t x_pixel, int64_t pixels, bool squares, float mean) {
+    float chain = 0.0f;
+    for (int64_t pixel = 0; pixel < pixels; pixel++) {
+        const float v = x[pixel * x_pixel];
+        chain = squares ? fmaf(v - mean, v - mean, chain) : chain + v;
+    }
+    return chain;
+}
+
+/* The same over the image. */
 static float channel_sum(const struct ipex_group_norm_args *args, const float *x, bool squares,
                          float mean) {
     float sum = 0.0f;
-    for (int64_t line = 0; line < args->lines; line++) {
-        float chain = 0.0f;
-        for (int64_t pixel = 0; pixel < args->pixels; pixel++) {
-            const float v = x[line * args->x_line + pixel * args->x_pixel];
-            chain = squares ? fmaf(v - mean, v - mean, chain) : chain + v;
+    for (int64_t line = 0; line < args->lines; line++)
+        for (int64_t pixel = 0; pixel < args->pixels; pixel += IPEX_NORM_RUN) {
+            const int64_t left = args->pixels - pixel;
+            sum = sum + run_sum(x + line * args->x_line + pixel * args->x_pixel, args->x_pixel,
+                                left < IPEX_NORM_RUN ? left : IPEX_NORM_RUN, squares, mean);
         }
-        sum = sum + chain;
-    }
     return sum;
 }
 

@@ -77,23 +77,50 @@ struct norm_channels {
     int64_t count;
 };
 
-/* Adds up one line of every channel: x, or (x - mean)^2. */
+/* The chain of a run of pixels, on from `chain`: x, or (x - mean)^2. */
+static inline vec norm_chain(vec chain, const float *x, vec_mask m, vec mean, bool squares) {
+    const vec v = vec_load_masked(x, m), d = vec_sub(v, mean);
+    return squares ? vec_fma(d, d, chain) : vec_add(chain, v);
+}
+
+/* Adds up a run of pixels of every channel. */
+static inline void norm_run(const struct norm_channels *c, const float *x, int64_t x_pixel,
+                            int64_t pixels, bool squares) {
+    for (int64_t i = 0; i < c->count; i += LANES) {
+        const vec_mask m = vec_first(c->count - i);
+        const vec mean = vec_load_masked(c->mean + i, m);
+        vec chain = vec_set(0.0f);
+        for (int64_t p = 0; p < pixels; p++)
+            chain = norm_chain(chain, x + p * x_pixel + i, m, mean, squares);
+        vec_store_masked(c->sum + i, m, vec_add(vec_load_masked(c->sum + i, m), chain));
+    }
+}
+
+/* Four runs of channels that a vector holds: their chains stand side by side. */
+static inline void norm_four_runs(const struct norm_channels *c, const float *x, int64_t x_pixel,
+                                  bool squares) {
+    const int64_t run = IPEX_NORM_RUN * x_pixel;
+    const vec_mask m = vec_first(c->count);
+    const vec mean = vec_load_masked(c->mean, m);
+    vec a = vec_set(0.0f), b = a, d = a, e = a, sum = vec_load_masked(c->sum, m);
+    for (int64_t p = 0; p < IPEX_NORM_RUN; p++, x += x_pixel) {
+        a = norm_chain(a, x, m, mean, squares);
+        b = norm_chain(b, x + run, m, mean, squares);
+        d = norm_chain(d, x + 2 * run, m, mean, squares);
+        e = norm_chain(e, x + 3 * run, m, mean, squares);
+    }
+    sum = vec_add(vec_add(vec_add(vec_add(sum, a), b), d), e);
+    vec_store_masked(c->sum, m, sum);
+}
+
 static inline void norm_line(const struct norm_channels *c, const float *x, int64_t x_pixel,
                              int64_t pixels, bool squares) {
-    for (int64_t i = 0; i < c->count; i += LANES) {
-        const int64_t n = c->count - i;
-        const vec mean = vec_load_part(c->mean + i, n);
-        vec chain = vec_set(0.0f);
-        if (squares)
-            for (int64_t p = 0; p < pixels; p++) {
-                const vec d = vec_sub(vec_load_part(x + p * x_pixel + i, n), mean);
-                chain = vec_fma(d, d, chain);
-            }
-        else
-            for (int64_t p = 0; p < pixels; p++)
-                chain = vec_add(chain, vec_load_part(x + p * x_pixel + i, n));
-        vec_store_part(c->sum + i, n, vec_add(vec_load_part(c->sum + i, n), chain));
-    }
+    int64_t p = 0;
+    for (; c->count <= LANES && p + 4 * IPEX_NORM_RUN <= pixels; p += 4 * IPEX_NORM_RUN)
+        norm_four_runs(c, x + p * x_pixel, x_pixel, squares);
+    for (; p < pixels; p += IPEX_NORM_RUN)
+        norm_run(c, x + p * x_pixel, x_pixel,
+                 pixels - p < IPEX_NORM_RUN ? pixels - p : IPEX_NORM_RUN, squares);
 }
 
 static inline void norm_fill(float *p, int64_t n, vec value) {
@@ -102,25 +129,55 @@ static inline void norm_fill(float *p, int64_t n, vec value) {
 }
 
 /* c->sum of every channel over the image. */
-static inline void norm_sums(const struct ipex_group_norm_args *args, const struct norm_channels *c,
-                             const float *x, bool squares) {
+static __attribute__((noinline)) void norm_sums(const struct ipex_group_norm_args *args,
+                                                const struct norm_channels *c, const float *x,
+                                                bool squares) {
     norm_fill(c->sum, c->count, vec_set(0.0f));
     for (int64_t line = 0; line < args->lines; line++)
         norm_line(c, x + line * args->x_line, args->x_pixel, args->pixels, squares);
+}
+
+/* A run of pixels of y, of channels that a vector holds. */
+static inline void norm_apply_narrow(const struct ipex_group_norm_args *args,
+                                     const struct norm_channels *c, const float *beta,
+                                     const float *x, float *y, int64_t pixels) {
+    const vec_mask m = vec_first(c->count);
+    const vec mean = vec_load_masked(c->mean, m), factor = vec_load_masked(c->factor, m);
+    const vec shift = norm_beta(beta, 0, c->count);
+    for (int64_t p = 0; p < pixels; p++) {
+        const vec d = vec_sub(vec_load_masked(x + p * args->x_pixel, m), mean);
+        vec_store_masked(y + p * args->y_pixel, m, vec_fma(d, factor, shift));
+    }
+    const struct ipex_act_rows rows =
+        ipex_act_rows(y, pixels, c->count, args->y_pixel, args->act, args->act_a, args->act_b);
+    if (args->act != IPEX_ACT_none)
+        IPEX_LEVEL(activate)(&rows);
+}
+
+static inline void norm_apply_pixel(const struct ipex_group_norm_args *args,
+                                    const struct norm_channels *c, const float *beta,
+                                    const float *x, float *y) {
+    for (int64_t i = 0; i < c->count; i += LANES) {
+        const int64_t n = c->count - i;
+        const vec d = vec_sub(vec_load_part(x + i, n), vec_load_part(c->mean + i, n));
+        const vec factor = vec_load_part(c->factor + i, n);
+        vec_store_part(y + i, n, vec_fma(d, factor, norm_beta(beta, i, n)));
+    }
+    norm_act(y, c->count, args->act, args->act_a, args->act_b);
 }
 
 /* One line of y. */
 static inline void norm_apply(const struct ipex_group_norm_args *args,
                               const struct norm_channels *c, const float *beta, const float *x,
                               float *y) {
-    for (int64_t p = 0; p < args->pixels; p++, x += args->x_pixel, y += args->y_pixel) {
-        for (int64_t i = 0; i < c->count; i += LANES) {
-            const int64_t n = c->count - i;
-            const vec d = vec_sub(vec_load_part(x + i, n), vec_load_part(c->mean + i, n));
-            const vec factor = vec_load_part(c->factor + i, n);
-            vec_store_part(y + i, n, vec_fma(d, factor, norm_beta(beta, i, n)));
-        }
-        norm_act(y, c->count, args->act, args->act_a, args->act_b);
+    const int64_t step = c->count <= LANES ? IPEX_NORM_RUN : 1;
+    for (int64_t p = 0; p < args->pixels; p += step) {
+        const int64_t left = args->pixels - p;
+        if (step == 1)
+            norm_apply_pixel(args, c, beta, x + p * args->x_pixel, y + p * args->y_pixel);
+        else
+            norm_apply_narrow(args, c, beta, x + p * args->x_pixel, y + p * args->y_pixel,
+                              left < step ? left : step);
     }
 }
 

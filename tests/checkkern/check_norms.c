@@ -170,7 +170,9 @@ static void visit_error(struct group_walk *w, float x, float y, int64_t channel)
     const double beta = a->beta ? (double)a->beta[channel] : 0, d = (double)x - w->mean;
     const double want =
         exact_act(d / deviation * gamma + beta, a->act, (double)a->act_a, (double)a->act_b);
-    const double terms = a->lines + a->pixels + (double)(a->channels / a->groups) / 16;
+    const int32_t run = a->pixels < IPEX_NORM_RUN ? a->pixels : IPEX_NORM_RUN;
+    const double terms = run + a->lines * ceil((double)a->pixels / IPEX_NORM_RUN) +
+                         (double)(a->channels / a->groups) / 16;
     const double bound = norm_bound(w->largest, deviation, d, gamma, beta, terms) *
                              act_slope(a->act, (double)a->act_a) +
                          0x1p-22 * fabs(want);
@@ -200,7 +202,13 @@ static int check_group(const struct context *context, struct rng *rng) {
         .act_a = 0.2f,
         .act_b = 0.5f,
     };
-    const int32_t per_group = rng_one_in(rng, 3) ? 1 : (int32_t)rng_range(rng, 1, 40);
+    const bool lengthy = rng_one_in(rng, 4); /* lines of several runs, few channels */
+    if (lengthy) {
+        args.lines = (int32_t)rng_range(rng, 1, 2);
+        args.pixels = (int32_t)rng_range(rng, 60, 700);
+        args.groups = (int32_t)rng_range(rng, 1, 4);
+    }
+    const int32_t per_group = rng_one_in(rng, 3) ? 1 : (int32_t)rng_range(rng, 1, lengthy ? 9 : 40);
     args.channels = args.groups * per_group;
     args.groups_per_job = (int32_t)rng_range(rng, 1, args.groups);
     args.x_pixel = args.channels + rng_range(rng, 0, 2);

@@ -53,7 +53,7 @@ def triangles(g, n, m):
     g.output(g.op("Add", x, g.op("Add", mask, full)), g.op("Trilu", x, upper=0), g.op("EyeLike", x, k=1))
     lengths = g.op("Cast", g.op("Mul", x, g.scalar(9)), to=TensorProto.INT64)
     for op_type in ("ReduceMax", "ReduceMin"):
-        g.output(g.op("Cast", g.op(op_type, lengths, axes=[1]), to=TensorProto.FLOAT),
+        g.output(g.op("Cast", g.op(op_type, lengths, g.ints(1)), to=TensorProto.FLOAT),
                  g.op("Cast", g.op(op_type, lengths, keepdims=0), to=TensorProto.FLOAT))
     return {x: (n, m)}
 

@@ -604,6 +604,34 @@ def group_norm_between_padded_convs(g):
     g.output(g.op("GlobalMaxPool", g.conv(y, 12, 5, pads=[1, 2, 1, 2])))
 
 
+@case(("norm", "norm", APPLIED), ("epilogue", "act", APPLIED), steps=dict(copy=0, transpose=2, group_norm=1, pointwise=0))
+def group_norm_of_a_signal(g):
+    """As ConvTasNet and Encodec have it, between convolutions; the transposes are those of the input and the output."""
+    x = g.conv(g.input(2, 3, 300), 3, 8, (3,), pads=[1, 1])
+    y = group_norm(g, x, g.constant(np.ones(4, np.float32)), (2, 8, 300))
+    y = g.op("Add", g.op("Mul", y, g.weight(8, 1)), g.weight(8, 1))
+    g.output(g.conv(g.op("Mul", y, g.op("Sigmoid", y), name="act"), 8, 5, (3,), dilations=[2]))
+
+
+@case(("norm", "norm", APPLIED), steps=dict(group_norm=1))
+def group_norm_of_a_volume(g):
+    x = g.conv(g.input(1, 3, 4, 6, 6), 3, 12, (3, 3, 3), pads=[1] * 6)
+    y = group_norm(g, x, g.constant(np.ones(4, np.float32)), (1, 12, 4, 6, 6))
+    g.output(g.op("Relu", g.op("Add", g.op("Mul", y, g.weight(12, 1, 1, 1)), g.weight(12, 1, 1, 1))))
+
+
+@case(("norm", "norm", APPLIED), steps=dict(group_norm=0, layer_norm=1))
+def instance_norm_of_one_channel(g):
+    g.output(g.op("InstanceNormalization", g.input(2, 1, 5, 700), g.positive(1), g.weight(1), name="norm"))
+
+
+@case(("norm", "norm", APPLIED), steps=dict(group_norm=0, layer_norm=1, pointwise=0))
+def group_norm_of_one_group_alone(g):
+    """Nothing goes back to the channels, so nothing tells how many there were."""
+    rows = g.op("Reshape", g.input(2, 6, 50), g.ints(0, 1, -1))
+    g.output(g.op("InstanceNormalization", rows, g.constant(np.ones(1, np.float32)), g.constant(np.zeros(1, np.float32)), name="norm"))
+
+
 @case(("norm", "norm", "mixed_inputs"))
 def group_norm_of_unequal_scales(g):
     g.output(group_norm(g, g.input(2, 12, 3, 3), g.weight(4), (2, 12, 3, 3)))

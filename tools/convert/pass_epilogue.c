@@ -24,8 +24,15 @@ static void absorb(struct ipex_graph *graph, struct ipex_node *producer, struct 
     ipex_node_set_output(producer, y);
 }
 
-/* Looks through reshapes and transposes, which an activation does not mind, to the convolution or
- * linear layer that they alone read: the value that it writes; x where there is none. */
+/* Normalisations end in an activation too. */
+static bool is_norm(const struct ipex_node *node) {
+    return node && node->kind == IPEX_KIND_plan &&
+           (node->u.plan.op == IPEX_OP_layer_norm || node->u.plan.op == IPEX_OP_group_norm);
+}
+
+/* Looks through reshapes and transposes, which an activation does not mind, to the convolution,
+ * linear layer or normalisation that they alone read: the value that it writes; x where there is
+ * none. */
 static struct ipex_value *behind_moves(const struct ipex_graph *graph, struct ipex_value *x) {
     struct ipex_value *from = x;
     while (from->producer &&
@@ -33,7 +40,7 @@ static struct ipex_value *behind_moves(const struct ipex_graph *graph, struct ip
             from->producer->kind == IPEX_KIND_transpose) &&
            ipex_value_only_reader(graph, from))
         from = from->producer->input[0];
-    return is_linear(from->producer) ? from : x;
+    return is_linear(from->producer) || is_norm(from->producer) ? from : x;
 }
 
 /* Takes over `node`, before which stand moves: the last of them now writes its output. */
@@ -43,6 +50,14 @@ static void pass_by(struct ipex_graph *graph, struct ipex_node *producer, struct
     producer->name = ipex_graph_join(graph, producer->name, node->name);
     ipex_graph_remove(graph, node);
     ipex_node_set_output(move, y);
+}
+
+/* x's producer takes over `node`, which reads x or what moves have made of it. */
+static void take_over(struct ipex_graph *graph, struct ipex_value *x, struct ipex_node *node) {
+    if (x == node->input[0])
+        absorb(graph, x->producer, node);
+    else
+        pass_by(graph, x->producer, node);
 }
 
 static void record(struct ipex_graph *graph, const struct ipex_node *node, enum ipex_reason reason,
@@ -84,26 +99,20 @@ static const char *act_name(enum ipex_act act) {
     return names[act];
 }
 
-/* Normalisations end in an activation too. */
-static bool is_norm(const struct ipex_node *node) {
-    return node && node->kind == IPEX_KIND_plan &&
-           (node->u.plan.op == IPEX_OP_layer_norm || node->u.plan.op == IPEX_OP_group_norm);
-}
-
-static void try_after_norm(struct ipex_graph *graph, struct ipex_node *node, enum ipex_act act,
-                           float a, float b) {
-    struct ipex_node *producer = node->input[0]->producer;
-    enum ipex_reason reason = producer->u.plan.int_[1] ? IPEX_REASON_epilogue_full
-                              : ipex_value_only_reader(graph, node->input[0])
-                                  ? IPEX_REASON_applied
-                                  : IPEX_REASON_two_consumers;
+/* x: what the normalisation writes. */
+static void try_after_norm(struct ipex_graph *graph, struct ipex_node *node, struct ipex_value *x,
+                           enum ipex_act act, float a, float b) {
+    struct ipex_node *producer = x->producer;
+    enum ipex_reason reason = producer->u.plan.int_[1]           ? IPEX_REASON_epilogue_full
+                              : ipex_value_only_reader(graph, x) ? IPEX_REASON_applied
+                                                                 : IPEX_REASON_two_consumers;
     record(graph, node, reason, act_name(act), producer);
     if (reason != IPEX_REASON_applied)
         return;
     producer->u.plan.int_[1] = (int64_t)act;
     producer->u.plan.float_[1] = a;
     producer->u.plan.float_[2] = b;
-    absorb(graph, producer, node);
+    take_over(graph, x, node);
 }
 
 static void set_act(struct ipex_node *producer, enum ipex_act act, float a, float b) {
@@ -145,25 +154,22 @@ static void try_activation(struct ipex_graph *graph, struct ipex_node *node) {
             record(graph, node, IPEX_REASON_not_an_epilogue, NULL, NULL);
         return;
     }
-    if (is_norm(producer)) {
-        try_after_norm(graph, node, act, a, b);
-        return;
-    }
     if (producer && producer->kind == IPEX_KIND_concat) {
         try_after_concat(graph, node, act, a, b);
         return;
     }
     struct ipex_value *x = behind_moves(graph, node->input[0]);
+    if (is_norm(x->producer)) {
+        try_after_norm(graph, node, x, act, a, b);
+        return;
+    }
     enum ipex_reason reason = check(graph, x);
     producer = x->producer;
     record(graph, node, reason, act_name(act), producer);
     if (reason != IPEX_REASON_applied)
         return;
     set_act(producer, act, a, b);
-    if (x == node->input[0])
-        absorb(graph, producer, node);
-    else
-        pass_by(graph, producer, node);
+    take_over(graph, x, node);
 }
 
 /* x * scale + shift with a number each, one of which this node brings. */

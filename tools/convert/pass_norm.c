@@ -4,8 +4,9 @@
  *   RMS:    x / sqrt(mean(x^2) + eps)  [* gamma]
  *   group:  reshape to [N][groups][rest], instance norm with the same scale everywhere, reshape
  *           back  [* gamma]  [+ beta]
- * over the last axis, or over the channels of an image, which lie last in memory. A mean that is
- * read by others too stays for them. */
+ * over the last axis, or over the channels of an image, which lie last in memory (of a signal or a
+ * volume, as an image of one line). A mean that is read by others too stays for them. An instance
+ * norm of one channel is a layer norm over all of it. */
 #include "tools/convert/match.h"
 #include "tools/convert/passes.h"
 
@@ -235,16 +236,98 @@ static bool is_group_site(const struct ipex_node *node) {
            node->u.plan.int_[0] == node->input[0]->dims[1];
 }
 
+/* Of what has channels: [N][C][H][W] itself, others as [N][C][1][rest]. */
+static void image_dims(struct ipex_dims *table, const struct ipex_value *x, int64_t *ret) {
+    const int64_t line[4] = {x->dims[0], x->dims[1], 1, 1};
+    memcpy(ret, x->rank == 4 ? x->dims : line, sizeof line);
+    for (int32_t i = 2; i < x->rank && x->rank != 4; i++)
+        ret[3] = ipex_dim_mul(table, ret[3], x->dims[i]);
+}
+
+static struct ipex_value *reshaped(struct ipex_graph *graph, const struct norm *n,
+                                   struct ipex_value *x, int32_t rank, const int64_t *dims) {
+    struct ipex_node *node =
+        ipex_graph_node(graph, IPEX_KIND_reshape, n->last->name, "Reshape", n->last);
+    ipex_node_add_input(node, x);
+    ipex_node_set_output(node, ipex_graph_value(graph, x->name, x->dtype, rank, dims));
+    return node->output;
+}
+
+/* `writer` computes an image of what n->last did, whose result has other dims. */
+static void replace_by_image(struct ipex_graph *graph, const struct norm *n,
+                             struct ipex_node *writer, const int64_t *dims) {
+    const struct ipex_value *y = n->last->output;
+    ipex_node_set_output(writer, ipex_graph_value(graph, y->name, y->dtype, 4, dims));
+    struct ipex_node *back =
+        ipex_graph_node(graph, IPEX_KIND_reshape, n->last->name, "Reshape", n->last);
+    ipex_node_add_input(back, writer->output);
+    replace_last(graph, n, back);
+}
+
 static enum ipex_reason check_group(const struct ipex_graph *graph, const struct ipex_node *node,
                                     struct norm *n) {
-    int64_t groups = node->u.plan.int_[0];
+    const int64_t groups = node->u.plan.int_[0];
+    const struct ipex_value *y = n->last->output;
     n->x = before_reshapes(graph, node->input[0]);
-    if (!ipex_same_shape(n->x, n->last->output) || n->x->rank != 4 ||
-        n->x->dims[0] != node->input[0]->dims[0] || n->x->dims[1] < groups ||
+    if (n->x->rank < 3 || y->rank < 3 || n->x->dims[0] != node->input[0]->dims[0] ||
+        n->x->dims[0] != y->dims[0] || n->x->dims[1] != y->dims[1] || n->x->dims[1] < groups ||
         n->x->dims[1] % groups)
         return IPEX_REASON_shape_mismatch;
     return is_all(node->input[1], 1) && is_all(node->input[2], 0) ? IPEX_REASON_applied
                                                                   : IPEX_REASON_mixed_inputs;
+}
+
+static void emit_group_norm(struct ipex_graph *graph, struct norm *n, int64_t groups) {
+    int64_t dims[4];
+    image_dims(&graph->dims, n->x, dims);
+    take_affine(graph, n, 1);
+    struct ipex_value *x = n->x->rank == 4 ? n->x : reshaped(graph, n, n->x, 4, dims);
+    struct ipex_node *whole =
+        plan_node(graph, n, IPEX_OP_group_norm, IPEX_ORDER_channels_last, groups);
+    add_operands(graph, whole, x, n, dims[1]);
+    if (ipex_same_shape(x, n->last->output))
+        replace_last(graph, n, whole);
+    else
+        replace_by_image(graph, n, whole, dims);
+}
+
+/* An instance norm of one channel: its scale and shift are numbers. */
+static void emit_whole_norm(struct ipex_graph *graph, struct ipex_node *node) {
+    struct norm n = {.last = node, .eps = node->u.plan.float_[0]};
+    const struct ipex_value *y = node->output;
+    const bool plain = is_all(node->input[1], 1) && is_all(node->input[2], 0);
+    int64_t flat[2] = {y->dims[0], 1}, line[4];
+    for (int32_t i = 2; i < y->rank; i++)
+        flat[1] = ipex_dim_mul(&graph->dims, flat[1], y->dims[i]);
+    memcpy(line, y->dims, sizeof line);
+    struct ipex_value *x = reshaped(graph, &n, node->input[0], 2, flat);
+    struct ipex_node *rows = plan_node(graph, &n, IPEX_OP_layer_norm, IPEX_ORDER_rows, 0);
+    ipex_node_add_input(rows, x);
+    ipex_node_set_output(rows, ipex_graph_value(graph, y->name, y->dtype, 2, flat));
+    struct ipex_node *last = ipex_graph_node(graph, IPEX_KIND_reshape, node->name, "Reshape", node);
+    ipex_node_add_input(last, rows->output);
+    if (!plain) {
+        const int64_t channel = 1;
+        ipex_node_set_output(last, ipex_graph_value(graph, y->name, y->dtype, 4, line));
+        last = ipex_graph_node(graph, IPEX_KIND_affine, node->name, node->source_op, node);
+        last->u.affine.axis = 1;
+        last->u.affine.n = channel;
+        last->u.affine.scale = ipex_arena_array(&graph->arena, 1, sizeof(double));
+        last->u.affine.shift = ipex_arena_array(&graph->arena, 1, sizeof(double));
+        *last->u.affine.scale = ipex_constant_f64(node->input[1], 0);
+        *last->u.affine.shift = ipex_constant_f64(node->input[2], 0);
+        ipex_node_add_input(last, last->prev->output);
+    }
+    replace_last(graph, &n, last);
+}
+
+static bool is_whole_site(const struct ipex_graph *graph, const struct ipex_node *node) {
+    int64_t pixels;
+    return node->kind == IPEX_KIND_plan && node->u.plan.op == IPEX_OP_group_norm &&
+           node->inputs == 3 && node->input[0]->dims[1] == 1 && node->input[1]->constant &&
+           node->input[2]->constant &&
+           ipex_dim_number(&graph->dims, node->input[0]->dims[2], &pixels) &&
+           ipex_dim_number(&graph->dims, node->input[0]->dims[3], &pixels);
 }
 
 static void try_group_norm(struct ipex_graph *graph, struct ipex_node *node) {
@@ -255,13 +338,8 @@ static void try_group_norm(struct ipex_graph *graph, struct ipex_node *node) {
     if (n.x->rank > 1 && n.x->dims[1] == node->u.plan.int_[0])
         return; /* an instance norm */
     const char *site = node->name;
-    if (reason == IPEX_REASON_applied) {
-        take_affine(graph, &n, 1);
-        struct ipex_node *whole = plan_node(graph, &n, IPEX_OP_group_norm, IPEX_ORDER_channels_last,
-                                            node->u.plan.int_[0]);
-        add_operands(graph, whole, n.x, &n, n.x->dims[1]);
-        replace_last(graph, &n, whole);
-    }
+    if (reason == IPEX_REASON_applied)
+        emit_group_norm(graph, &n, node->u.plan.int_[0]);
     ipex_ledger_add(graph->ledger, "norm", site, reason,
                     reason == IPEX_REASON_applied ? "recognised as group normalisation" : NULL);
 }
@@ -273,4 +351,13 @@ void ipex_pass_norm(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (is_group_site(node))
             try_group_norm(graph, node);
+    ipex_graph_prune(graph);
+    for (struct ipex_node *node = graph->first, *next; node; node = next) {
+        next = node->next;
+        if (is_whole_site(graph, node)) {
+            ipex_ledger_add(graph->ledger, "norm", node->name, IPEX_REASON_applied,
+                            "one channel: a layer normalisation");
+            emit_whole_norm(graph, node);
+        }
+    }
 }
