@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of signal processing: Col2Im (blocks that are laid into an image and added), each against ONNX Runtime with
-the same bytes at every kernel level and thread count; and what of it is refused."""
+"""Operators of signal processing: Col2Im (blocks that are laid into an image and added), DFT and STFT, each against ONNX
+Runtime with the same bytes at every kernel level and thread count; and what of them is refused."""
+import itertools
 import pathlib
 import sys
 import tempfile
 
-from small_graphs import Bench, Graph
+import numpy as np
+
+from small_graphs import Bench, Graph, difference
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import Tap
@@ -19,9 +22,9 @@ def right(title, graph, *flags, sizes=()):
     RIGHT.append((title, graph, flags, sizes))
 
 
-def refused(title, graph, words):
+def refused(title, graph, words, *flags):
     """The message names the_node and says these words."""
-    REFUSED.append((title, graph, words))
+    REFUSED.append((title, graph, words, flags))
 
 
 # ---- Col2Im ----
@@ -63,18 +66,106 @@ def blocks():
     refused("a block larger than the image", col2im((1, 8, 9), (1, 8), (2, 2)), "a block of 2 can be larger")
 
 
+# ---- DFT, STFT ----
+
+def dft(x, length=None, axis=None, opset=20, **attributes):
+    """From opset 20 on the axis is an input."""
+    g = Graph(opset)
+    operands = [g.input(*x), "" if length is None else g.constant(np.array(length, np.int64))]
+    if axis is not None and opset >= 20:
+        operands.append(g.constant(np.array(axis, np.int64)))
+    elif axis is not None:
+        attributes["axis"] = axis
+    g.output(g.op("DFT", *operands, name="the_node", **attributes))
+    return g
+
+
+def transforms():
+    for opset, numbers, inverse in itertools.product((17, 20), (1, 2), (0, 1)):
+        title = f"DFT, opset {opset}, {numbers} number(s), inverse {inverse}"
+        for length in None, 7, 16:
+            right(f"{title}, length {length}", dft((2, 12, 3, numbers), length, 1, opset, inverse=inverse))
+        right(f"{title}, axis 0", dft((5, 3, numbers), None, 0, opset, inverse=inverse))
+        right(f"{title}, the default's axis", dft((3, 10, numbers), None, None, opset, inverse=inverse))
+        right(f"{title}, an axis from the end", dft((2, 3, 9, numbers), None, -2, opset, inverse=inverse))
+    for length in None, 7, 8, 15:
+        right(f"DFT, one side, length {length}", dft((2, 3, 11, 1), length, 2, onesided=1))
+    for length in 20, 21, None:
+        right(f"DFT, back from one side, length {length}", dft((2, 11, 3, 2), length, 1, inverse=1, onesided=1))
+    right("DFT of a length that is no power of two", dft((1, 60, 1), onesided=1))
+    right("DFT of a batch that varies", dft(("n", 8, "c", 2), None, 1), "--dim", "n=1..3", "--dim", "c=1..4", *GOLDEN,
+          sizes=[{"n": 1, "c": 1}, {"n": 3, "c": 4}])
+    g = Graph(20)
+    g.output(g.op("Add", g.input(1), g.op("DFT", g.weight(2, 9, 1), onesided=1)))
+    right("DFT of a constant", g)
+    refused("DFT along an axis that varies", dft((1, "l", 1)), "the length of its axis depends on", "--dim", "l=4..8")
+    refused("DFT too long", dft((1, 8192, 2)), "16384 * 16384 numbers")
+    refused("DFT of three numbers", dft((1, 8, 3)), "its last axis")
+    refused("DFT along the last axis", dft((1, 8, 2), None, 2), "its last axis")
+
+
+def stft(signal, step, window=None, length=None, **attributes):
+    g = Graph(17)
+    operands = [g.input(*signal), g.constant(np.array(step, np.int64)), "" if window is None else g.constant(window)]
+    g.output(g.op("STFT", *operands, *([] if length is None else [g.constant(np.array(length, np.int64))]),
+                  name="the_node", **attributes))
+    return g
+
+
+def spectra():
+    hann = np.hanning(33)[:32].astype(np.float32)
+    for shape, step, side in itertools.product(((2, 100), (1, 128, 1)), (8, 13), (0, 1)):
+        right(f"STFT of {shape}, step {step}, one side {side}", stft(shape, step, hann, onesided=side))
+    right("STFT with a length", stft((1, 90, 1), 10, hann, 32))
+    right("STFT without a window", stft((1, 90, 1), 10, None, 21))
+    right("STFT, frames apart", stft((1, 90), 40, hann))
+    right("STFT of one frame", stft((1, 32), 40, hann))
+    right("STFT of a signal that varies", stft(("n", "l"), 16, hann), "--dim", "n=1..2", "--dim", "l=64..256:16", *GOLDEN,
+          sizes=[{"n": 1, "l": 64}, {"n": 2, "l": 256}])
+    g = Graph(17)
+    y = g.op("STFT", g.weight(2, 90), g.constant(np.array(10, np.int64)), g.constant(hann))
+    g.output(g.op("Add", g.input(1), y))
+    right("STFT of a constant", g)
+    refused("STFT of a complex signal", stft((1, 90, 2), 10, hann, onesided=0), "only real signals")
+    refused("STFT of a signal that is too short", stft((1, 30), 10, hann), "a frame of 32 can be longer")
+    refused("STFT, window and length differ", stft((1, 90), 10, hann, 40), "frames of 40, but the window has 32")
+    g = Graph(17)
+    g.output(g.op("STFT", g.input(1, 64), g.constant(np.array(4, np.int64)), g.input(16), name="the_node"))
+    refused("STFT with a window of the run", g, "is not a constant vector")
+
+
+def cut_and_continued(bench):
+    """A half spectrum of more or fewer frequencies than the length has, as numpy takes it."""
+    for length in 10, 16, 30:
+        g = dft((2, 12, 3, 2), length, 1, inverse=1, onesided=1)
+        done, x = bench.convert(g.model()), g.feeds()
+        y = bench.run(x) if done.returncode == 0 else done.stderr
+        if isinstance(y, str):
+            return y
+        half = x["in0"].astype(np.float64)
+        expected = np.fft.irfft(half[..., 0] + 1j * half[..., 1], n=length, axis=1)[..., None].astype(np.float32)
+        why = difference(f"length {length}", *y.values(), expected)
+        if why:
+            return why
+    return None
+
+
 def main():
     tap = Tap()
     blocks()
+    transforms()
+    spectra()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
         for title, graph, flags, sizes in RIGHT:
             why = bench.right(graph, *flags, bits=True, sizes=sizes)
             tap.ok(title, why is None, why)
-        for title, graph, words in REFUSED:
-            done = bench.convert(graph.model())
+        for title, graph, words, flags in REFUSED:
+            done = bench.convert(graph.model(), *flags)
             said = done.returncode == 1 and "the_node (" in done.stderr and words in done.stderr
             tap.ok(f"{title}: refused", said, done.stderr)
+        why = cut_and_continued(bench)
+        tap.ok("DFT, back from one side, of other numbers of frequencies", why is None, why)
     return tap.done()
 
 

@@ -381,7 +381,7 @@ static ipex_import_fn find_op(const char *domain, const char *op_type) {
         ipex_import_tensor,    ipex_import_image,   ipex_import_sequence,  ipex_import_math,
         ipex_import_reduce,    ipex_import_index,   ipex_import_loss,      ipex_import_quantized,
         ipex_import_attention, ipex_import_scatter, ipex_import_einsum,    ipex_import_grid,
-        ipex_import_blocks};
+        ipex_import_blocks,    ipex_import_signal};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         if ((fn = find_in(tables[t], op_type)) != NULL)
             return fn;
