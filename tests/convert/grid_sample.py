@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """GridSample against ONNX Runtime, inside and far outside of images and volumes, at fixed sizes and at sizes that vary;
-and what of it is refused."""
+AffineGrid, which makes such places; and what of them is refused."""
 import itertools
 import pathlib
 import sys
@@ -60,6 +60,23 @@ def of_one_pixel():
     return g
 
 
+def affine(theta, sizes, **attributes):
+    g = Graph(20)
+    g.output(g.op("AffineGrid", g.input(*theta), g.ints(*sizes), name="the_node", **attributes))
+    return g
+
+
+def transformer(batch):
+    """An image that is looked up through an affine map of itself, as spatial transformers do."""
+    g = Graph(20)
+    image = g.input(batch, 3, 6, 8)
+    mean = g.op("Reshape", g.op("GlobalAveragePool", image), g.ints(-1, 3))
+    theta = g.op("Reshape", g.op("MatMul", mean, g.weight(3, 6)), g.ints(-1, 2, 3))
+    grid = g.op("AffineGrid", theta, g.op("Shape", image))
+    g.output(g.op("GridSample", image, grid))
+    return g
+
+
 def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
@@ -86,6 +103,20 @@ def main():
             tap.ok(f"{title}: places on pixels, edges and beyond", why is None, why)
         why = bench.right(of_one_pixel())
         tap.ok("images of one pixel", why is None, why)
+        for theta, sizes in ((2, 2, 3), (2, 3, 4, 5)), ((2, 3, 4), (2, 1, 3, 4, 5)), ((1, 2, 3), (1, 1, 2, 9)):
+            for corners in 0, 1:
+                why = bench.right(affine(theta, sizes, align_corners=corners), bits=True)
+                tap.ok(f"affine grid of {sizes}, align_corners {corners}", why is None, why)
+        why = bench.right(affine((1, 3, 4), (1, 1, 1, 1, 3)))
+        tap.ok("affine grid of single pixels", why is None, why)
+        why = bench.right(transformer("n"), "--dim", "n=1..3", "--golden", "1", sizes=[{"n": 1}, {"n": 3}])
+        tap.ok("a spatial transformer", why is None, why)
+        for name, words, graph in (
+                ("one pixel between corners", "a size of 1; numbers from 2", affine((1, 2, 3), (1, 1, 1, 3), align_corners=1)),
+                ("theta of another size", "only theta [N, 2, 3]", affine((1, 3, 4), (1, 1, 2, 3)))):
+            done = bench.convert(graph.model())
+            said = done.returncode == 1 and "the_node (AffineGrid)" in done.stderr and words in done.stderr
+            tap.ok(f"{name}: refused", said, done.stderr)
         for name, words, attributes, image, grid in (
                 ("cubic over volumes", "mode cubic", dict(mode="cubic"), (1, 2, 4, 4, 4), (1, 3, 3, 3, 3)),
                 ("another mode", "mode lanczos", dict(mode="lanczos"), (1, 2, 4, 4), (1, 3, 3, 2)),

@@ -137,6 +137,24 @@ def pool():
         yield f"global max {x}", single("GlobalMaxPool", x)
 
 
+@cases
+def lp_pool():
+    windows = [
+        ((1, 3, 9, 9), {"kernel_shape": [2, 2]}),
+        ((2, 5, 10, 7), {"kernel_shape": [3, 2], "strides": [2, 3], "pads": [1, 0, 2, 1]}),
+        ((1, 3, 12, 12), {"kernel_shape": [3, 3], "dilations": [2, 3], "pads": [2, 1, 1, 2]}),
+        ((1, 3, 9, 8), {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
+        ((1, 3, 9, 9), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),  # where nothing is left over
+        ((2, 5, 20), {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}),
+        ((1, 3, 5, 6, 7), {"kernel_shape": [2, 3, 2], "strides": [1, 2, 1], "pads": [1, 1, 0, 0, 1, 1]}),
+    ]
+    for (x, attributes), p in itertools.product(windows, (1, 2, 3)):
+        yield f"{x} {attributes} p {p}", single("LpPool", x, opset=18, p=p, **attributes)
+    yield "of opset 11", single("LpPool", (1, 3, 9, 9), opset=11, kernel_shape=[3, 3])
+    for x, p in itertools.product(((2, 5, 7, 6), (1, 33, 9), (1, 3, 4, 5, 2)), (1, 2, 5)):
+        yield f"global {x} p {p}", single("GlobalLpPool", x, p=p)
+
+
 # ---- linear layers ----
 
 @cases

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX's GridSample: an image or a volume looked up at computed places, which deformable attention
- * and warps are made of. Places become numbers of pixels, by which whole pixels (all channels) are
- * gathered: one for the nearest; two along every axis for linear interpolation and four for cubic,
- * which are weighted. */
+/* ONNX's AffineGrid, and GridSample: an image or a volume looked up at computed places, which
+ * deformable attention and warps are made of. Places become numbers of pixels, by which whole
+ * pixels (all channels) are gathered: one for the nearest; two along every axis for linear
+ * interpolation and four for cubic, which are weighted. */
 #include "tools/convert/import_build.h"
 
 #include <string.h>
@@ -225,7 +225,70 @@ static void import_grid_sample(struct ipex_import *import) {
         ipex_import_out(import, 0, ipex_build_transpose(import, y, to_second));
 }
 
+/* ---- AffineGrid: theta [N][n][n + 1] times (x, y, 1) or (x, y, z, 1) of every place ---- */
+
+/* The middles of `size` pixels or, with corners, as many places from -1 to 1: along `axis` of
+ * `rank`. */
+static struct ipex_value *places(struct ipex_import *import, int64_t size, bool corners,
+                                 int32_t rank, int32_t axis) {
+    int64_t dims[IPEX_MAX_RANK];
+    float *at = ipex_arena_array(&import->graph->arena, (size_t)size, sizeof *at);
+    for (int32_t i = 0; i < rank; i++)
+        dims[i] = i == axis ? size : 1;
+    for (int64_t i = 0; i < size; i++)
+        at[i] = (float)(corners ? 2 * (double)i / (double)(size - 1) - 1
+                                : (2 * (double)i + 1) / (double)size - 1);
+    return ipex_graph_constant(import->graph, import->label, IPEX_DTYPE_f32, rank, dims, at);
+}
+
+/* Column i of theta, [N][1][1][n] beside the places. */
+static struct ipex_value *column(struct ipex_import *import, struct ipex_value *theta, int64_t i) {
+    const int64_t n = theta->dims[1],
+                  dims[] = {theta->dims[0], 1, 1, n == 2 ? n : 1, n == 2 ? 1 : n};
+    return ipex_build_reshape(import, ipex_build_slice(import, theta, 2, i, 1), (int32_t)n + 2,
+                              dims);
+}
+
+static bool check_affine(struct ipex_import *import, const struct ipex_value *theta,
+                         const int64_t *size, int sizes, bool corners) {
+    if (theta->rank != 3 || sizes != theta->dims[1] + 2 || (sizes != 4 && sizes != 5) ||
+        theta->dims[2] != sizes - 1 || theta->dims[0] != size[0]) {
+        ipex_import_refuse(import, "only theta [N, 2, 3] with sizes [N, C, H, W] and [N, 3, 4] "
+                                   "with [N, C, D, H, W] are supported");
+        return false;
+    }
+    for (int i = 2; i < sizes; i++)
+        if (size[i] < (corners ? 2 : 1) || size[i] > IPEX_BUILD_MAX) {
+            ipex_import_refuse(import, "a size of %s; numbers from %d to %d are supported%s",
+                               ipex_import_text(import, size[i]), corners ? 2 : 1, IPEX_BUILD_MAX,
+                               corners ? " with align_corners" : "");
+            return false;
+        }
+    return true;
+}
+
+static void import_affine_grid(struct ipex_import *import) {
+    struct ipex_value *theta = ipex_import_f32(import, 0);
+    const bool corners = ipex_import_int(import, "align_corners", 0) != 0;
+    int64_t size[IPEX_MAX_RANK];
+    const int sizes = theta ? ipex_import_dims(import, "size", 1, size, IPEX_MAX_RANK) : -1;
+    if (sizes < 0 || !check_affine(import, theta, size, sizes, corners))
+        return;
+    const int32_t n = sizes - 2;
+    struct ipex_value *y = NULL;
+    for (int32_t i = 0; i < n; i++) { /* x lies last */
+        struct ipex_value *x = ipex_build_binary(
+            import, IPEX_STEP_mul, places(import, size[sizes - 1 - i], corners, sizes, n - i),
+            column(import, theta, i));
+        y = i ? ipex_build_binary(import, IPEX_STEP_add, y, x) : x;
+    }
+    y = ipex_build_binary(import, IPEX_STEP_add, y, column(import, theta, n));
+    if (y)
+        ipex_import_out(import, 0, y);
+}
+
 const struct ipex_import_op ipex_import_grid[] = {
+    {"AffineGrid", import_affine_grid},
     {"GridSample", import_grid_sample},
     {NULL, NULL},
 };

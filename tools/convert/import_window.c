@@ -317,6 +317,22 @@ static struct ipex_value *pool_volume(struct ipex_import *import, struct ipex_va
                                 out[2]);
 }
 
+/* An image of one line as a signal. */
+static struct ipex_value *line(struct ipex_import *import, struct ipex_value *y) {
+    const int64_t dims[3] = {y->dims[0], y->dims[1], y->dims[3]};
+    return ipex_build_reshape(import, y, 3, dims);
+}
+
+/* What a pool makes of x, in its rank. */
+static struct ipex_value *pooled(struct ipex_import *import, struct ipex_value *x,
+                                 const struct pool_kind *kind, const struct ipex_window *w,
+                                 const int64_t *out) {
+    if (x->rank == 5)
+        return pool_volume(import, x, w, kind, out);
+    struct ipex_value *y = pool_along(import, ipex_build_image(import, x), w, 1, kind, out + 1);
+    return x->rank == 4 ? y : line(import, y);
+}
+
 static void pool(struct ipex_import *import, bool max) {
     struct ipex_value *x = ipex_import_f32(import, 0);
     if (!x)
@@ -332,15 +348,9 @@ static void pool(struct ipex_import *import, bool max) {
     };
     struct ipex_window w = IPEX_WINDOW_ONE;
     int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
-    if (!ipex_volume_check_rank(import, x) || !read_pool(import, x, in, &w) ||
-        !window_output(import, in, &w, kind.ceil, out))
-        return;
-    if (x->rank == 5) {
-        ipex_import_out(import, 0, pool_volume(import, x, &w, &kind, out));
-        return;
-    }
-    ipex_build_image_out(
-        import, pool_along(import, ipex_build_image(import, x), &w, 1, &kind, out + 1), x->rank);
+    if (ipex_volume_check_rank(import, x) && read_pool(import, x, in, &w) &&
+        window_output(import, in, &w, kind.ceil, out))
+        ipex_import_out(import, 0, pooled(import, x, &kind, &w, out));
 }
 
 static void import_max_pool(struct ipex_import *import) {
@@ -381,11 +391,69 @@ static void import_global_max_pool(struct ipex_import *import) {
     global_pool(import, true);
 }
 
+/* ---- (sum of |x|^p over a window)^(1 / p): the sum is an average times how many there are ---- */
+
+static struct ipex_value *power(struct ipex_import *import, struct ipex_value *x, float p) {
+    if (p == 2.0f)
+        return ipex_build_binary(import, IPEX_STEP_mul, x, x);
+    x = ipex_build_unary(import, IPEX_STEP_abs, x);
+    return p == 1.0f ? x : ipex_build_with(import, IPEX_STEP_pow, x, p);
+}
+
+static void norm_out(struct ipex_import *import, struct ipex_value *sum, float p) {
+    struct ipex_value *y = p == 1.0f   ? sum
+                           : p == 2.0f ? ipex_build_unary(import, IPEX_STEP_sqrt, sum)
+                                       : ipex_build_with(import, IPEX_STEP_pow, sum, 1 / p);
+    if (y)
+        ipex_import_out(import, 0, y);
+}
+
+static bool read_p(struct ipex_import *import, int64_t *ret) {
+    *ret = ipex_import_int(import, "p", 2);
+    if (*ret >= 1)
+        return true;
+    ipex_import_refuse(import, "p is %lld; 1 and up are supported", (long long)*ret);
+    return false;
+}
+
+static void import_lp_pool(struct ipex_import *import) {
+    static const struct pool_kind kind = {.count_pad = true};
+    struct ipex_value *x = ipex_import_f32(import, 0);
+    struct ipex_window w = IPEX_WINDOW_ONE;
+    int64_t p, in[IPEX_SPATIAL], out[IPEX_SPATIAL], up[IPEX_SPATIAL];
+    if (!x || !read_p(import, &p) || !ipex_volume_check_rank(import, x) ||
+        !read_pool(import, x, in, &w) || !window_output(import, in, &w, false, out))
+        return;
+    if (ipex_import_int(import, "ceil_mode", 0) &&
+        (!window_output(import, in, &w, true, up) || memcmp(up, out, sizeof up))) {
+        ipex_import_refuse(import, "ceil_mode with windows that reach beyond the padded input is "
+                                   "not supported");
+        return;
+    }
+    struct ipex_value *y = pooled(import, power(import, x, (float)p), &kind, &w, out);
+    norm_out(
+        import,
+        ipex_build_with(import, IPEX_STEP_mul, y, (float)(w.kernel[0] * w.kernel[1] * w.kernel[2])),
+        (float)p);
+}
+
+static void import_global_lp_pool(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_f32(import, 0);
+    int64_t p;
+    if (x && read_p(import, &p) && ipex_volume_check_rank(import, x))
+        norm_out(import,
+                 ipex_build_reduce(import, IPEX_REDUCE_sum, power(import, x, (float)p),
+                                   ((1u << x->rank) - 1) & ~3u),
+                 (float)p);
+}
+
 const struct ipex_import_op ipex_import_window[] = {
     {"AveragePool", import_average_pool},
     {"Conv", ipex_import_conv},
     {"GlobalAveragePool", import_global_average_pool},
     {"GlobalMaxPool", import_global_max_pool},
+    {"GlobalLpPool", import_global_lp_pool},
+    {"LpPool", import_lp_pool},
     {"MaxPool", import_max_pool},
     {NULL, NULL},
 };
