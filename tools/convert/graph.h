@@ -33,6 +33,8 @@ struct ipex_value {
     int64_t dims[IPEX_MAX_RANK]; /* dims of dim.h: numbers, or expressions */
     const int64_t *ints;         /* the elements, as dims, where they are known: shape arithmetic */
     const struct ipex_constant *constant; /* NULL: computed at run time */
+    const double *exact;                  /* of a small constant of f32 that the source has as
+                                             doubles: its elements; import_double.c */
     struct ipex_node *producer;           /* NULL: a graph input or a constant */
     int32_t uses;
     bool is_output;

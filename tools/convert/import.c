@@ -10,6 +10,7 @@
 
 #include "tools/convert/pixels.h"
 #include "tools/convert/import_build.h"
+#include "tools/convert/import_double.h"
 #include "tools/convert/import_half.h"
 #include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"
@@ -59,6 +60,12 @@ void ipex_import_refuse(struct ipex_import *import, const char *format, ...) {
 struct ipex_value *ipex_import_in(const struct ipex_import *import, size_t i) {
     return i < import->node->inputs && *import->node->input[i]
                ? ipex_import_lookup(import, import->node->input[i])
+               : NULL;
+}
+
+struct ipex_value *ipex_import_result(const struct ipex_import *import, size_t i) {
+    return i < import->node->outputs && *import->node->output[i]
+               ? ipex_import_lookup(import, import->node->output[i])
                : NULL;
 }
 
@@ -271,6 +278,7 @@ enum ipex_dtype ipex_import_dtype(int64_t onnx_type) {
     case IPEX_ONNX_FLOAT:
     case IPEX_ONNX_FLOAT16: /* import_half.c */
     case IPEX_ONNX_BFLOAT16:
+    case IPEX_ONNX_DOUBLE: /* import_double.c */
         return IPEX_DTYPE_f32;
     case IPEX_ONNX_UINT8:
         return IPEX_DTYPE_u8;
@@ -282,15 +290,12 @@ enum ipex_dtype ipex_import_dtype(int64_t onnx_type) {
         return IPEX_DTYPE_i64;
     case IPEX_ONNX_BOOL:
         return IPEX_DTYPE_bool;
-    case IPEX_ONNX_DOUBLE:
-        return IPEX_DTYPE_f64;
     default:
         return IPEX_DTYPE_NONE;
     }
 }
 
-/* As ONNX numbers them, for messages. */
-static const char *onnx_type_name(int64_t onnx_type) {
+const char *ipex_import_type_name(int64_t onnx_type) {
     static const char *const names[] = {
         "undefined",      "float32",    "uint8",          "int8",       "uint16",   "int16",
         "int32",          "int64",      "string",         "bool",       "float16",  "float64",
@@ -307,6 +312,8 @@ struct ipex_value *ipex_import_stored(struct ipex_import *import, const char *na
         return NULL;
     if (ipex_import_is_half(tensor->type))
         return ipex_import_half_constant(import, name, tensor);
+    if (tensor->type == IPEX_ONNX_DOUBLE)
+        return ipex_import_double_constant(import, name, tensor->rank, tensor->dims, tensor->data);
     return ipex_graph_constant(import->graph, name, dtype, tensor->rank, tensor->dims,
                                tensor->data);
 }
@@ -319,7 +326,7 @@ static struct ipex_value *import_initializer(struct ipex_import *import,
     ipex_import_unsupported(import, tensor->name, "initializer",
                             ipex_arena_printf(&import->graph->arena,
                                               "type %s with %d dims is not supported",
-                                              onnx_type_name(tensor->type), tensor->rank));
+                                              ipex_import_type_name(tensor->type), tensor->rank));
     value = ipex_graph_value(import->graph, tensor->name, IPEX_DTYPE_f32, 0, NULL);
     value->unknown = true;
     return value;
@@ -488,6 +495,7 @@ static void import_known(struct ipex_import *import, ipex_import_fn fn) {
     fn(import);
     if (import->unsupported_count == before)
         ipex_import_fold(import, last);
+    ipex_import_double_moved(import);
 }
 
 /* Up to opset 6 operands were joined only on request, and at an axis of choice. */
@@ -521,7 +529,7 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
     bool known = known_inputs(import);
     if (import->unsupported_count != before || !joined_as_today(import))
         return;
-    if (known && !*node->domain && ipex_import_symbolic(import)) {
+    if (known && !*node->domain && (ipex_import_double(import) || ipex_import_symbolic(import))) {
         import->shape_folds++;
         return;
     }
@@ -546,6 +554,10 @@ static void import_outputs(struct ipex_import *import) {
                                     "nothing computes it");
             continue;
         }
+        if (source->output[i].type == IPEX_ONNX_DOUBLE)
+            ipex_import_unsupported(import, source->output[i].name, "graph output",
+                                    "its data type float64 has no operators at run time: let the "
+                                    "model cast it to float32");
         if (!value->unknown &&
             (!ipex_import_runs(value->dtype) || (value->ints && !value->constant)))
             ipex_import_unsupported(
@@ -603,6 +615,7 @@ static enum ipex_import_result import_all(struct ipex_import *import,
         ipex_import_one(import, &source->node[i]);
     import_outputs(import);
     ipex_import_half_note(import);
+    ipex_import_double_note(import);
     if (!import->unsupported_count)
         return IPEX_IMPORT_OK;
     *ret_message = list_unsupported(import);

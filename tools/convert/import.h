@@ -62,9 +62,10 @@ struct ipex_import {
     struct ipex_name_table names;      /* of the values computed so far; pointers to them */
     struct ipex_unsupported *unsupported;
     size_t unsupported_count, unsupported_capacity;
-    const char *notes;                 /* lines for the person: what was assumed */
-    size_t shape_folds;                /* nodes of shape arithmetic evaluated */
-    size_t half_constants, half_casts; /* import_half.c */
+    const char *notes;                     /* lines for the person: what was assumed */
+    size_t shape_folds;                    /* nodes of shape arithmetic evaluated */
+    size_t half_constants, half_casts;     /* import_half.c */
+    size_t double_constants, double_casts; /* import_double.c */
 };
 
 typedef void (*ipex_import_fn)(struct ipex_import *import);
@@ -95,6 +96,8 @@ void ipex_import_refuse(struct ipex_import *import, const char *format, ...)
 
 /* Input i, NULL when absent. */
 struct ipex_value *ipex_import_in(const struct ipex_import *import, size_t i);
+/* What output i has become; NULL: nothing yet. */
+struct ipex_value *ipex_import_result(const struct ipex_import *import, size_t i);
 /* Output i becomes this value. */
 void ipex_import_out(struct ipex_import *import, size_t i, struct ipex_value *value);
 /* A new f32 value named after output i, bound to it. */
@@ -140,6 +143,8 @@ struct ipex_node *ipex_import_plan(struct ipex_import *import, enum ipex_op op,
                                    int32_t rank, const int64_t *dims, bool bind);
 /* The element type in which an ONNX data type is computed; IPEX_DTYPE_NONE where there is none. */
 enum ipex_dtype ipex_import_dtype(int64_t onnx_type);
+/* "float64": what ONNX calls a type, for messages. */
+const char *ipex_import_type_name(int64_t onnx_type);
 /* An axis counted from the end where negative; false after refusing. */
 bool ipex_import_axis(struct ipex_import *import, int64_t *axis, int32_t rank);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --const: an input of the graph that becomes a constant, from a number or from a file's tensor. */
 #include "tools/convert/import_build.h"
+#include "tools/convert/import_double.h"
 #include "tools/convert/import_half.h"
 #include "tools/convert/import_scope.h"
 
@@ -44,6 +45,12 @@ static struct ipex_value *from_number(struct ipex_import *import,
         }
         dims[i] = 1;
     }
+    char *end;
+    double *exact = ipex_arena_array(arena, 1, sizeof *exact);
+    *exact = strtod(text, &end);
+    if (input->type == IPEX_ONNX_DOUBLE && end != text && !*end)
+        return ipex_import_double_constant(import, input->name, input->rank < 0 ? 0 : input->rank,
+                                           dims, exact);
     if (!ipex_import_runs(dtype) || !parse_element(text, dtype, data)) {
         *ret_wrong = ipex_arena_printf(arena, "'%s' is no value of its type (%s)", text,
                                        dtype ? ipex_dtype_name(dtype) : "not a tensor of numbers");
@@ -59,10 +66,14 @@ static struct ipex_value *from_tensor(struct ipex_import *import,
                                       const char **ret_wrong) {
     const enum ipex_dtype dtype = ipex_import_dtype(input->type);
     const bool is_half = ipex_import_is_half(input->type) && tensor->dtype == IPEX_DTYPE_f16;
-    bool fits =
-        (tensor->dtype == dtype || is_half) && (input->rank < 0 || input->rank == tensor->rank);
+    const bool is_double = input->type == IPEX_ONNX_DOUBLE;
+    bool fits = (tensor->dtype == (is_double ? IPEX_DTYPE_f64 : dtype) || is_half) &&
+                (input->rank < 0 || input->rank == tensor->rank);
     for (int32_t i = 0; fits && i < input->rank; i++)
         fits = input->dims[i] < 0 || input->dims[i] == tensor->dims[i];
+    if (fits && tensor->dtype == IPEX_DTYPE_f64)
+        return ipex_import_double_constant(import, input->name, tensor->rank, tensor->dims,
+                                           tensor->data);
     if (fits)
         return ipex_build_cast(import,
                                ipex_graph_constant(import->graph, input->name, tensor->dtype,

@@ -180,7 +180,7 @@ static void import_eye_like(struct ipex_import *import) {
     enum ipex_dtype dtype = x ? x->dtype : IPEX_DTYPE_NONE;
     if (ipex_import_attr(import, "dtype"))
         dtype = ipex_import_dtype(ipex_import_int(import, "dtype", 0));
-    if (!x || x->rank != 2 || dtype == IPEX_DTYPE_NONE || dtype == IPEX_DTYPE_f64) {
+    if (!x || x->rank != 2 || dtype == IPEX_DTYPE_NONE) {
         ipex_import_refuse(import, "a result of type %s is not supported", ipex_dtype_name(dtype));
         return;
     }

@@ -181,12 +181,16 @@ static struct ipex_value *make_input(struct dims_state *state,
     struct ipex_value *value =
         ipex_graph_value(import->graph, input->name, ipex_import_dtype(input->type),
                          rank < 0 || rank > IPEX_MAX_RANK ? 0 : rank, dims);
-    if (!ipex_import_runs(value->dtype) || rank > IPEX_MAX_RANK) {
+    if (!ipex_import_runs(value->dtype) || input->type == IPEX_ONNX_DOUBLE ||
+        rank > IPEX_MAX_RANK) {
         ipex_import_unsupported(import, input->name, "graph input",
                                 rank > IPEX_MAX_RANK ? "has more than 8 dims"
                                 : input->type == 0
                                     ? "is not a tensor, or has no type"
-                                    : "has a data type without operators at run time");
+                                    : ipex_arena_printf(&import->graph->arena,
+                                                        "its data type %s has no operators at run "
+                                                        "time",
+                                                        ipex_import_type_name(input->type)));
         value->dtype = IPEX_DTYPE_f32;
     }
     return value;

@@ -208,8 +208,8 @@ static void window(struct ipex_import *import, double a0, double a1, double a2) 
         return;
     if (size < 1 || size > IPEX_BUILD_MAX ||
         ipex_import_dtype(ipex_import_int(import, "output_datatype", 1)) != IPEX_DTYPE_f32) {
-        ipex_import_refuse(import, "%lld values of ONNX type %lld", (long long)size,
-                           (long long)ipex_import_int(import, "output_datatype", 1));
+        ipex_import_refuse(import, "%lld values of type %s", (long long)size,
+                           ipex_import_type_name(ipex_import_int(import, "output_datatype", 1)));
         return;
     }
     const int64_t n = ipex_import_int(import, "periodic", 1) || size == 1 ? size : size - 1;

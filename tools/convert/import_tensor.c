@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/convert/import_build.h"
+#include "tools/convert/import_double.h"
 #include "tools/convert/import_half.h"
 #include "tools/convert/import_scope.h"
 
@@ -122,6 +123,8 @@ static void import_cast(struct ipex_import *import) {
     enum ipex_dtype to = ipex_import_dtype(type);
     if (!x)
         return;
+    if (type == IPEX_ONNX_DOUBLE)
+        ipex_import_double_cast(import);
     if (to == x->dtype) {
         if (ipex_import_is_half(type))
             ipex_import_half_cast(import, type);
@@ -130,7 +133,7 @@ static void import_cast(struct ipex_import *import) {
     }
     if (to != IPEX_DTYPE_f32 && to != IPEX_DTYPE_i32 && to != IPEX_DTYPE_i64 &&
         to != IPEX_DTYPE_bool && to != IPEX_DTYPE_u8 && to != IPEX_DTYPE_i8) {
-        ipex_import_refuse(import, "a cast to ONNX type %lld is not supported", (long long)type);
+        ipex_import_refuse(import, "a cast to %s is not supported", ipex_import_type_name(type));
         return;
     }
     struct ipex_node *node =
