@@ -99,6 +99,8 @@ def single_refusals():
     yield "a weight without elements", ["has no elements"], refused("Concat", (2, 3), np.ones((0, 3), f32), axis=0)
     yield "a window larger than the input", ["the_node (Conv)", "larger"], refused(
         "Conv", (1, 3, 4, 4), np.ones((4, 3, 5, 5), f32))
+    yield "a pool's window larger than the input", ["the_node (AveragePool)", "(7)", "(5)"], refused(
+        "AveragePool", (1, 3, 5, 5), kernel_shape=[7, 7], strides=[2, 2], ceil_mode=1)
     yield "negative padding of all there is", ["the_node (Pad)", "nothing of axis 0"], refused("Pad", (4, 4), np.array([-1, 0, -3, 0]))
     yield "negative padding that mirrors", ["the_node (Pad)", "negative"], refused(
         "Pad", (4, 4), np.array([-1, 0, 1, 0]), mode="reflect")

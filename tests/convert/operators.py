@@ -122,6 +122,11 @@ def pool():
         ((1, 3, 6, 6), {"kernel_shape": [6, 6]}),
         ((2, 5, 20), {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}),
         ((2, 5, 21), {"kernel_shape": [4], "strides": [3], "ceil_mode": 1}),
+        ((1, 3, 7, 7), {"kernel_shape": [1280, 1280], "strides": [1280, 1280], "ceil_mode": 1}),
+        ((1, 3, 5, 4), {"kernel_shape": [7, 3], "strides": [4, 1], "ceil_mode": 1}),
+        ((1, 3, 5, 6), {"kernel_shape": [9, 9], "strides": [4, 4], "ceil_mode": 1, "pads": [1, 0, 1, 2]}),
+        ((1, 3, 5, 4), {"kernel_shape": [3, 4], "strides": [3, 8], "ceil_mode": 1, "dilations": [3, 2]}),
+        ((2, 5, 4), {"kernel_shape": [6], "strides": [3], "ceil_mode": 1}),
     ]
     for x, attributes in windows:
         yield f"max {x} {attributes}", single("MaxPool", x, opset=12, **attributes)

@@ -96,6 +96,7 @@ POOLS = [
     dict(kernel_shape=[1, 3, 3], strides=[1, 2, 2], pads=[0, 1, 1, 0, 1, 1]), dict(kernel_shape=[3, 1, 1], pads=[1, 0, 0, 1, 0, 0]),
     dict(kernel_shape=[3, 2, 3], strides=[2, 2, 3], ceil_mode=1), dict(kernel_shape=[2, 2, 2], dilations=[2, 1, 2], auto_pad="VALID"),
     dict(kernel_shape=[3, 3, 3], auto_pad="SAME_LOWER"), dict(kernel_shape=[1, 1, 1], strides=[2, 1, 1]),
+    dict(kernel_shape=[9, 10, 3], strides=[4, 4, 2], ceil_mode=1, pads=[0, 0, 1, 0, 0, 0]),
 ]
 
 

@@ -275,6 +275,21 @@ static bool read_pool(struct ipex_import *import, const struct ipex_value *x, in
     return true;
 }
 
+/* ceil_mode lets the last window reach beyond the padded input, the only one too: of that one the
+ * taps within are left, which are those that a mean counts. Where not even that one starts, nothing
+ * changes. */
+static void cut_window(const int64_t *in, struct ipex_window *w) {
+    for (int i = 0; i < IPEX_SPATIAL; i++) {
+        const int64_t span = w->dilation[i] * (w->kernel[i] - 1) + 1,
+                      padded = in[i] + w->pad[i] + w->pad[IPEX_SPATIAL + i];
+        if (in[i] < 0 || span <= padded || span - padded >= w->stride[i] ||
+            padded > IPEX_WINDOW_MAX)
+            continue;
+        w->kernel[i] = (padded - 1) / w->dilation[i] + 1;
+        w->stride[i] = padded; /* a second one would start outside */
+    }
+}
+
 /* The windows of an image along the axes [first, first + 2) of w. */
 static struct ipex_value *pool_along(struct ipex_import *import, struct ipex_value *image,
                                      const struct ipex_window *w, int first,
@@ -348,8 +363,11 @@ static void pool(struct ipex_import *import, bool max) {
     };
     struct ipex_window w = IPEX_WINDOW_ONE;
     int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
-    if (ipex_volume_check_rank(import, x) && read_pool(import, x, in, &w) &&
-        window_output(import, in, &w, kind.ceil, out))
+    if (!ipex_volume_check_rank(import, x) || !read_pool(import, x, in, &w))
+        return;
+    if (kind.ceil)
+        cut_window(in, &w);
+    if (window_output(import, in, &w, kind.ceil, out))
         ipex_import_out(import, 0, pooled(import, x, &kind, &w, out));
 }
 
