@@ -96,7 +96,7 @@ def single_refusals():
     for op_type, weight in ("Conv", (4, 3, 1, 1)), ("ConvTranspose", (3, 4, 1, 1)):
         yield f"a {op_type} with a bias too short", [f"the_node ({op_type})", "3 elements for 4"], refused(
             op_type, (1, 3, 4, 4), np.ones(weight, f32), np.ones(3, f32))
-    yield "a weight without elements", ["has no elements"], refused("Concat", (2, 3), np.ones((0, 3), f32), axis=0)
+    yield "a weight without elements", ["no elements"], refused("MatMul", (2, 3), np.ones((3, 0), f32))
     yield "a window larger than the input", ["the_node (Conv)", "larger"], refused(
         "Conv", (1, 3, 4, 4), np.ones((4, 3, 5, 5), f32))
     yield "a pool's window larger than the input", ["the_node (AveragePool)", "(7)", "(5)"], refused(
@@ -121,6 +121,12 @@ def single_refusals():
     yield "padding beyond 64 bits", ["the_node (Pad)", "huge"], refused("Pad", (4, 4), np.array([0, 2**62, 0, 2**62]))
     yield "a result beyond the format", ["the_node (Sum)", "too many elements"], refused(
         "Sum", (2**20, 1, 1), (1, 2**20, 1), (2**20,))
+    for op_type, ends in (("Exp", [9]), ("", [4])):
+        g = Graph()
+        part = g.op("Slice", g.input(2, 8), g.ints(8 if op_type else 5), g.ints(*ends), g.ints(1), name="the_node")
+        g.output(g.op(op_type, part) if op_type else part)
+        yield f"an empty slice, {op_type or 'an output'}", [
+            "1 thing", "the_node (Slice)", "nothing is left of axis 1 (from 8 to 9 by 1 of 8)" if op_type else "(from 5 to 4 by 1 of 8)"], g.model()
     yield "a result of no elements", ["the_node (Resize)", "no elements"], refused(
         "Resize", (1, 1, 2, 2), np.zeros(0, f32), np.float32([1, 1, 0.25, 0.25]), mode="nearest")
     g = Graph()

@@ -500,6 +500,18 @@ def split_and_slice():
                 g.output(g.conv(y, 8, 3, pads=[1, 1, 1, 1]))
             yield f"{starts} {ends} {axes} {steps}{', padded' if padded else ''}", g
         yield f"input {starts} {ends} {axes} {steps}", single("Slice", (2, 8, 6, 5), *operands, opset=13)
+    for axis in (0, 1, 3):
+        g = Graph()
+        x = g.op("Relu", g.input(2, 3, 4, 5))
+        nothing = g.op("Tanh", g.op("Slice", x, g.ints(5), g.ints(2**62), g.ints(axis)))
+        still = g.op("Slice", nothing, g.ints(0), g.ints(9), g.ints(axis))
+        g.output(g.op("Concat", nothing, x, still, axis=axis), g.op("Exp", g.op("Concat", nothing, x, x, axis=axis)))
+        g.output(g.op("Exp", g.op("Concat", x, g.op("Concat", still, nothing, axis=axis), axis=axis)))
+        yield f"concatenated with nothing along axis {axis}", g
+    g = Graph()
+    parts = g.op("Split", g.input(2, 6), g.ints(0, 4, 2), axis=1, outputs=3)
+    g.output(g.op("Concat", *parts[::-1], axis=1), g.op("Concat", parts[1], g.constant(np.zeros((2, 0), np.float32)), axis=1))
+    yield "a split with a part of nothing", g
     far = [i64(2), i64(8), i64(0), i64(2**32 + 1)]
     yield "a step beyond 32 bits", single("Slice", (8, 4), *far, opset=13)
     yield "slice, opset 9", single("Slice", (4, 5), opset=9, starts=[1, 0], ends=[3, 4], axes=[0, 1])

@@ -26,6 +26,8 @@ struct ipex_constant {
     uint64_t size;
 };
 
+struct ipex_unsupported;
+
 struct ipex_value {
     const char *name;
     enum ipex_dtype dtype;
@@ -40,7 +42,9 @@ struct ipex_value {
     bool is_output;
     bool foldable; /* depends on constants only; pass_constant.c */
     bool unknown;  /* produced by something unsupported: import keeps looking for more of these */
-    struct ipex_value_layout *layout; /* lower.c */
+    const struct ipex_unsupported *empty; /* import: it has no elements and can be concatenated
+                                             only; what to say otherwise. NULL: it has some */
+    struct ipex_value_layout *layout;     /* lower.c */
 };
 
 /* The operators of the graph. Some exist only offline: affine becomes part of a weight or a

@@ -57,6 +57,29 @@ void ipex_import_refuse(struct ipex_import *import, const char *format, ...) {
     outputs_unknown(import);
 }
 
+void ipex_import_empty(struct ipex_import *import, size_t i, const struct ipex_value *like,
+                       const int64_t *dims, const char *format, ...) {
+    char text[512];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    struct ipex_arena *arena = &import->graph->arena;
+    struct ipex_unsupported *why = ipex_arena_alloc(arena, sizeof *why);
+    *why = (struct ipex_unsupported){import->label, import->node->op_type,
+                                     ipex_arena_strdup(arena, text)};
+    struct ipex_value *value = ipex_import_new(import, i, like->rank, dims);
+    value->dtype = like->dtype;
+    value->empty = why;
+}
+
+/* Something other than Concat reads a value without elements: said once. */
+static void refuse_empty(struct ipex_import *import, struct ipex_value *value) {
+    if (!value->unknown)
+        ipex_import_unsupported(import, value->empty->node, value->empty->op, value->empty->reason);
+    value->unknown = true;
+}
+
 struct ipex_value *ipex_import_in(const struct ipex_import *import, size_t i) {
     return i < import->node->inputs && *import->node->input[i]
                ? ipex_import_lookup(import, import->node->input[i])
@@ -429,8 +452,24 @@ static const struct ipex_onnx_node *find_producer(const struct ipex_import *impo
     return NULL;
 }
 
-static bool known_inputs(struct ipex_import *import) {
+static bool listed(const char *const *names, const char *name) {
+    while (*names && strcmp(*names, name))
+        names++;
+    return *names != NULL;
+}
+
+/* Functions of every element alone: of none they make none. */
+static const char *const of_none[] = {"Clip", "Dropout", "Identity", "Neg",
+                                      "Relu", "Sigmoid", "Tanh",     NULL};
+/* Operators that know what to do with values without elements. */
+static const char *const takers[] = {"Clip",    "Concat", "Dropout", "Identity", "Neg", "Relu",
+                                     "Sigmoid", "Shape",  "Slice",   "Tanh",     NULL};
+
+/* Whether there is a value for every input, and nothing unsupported behind them. False after
+ * refusing. */
+static bool known_inputs(struct ipex_import *import, bool *ret_known) {
     bool known = true;
+    const bool takes_empty = listed(takers, import->node->op_type);
     for (size_t i = 0; i < import->node->inputs; i++) {
         const char *name = import->node->input[i];
         struct ipex_value *value = *name ? ipex_import_lookup(import, name) : NULL;
@@ -443,9 +482,12 @@ static bool known_inputs(struct ipex_import *import) {
                                name, later && *later->name ? later->name : "a node");
             return false;
         }
+        if (value && value->empty && !takes_empty)
+            refuse_empty(import, value);
         known &= !value || !value->unknown;
     }
-    return known;
+    *ret_known = known;
+    return true;
 }
 
 /* Every result from `node` on has a size that a file can state; refuses otherwise. */
@@ -524,13 +566,17 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
                                                       node->output[i]));
             return;
         }
-    size_t before = import->unsupported_count;
     ipex_import_fn fn = find_op(node->domain, node->op_type);
-    bool known = known_inputs(import);
-    if (import->unsupported_count != before || !joined_as_today(import))
+    bool known;
+    if (!known_inputs(import, &known) || !joined_as_today(import))
         return;
     if (known && !*node->domain && (ipex_import_double(import) || ipex_import_symbolic(import))) {
         import->shape_folds++;
+        return;
+    }
+    struct ipex_value *x = known ? ipex_import_in(import, 0) : NULL;
+    if (x && x->empty && !*node->domain && listed(of_none, node->op_type)) {
+        ipex_import_out(import, 0, x);
         return;
     }
     bool on_shapes = !*node->domain && ipex_import_is_symbolic(import);
@@ -554,6 +600,8 @@ static void import_outputs(struct ipex_import *import) {
                                     "nothing computes it");
             continue;
         }
+        if (value->empty)
+            refuse_empty(import, value);
         if (source->output[i].type == IPEX_ONNX_DOUBLE)
             ipex_import_unsupported(import, source->output[i].name, "graph output",
                                     "its data type float64 has no operators at run time: let the "

@@ -96,6 +96,12 @@ void ipex_import_refuse(struct ipex_import *import, const char *format, ...)
 
 /* Input i, NULL when absent. */
 struct ipex_value *ipex_import_in(const struct ipex_import *import, size_t i);
+/* Output i has no elements, where that is no failure yet: Concat leaves it out, and any other
+ * reader makes it one, for this reason (printf). */
+void ipex_import_empty(struct ipex_import *import, size_t i, const struct ipex_value *like,
+                       const int64_t *dims, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
 /* What output i has become; NULL: nothing yet. */
 struct ipex_value *ipex_import_result(const struct ipex_import *import, size_t i);
 /* Output i becomes this value. */

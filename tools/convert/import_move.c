@@ -202,8 +202,14 @@ static void import_concat(struct ipex_import *import) {
     memcpy(dims, x[0]->dims, sizeof dims);
     if (!concat_fits(import, x, count, axis, dims))
         return;
-    if (count == 1) {
-        ipex_import_out(import, 0, x[0]);
+    struct ipex_value *empty = x[0]; /* those without elements add nothing */
+    const size_t all = count;
+    count = 0;
+    for (size_t i = 0; i < all; i++)
+        if (!x[i]->empty && !(x[i]->constant && !ipex_value_numel(x[i])))
+            x[count++] = x[i];
+    if (count < 2) {
+        ipex_import_out(import, 0, count ? x[0] : empty);
         return;
     }
     struct ipex_node *node = ipex_import_node(import, IPEX_KIND_concat);
@@ -253,13 +259,13 @@ static void import_split(struct ipex_import *import) {
     int count = split_parts(import, x->dims[axis], outputs, parts);
     if (count < 0)
         return;
-    bool empty = false;
+    bool may_be_empty = false;
     for (int i = 0; i < count; i++) {
         ipex_dim_range(table, parts[i], &lo, &hi);
-        empty |= lo < 1;
+        may_be_empty |= lo < 0 || (lo < 1 && hi > 0);
         start = ipex_dim_add(table, start, parts[i]);
     }
-    if (empty || count != (int)outputs || start != x->dims[axis]) {
+    if (may_be_empty || count != (int)outputs || start != x->dims[axis]) {
         ipex_import_refuse(import, "the parts do not add up to the %s elements of the axis",
                            ipex_import_text(import, x->dims[axis]));
         return;
@@ -268,7 +274,9 @@ static void import_split(struct ipex_import *import) {
     start = 0;
     for (size_t i = 0; i < outputs; i++) {
         dims[axis] = parts[i];
-        if (*import->node->output[i])
+        if (parts[i] == 0)
+            ipex_import_empty(import, i, x, dims, "part %zu has no elements", i);
+        else if (*import->node->output[i])
             slice_node(import, x, i, dims)->u.slice.start[axis] = start;
         start = ipex_dim_add(table, start, parts[i]);
     }
@@ -284,22 +292,26 @@ static int64_t from_end(struct ipex_dims *table, int64_t index, int64_t dim) {
 }
 
 /* One axis of Slice after the ONNX rules: negative indices count from the end, both ends are
- * clamped. Returns the number of elements as a dim; 0 where it can be none. */
+ * clamped. Returns the number of elements as a dim, IPEX_DIM_NONE where it is not known. */
 static int64_t slice_axis(struct ipex_dims *table, int64_t dim, int64_t *start, int64_t end,
                           int64_t step) {
     const int64_t minus_one = ipex_dim_of(table, -1), size = step > 0 ? step : -step;
-    int64_t first = from_end(table, *start, dim), last = from_end(table, end, dim), lo, hi;
+    int64_t first = from_end(table, *start, dim), last = from_end(table, end, dim);
     if (step == 0 || step == INT64_MIN)
-        return 0;
+        return IPEX_DIM_NONE;
     *start = ipex_dim_max(
         table, ipex_dim_min(table, first, step > 0 ? dim : ipex_dim_sub(table, dim, 1)), 0);
     last = ipex_dim_max(table, ipex_dim_min(table, last, dim), step > 0 ? 0 : minus_one);
     int64_t span = step > 0 ? ipex_dim_sub(table, last, *start) : ipex_dim_sub(table, *start, last);
-    int64_t count = ipex_dim_floor_div(table, ipex_dim_add(table, span, size - 1), size);
-    if (count == IPEX_DIM_NONE)
-        return 0;
-    ipex_dim_range(table, count, &lo, &hi);
-    return lo >= 1 ? count : 0;
+    return ipex_dim_floor_div(table, ipex_dim_add(table, span, size - 1), size);
+}
+
+/* "from 8 to 9 by 1 of 8": what a slice asks for along an axis. */
+static const char *slice_text(struct ipex_import *import, int64_t start, int64_t end, int64_t step,
+                              int64_t dim) {
+    return ipex_arena_printf(&import->graph->arena, "from %s to %s by %lld of %s",
+                             ipex_import_text(import, start), ipex_import_text(import, end),
+                             (long long)step, ipex_import_text(import, dim));
 }
 
 /* Whether a slice takes all of x, as exporters write [:] along every axis. */
@@ -326,7 +338,9 @@ static void import_slice(struct ipex_import *import) {
         ipex_import_refuse(import, "starts, ends, axes and steps have different lengths");
         return;
     }
-    int64_t from[IPEX_MAX_RANK] = {0}, by[IPEX_MAX_RANK];
+    int64_t from[IPEX_MAX_RANK] = {0}, by[IPEX_MAX_RANK], least = 1, most = 1;
+    const char *empty = NULL;
+    int64_t empty_axis = 0;
     memcpy(dims, x->dims, sizeof dims);
     for (int32_t i = 0; i < x->rank; i++)
         by[i] = 1;
@@ -337,13 +351,28 @@ static void import_slice(struct ipex_import *import) {
         by[axis] = n_step ? step[i] : 1;
         from[axis] = start[i];
         dims[axis] = slice_axis(&import->graph->dims, x->dims[axis], &from[axis], end[i], by[axis]);
-        if (dims[axis] == 0) {
-            ipex_import_refuse(import, "nothing may be left of axis %lld (%s elements)",
-                               (long long)axis, ipex_import_text(import, x->dims[axis]));
+        if (dims[axis] != IPEX_DIM_NONE)
+            ipex_dim_range(&import->graph->dims, dims[axis], &least, &most);
+        const char *text = dims[axis] == IPEX_DIM_NONE || least < 1
+                               ? slice_text(import, start[i], end[i], by[axis], x->dims[axis])
+                               : NULL;
+        if (text && (dims[axis] == IPEX_DIM_NONE || most > 0)) {
+            ipex_import_refuse(import, "nothing may be left of axis %lld (%s)", (long long)axis,
+                               text);
             return;
+        }
+        if (text) {
+            empty = text;
+            empty_axis = axis;
+            dims[axis] = 0;
         }
         if (dims[axis] == 1) /* then the step, of any size, is not taken */
             by[axis] = 1;
+    }
+    if (empty) {
+        ipex_import_empty(import, 0, x, dims, "nothing is left of axis %lld (%s)",
+                          (long long)empty_axis, empty);
+        return;
     }
     if (slice_is_whole(x, dims, by)) {
         ipex_import_out(import, 0, x);
