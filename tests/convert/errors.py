@@ -66,7 +66,7 @@ def unsupported(errors):
     g = Graph(opset=16)
     x = g.input(1, 4, 8, 8)
     a = g.op("Unique", x, name="node_unique")
-    b = g.op("Conv", x, g.input(4, 4, 1, 1, name="run_time_weight"), name="node_conv")
+    b = g.op("Conv", g.op("Reshape", x, g.ints(1, 4, 4, 2, 8)), g.input(4, 4, 1, 1, 1, name="run_time_weight"), name="node_conv")
     c = g.op("Pad", x, g.ints(0, 0, 1, 1, 0, 0, 1, 1), name="node_pad", mode="diagonal")
     d = g.op("StringNormalizer", x, name="node_string")
     e = g.op("Magic", x, name="node_magic", domain="com.example")
@@ -105,8 +105,8 @@ def single_refusals():
     yield "negative padding that mirrors", ["the_node (Pad)", "negative"], refused(
         "Pad", (4, 4), np.array([-1, 0, 1, 0]), mode="reflect")
     yield "matrices that do not fit", ["the_node (MatMul)"], refused("MatMul", (3, 4), (5, 6))
-    yield "Gemm with a bias per row", ["the_node (Gemm)", "bias"], refused(
-        "Gemm", (3, 4), np.ones((4, 5), f32), np.ones((3, 1), f32))
+    yield "Gemm with a bias of two rows", ["the_node (Gemm)", "3", "2"], refused(
+        "Gemm", (3, 4), np.ones((4, 5), f32), np.ones((2, 5), f32))
     yield "indices of MaxPool", ["the_node (MaxPool)", "indices"], refused(
         "MaxPool", (1, 1, 4, 4), kernel_shape=[2, 2], outputs=2)
     yield "operands that do not fit", ["the_node (Add)", "broadcast"], refused("Add", (3, 4), (3, 5))

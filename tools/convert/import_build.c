@@ -504,3 +504,12 @@ void ipex_build_bias(struct ipex_import *import, struct ipex_node *layer,
     for (int64_t i = 0; i < n; i++)
         layer->fold.bias[i] = ipex_constant_f64(bias, count == 1 ? 0 : i);
 }
+
+struct ipex_value *ipex_build_plus_bias(struct ipex_import *import, struct ipex_value *y,
+                                        struct ipex_value *bias) {
+    if (!y || !bias)
+        return y;
+    const int64_t dims[IPEX_MAX_RANK] = {y->dims[1], 1, 1, 1, 1, 1, 1, 1};
+    return ipex_build_binary(import, IPEX_STEP_add, y,
+                             ipex_build_reshape(import, bias, y->rank - 1, dims));
+}

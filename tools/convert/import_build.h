@@ -112,5 +112,8 @@ bool ipex_build_bias_fits(struct ipex_import *import, const struct ipex_value *b
 /* Gives a layer of n outputs this bias, a constant of n elements or one; NULL: none. */
 void ipex_build_bias(struct ipex_import *import, struct ipex_node *layer,
                      const struct ipex_value *bias, int64_t n);
+/* y [N][M][...] plus a bias [M] (NULL: none) that no layer can take. */
+struct ipex_value *ipex_build_plus_bias(struct ipex_import *import, struct ipex_value *y,
+                                        struct ipex_value *bias);
 
 #endif

@@ -135,10 +135,19 @@ static void import_conv_transpose(struct ipex_import *import) {
                       *bias = ipex_import_in(import, 2);
     if (!w)
         return;
-    if (!w->constant || (bias && (!bias->constant || bias->dtype != IPEX_DTYPE_f32))) {
+    if ((!w->constant && !ipex_build_fixed(import, w)) ||
+        (bias && !bias->constant && !ipex_build_fixed(import, bias)))
+        return;
+    if (bias && bias->dtype != IPEX_DTYPE_f32) {
+        ipex_import_refuse(import, "the bias %s is %s; f32 is supported", bias->name,
+                           ipex_dtype_name(bias->dtype));
+        return;
+    }
+    if (!w->constant && x->rank == 5) {
         ipex_import_refuse(import,
-                           "dynamic_weight: the weight or bias is computed at run time (rank %d)",
-                           x->rank);
+                           "dynamic_weight: the weight %s is computed at run time, which is "
+                           "supported for signals and images",
+                           w->name);
         return;
     }
     if (!ipex_volume_check_rank(import, x))
@@ -151,9 +160,17 @@ static void import_conv_transpose(struct ipex_import *import) {
     if (!transposed_window(import, x, w, &t) ||
         !ipex_build_bias_fits(import, bias, w->dims[1] * t.groups))
         return;
+    struct ipex_value *added = bias && !(bias->constant && w->constant) ? bias : NULL;
+    if (added)
+        bias = NULL;
     struct ipex_value *y = x->rank == 5 ? transposed_volume(import, x, w, bias, &t)
-                                        : transposed_image(import, ipex_build_image(import, x),
-                                                           ipex_build_image(import, w), bias, &t);
+                           : w->constant
+                               ? transposed_image(import, ipex_build_image(import, x),
+                                                  ipex_build_image(import, w), bias, &t)
+                               : ipex_correlate_transposed(import, ipex_build_image(import, x),
+                                                           ipex_build_image(import, w), &t.window,
+                                                           t.out_pad, t.groups, t.out);
+    y = ipex_build_plus_bias(import, y, added);
     if (y && x->rank == 5)
         ipex_import_out(import, 0, y);
     else if (y)

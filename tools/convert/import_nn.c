@@ -3,6 +3,7 @@
  * the operator's ONNX specification (opset 7 on); what it cannot express it refuses with the
  * reason. */
 #include "tools/convert/import_build.h"
+#include "tools/convert/import_scope.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,22 +34,52 @@ static bool check_gemm(struct ipex_import *import, const struct ipex_value *a,
     if (a->rank != 2 || b->rank != 2)
         ipex_import_refuse(import, "Gemm takes matrices, the operands have rank %d and %d", a->rank,
                            b->rank);
-    else if (!b->constant || b->dtype != IPEX_DTYPE_f32)
-        ipex_import_refuse(import, "dynamic_weight: the weight %s is %s", b->name,
-                           b->constant ? "not f32" : "computed at run time");
+    else if (b->dtype != IPEX_DTYPE_f32 || (c && c->dtype != IPEX_DTYPE_f32))
+        ipex_import_refuse(import, "the operand %s is not f32",
+                           b->dtype != IPEX_DTYPE_f32 ? b->name : c->name);
     else if (a->dims[trans_a ? 0 : 1] != b->dims[trans_b ? 1 : 0])
-        ipex_import_refuse(import, "the inner dims %lld and %lld differ",
-                           (long long)a->dims[trans_a ? 0 : 1],
-                           (long long)b->dims[trans_b ? 1 : 0]);
-    else if (c && !c->constant)
-        ipex_import_refuse(import, "dynamic_weight: the bias %s is computed at run time", c->name);
-    else if (c && ipex_value_numel(c) != 1 &&
-             (ipex_value_numel(c) != b->dims[trans_b ? 0 : 1] ||
-              c->dims[c->rank - 1] != b->dims[trans_b ? 0 : 1]))
-        ipex_import_refuse(import, "the bias is not a vector along the columns");
+        ipex_import_refuse(import, "the inner dims %s and %s differ",
+                           ipex_import_text(import, a->dims[trans_a ? 0 : 1]),
+                           ipex_import_text(import, b->dims[trans_b ? 1 : 0]));
     else
         return true;
     return false;
+}
+
+/* A bias that the layer itself adds: one number, or a constant vector along the n columns. */
+static bool is_layers_bias(const struct ipex_value *c, int64_t n) {
+    return c->constant && (ipex_value_numel(c) == 1 ||
+                           (ipex_value_numel(c) == n && c->rank && c->dims[c->rank - 1] == n));
+}
+
+/* y + beta c, where c is broadcast to y. */
+static void bind_plus(struct ipex_import *import, struct ipex_value *y, struct ipex_value *c,
+                      double beta) {
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t rank = 0;
+    struct ipex_node *last = import->graph->last;
+    if (c && beta != 1) {
+        c = ipex_build_with(import, IPEX_STEP_mul, c, (float)beta);
+        ipex_import_fold(import, last);
+    }
+    if (!y || (c && (!ipex_import_broadcast(import, y, &rank, dims) ||
+                     !ipex_import_broadcast(import, c, &rank, dims))))
+        return;
+    if (c && (rank != 2 || dims[0] != y->dims[0] || dims[1] != y->dims[1])) {
+        ipex_import_refuse(import, "the bias %s is larger than the product", c->name);
+        return;
+    }
+    ipex_import_out(import, 0, c ? ipex_build_binary(import, IPEX_STEP_add, y, c) : y);
+}
+
+/* b is computed at run time. */
+static void dynamic_gemm(struct ipex_import *import, struct ipex_value *a, struct ipex_value *b,
+                         struct ipex_value *c, double beta) {
+    const float alpha = ipex_import_float(import, "alpha", 1);
+    if (ipex_import_int(import, "transB", 0))
+        b = ipex_build_turned(import, b);
+    struct ipex_value *y = ipex_build_matmul(import, a, b);
+    bind_plus(import, alpha == 1 ? y : ipex_build_with(import, IPEX_STEP_mul, y, alpha), c, beta);
 }
 
 static void import_gemm(struct ipex_import *import) {
@@ -70,13 +101,22 @@ static void import_gemm(struct ipex_import *import) {
     static const int32_t swap[2] = {1, 0};
     if (trans_a)
         a = ipex_import_transpose(import, a, a->name, swap);
+    if (!b->constant) {
+        dynamic_gemm(import, a, b, c, beta);
+        return;
+    }
+    struct ipex_value *added = c && !is_layers_bias(c, b->dims[trans_b ? 0 : 1]) ? c : NULL;
+    if (added)
+        c = NULL;
     struct ipex_node *node = linear_node(import, a, b, !trans_b);
     scale_fold(import, &node->fold, (double)ipex_import_float(import, "alpha", 1));
     ipex_build_bias(import, node, c, node->fold.n);
     for (int64_t i = 0; c && i < node->fold.n; i++)
         node->fold.bias[i] *= beta;
     const int64_t dims[2] = {a->dims[0], node->fold.n};
-    ipex_node_set_output(node, ipex_import_new(import, 0, 2, dims));
+    const char *name = import->node->output[0];
+    ipex_node_set_output(node, ipex_graph_value(import->graph, name, IPEX_DTYPE_f32, 2, dims));
+    bind_plus(import, node->output, added, beta);
 }
 
 /* Both operands computed at run time, or a constant right one of higher rank: numpy's matmul. */

@@ -23,6 +23,19 @@ struct ipex_window {
 bool ipex_window_flat(const struct ipex_window *w);
 bool ipex_window_deep(const struct ipex_window *w);
 
+/* The convolution of an image by w [M][C / groups][KH][KW] that is computed at run time, with
+ * windows along H and W; NULL after refusing. */
+struct ipex_value *ipex_correlate(struct ipex_import *import, struct ipex_value *x,
+                                  struct ipex_value *w, const struct ipex_window *window,
+                                  int64_t groups, const int64_t *out);
+
+/* Likewise the transposed convolution by w [C][M / groups][KH][KW], which gives out_pad more at the
+ * ends. */
+struct ipex_value *ipex_correlate_transposed(struct ipex_import *import, struct ipex_value *x,
+                                             struct ipex_value *w, const struct ipex_window *window,
+                                             const int64_t *out_pad, int64_t groups,
+                                             const int64_t *out);
+
 /* x is a signal (rank 3), an image or a volume; false after refusing. */
 bool ipex_volume_check_rank(struct ipex_import *import, const struct ipex_value *x);
 /* Its sizes along D, H and W: 1 where it has no such axis. */

@@ -112,12 +112,15 @@ static bool window_output(struct ipex_import *import, const int64_t *in,
 
 static bool check_conv(struct ipex_import *import, const struct ipex_value *x,
                        const struct ipex_value *w, const struct ipex_value *bias, int64_t groups) {
-    if (!w->constant)
-        ipex_import_refuse(import, "dynamic_weight: the weight %s is computed at run time",
+    if (!w->constant && !ipex_build_fixed(import, w))
+        return false;
+    if (!w->constant && x->rank == 5)
+        ipex_import_refuse(import,
+                           "dynamic_weight: the weight %s is computed at run time, which is "
+                           "supported for signals and images",
                            w->name);
-    else if (bias && !bias->constant)
-        ipex_import_refuse(import, "dynamic_weight: the bias %s is computed at run time",
-                           bias->name);
+    else if (bias && !bias->constant && !ipex_build_fixed(import, bias))
+        return false;
     else if (w->rank != x->rank)
         ipex_import_refuse(import, "the weight has rank %d, the input rank %d", w->rank, x->rank);
     else if (groups < 1 || w->dims[0] % groups || w->dims[1] * groups != x->dims[1])
@@ -239,8 +242,12 @@ void ipex_import_conv(struct ipex_import *import) {
                                (long long)win.pad[i], IPEX_HALO_MAX);
             return;
         }
+    struct ipex_value *added = bias && !(bias->constant && w->constant) ? bias : NULL;
+    if (added)
+        bias = NULL;
     if (x->rank == 5) {
         struct ipex_value *y = convolve_volume(import, x, w, bias, &win, groups, out);
+        y = ipex_build_plus_bias(import, y, added);
         if (y)
             ipex_import_out(import, 0, y);
         return;
@@ -248,7 +255,13 @@ void ipex_import_conv(struct ipex_import *import) {
     struct image_conv conv = conv_along(&win, out, 1, bias, groups);
     const int64_t w_dims[4] = {w->dims[0], w->dims[1], win.kernel[1], win.kernel[2]};
     conv.weight = w->rank == 4 ? w : ipex_import_reshape(import, w, w->name, 4, w_dims);
-    ipex_build_image_out(import, convolve(import, ipex_build_image(import, x), &conv), x->rank);
+    struct ipex_value *image = ipex_build_image(import, x);
+    struct ipex_value *y = w->constant
+                               ? convolve(import, image, &conv)
+                               : ipex_correlate(import, image, conv.weight, &win, groups, out);
+    y = ipex_build_plus_bias(import, y, added);
+    if (y)
+        ipex_build_image_out(import, y, x->rank);
 }
 
 /* ---- pooling ---- */

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions, transposed ones and Gemm whose weight or bias is computed at run time (modulated convolutions, the correlation
+of two images, mixtures of weights): every combination of what is constant, against ONNX Runtime."""
+import itertools
+import sys
+import tempfile
+
+from small_graphs import Bench, Graph  # also finds ipextest
+from ipextest import Tap
+
+CONVS = [  # input, weight, attributes
+    ((1, 4, 8, 8), (6, 4, 3, 3), {}),
+    ((2, 4, 9, 7), (6, 4, 3, 2), dict(pads=[1, 0, 2, 1], strides=[2, 3])),
+    ((1, 4, 11, 10), (6, 4, 3, 3), dict(dilations=[2, 3], pads=[2, 3, 2, 3])),
+    ((2, 6, 7, 7), (9, 2, 3, 3), dict(group=3, auto_pad="SAME_UPPER", strides=[2, 2])),
+    ((1, 5, 8, 8), (5, 1, 5, 5), dict(group=5, pads=[2, 2, 2, 2])),
+    ((2, 6, 5, 5), (4, 6, 1, 1), {}),
+    ((2, 6, 5, 5), (4, 3, 1, 1), dict(group=2, strides=[2, 2])),
+    ((1, 3, 6, 6), (4, 3, 6, 6), {}),
+    ((2, 4, 15), (6, 4, 4), dict(strides=[2], pads=[1, 2])),
+    ((2, 4, 15), (4, 1, 3), dict(group=4, dilations=[3])),
+]
+TRANSPOSED = [
+    ((1, 4, 5, 6), (4, 3, 3, 3), dict(strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1])),
+    ((2, 4, 5, 4), (4, 3, 2, 2), dict(strides=[2, 2])),
+    ((2, 6, 4, 4), (6, 2, 3, 4), dict(strides=[3, 1], group=3, dilations=[2, 1])),
+    ((1, 4, 5, 5), (4, 3, 2, 3), dict(strides=[3, 2], pads=[1, 2, 0, 1])),
+    ((1, 4, 5, 5), (4, 3, 1, 1), dict(strides=[2, 2], output_padding=[1, 0])),
+    ((1, 4, 5, 5), (4, 3, 3, 3), dict(strides=[2, 2], output_shape=[12, 10])),
+    ((2, 4, 9), (4, 3, 4), dict(strides=[2], pads=[1, 1])),
+]
+BIASES = [None, "constant", "run time"]
+
+
+def operand(g, how, *dims):
+    """A constant, or what a node gives."""
+    return g.weight(*dims) if how == "constant" else g.op("Tanh", g.input(*dims))
+
+
+def right(tap, bench, title, graph, *flags, **more):
+    why = bench.right(graph, *flags, **more)
+    tap.ok(title, why is None, why)
+
+
+def check_windows(tap, bench):
+    for op_type, rows in (("Conv", CONVS), ("ConvTranspose", TRANSPOSED)):
+        for (x, w, attributes), bias in itertools.product(rows, BIASES):
+            for weight in ("run time",) if bias != "run time" else ("run time", "constant"):
+                g = Graph()
+                m = w[0] if op_type == "Conv" else w[1] * attributes.get("group", 1)
+                operands = [operand(g, "run time", *x), operand(g, weight, *w)] + ([operand(g, bias, m)] if bias else [])
+                g.output(g.op("Relu", g.op(op_type, *operands, **attributes)))
+                right(tap, bench, f"{op_type} {x} by {w} {attributes}, weight {weight}, bias {bias}", g, bits=bias == "run time")
+
+
+def check_volume(tap, bench):
+    g = Graph()
+    g.output(g.op("Conv", g.input(1, 3, 4, 5, 6), g.weight(4, 3, 3, 3, 3), operand(g, "run time", 4), pads=[1] * 6))
+    g.output(g.op("ConvTranspose", g.input(1, 3, 4, 5, 6), g.weight(3, 4, 2, 2, 2), operand(g, "run time", 4), strides=[2] * 3))
+    right(tap, bench, "volumes with a bias of the run", g)
+
+
+def check_constant_image(tap, bench):
+    g = Graph()
+    g.output(g.op("Conv", g.weight(1, 3, 9, 8), g.input(4, 3, 3, 3), pads=[1, 1, 1, 1]))
+    right(tap, bench, "a constant image by a weight of the run", g)
+
+
+def check_sizes(tap, bench):
+    sizes = [dict(n=1, h=5, w=9), dict(n=3, h=12, w=5)]
+    flags = ("--golden", "1", "--dim", "n=1..3", "--dim", "h=5..12", "--dim", "w=5..9")
+    for title, attributes in (("", {}), (" by two", dict(strides=[2, 2], pads=[1, 1, 1, 1])), (" in groups", dict(group=2))):
+        g = Graph()
+        g.output(g.op("Conv", g.input("n", 4, "h", "w"), g.input(6, 4 // attributes.get("group", 1), 3, 3), g.input(6), **attributes))
+        right(tap, bench, f"a convolution of any size{title}", g, *flags, sizes=sizes)
+    g = Graph()
+    g.output(g.op("ConvTranspose", g.input("n", 4, "h", "w"), g.input(4, 6, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1]))
+    right(tap, bench, "a transposed convolution of any size", g, *flags, sizes=sizes)
+
+
+def check_modulated(tap, bench):
+    """A weight per image: the batch becomes groups."""
+    g = Graph()
+    x, style = g.input(2, 4, 8, 8), g.op("Reshape", g.input(2, 4), g.ints(2, 1, 4, 1, 1))
+    w = g.op("Mul", g.weight(1, 6, 4, 3, 3), style)
+    norm = g.op("Sqrt", g.op("ReduceSum", g.op("Mul", w, w), g.ints(2, 3, 4), keepdims=1))
+    w = g.op("Reshape", g.op("Div", w, norm), g.ints(12, 4, 3, 3))
+    y = g.op("Conv", g.op("Reshape", x, g.ints(1, 8, 8, 8)), w, group=2, pads=[1, 1, 1, 1])
+    g.output(g.op("Reshape", y, g.ints(2, 6, 8, 8)))
+    right(tap, bench, "a modulated convolution", g, "--golden", "1")
+
+
+def check_gemm(tap, bench):
+    shapes = [None, (5,), (1, 5), (3, 1), (3, 5), (1,), ()]
+    for weight, c, how, turned in itertools.product(("run time", "constant"), shapes, ("run time", "constant"), (0, 1)):
+        if weight == "constant" and how == "constant" and c not in ((3, 1), (3, 5)):
+            continue  # operators.py has these
+        if c is None and how == "constant":
+            continue
+        for alpha, beta in ((1.0, 1.0), (0.5, -2.0)):
+            g = Graph()
+            operands = [g.input(*((7, 3) if turned else (3, 7))), operand(g, weight, *((5, 7) if turned else (7, 5)))]
+            if c is not None:
+                operands.append(operand(g, how, *c))
+            g.output(g.op("Gemm", *operands, transA=turned, transB=turned, alpha=alpha, beta=beta))
+            right(tap, bench, f"Gemm, weight {weight}, bias {how} {c}, turned {turned}, alpha {alpha}, beta {beta}", g)
+
+
+def check_refused(tap, bench):
+    rows = [("a volume", "Conv", (1, 3, 4, 5, 6), (4, 3, 1, 1, 1), "signals and images"),
+            ("too many taps", "Conv", (1, 1, 40, 40), (1, 1, 33, 33), "1089 taps; at most 1024"),
+            ("channels that do not fit", "Conv", (1, 3, 8, 8), (4, 2, 1, 1), "do not fit together")]
+    for title, op_type, x, w, words in rows:
+        g = Graph()
+        g.output(g.op(op_type, g.input(*x), g.input(*w), name="the_node"))
+        done = bench.convert(g.model())
+        tap.ok(f"{title}: refused", done.returncode == 1 and f"the_node ({op_type})" in done.stderr and words in done.stderr, done.stderr)
+    g = Graph()
+    g.output(g.op("Gemm", g.input(3, 4), g.weight(4, 5), g.input(2, 5), name="the_node"))
+    done = bench.convert(g.model())
+    tap.ok("a bias that does not fit: refused", done.returncode == 1 and "the_node (Gemm)" in done.stderr, done.stderr)
+
+
+def main():
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        for check in (check_windows, check_volume, check_constant_image, check_sizes, check_modulated, check_gemm, check_refused):
+            check(tap, bench)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
