@@ -9,6 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import Tap
 
 import numpy as np
+import onnx
 from onnx import TensorProto
 
 from small_graphs import Bench, Graph, expected_outputs
@@ -87,6 +88,16 @@ def gather_nd_batch(g, n, m):
     g.output(g.op("GatherND", x, index, batch_dims=1))
     g.output(g.op("Div", x, g.op("Cast", size(g, x, 1), to=TensorProto.FLOAT)))
     return {x: (n, m, 3)}
+
+
+@case("NonZero of ones, as many as a size says")
+def non_zero(g, n, m):
+    x = g.input("n", "m")
+    one = onnx.helper.make_tensor("one", TensorProto.INT64, [1], [1])
+    ones = g.op("ConstantOfShape", g.op("Unsqueeze", size(g, x, 0), g.ints(0)), value=one)
+    rows = g.op("Squeeze", g.op("NonZero", ones), g.ints(0))
+    g.output(g.op("Gather", x, rows), g.op("Cast", rows, to=TensorProto.FLOAT))
+    return {x: (n, m)}
 
 
 def check(tap, bench, name, make):

@@ -107,6 +107,8 @@ def single_refusals():
     yield "matrices that do not fit", ["the_node (MatMul)"], refused("MatMul", (3, 4), (5, 6))
     yield "Gemm with a bias of two rows", ["the_node (Gemm)", "3", "2"], refused(
         "Gemm", (3, 4), np.ones((4, 5), f32), np.ones((2, 5), f32))
+    yield "NonZero of data", ["the_node (NonZero)", "in0", "run time"], refused("NonZero", (3, 4))
+    yield "integers to a power of a fraction", ["the_node (Pow)", "const1"], refused("Pow", np.array([2, 3]), np.float32([0.5, 1]))
     yield "indices of MaxPool", ["the_node (MaxPool)", "indices"], refused(
         "MaxPool", (1, 1, 4, 4), kernel_shape=[2, 2], outputs=2)
     yield "operands that do not fit", ["the_node (Add)", "broadcast"], refused("Add", (3, 4), (3, 5))

@@ -12,6 +12,8 @@ import sys
 import tempfile
 
 import numpy as np
+import onnx
+import onnx.helper
 import onnx.numpy_helper
 
 from random_networks import random_network
@@ -735,6 +737,84 @@ def integers_compared_and_reduced():
             a, b = (g.op("Cast", g.input(2, 3, dtype=6), to=to) for _ in range(2))
             g.output(g.op("Cast", g.op(op_type, a, b), to=1))
             yield f"{op_type} of type {to}", g
+
+
+def as_f32(g, x):
+    return g.op("Cast", x, to=onnx.TensorProto.FLOAT)
+
+
+@cases
+def integers_ordered():
+    """Numbers that differ in the lowest of their bits alone, equal ones, the ends of the types."""
+    i32 = np.array([[5, -3, 2**30 + 1, 2**30, 5, -2**31], [7, 7, -1, 2**31 - 1, 65536, 65535]], np.int32)
+    i64_ = np.array([[2**60 + 1, 2**60, -2**60, -2**60 - 1, 4194304], [5, 4194303, 5, -2**63, 2**63 - 1]])
+    for name, given in (("i32", i32), ("i64", i64_), ("i32 volume", np.stack([i32, i32[::-1]])), ("u8", np.uint8([[3, 255, 3, 0]]))):
+        for axis, largest, constant in itertools.product((-1, 0), (0, 1), (False, True)):
+            g = Graph()
+            x = g.constant(given)
+            if not constant:  # as numbers of the run: what Add cannot see through
+                zero = g.op("Cast", g.op("Mul", g.input(1), g.scalar(0)), to=onnx.helper.np_dtype_to_tensor_dtype(given.dtype))
+                x = g.op("Where", g.op("Equal", g.op("Cast", zero, to=onnx.TensorProto.INT32), g.constant(np.zeros(1, np.int32))), x, x)
+            outputs = []
+            for k in (1, given.shape[axis]):
+                values, places = g.op("TopK", x, g.ints(k), axis=axis, largest=largest, outputs=2)
+                outputs += [as_f32(g, g.op("Equal", values, g.op("GatherElements", x, places, axis=axis))), as_f32(g, places)]
+            outputs.append(as_f32(g, g.op("ArgMax" if largest else "ArgMin", x, axis=axis)))
+            g.output(*[g.op("Add", y, g.input(1)) for y in outputs])
+            if name != "u8" or constant:
+                yield f"{name} along {axis}, largest {largest}, constant {constant}", g
+
+
+@cases
+def integers_to_a_power():
+    def run(name, base, exponent):
+        g = Graph()
+        base = base if isinstance(base, str) else g.constant(base)
+        if base in ("i64", "f32"):
+            base = g.input(2, 3, dtype=onnx.TensorProto.INT64 if base == "i64" else onnx.TensorProto.FLOAT)
+        exponent = g.input(2, 3, dtype=onnx.TensorProto.INT64) if exponent is None else g.constant(exponent)
+        y = g.op("Pow", base, exponent)
+        g.output(g.op("Add", as_f32(g, y), g.input(1)))
+        return name, g
+    yield run("f32 by a constant i64", "f32", i64(3))
+    yield run("f32 by constants i32", "f32", np.array([[2, 3, 0]], np.int32))
+    yield run("f32 by i64 of the run", "f32", None)
+    yield run("i64 by a constant", "i64", np.int64(5))
+    yield run("i64 by constants", "i64", i64(0, 3, 2))
+    yield run("i64 by a number", "i64", np.float32(2))
+    yield run("constants by constants", np.array([[2], [-3]]), i64(0, 1, 2, 13))
+    yield run("one by arange", np.int64(2), np.arange(12).reshape(3, 4))
+    g = Graph()
+    x = g.input(2, 9)
+    side = g.op("Gather", g.op("Shape", x), g.constant(np.int64(1)))
+    g.output(g.op("Reshape", g.op("Expand", x, g.op("Concat", g.op("Unsqueeze", g.op("Pow", side, g.constant(np.int64(2))), g.ints(0)),
+                                                    g.ints(2, 9), axis=0)), g.ints(-1)))
+    yield "a size squared", g
+
+
+@cases
+def constants_reduced_and_found():
+    given = np.random.default_rng(5).integers(-4, 5, (3, 4, 5))
+    for dtype in (np.int32, np.int64, np.int8, np.uint8):
+        x = np.abs(given).astype(dtype) if dtype == np.uint8 else given.astype(dtype)
+        for op_type in ("ReduceMax", "ReduceMin", "ReduceProd"):
+            if op_type == "ReduceProd" and x.itemsize == 1:
+                continue
+            for axes, keep in (([1], 1), ([0, 2], 0), (None, 0)):
+                g = Graph(opset=13)
+                attributes = {} if axes is None else {"axes": axes}
+                y = g.op(op_type, g.constant(x), keepdims=keep, **attributes)
+                g.output(g.op("Add", as_f32(g, y), g.input(1)))
+                yield f"{op_type} of {x.dtype} {axes} {keep}", g
+    for x in (given, given.astype(np.float32), given > 0, given[0, 0], np.float32([-0.0, 1e-40, np.nan])):
+        g = Graph()
+        g.output(g.op("Add", as_f32(g, g.op("NonZero", g.constant(x))), g.input(1)))
+        yield f"NonZero of {x.dtype} {x.shape}", g
+    g = Graph()
+    x = g.input(2, 3)
+    mask = g.op("NonZero", g.op("ConstantOfShape", g.op("Shape", x), value=onnx.helper.make_tensor("v", 7, [1], [1])))
+    g.output(g.op("Add", g.op("GatherND", x, g.op("Transpose", mask)), g.input(1)))
+    yield "NonZero of ones of a shape", g
 
 
 @cases

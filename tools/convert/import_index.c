@@ -140,6 +140,52 @@ static void import_one_hot(struct ipex_import *import) {
         ipex_import_out(import, 0, y);
 }
 
+/* Of constants; or of one number for all along an axis whose length a run decides, as arange is
+ * written. */
+static void import_non_zero(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_in(import, 0);
+    const struct ipex_node *made = x ? x->producer : NULL;
+    if (made && made->kind == IPEX_KIND_plan && made->u.plan.op == IPEX_OP_expand &&
+        made->input[0]->constant && ipex_value_numel(made->input[0]) == 1 && x->rank == 1 &&
+        ipex_constant_f64(made->input[0], 0) != 0) {
+        struct ipex_value *y = ipex_build_count(import, IPEX_DTYPE_i64, x->dims[0], 1, 2, 1);
+        if (y)
+            ipex_import_out(import, 0, y);
+        return;
+    }
+    if (!x || !x->constant) {
+        ipex_import_refuse(import,
+                           "how many elements of %s are not 0 is known only at run time: sizes "
+                           "must be known before",
+                           x ? x->name : "its input");
+        return;
+    }
+    const int64_t all = ipex_value_numel(x);
+    int64_t count = 0, dims[2] = {x->rank, 0};
+    for (int64_t i = 0; i < all; i++)
+        count += (x->exact ? x->exact[i] : ipex_constant_f64(x, i)) != 0;
+    dims[1] = count;
+    if (!count || !x->rank) {
+        const struct ipex_value places = {.dtype = IPEX_DTYPE_i64, .rank = 2};
+        ipex_import_empty(import, 0, &places, dims, "no element of %s is other than 0", x->name);
+        return;
+    }
+    int64_t *at = ipex_arena_array(&import->graph->arena, (size_t)(count * x->rank), sizeof *at);
+    for (int64_t i = 0, found = 0; i < all; i++) {
+        if (!((x->exact ? x->exact[i] : ipex_constant_f64(x, i)) != 0))
+            continue;
+        int64_t rest = i;
+        for (int32_t axis = x->rank - 1; axis >= 0; axis--) {
+            at[axis * count + found] = rest % x->dims[axis];
+            rest /= x->dims[axis];
+        }
+        found++;
+    }
+    ipex_import_out(
+        import, 0,
+        ipex_graph_constant(import->graph, import->node->output[0], IPEX_DTYPE_i64, 2, dims, at));
+}
+
 /* Where column - row of a matrix of these dims, which a run may choose, is so to k: bool. */
 static struct ipex_value *diagonals(struct ipex_import *import, const int64_t *dims, int64_t k,
                                     enum ipex_compare kind) {
@@ -244,6 +290,7 @@ const struct ipex_import_op ipex_import_index[] = {
     {"EyeLike", import_eye_like},
     {"GatherElements", import_gather_elements},
     {"GatherND", import_gather_nd},
+    {"NonZero", import_non_zero},
     {"OneHot", import_one_hot},
     {"Trilu", import_trilu},
     {NULL, NULL},

@@ -367,12 +367,13 @@ static struct ipex_value *integer_extreme(struct ipex_import *import, struct ipe
     return x;
 }
 
-/* What is reduced: f32, or integers but for their mean. */
+/* What is reduced: f32, or integers but for their mean; of narrow ones only an extreme. */
 static struct ipex_value *reduced_operand(struct ipex_import *import, enum ipex_reduce kind) {
     const struct ipex_value *x = ipex_import_in(import, 0);
     const bool integers = x && (x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64);
-    return integers && kind != IPEX_REDUCE_mean ? ipex_import_any(import, 0)
-                                                : ipex_import_f32(import, 0);
+    const bool extreme = kind == IPEX_REDUCE_max || kind == IPEX_REDUCE_min;
+    return extreme || (integers && kind != IPEX_REDUCE_mean) ? ipex_import_any(import, 0)
+                                                             : ipex_import_f32(import, 0);
 }
 
 static struct ipex_value *reduced(struct ipex_import *import, struct ipex_value *x,
@@ -381,8 +382,11 @@ static struct ipex_value *reduced(struct ipex_import *import, struct ipex_value 
         return ipex_build_reduce(import, kind, x, axes);
     if (kind == IPEX_REDUCE_sum)
         return integer_sum(import, x, axes);
-    return integer_extreme(import, x, axes,
-                           kind == IPEX_REDUCE_max ? IPEX_INTEGER_max : IPEX_INTEGER_min);
+    const bool wide = x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64;
+    struct ipex_value *y =
+        integer_extreme(import, wide ? x : ipex_build_cast(import, x, IPEX_DTYPE_i32), axes,
+                        kind == IPEX_REDUCE_max ? IPEX_INTEGER_max : IPEX_INTEGER_min);
+    return ipex_build_cast(import, y, x->dtype);
 }
 
 static void reduce(struct ipex_import *import, enum ipex_reduce kind) {

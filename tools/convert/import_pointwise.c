@@ -346,12 +346,72 @@ static void import_dropout(struct ipex_import *import) {
         import_identity(import);
 }
 
+/* x to the n-th, by squares. */
+static struct ipex_value *power_of(struct ipex_import *import, struct ipex_value *x, int64_t n) {
+    struct ipex_value *y = NULL;
+    for (; n; n /= 2) {
+        if (n % 2)
+            y = y ? ipex_build_integer(import, IPEX_INTEGER_mul, y, x) : x;
+        if (n > 1)
+            x = ipex_build_integer(import, IPEX_INTEGER_mul, x, x);
+    }
+    return y;
+}
+
+/* Integers by one exponent for all; by several, where any product is 1 or that of the base for each
+ * bit that is set. Exponents are constants of at most this. */
+#define MOST_EXPONENT 64
+
+static void integer_pow(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0), *e = x ? ipex_import_any(import, 1) : NULL;
+    int64_t most = 0;
+    bool natural = e && e->constant && ipex_value_numel(e) > 0;
+    for (int64_t i = 0; natural && i < ipex_value_numel(e); i++) {
+        const double n = ipex_constant_f64(e, i);
+        natural = n >= 0 && n <= MOST_EXPONENT && n == floor(n);
+        most = natural && (int64_t)n > most ? (int64_t)n : most;
+    }
+    if (!e)
+        return;
+    if (!natural) {
+        ipex_import_refuse(import, "integers to the power %s: only constants from 0 to %d", e->name,
+                           MOST_EXPONENT);
+        return;
+    }
+    struct ipex_value *one = ipex_build_number(import, x->dtype, 1), *y = one;
+    if (ipex_value_numel(e) == 1 && e->rank <= x->rank && most) {
+        ipex_import_out(import, 0, power_of(import, x, most));
+        return;
+    }
+    for (int64_t bit = 1; bit <= most || y == one; bit *= 2) {
+        bool *set =
+            ipex_arena_array(&import->graph->arena, (size_t)ipex_value_numel(e), sizeof *set);
+        for (int64_t i = 0; i < ipex_value_numel(e); i++)
+            set[i] = ((int64_t)ipex_constant_f64(e, i) & bit) != 0;
+        struct ipex_value *odd =
+            ipex_graph_constant(import->graph, e->name, IPEX_DTYPE_bool, e->rank, e->dims, set);
+        y = ipex_build_integer(import, IPEX_INTEGER_mul, y, ipex_build_where(import, odd, x, one));
+        x = ipex_build_integer(import, IPEX_INTEGER_mul, x, x);
+    }
+    if (y)
+        ipex_import_out(import, 0, y);
+}
+
 static void import_pow(struct ipex_import *import) {
     const struct ipex_value *x = ipex_import_in(import, 0), *e = ipex_import_in(import, 1);
+    if (is_integer(import)) {
+        integer_pow(import);
+        return;
+    }
     bool scalar = x && e && e->constant && ipex_value_numel(e) == 1 && e->rank <= x->rank;
     double power = scalar ? ipex_constant_f64(e, 0) : 0;
     if (power != 2 && power != 0.5 && power != -1) {
-        binary(import, IPEX_STEP_pow);
+        struct ipex_value *base = ipex_import_f32(import, 0),
+                          *exponent = base ? ipex_import_any(import, 1) : NULL;
+        struct ipex_value *y = ipex_build_binary(import, IPEX_STEP_pow, base,
+                                                 ipex_build_cast(import, exponent, IPEX_DTYPE_f32));
+        if (y)
+            ipex_import_out(import, 0, y);
         return;
     }
     struct ipex_program *p = program(import, 1);

@@ -84,6 +84,12 @@ static void import_reduce_log_sum_exp(struct ipex_import *import) {
         axes);
 }
 
+static struct ipex_value *times(struct ipex_import *import, struct ipex_value *a,
+                                struct ipex_value *b) {
+    return a && a->dtype != IPEX_DTYPE_f32 ? ipex_build_integer(import, IPEX_INTEGER_mul, a, b)
+                                           : ipex_build_binary(import, IPEX_STEP_mul, a, b);
+}
+
 /* The product along an axis: two halves are multiplied until one element is left; the odd ones
  * come last. */
 static struct ipex_value *product(struct ipex_import *import, struct ipex_value *x, int32_t axis) {
@@ -91,16 +97,19 @@ static struct ipex_value *product(struct ipex_import *import, struct ipex_value 
     for (int64_t n = x->dims[axis]; n > 1; n /= 2) {
         if (n % 2) {
             struct ipex_value *one = ipex_build_slice(import, x, axis, n - 1, 1);
-            odd = odd ? ipex_build_binary(import, IPEX_STEP_mul, odd, one) : one;
+            odd = odd ? times(import, odd, one) : one;
         }
-        x = ipex_build_binary(import, IPEX_STEP_mul, ipex_build_slice(import, x, axis, 0, n / 2),
-                              ipex_build_slice(import, x, axis, n / 2, n / 2));
+        x = times(import, ipex_build_slice(import, x, axis, 0, n / 2),
+                  ipex_build_slice(import, x, axis, n / 2, n / 2));
     }
-    return odd ? ipex_build_binary(import, IPEX_STEP_mul, x, odd) : x;
+    return odd ? times(import, x, odd) : x;
 }
 
 static void import_reduce_prod(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
+    const struct ipex_value *given = ipex_import_in(import, 0);
+    const bool integers =
+        given && (given->dtype == IPEX_DTYPE_i32 || given->dtype == IPEX_DTYPE_i64);
+    struct ipex_value *x = integers ? ipex_import_any(import, 0) : ipex_import_f32(import, 0);
     uint32_t axes;
     if (!x || !reduced_axes(import, x, &axes) || !ipex_build_fixed(import, x))
         return;

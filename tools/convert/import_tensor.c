@@ -288,28 +288,50 @@ static struct ipex_value *move_home(struct ipex_import *import, struct ipex_valu
     return axis == y->rank - 1 ? y : ipex_import_transpose(import, y, name, back);
 }
 
-/* i32 as f32 of the same order along the axis, where only what can be the largest matters: the
- * lower 16 bits of elements whose upper 16 bits are the largest, -1 for others. Both are exact. */
+/* Integers as digits of f32, the lowest first, which are exact; none but the highest is negative.
+ * How many there are; 0 where x is f32. */
+enum { DIGITS = 3 };
+static int digits_of(struct ipex_import *import, struct ipex_value *x, struct ipex_value **ret) {
+    const int count = x->dtype == IPEX_DTYPE_f32   ? 0
+                      : x->dtype == IPEX_DTYPE_i64 ? 3
+                      : x->dtype == IPEX_DTYPE_i32 ? 2
+                                                   : 1;
+    struct ipex_value *base =
+        count > 1 ? ipex_build_number(import, x->dtype, 1 << (count == 2 ? 16 : 22)) : NULL;
+    for (int i = 0; i < count; i++) {
+        struct ipex_value *low =
+            i < count - 1 ? ipex_build_integer(import, IPEX_INTEGER_mod, x, base) : x;
+        ret[i] = ipex_build_cast(import, low, IPEX_DTYPE_f32);
+        if (i < count - 1)
+            x = ipex_build_integer(import, IPEX_INTEGER_div,
+                                   ipex_build_integer(import, IPEX_INTEGER_sub, x, low), base);
+    }
+    return count;
+}
+
+/* Integers as f32 of the same order along the axis, where only what can be the largest matters: the
+ * lowest digit of elements whose higher digits are the largest, -1 for others. */
 static struct ipex_value *ranked(struct ipex_import *import, struct ipex_value *x, int64_t axis,
                                  bool largest) {
-    struct ipex_value *base = ipex_build_number(import, IPEX_DTYPE_i32, 65536);
+    struct ipex_value *digit[DIGITS];
+    if (x->dtype != IPEX_DTYPE_i64)
+        x = ipex_build_cast(import, x, IPEX_DTYPE_i32);
     if (!largest) /* -1 - x turns the order and cannot overflow */
-        x = ipex_build_integer(import, IPEX_INTEGER_sub,
-                               ipex_build_number(import, IPEX_DTYPE_i32, -1), x);
-    struct ipex_value *low = ipex_build_integer(import, IPEX_INTEGER_mod, x, base);
-    struct ipex_value *high = ipex_build_integer(
-        import, IPEX_INTEGER_div, ipex_build_integer(import, IPEX_INTEGER_sub, x, low), base);
-    high = ipex_build_cast(import, high, IPEX_DTYPE_f32);
-    struct ipex_value *top = ipex_build_reduce(import, IPEX_REDUCE_max, high, 1u << axis);
-    return ipex_build_where(import, ipex_build_compare(import, IPEX_COMPARE_equal, high, top),
-                            ipex_build_cast(import, low, IPEX_DTYPE_f32),
-                            ipex_build_number(import, IPEX_DTYPE_f32, -1));
+        x = ipex_build_integer(import, IPEX_INTEGER_sub, ipex_build_number(import, x->dtype, -1),
+                               x);
+    int i = digits_of(import, x, digit) - 1;
+    x = digit[i];
+    while (i-- > 0) {
+        struct ipex_value *top = ipex_build_reduce(import, IPEX_REDUCE_max, x, 1u << axis);
+        x = ipex_build_where(import, ipex_build_compare(import, IPEX_COMPARE_equal, x, top),
+                             digit[i], ipex_build_number(import, IPEX_DTYPE_f32, -1));
+    }
+    return x;
 }
 
 static void arg(struct ipex_import *import, int64_t largest) {
-    const struct ipex_value *given = ipex_import_in(import, 0);
-    const bool integers = given && given->dtype == IPEX_DTYPE_i32;
-    struct ipex_value *x = integers ? ipex_import_any(import, 0) : ipex_import_f32(import, 0);
+    struct ipex_value *x = ipex_import_any(import, 0);
+    const bool integers = x && x->dtype != IPEX_DTYPE_f32;
     int64_t axis = ipex_import_int(import, "axis", 0), dims[IPEX_MAX_RANK];
     int32_t back[IPEX_MAX_RANK];
     if (!x || !ipex_import_axis(import, &axis, x->rank))
@@ -345,22 +367,10 @@ static void import_arg_min(struct ipex_import *import) {
     arg(import, 0);
 }
 
-static void import_top_k(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
-    int64_t axis = ipex_import_int(import, "axis", -1), k = 0, dims[IPEX_MAX_RANK];
-    int32_t back[IPEX_MAX_RANK];
-    if (!x || !ipex_import_axis(import, &axis, x->rank))
-        return;
-    if (ipex_import_ints(import, "k", 1, &k, 1) != 1)
-        return;
-    struct ipex_value *rows = axis_last(import, x, axis, back);
-    int64_t lo, hi;
-    ipex_dim_range(&import->graph->dims, rows->dims[rows->rank - 1], &lo, &hi);
-    if (k < 1 || k > lo) {
-        ipex_import_refuse(import, "k is %lld for %s elements", (long long)k,
-                           ipex_import_text(import, rows->dims[rows->rank - 1]));
-        return;
-    }
+/* The k largest or smallest along the last axis: a node whose results are values and places. */
+static struct ipex_node *top_k(struct ipex_import *import, struct ipex_value *rows, int64_t k,
+                               bool sorted) {
+    int64_t dims[IPEX_MAX_RANK];
     memcpy(dims, rows->dims, sizeof dims);
     dims[rows->rank - 1] = k;
     struct ipex_node *node = ipex_import_plan(import, IPEX_OP_topk, IPEX_ORDER_logical,
@@ -374,13 +384,77 @@ static void import_top_k(struct ipex_import *import) {
     node->u.plan.ints = 3;
     node->u.plan.int_[0] = k;
     node->u.plan.int_[1] = ipex_import_int(import, "largest", 1);
-    node->u.plan.int_[2] = ipex_import_int(import, "sorted", 1);
-    ipex_import_out(import, 0,
-                    move_home(import, node->output, axis, back, import->node->output[0]));
+    node->u.plan.int_[2] = sorted;
+    return node;
+}
+
+/* x [R][N] at the places [R][K] along its lines, which begin at `base` [R][1]. */
+static struct ipex_value *at_places(struct ipex_import *import, struct ipex_value *x,
+                                    struct ipex_value *places, struct ipex_value *base) {
+    const int64_t all = ipex_dim_mul(&import->graph->dims, x->dims[0], x->dims[1]);
+    return ipex_build_gather(import, ipex_build_reshape(import, x, 1, &all),
+                             ipex_build_integer(import, IPEX_INTEGER_add, places, base), 0);
+}
+
+/* Of integers: sorted by one digit after the other from the lowest on, equal ones staying in their
+ * order; only the last sorting leaves out any. */
+static struct ipex_value *top_k_integers(struct ipex_import *import, struct ipex_value *x,
+                                         int64_t k, struct ipex_value **ret_places) {
+    struct ipex_value *digit[DIGITS], *order = NULL, *base = NULL;
+    int64_t n, dims[IPEX_MAX_RANK];
+    if (!ipex_dim_number(&import->graph->dims, x->dims[x->rank - 1], &n)) {
+        ipex_import_refuse(import, "%s integers are ordered; a fixed number is needed",
+                           ipex_import_text(import, x->dims[x->rank - 1]));
+        return NULL;
+    }
+    memcpy(dims, x->dims, sizeof dims);
+    dims[x->rank - 1] = k;
+    int64_t flat[2] = {1, n};
+    for (int32_t i = 0; i < x->rank - 1; i++)
+        flat[0] = ipex_dim_mul(&import->graph->dims, flat[0], x->dims[i]);
+    struct ipex_value *rows = ipex_build_reshape(import, x, 2, flat);
+    const int count = digits_of(import, rows, digit);
+    base = ipex_build_count(import, IPEX_DTYPE_i64, flat[0], n, 2, 0);
+    for (int i = 0; i < count && base; i++) {
+        struct ipex_value *key = order ? at_places(import, digit[i], order, base) : digit[i];
+        struct ipex_value *places =
+            top_k(import, key, i == count - 1 ? k : n, true)->extra_output[0];
+        order = order ? at_places(import, order, places, base) : places;
+    }
+    if (!base)
+        return NULL;
+    *ret_places = ipex_build_reshape(import, order, x->rank, dims);
+    return ipex_build_reshape(import, at_places(import, rows, order, base), x->rank, dims);
+}
+
+static void import_top_k(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0), *places = NULL;
+    int64_t axis = ipex_import_int(import, "axis", -1), k = 0;
+    int32_t back[IPEX_MAX_RANK];
+    if (!x || !ipex_import_axis(import, &axis, x->rank))
+        return;
+    if (ipex_import_ints(import, "k", 1, &k, 1) != 1)
+        return;
+    struct ipex_value *rows = axis_last(import, x, axis, back), *y;
+    int64_t lo, hi;
+    ipex_dim_range(&import->graph->dims, rows->dims[rows->rank - 1], &lo, &hi);
+    if (k < 1 || k > lo) {
+        ipex_import_refuse(import, "k is %lld for %s elements", (long long)k,
+                           ipex_import_text(import, rows->dims[rows->rank - 1]));
+        return;
+    }
+    if (x->dtype == IPEX_DTYPE_f32) {
+        struct ipex_node *node = top_k(import, rows, k, ipex_import_int(import, "sorted", 1) != 0);
+        y = node->output;
+        places = node->extra_output[0];
+    } else {
+        y = top_k_integers(import, rows, k, &places);
+    }
+    if (!y)
+        return;
+    ipex_import_out(import, 0, move_home(import, y, axis, back, import->node->output[0]));
     if (import->node->outputs > 1)
-        ipex_import_out(
-            import, 1,
-            move_home(import, node->extra_output[0], axis, back, import->node->output[1]));
+        ipex_import_out(import, 1, move_home(import, places, axis, back, import->node->output[1]));
 }
 
 static void import_cum_sum(struct ipex_import *import) {

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RESULTS = 3 }; /* that a node has at most */
+
 /* Nothing of the node depends on the sizes of a run. */
 static bool is_fixed(const struct ipex_node *node) {
     const struct ipex_value *y[] = {node->output, node->extra_output[0], node->extra_output[1]};
@@ -23,6 +25,13 @@ static bool is_fixed(const struct ipex_node *node) {
     return fixed;
 }
 
+static void mark(struct ipex_node *node, bool foldable) {
+    node->output->foldable = foldable;
+    for (size_t i = 0; i < RESULTS - 1; i++)
+        if (node->extra_output[i])
+            node->extra_output[i]->foldable = foldable;
+}
+
 /* Every operand is a constant or the result of an earlier node of the run that begins at `from`. */
 static bool is_foldable(struct ipex_node *from) {
     bool foldable = from != NULL;
@@ -32,23 +41,27 @@ static bool is_foldable(struct ipex_node *from) {
             foldable &= !x || x->constant || x->foldable;
         }
         foldable &= is_fixed(node);
-        node->output->foldable = foldable;
+        mark(node, foldable);
     }
     for (struct ipex_node *node = from; node && !foldable; node = node->next)
-        node->output->foldable = false;
+        mark(node, false);
     return foldable;
 }
 
 /* Values that no node of the run reads are its results. */
 static void find_results(struct ipex_graph *constants) {
-    constants->output =
-        ipex_arena_array(&constants->arena, constants->nodes, sizeof(struct ipex_value *));
-    for (struct ipex_node *node = constants->first; node; node = node->next)
-        if (!node->output->uses) {
-            node->output->is_output = true;
-            node->output->uses = 1;
-            constants->output[constants->outputs++] = node->output;
-        }
+    constants->output = ipex_arena_array(&constants->arena, constants->nodes * RESULTS,
+                                         sizeof(struct ipex_value *));
+    for (struct ipex_node *node = constants->first; node; node = node->next) {
+        struct ipex_value *y[RESULTS] = {node->output, node->extra_output[0],
+                                         node->extra_output[1]};
+        for (size_t i = 0; i < RESULTS; i++)
+            if (y[i] && !y[i]->uses) {
+                y[i]->is_output = true;
+                y[i]->uses = 1;
+                constants->output[constants->outputs++] = y[i];
+            }
+    }
 }
 
 static enum ipex_status evaluate(struct ipex_graph *graph, struct ipex_graph *constants,
@@ -58,7 +71,15 @@ static enum ipex_status evaluate(struct ipex_graph *graph, struct ipex_graph *co
     for (size_t i = 0; i < constants->outputs; i++)
         data[i] = ipex_arena_array(&graph->arena, (size_t)ipex_value_numel(constants->output[i]),
                                    ipex_dtype_size(constants->output[i]->dtype));
-    IPEX_TRY(ipex_evaluator_open(&evaluator, constants, report));
+    const char **names = ipex_arena_array(&constants->arena, constants->outputs + 1, sizeof *names);
+    for (size_t i = 0; i < constants->outputs; i++) { /* ports have different names */
+        names[i] = constants->output[i]->name;
+        constants->output[i]->name = ipex_arena_printf(&constants->arena, "%zu", i);
+    }
+    const enum ipex_status opened = ipex_evaluator_open(&evaluator, constants, report);
+    for (size_t i = 0; i < constants->outputs; i++)
+        constants->output[i]->name = names[i];
+    IPEX_TRY(opened);
     enum ipex_status status = ipex_evaluator_run(&evaluator, constants, NULL, NULL, data, report);
     ipex_evaluator_close(&evaluator);
     IPEX_TRY(status);

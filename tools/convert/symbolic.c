@@ -276,6 +276,15 @@ static int64_t compare(struct ipex_dims *dims, const char *op, int64_t a, int64_
     return hi < 0 ? 1 : lo >= 0 ? 0 : IPEX_DIM_NONE;
 }
 
+static int64_t power(struct ipex_dims *dims, int64_t a, int64_t b) {
+    int64_t n, y = 1;
+    if (!ipex_dim_number(dims, b, &n) || n < 0 || n > 64)
+        return IPEX_DIM_NONE;
+    while (n-- > 0 && y != IPEX_DIM_NONE)
+        y = ipex_dim_mul(dims, y, a);
+    return y;
+}
+
 static int64_t apply(struct ipex_dims *dims, const char *op, int64_t a, int64_t b) {
     if (!strcmp(op, "Add"))
         return ipex_dim_add(dims, a, b);
@@ -289,6 +298,8 @@ static int64_t apply(struct ipex_dims *dims, const char *op, int64_t a, int64_t 
         return ipex_dim_max(dims, a, b);
     if (!strcmp(op, "Div"))
         return divide(dims, a, b);
+    if (!strcmp(op, "Pow"))
+        return power(dims, a, b);
     if (!strcmp(op, "Mod") || !strcmp(op, "fmod"))
         return remainder_of(dims, a, b, *op == 'f');
     return compare(dims, op, a, b);
@@ -440,21 +451,22 @@ static const struct {
     const char *op_type;
     bool (*eval)(struct ipex_import *import);
 } evaluators[] = {
-    {"Add", eval_binary},          {"Cast", eval_cast},
-    {"Concat", eval_concat},       {"ConstantOfShape", eval_constant_of_shape},
-    {"Div", eval_binary},          {"Equal", eval_binary},
-    {"Expand", eval_expand},       {"Gather", eval_gather},
-    {"Greater", eval_binary},      {"GreaterOrEqual", eval_binary},
-    {"Identity", eval_identity},   {"Less", eval_binary},
-    {"LessOrEqual", eval_binary},  {"Max", eval_binary},
-    {"Min", eval_binary},          {"Mod", eval_binary},
-    {"Mul", eval_binary},          {"Range", eval_range},
-    {"ReduceMax", eval_reduce},    {"ReduceMin", eval_reduce},
-    {"ReduceProd", eval_reduce},   {"ReduceSum", eval_reduce},
-    {"Reshape", eval_reshape},     {"Shape", eval_shape},
-    {"Size", eval_size},           {"Slice", eval_slice},
-    {"Squeeze", eval_squeeze},     {"Sub", eval_binary},
-    {"Unsqueeze", eval_unsqueeze}, {"Where", eval_where},
+    {"Add", eval_binary},         {"Cast", eval_cast},
+    {"Concat", eval_concat},      {"ConstantOfShape", eval_constant_of_shape},
+    {"Div", eval_binary},         {"Equal", eval_binary},
+    {"Expand", eval_expand},      {"Gather", eval_gather},
+    {"Greater", eval_binary},     {"GreaterOrEqual", eval_binary},
+    {"Identity", eval_identity},  {"Less", eval_binary},
+    {"LessOrEqual", eval_binary}, {"Max", eval_binary},
+    {"Min", eval_binary},         {"Mod", eval_binary},
+    {"Mul", eval_binary},         {"Pow", eval_binary},
+    {"Range", eval_range},        {"ReduceMax", eval_reduce},
+    {"ReduceMin", eval_reduce},   {"ReduceProd", eval_reduce},
+    {"ReduceSum", eval_reduce},   {"Reshape", eval_reshape},
+    {"Shape", eval_shape},        {"Size", eval_size},
+    {"Slice", eval_slice},        {"Squeeze", eval_squeeze},
+    {"Sub", eval_binary},         {"Unsqueeze", eval_unsqueeze},
+    {"Where", eval_where},
 };
 
 bool ipex_import_is_symbolic(const struct ipex_import *import) {
