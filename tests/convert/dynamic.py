@@ -116,6 +116,26 @@ def check(tap, bench, name, make):
     tap.ok(f"{name}: right at {len(SIZES)} sizes", not wrong, *wrong)
 
 
+def check_sums(tap, bench):
+    """A dimension named by a sum of others is that sum: of a cache, one position more."""
+    g = Graph(17)
+    mask, past = g.input("n", "past + 1", name="mask"), g.input("n", 4, "past", 8, name="past")
+    keys = g.op("Concat", past, g.input("n", 4, 1, 8, name="key"), axis=2)
+    scores = g.op("MatMul", g.input("n", 4, 1, 8, name="query"), g.op("Transpose", keys, perm=[0, 1, 3, 2]))
+    p = g.op("Softmax", g.op("Add", scores, g.op("Unsqueeze", mask, g.ints(1, 2))), axis=-1)
+    two = g.op("Concat", past, keys, axis=2)
+    g.output(g.op("MatMul", p, keys), g.op("Add", two, g.op("Unsqueeze", g.input("past+1 + past", 8, name="bias"), g.ints(0, 1))))
+    for flags, all_sizes in ((("--dim", "past=1..9"), ((1, 3), (2, 9))), (("--dim", "past=7", "--dim", "n=2"), ((2, 7),))):
+        sizes = [{"n": n, "past": p, "past + 1": p + 1, "past+1 + past": 2 * p + 1} for n, p in all_sizes]
+        why = bench.right(g, "--golden", "2", *flags, sizes=sizes)
+        tap.ok(f"dims that are sums, {' '.join(flags)}", why is None, why)
+    done = bench.convert(g.model())
+    tap.ok("only what a sum is made of is asked for", done.returncode == 2 and "--dim 'past=LO..HI'" in done.stderr
+           and done.stderr.count("--dim") == 1, done.stderr)
+    done = bench.convert(g.model(), "--dim", "past=1..9", "--dim", "past + 1=5")
+    tap.ok("a sum that is given all the same is taken", done.returncode == 1 and "cannot be broadcast" in done.stderr, done.stderr)
+
+
 def check_refused(tap, bench, name, graph, *parts):
     done = bench.convert(graph.model(), *BOUNDS[:2])
     tap.ok(f"{name} is refused", done.returncode == 1 and all(part in done.stderr for part in parts), done.stderr)
@@ -137,6 +157,7 @@ def main():
         bench = Bench(folder)
         for name, make in CASES.items():
             check(tap, bench, name, make)
+        check_sums(tap, bench)
         check_refused(tap, bench, "Range that may be empty", refused_range(0, "n - 2", 1), "Range", "may be no element")
         check_refused(tap, bench, "Range backwards", refused_range("n", 0, -1), "Range", "delta is -1")
         check_refused(tap, bench, "Range by a size", refused_range(0, 9, "n"), "Range", "delta is n")

@@ -22,8 +22,8 @@ from sized_networks import networks_here
 
 SIZES = 5
 IMPORTED = 800  # at least so many of the node tests' models are imported and compared
-# half precision is computed in f32; ONNX Runtime hands out bfloat16 as its bits, and the importer has no uint16
-OURS = {"float32": "f32", "float16": "f32", "uint16": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int32": "i32",
+# half precision and doubles are computed in f32; ONNX Runtime hands out bfloat16 as its bits, and the importer has no uint16
+OURS = {"float32": "f32", "float16": "f32", "uint16": "f32", "float64": "f32", "int8": "i8", "uint8": "u8", "int32": "i32",
         "int64": "i64", "bool": "bool"}
 
 

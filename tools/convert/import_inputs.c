@@ -103,12 +103,107 @@ static void apply_shape(struct dims_state *state, const struct ipex_onnx_value *
 /* Batches from 1 to this many where nothing is said. */
 #define DEFAULT_BATCH 8
 
+/* ---- sums of symbols: exporters name a dimension "past + 1" ---- */
+
+static const char *skip_spaces(const char *text) {
+    while (*text == ' ')
+        text++;
+    return text;
+}
+
+/* The next part of "a + b + 1" goes to *ret, without spaces around it; what is behind its "+", NULL
+ * at the end. */
+static const char *next_part(struct ipex_graph *graph, const char *text, const char **ret) {
+    text = skip_spaces(text);
+    const char *plus = strchr(text, '+');
+    size_t length = plus ? (size_t)(plus - text) : strlen(text);
+    while (length && text[length - 1] == ' ')
+        length--;
+    *ret = ipex_arena_strndup(&graph->arena, text, length);
+    return plus ? plus + 1 : NULL;
+}
+
+/* A part's number, -1 where it is none. */
+static int64_t part_number(const char *part) {
+    int64_t number = 0;
+    for (const char *digit = part; *digit; digit++) {
+        if (*digit < '0' || *digit > '9' || number > IPEX_MAX_DIM)
+            return -1;
+        number = number * 10 + (*digit - '0');
+    }
+    return *part && number <= IPEX_MAX_DIM ? number : -1;
+}
+
+/* The first input and axis whose dimension has this name; NULL where there is none. */
+static const struct ipex_onnx_value *input_with(struct dims_state *state, const char *symbol,
+                                                int32_t *ret_axis) {
+    const struct ipex_onnx_graph *source = &state->import->model->graph;
+    for (size_t i = 0; i < source->inputs; i++)
+        for (int32_t axis = 0; axis < source->input[i].rank; axis++)
+            if (source->input[i].dims[axis] < 0 && !strcmp(source->input[i].params[axis], symbol)) {
+                *ret_axis = axis;
+                return &source->input[i];
+            }
+    return NULL;
+}
+
+static bool is_known_symbol(struct dims_state *state, const char *symbol) {
+    int32_t axis;
+    for (size_t i = 0; i < state->options->dims; i++)
+        if (!strcmp(state->options->dim[i].name, symbol))
+            return true;
+    return input_with(state, symbol, &axis) != NULL;
+}
+
+#define MOST_PARTS 8
+
+/* A sum of numbers and of symbols that stand on their own somewhere. */
+static bool is_sum(struct dims_state *state, const char *symbol) {
+    const char *part, *rest = symbol;
+    int parts = 0, names = 0;
+    for (; rest && parts < MOST_PARTS; parts++) {
+        rest = next_part(state->import->graph, rest, &part);
+        if (part_number(part) >= 0)
+            continue;
+        if (!*part || strchr(part, ' ') || !is_known_symbol(state, part))
+            return false;
+        names++;
+    }
+    return !rest && parts > 1 && names > 0;
+}
+
+static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_value *input,
+                           int32_t axis);
+
+static int64_t resolve_sum(struct dims_state *state, const char *symbol) {
+    struct ipex_graph *graph = state->import->graph;
+    const char *part, *rest = symbol;
+    int64_t sum = 0;
+    while (rest) {
+        int32_t axis = 0;
+        rest = next_part(graph, rest, &part);
+        const struct ipex_onnx_value *first_with = input_with(state, part, &axis);
+        const struct ipex_dim_option *option = find_dim(state->options, part);
+        int64_t value = part_number(part);
+        if (value < 0)
+            value = option
+                        ? ipex_dim_symbol(&graph->dims, part, option->lo, option->hi, option->step)
+                        : resolve_dim(state, first_with, axis);
+        sum = ipex_dim_add(&graph->dims, sum, value);
+    }
+    return sum;
+}
+
+/* ---- dims ---- */
+
 static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_value *input,
                            int32_t axis) {
     struct ipex_graph *graph = state->import->graph;
     if (input->dims[axis] >= 0)
         return input->dims[axis];
     const char *symbol = symbol_of(graph, input, axis);
+    if (!find_dim(state->options, symbol) && is_sum(state, symbol))
+        return resolve_sum(state, symbol);
     if (axis == 0 && !find_dim(state->options, symbol)) { /* the batch */
         remember_dim(state, symbol, 1, DEFAULT_BATCH);
         append(graph, &state->import->notes,
