@@ -210,7 +210,8 @@ struct ipex_pool_args {
  *
  * Operand codes are those of format/ops.inc, but results live in registers: `dst` is the register
  * that a step writes, IPEX_POINTWISE_RESULT + r reads register r. The last step also gives y.
- * Register r is scratch + r * IPEX_POINTWISE_BLOCK floats.
+ * Register r is scratch + r * IPEX_POINTWISE_BLOCK floats; behind them are a block for every input
+ * and one for y, for rows that are shorter than a vector.
  *
  * A row is all of the innermost dim; job = rows_per_job rows, counted row-major. */
 struct ipex_pointwise_step {

@@ -106,9 +106,9 @@ static inline void pointwise_step(int16_t op, struct pointwise_operand oa,
     }
 }
 
-/* `x` points to the first element of the tile's row, `at` is the tile's first element in it. */
+/* x: from the first element of the tile's row on, `at` is the tile's first element in it. */
 static inline struct pointwise_operand pointwise_operand(const struct ipex_pointwise_args *args,
-                                                         const float *const *x,
+                                                         const struct pointwise_operand *x,
                                                          const float *registers, int16_t code,
                                                          int64_t at, int64_t n) {
     if (code < 0)
@@ -116,17 +116,14 @@ static inline struct pointwise_operand pointwise_operand(const struct ipex_point
     if (code >= IPEX_POINTWISE_RESULT)
         return (struct pointwise_operand){
             registers + (code - IPEX_POINTWISE_RESULT) * IPEX_POINTWISE_BLOCK, 1, n};
-    const int64_t step = args->x_stride[code][args->rank - 1];
-    const int64_t row = args->rank > 1 ? args->x_stride[code][args->rank - 2] : 0;
-    return (struct pointwise_operand){x[code] + at * step, step, row};
+    return (struct pointwise_operand){x[code].p + at * x[code].step, x[code].step, x[code].row};
 }
 
 /* Not inlined: what the functions of steps need stays out of the registers of the loops around. */
 static __attribute__((noinline)) void pointwise_steps(const struct ipex_pointwise_args *args,
-                                                      const float *const *x, float *y,
-                                                      float *registers, int64_t at,
+                                                      const struct pointwise_operand *x, float *y,
+                                                      int64_t y_row, float *registers, int64_t at,
                                                       struct pointwise_tile tile) {
-    const int64_t y_row = args->rank > 1 ? args->y_stride[args->rank - 2] : 0;
     for (int32_t s = 0; s < args->steps; s++) {
         const struct ipex_pointwise_step *step = &args->program[s];
         const bool last = s + 1 == args->steps;
@@ -137,26 +134,63 @@ static __attribute__((noinline)) void pointwise_steps(const struct ipex_pointwis
     }
 }
 
+/* A tile of rows that are shorter than a vector: those with gaps, or broadcast along or across
+ * rows, are first laid out densely, in the blocks behind the registers, as y is where it has gaps;
+ * then every step is one row of full vectors. */
+static __attribute__((noinline)) void pointwise_narrow(const struct ipex_pointwise_args *args,
+                                                       const struct pointwise_operand *x, float *y,
+                                                       int64_t y_row, float *registers,
+                                                       struct pointwise_tile tile) {
+    struct pointwise_operand operand[IPEX_POINTWISE_INPUTS];
+    float *dense = registers + args->registers * IPEX_POINTWISE_BLOCK;
+    for (int32_t k = 0; k < args->inputs; k++) {
+        operand[k] = x[k];
+        if (x[k].row == x[k].step * tile.n)
+            continue; /* dense, or one value */
+        ipex_copy_rows(x[k].p, x[k].row, x[k].step, dense, tile.n, tile.rows, tile.n);
+        operand[k] = (struct pointwise_operand){dense, 1, tile.n};
+        dense += IPEX_POINTWISE_BLOCK;
+    }
+    float *to = y_row == tile.n ? y : dense;
+    pointwise_steps(args, operand, to, tile.n, registers, 0, tile);
+    if (to != y)
+        ipex_copy_rows(to, tile.n, 1, y, y_row, tile.rows, tile.n);
+}
+
+/* Rows are shorter than a vector, and some have gaps or are broadcast. */
+static inline bool pointwise_is_narrow(const struct ipex_pointwise_args *args,
+                                       const struct pointwise_operand *x, int64_t y_row) {
+    const int64_t n = args->dims[args->rank - 1];
+    for (int32_t i = 0; n < LANES && i < args->inputs; i++)
+        if (x[i].row != x[i].step * n)
+            return true;
+    return n < LANES && y_row != n;
+}
+
 /* `rows` neighbours of the last but innermost dim, from x and y on: tile by tile, each of as many
  * rows as the registers hold; of any number where no register is used. */
-static inline void pointwise_run(const struct ipex_pointwise_args *args, const float **x, float *y,
-                                 float *registers, int64_t rows) {
+static __attribute__((noinline)) void pointwise_run(const struct ipex_pointwise_args *args,
+                                                    struct pointwise_operand *x, float *y,
+                                                    float *registers, int64_t rows) {
     const int32_t inner = args->rank - 1;
     const int64_t length = args->dims[inner];
-    const bool free = args->steps == 1;
+    const int64_t y_row = inner > 0 ? args->y_stride[inner - 1] : 0;
+    const bool narrow = rows > 1 && pointwise_is_narrow(args, x, y_row);
+    const bool free = args->steps == 1 && !narrow;
     const int64_t most = free ? length : IPEX_POINTWISE_BLOCK;
     const int64_t fit = free ? rows : length < most ? ipex_div(most, length) : 1;
-    while (rows > 0) {
-        const int64_t now = rows < fit ? rows : fit;
-        for (int64_t at = 0; at < length; at += most)
-            pointwise_steps(args, x, y, registers, at,
+    for (int64_t now;; y += now * y_row) {
+        now = rows < fit ? rows : fit;
+        if (narrow)
+            pointwise_narrow(args, x, y, y_row, registers, (struct pointwise_tile){now, length});
+        for (int64_t at = 0; !narrow && at < length; at += most)
+            pointwise_steps(args, x, y, y_row, registers, at,
                             (struct pointwise_tile){now, length - at < most ? length - at : most});
         rows -= now;
         if (rows == 0)
             return;
         for (int32_t i = 0; i < args->inputs; i++)
-            x[i] += now * args->x_stride[i][inner - 1];
-        y += now * args->y_stride[inner - 1];
+            x[i].p += now * x[i].row;
     }
 }
 
@@ -168,12 +202,14 @@ void IPEX_LEVEL(pointwise_f32)(const struct ipex_pointwise_args *args, int64_t j
     if (end > ipex_row_count(args->dims, 0, lead))
         end = ipex_row_count(args->dims, 0, lead);
     for (int64_t row = job_begin * args->rows_per_job, rows; row < end; row += rows) {
-        const float *x[IPEX_POINTWISE_INPUTS];
+        struct pointwise_operand x[IPEX_POINTWISE_INPUTS];
         rows = run - ipex_divide(row, run).rest;
         if (rows > end - row)
             rows = end - row;
         for (int32_t i = 0; i < args->inputs; i++)
-            x[i] = args->x[i] + ipex_row_offset(args->dims, args->x_stride[i], lead, row);
+            x[i] = (struct pointwise_operand){
+                args->x[i] + ipex_row_offset(args->dims, args->x_stride[i], lead, row),
+                args->x_stride[i][lead], lead > 0 ? args->x_stride[i][lead - 1] : 0};
         float *y = args->y + ipex_row_offset(args->dims, args->y_stride, lead, row);
         pointwise_run(args, x, y, scratch, rows);
     }
