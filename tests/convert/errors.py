@@ -75,8 +75,38 @@ def unsupported(errors):
             "run_time_weight", "node_pad (Pad): mode diagonal", "node_string (StringNormalizer)", "node_magic (Magic)",
             "com.example"]
     errors.fails("five unsupported nodes", 1, rows, model=g.model())
+    behind(errors)
     for name, words, model, *flags in single_refusals():
         errors.fails(name, 1, words, *flags, model=model)
+
+
+def behind(errors):
+    """What stands behind something refused is looked at too, where the shape between them is certain; sites with one
+    operator and one reason in common are one line."""
+    g = Graph(opset=18)
+    x = g.op("RandomNormalLike", g.input(2, 4, 6, 6), name="node_random")  # the shape of its operand
+    x = g.op("MaxPool", x, kernel_shape=[9, 9], name="node_pool")
+    y = g.op("Magic", g.input("n", 4), name="node_magic", domain="com.example", out="magic")  # a shape that the model gives
+    y = g.op("Add", y, g.weight(5), name="node_add")
+    z = g.op("Unique", g.input(2, 3), name="node_unique")  # none
+    z = g.op("NonZero", g.op("Add", z, g.weight(7), name="node_behind"), name="node_zero")
+    g.output(x, y, z)
+    model = g.model()
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("magic", onnx.TensorProto.FLOAT, ["n", 4]))
+    rows = ["6 things", "node_random (RandomNormalLike)", "node_pool (MaxPool): the window (9)", "node_magic (Magic)",
+            "node_add (Add): the operands cannot be broadcast together (4 and 5)", "node_unique (Unique)", "node_zero (NonZero)"]
+    errors.fails("refused behind something refused", 1, rows, "--dim", "n=1..3", model=model)
+    errors.tap.ok("nothing is said of what cannot be known", "node_behind" not in command(
+        CLI, "convert", errors.onnx, "-o", errors.ipex, "--dim", "n=1..3").stderr)
+    g = Graph()
+    x = g.input(2, 3)
+    g.output(*[g.op("Unique", g.op("Relu", x), name=f"unique_{i}") for i in range(5)])
+    g.output(*[g.op("StringNormalizer", x, name=f"string_{i}") for i in range(3)])
+    rows = ["8 things", "Unique (5 sites: first unique_0, unique_1, unique_2, ...): this operator is not supported\n",
+            *[f"  string_{i} (StringNormalizer): " for i in range(3)]]
+    errors.fails("many sites with one reason", 1, rows, model=g.model())
+    rows = [f"  unique_{i} (Unique): this operator is not supported\n" for i in range(5)]
+    errors.fails("many sites with --json", 1, ["8 things", *rows], "--json", model=g.model())
 
 
 def refused(op_type, *inputs, opset=17, outputs=1, **attributes):
@@ -107,7 +137,7 @@ def single_refusals():
     yield "matrices that do not fit", ["the_node (MatMul)"], refused("MatMul", (3, 4), (5, 6))
     yield "Gemm with a bias of two rows", ["the_node (Gemm)", "3", "2"], refused(
         "Gemm", (3, 4), np.ones((4, 5), f32), np.ones((2, 5), f32))
-    yield "NonZero of data", ["the_node (NonZero)", "in0", "run time"], refused("NonZero", (3, 4))
+    yield "NonZero of data", ["the_node (NonZero)", "run time"], refused("NonZero", (3, 4))
     yield "integers to a power of a fraction", ["the_node (Pow)", "const1"], refused("Pow", np.array([2, 3]), np.float32([0.5, 1]))
     yield "indices of MaxPool", ["the_node (MaxPool)", "indices"], refused(
         "MaxPool", (1, 1, 4, 4), kernel_shape=[2, 2], outputs=2)

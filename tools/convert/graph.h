@@ -42,6 +42,7 @@ struct ipex_value {
     bool is_output;
     bool foldable; /* depends on constants only; pass_constant.c */
     bool unknown;  /* produced by something unsupported: import keeps looking for more of these */
+    bool placeholder; /* stands for what is unsupported, so that import can go on behind it */
     const struct ipex_unsupported *empty; /* import: it has no elements and can be concatenated
                                              only; what to say otherwise. NULL: it has some */
     struct ipex_value_layout *layout;     /* lower.c */

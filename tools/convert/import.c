@@ -3,7 +3,6 @@
  * tables; collects all that is not supported. */
 #include "tools/convert/import.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,58 +26,6 @@ struct ipex_value *ipex_import_lookup(const struct ipex_import *import, const ch
 }
 
 /* ---- for the operator functions ---- */
-
-void ipex_import_unsupported(struct ipex_import *import, const char *node, const char *op,
-                             const char *reason) {
-    import->unsupported = ipex_grow(import->unsupported, &import->unsupported_capacity,
-                                    import->unsupported_count + 1, sizeof *import->unsupported);
-    import->unsupported[import->unsupported_count++] = (struct ipex_unsupported){node, op, reason};
-}
-
-static void outputs_unknown(struct ipex_import *import) {
-    for (size_t i = 0; i < import->node->outputs; i++) {
-        if (!*import->node->output[i])
-            continue;
-        struct ipex_value *value =
-            ipex_graph_value(import->graph, import->node->output[i], IPEX_DTYPE_f32, 0, NULL);
-        value->unknown = true;
-        ipex_import_bind(import, import->node->output[i], value);
-    }
-}
-
-void ipex_import_refuse(struct ipex_import *import, const char *format, ...) {
-    char text[512];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    ipex_import_unsupported(import, import->label, import->node->op_type,
-                            ipex_arena_strdup(&import->graph->arena, text));
-    outputs_unknown(import);
-}
-
-void ipex_import_empty(struct ipex_import *import, size_t i, const struct ipex_value *like,
-                       const int64_t *dims, const char *format, ...) {
-    char text[512];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    struct ipex_arena *arena = &import->graph->arena;
-    struct ipex_unsupported *why = ipex_arena_alloc(arena, sizeof *why);
-    *why = (struct ipex_unsupported){import->label, import->node->op_type,
-                                     ipex_arena_strdup(arena, text)};
-    struct ipex_value *value = ipex_import_new(import, i, like->rank, dims);
-    value->dtype = like->dtype;
-    value->empty = why;
-}
-
-/* Something other than Concat reads a value without elements: said once. */
-static void refuse_empty(struct ipex_import *import, struct ipex_value *value) {
-    if (!value->unknown)
-        ipex_import_unsupported(import, value->empty->node, value->empty->op, value->empty->reason);
-    value->unknown = true;
-}
 
 struct ipex_value *ipex_import_in(const struct ipex_import *import, size_t i) {
     return i < import->node->inputs && *import->node->input[i]
@@ -465,6 +412,9 @@ static const char *const of_none[] = {"Clip", "Dropout", "Identity", "Neg",
 static const char *const takers[] = {"Clip",    "Concat", "Dropout", "Identity", "Neg", "Relu",
                                      "Sigmoid", "Shape",  "Slice",   "Tanh",     NULL};
 
+/* Operators that data of the run has no part in: refused behind what is unknown too. */
+static const char *const refused_anyway[] = {"Loop", "NonZero", "Scan", NULL};
+
 /* Whether there is a value for every input, and nothing unsupported behind them. False after
  * refusing. */
 static bool known_inputs(struct ipex_import *import, bool *ret_known) {
@@ -483,7 +433,7 @@ static bool known_inputs(struct ipex_import *import, bool *ret_known) {
             return false;
         }
         if (value && value->empty && !takes_empty)
-            refuse_empty(import, value);
+            ipex_import_refuse_empty(import, value);
         known &= !value || !value->unknown;
     }
     *ret_known = known;
@@ -580,8 +530,8 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
         return;
     }
     bool on_shapes = !*node->domain && ipex_import_is_symbolic(import);
-    if (!known && (fn || on_shapes))
-        outputs_unknown(import); /* what stands before it is in the list already */
+    if (!known && (fn || on_shapes) && !listed(refused_anyway, node->op_type))
+        ipex_import_outputs_unknown(import); /* what stands before it is in the list already */
     else if (!fn)
         refuse_operator(import, on_shapes);
     else
@@ -601,7 +551,7 @@ static void import_outputs(struct ipex_import *import) {
             continue;
         }
         if (value->empty)
-            refuse_empty(import, value);
+            ipex_import_refuse_empty(import, value);
         if (source->output[i].type == IPEX_ONNX_DOUBLE)
             ipex_import_unsupported(import, source->output[i].name, "graph output",
                                     "its data type float64 has no operators at run time: let the "
@@ -638,17 +588,6 @@ static void import_outputs(struct ipex_import *import) {
     }
 }
 
-static const char *list_unsupported(struct ipex_import *import) {
-    struct ipex_arena *arena = &import->graph->arena;
-    const char *text =
-        ipex_arena_printf(arena, "%zu thing%s in this model cannot be converted:\n",
-                          import->unsupported_count, import->unsupported_count == 1 ? "" : "s");
-    for (size_t i = 0; i < import->unsupported_count; i++)
-        text = ipex_arena_printf(arena, "%s  %s (%s): %s\n", text, import->unsupported[i].node,
-                                 import->unsupported[i].op, import->unsupported[i].reason);
-    return text;
-}
-
 static enum ipex_import_result import_all(struct ipex_import *import,
                                           struct ipex_import_options *options,
                                           const char **ret_message) {
@@ -666,7 +605,7 @@ static enum ipex_import_result import_all(struct ipex_import *import,
     ipex_import_double_note(import);
     if (!import->unsupported_count)
         return IPEX_IMPORT_OK;
-    *ret_message = list_unsupported(import);
+    *ret_message = ipex_import_list(import, options->every_site);
     return IPEX_IMPORT_FAILED;
 }
 
@@ -674,8 +613,10 @@ enum ipex_import_result ipex_import_model(const struct ipex_onnx_model *model,
                                           struct ipex_import_options *options,
                                           struct ipex_graph *graph, struct ipex_import *ret_import,
                                           const char **ret_message) {
-    *ret_import =
-        (struct ipex_import){.graph = graph, .model = model, .names = {.arena = &graph->arena}};
+    *ret_import = (struct ipex_import){.graph = graph,
+                                       .model = model,
+                                       .names = {.arena = &graph->arena},
+                                       .symbols = {.arena = &graph->arena}};
     enum ipex_import_result result = import_all(ret_import, options, ret_message);
     free(ret_import->unsupported);
     ret_import->unsupported = NULL;

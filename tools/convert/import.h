@@ -48,6 +48,8 @@ struct ipex_import_options {
     size_t dims;
     struct ipex_shape_option *shape;
     size_t shapes;
+    bool every_site; /* what cannot be converted is listed node by node, also where many share one
+                        reason */
 };
 
 struct ipex_unsupported {
@@ -60,6 +62,8 @@ struct ipex_import {
     const struct ipex_onnx_node *node; /* the one being imported */
     const char *label;                 /* its name, or its first output's */
     struct ipex_name_table names;      /* of the values computed so far; pointers to them */
+    struct ipex_name_table symbols;    /* of the inputs' dims; pointers to these */
+    struct ipex_name_table declared;   /* what the model says of values; import_refused.c */
     struct ipex_unsupported *unsupported;
     size_t unsupported_count, unsupported_capacity;
     const char *notes;                     /* lines for the person: what was assumed */

@@ -66,7 +66,7 @@ static const struct ipex_value *deciding_input(const struct ipex_value *value) {
             value = x;
         }
     }
-    return value && !value->unknown ? value : NULL;
+    return value && !value->unknown && !value->placeholder ? value : NULL;
 }
 
 static void refuse_condition(struct ipex_import *import, const struct ipex_value *condition) {

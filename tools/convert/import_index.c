@@ -154,10 +154,8 @@ static void import_non_zero(struct ipex_import *import) {
         return;
     }
     if (!x || !x->constant) {
-        ipex_import_refuse(import,
-                           "how many elements of %s are not 0 is known only at run time: sizes "
-                           "must be known before",
-                           x ? x->name : "its input");
+        ipex_import_refuse(import, "how many elements of its input are not 0 is known only at run "
+                                   "time, and sizes must be known before");
         return;
     }
     const int64_t all = ipex_value_numel(x);

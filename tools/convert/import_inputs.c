@@ -244,6 +244,18 @@ const char *ipex_import_dims_wrong(const struct ipex_graph *graph, int32_t rank,
     return NULL;
 }
 
+/* What a dim's name stands for: the model may use it for others. */
+static void remember_symbol(struct dims_state *state, const struct ipex_onnx_value *input,
+                            int32_t axis, int64_t dim) {
+    struct ipex_import *import = state->import;
+    if (input->rank < 0 || input->dims[axis] >= 0 || !*input->params[axis] ||
+        !strcmp(input->params[axis], "?"))
+        return;
+    int64_t *kept = ipex_arena_array(&import->graph->arena, 1, sizeof *kept);
+    *kept = dim;
+    ipex_name_add(&import->symbols, input->params[axis])->value.pointer = kept;
+}
+
 static struct ipex_value *make_input(struct dims_state *state,
                                      const struct ipex_onnx_value *input) {
     struct ipex_import *import = state->import;
@@ -258,6 +270,7 @@ static struct ipex_value *make_input(struct dims_state *state,
     bool in_range = rank <= IPEX_MAX_RANK;
     for (int32_t i = 0; i < rank && i < IPEX_MAX_RANK; i++) {
         dims[i] = input->rank >= 0 ? resolve_dim(state, input, i) : shape->dims[i];
+        remember_symbol(state, input, i, dims[i]);
         if (input->rank >= 0 && input->dims[i] < 0) /* a symbol, or what --dim says of it */
             continue;
         if (dims[i] >= 1 && dims[i] <= IPEX_MAX_DIM)

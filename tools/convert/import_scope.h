@@ -22,6 +22,12 @@ void ipex_import_fold(struct ipex_import *import, struct ipex_node *last);
 /* One line more in the list of what cannot be converted. */
 void ipex_import_unsupported(struct ipex_import *import, const char *node, const char *op,
                              const char *reason);
+/* All of it, for the person; every_site: also of what many have in common. */
+const char *ipex_import_list(struct ipex_import *import, bool every_site);
+/* The current node's results are computed by nothing: placeholders where their shape is certain. */
+void ipex_import_outputs_unknown(struct ipex_import *import);
+/* Something other than Concat reads a value without elements: said once. */
+void ipex_import_refuse_empty(struct ipex_import *import, struct ipex_value *value);
 /* Values of this type can be computed at run time. */
 bool ipex_import_runs(enum ipex_dtype dtype);
 /* NULL where a file can state this size: where it depends on symbols, at both ends of their ranges.

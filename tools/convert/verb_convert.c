@@ -14,6 +14,7 @@ static int import(struct ipex_convert_entry *entry, struct ipex_convert *c,
                   struct ipex_graph *graph, struct ipex_ledger *ledger) {
     struct ipex_import state;
     const char *message = NULL;
+    entry->import.every_site = c->json;
     ipex_graph_init(graph, ledger);
     enum ipex_import_result result =
         ipex_import_model(&entry->model, &entry->import, graph, &state, &message);
