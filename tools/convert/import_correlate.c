@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-#define MOST_TAPS 1024 /* each is a slice of x */
+/* Each tap is a slice of x. So many are joined at once, and then these: a plan has a limit of
+ * tensors that are alive together. */
+enum { JOINED = 32, MOST_TAPS = JOINED * JOINED };
 
 /* The positions of an axis that a tap at `offset` sees. */
 static struct ipex_value *seen(struct ipex_import *import, struct ipex_value *x, int32_t axis,
@@ -14,20 +16,31 @@ static struct ipex_value *seen(struct ipex_import *import, struct ipex_value *x,
     return count == x->dims[axis] ? x : ipex_build_every(import, x, axis, offset, count, stride);
 }
 
+static struct ipex_value *joined(struct ipex_import *import, int32_t count,
+                                 struct ipex_value *const *part) {
+    return count == 1 ? part[0] : ipex_build_concat(import, 2, count, part);
+}
+
 /* x [N][C][H][W], padded -> [N][C][KH KW][OH OW] */
 static struct ipex_value *side_by_side(struct ipex_import *import, struct ipex_value *x,
                                        const struct ipex_window *w, const int64_t *out) {
-    struct ipex_value *part[MOST_TAPS];
-    int32_t taps = 0;
+    struct ipex_value *part[JOINED], *group[JOINED];
+    int32_t parts = 0, groups = 0;
+    const int64_t last = w->kernel[1] * w->kernel[2] - 1;
     const int64_t dims[4] = {x->dims[0], x->dims[1], 1,
                              ipex_dim_mul(&import->graph->dims, out[1], out[2])};
     for (int64_t i = 0; i < w->kernel[1]; i++) {
         struct ipex_value *lines = seen(import, x, 2, i * w->dilation[1], out[1], w->stride[1]);
-        for (int64_t k = 0; k < w->kernel[2]; k++)
-            part[taps++] = ipex_build_reshape(
+        for (int64_t k = 0; k < w->kernel[2]; k++) {
+            part[parts++] = ipex_build_reshape(
                 import, seen(import, lines, 3, k * w->dilation[2], out[2], w->stride[2]), 4, dims);
+            if (parts < JOINED && i * w->kernel[2] + k < last)
+                continue;
+            group[groups++] = joined(import, parts, part);
+            parts = 0;
+        }
     }
-    return taps == 1 ? part[0] : ipex_build_concat(import, 2, taps, part);
+    return joined(import, groups, group);
 }
 
 struct ipex_value *ipex_correlate(struct ipex_import *import, struct ipex_value *x,
