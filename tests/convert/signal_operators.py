@@ -63,6 +63,7 @@ def blocks():
               "w=2..8:2", *GOLDEN, sizes=[{"n": 1, "h": 4, "w": 2}, {"n": 2, "h": 8, "w": 6}])
     refused("volumes", col2im((1, 8, 8), (4, 4, 4), (2, 2, 2), strides=[2, 2, 2]), "image_shape has 3 elements")
     refused("other blocks than there are", col2im((1, 8, 9), (8, 8), (2, 2), strides=[2, 2]), "4 * 4]")
+    refused("blocks of very many strides", col2im((1, 2000, 3), (1, 2002), (1, 2000)), "are 2000 parts to be added")
     refused("a block larger than the image", col2im((1, 8, 9), (1, 8), (2, 2)), "a block of 2 can be larger")
 
 

@@ -7,6 +7,8 @@
 
 #include "format/check.h"
 
+enum { PARTS_MAX = 1024 }; /* along an axis: each is a node */
+
 /* Along H or W. */
 struct fold {
     int64_t kernel, stride, dilation, before, after; /* numbers; before and after: what is cut */
@@ -67,7 +69,13 @@ static bool plan_fold(struct ipex_import *import, struct fold *f) {
     f->taps = f->dilation > 1 ? 1 : f->kernel < f->stride ? f->kernel : f->stride;
     f->parts = (f->kernel + f->taps - 1) / f->taps;
     f->apart = f->dilation > 1 ? f->dilation : f->stride;
-    return true;
+    if (f->parts > PARTS_MAX)
+        ipex_import_refuse(import,
+                           "blocks of %lld every %lld (dilation %lld) are %lld parts to be added; "
+                           "at most %d are supported",
+                           (long long)f->kernel, (long long)f->stride, (long long)f->dilation,
+                           (long long)f->parts, PARTS_MAX);
+    return f->parts <= PARTS_MAX;
 }
 
 /* Adds what lies along `part` of x, each `apart` further on along `axis`, and cuts the result. */
