@@ -216,6 +216,16 @@ enum ipex_integer {
     IPEX_INTEGER_COUNT,
 };
 
+/* What a scatter makes of an element of its result, p, and one of the updates, q. */
+enum ipex_scatter {
+    IPEX_SCATTER_none, /* q */
+    IPEX_SCATTER_add,
+    IPEX_SCATTER_mul,
+    IPEX_SCATTER_max,
+    IPEX_SCATTER_min,
+    IPEX_SCATTER_COUNT,
+};
+
 /* Positions in `ints`. */
 enum ipex_arg_attr { IPEX_ARG_LARGEST, IPEX_ARG_LAST };
 enum ipex_topk_attr { IPEX_TOPK_K, IPEX_TOPK_LARGEST, IPEX_TOPK_SORTED };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape rules of the operators that move elements: copy, transpose, pad, slice, gather, expand. */
+/* Shape rules of the operators that move elements: copy, transpose, pad, slice, gather, scatter,
+ * expand.
+ */
 #include "format/shape_rules.h"
 
 enum ipex_status ipex_rule_copy(const struct rule *r, struct ipex_shape_operand *y) {
@@ -87,6 +89,30 @@ enum ipex_status ipex_rule_gather(const struct rule *r, struct ipex_shape_operan
         y->dims[y->rank++] = indices->dims[i];
     for (int i = axis + 1; i < data->rank; i++)
         y->dims[y->rank++] = data->dims[i];
+    return IPEX_OK;
+}
+
+/* R83, R87, R88, R111 */
+enum ipex_status ipex_rule_scatter(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *data = operand(r, 0), *indices = operand(r, 1);
+    const struct ipex_shape_operand *updates = operand(r, 2);
+    const int32_t kind = r->node->int_[0];
+    if (!in_range(kind, 0, IPEX_SCATTER_COUNT - 1))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown kind");
+    if (!is_plain_dtype(data->dtype) ||
+        (kind != IPEX_SCATTER_none && data->dtype != IPEX_DTYPE_f32 &&
+         data->dtype != IPEX_DTYPE_i64) ||
+        indices->dtype != IPEX_DTYPE_i64 || updates->dtype != data->dtype ||
+        data->layout != IPEX_LAYOUT_plain || indices->layout != IPEX_LAYOUT_plain ||
+        updates->layout != IPEX_LAYOUT_plain)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand is packed or of the wrong dtype");
+    const int32_t behind = data->rank - 1;
+    if (behind < 0 || updates->rank != indices->rank + behind ||
+        memcmp(updates->dims, indices->dims, indices->rank * sizeof indices->dims[0]) != 0 ||
+        memcmp(updates->dims + indices->rank, data->dims + 1,
+               (size_t)behind * sizeof data->dims[0]) != 0)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the updates do not fit the indices and data");
+    output_like(data, y);
     return IPEX_OK;
 }
 

@@ -186,6 +186,10 @@ int64_t ipex_gather_jobs(const struct ipex_gather_args *args) {
     return ipex_div_up(args->outer * args->count, args->rows_per_job);
 }
 
+int64_t ipex_scatter_jobs(const struct ipex_scatter_args *args) {
+    return ipex_div_up(args->rows, args->rows_per_job);
+}
+
 int64_t ipex_map_jobs(const struct ipex_map_args *args) {
     return ipex_div_up(ipex_row_count(args->dims, 0, args->rank - 1), args->rows_per_job);
 }

@@ -399,6 +399,21 @@ struct ipex_gather_args {
     bool index_i64;
 };
 
+/* y = x; then, for i ascending over count, row index[i] of y = kind of format/ops.h of it and row i
+ * of updates. Indices as in gather. All is dense, rows of `inner` bytes, which where there is a
+ * kind are of f32 or, not `real`, of i64; x may be y. Job = a run of rows_per_job rows of y, to
+ * which it applies the updates that they have. */
+struct ipex_scatter_args {
+    const void *x;        /* [rows] rows */
+    const int64_t *index; /* [count] */
+    const void *updates;  /* [count] rows */
+    void *y;              /* [rows] rows */
+    int64_t rows, count, inner;
+    int64_t rows_per_job;
+    int32_t kind;
+    bool real;
+};
+
 /* y = x, and around it along every axis `before` elements and as many behind as y's dim wants: of
  * zero bytes, or of x as mode (format/ops.h) says. `size`-byte elements, rank at least 2. Job = an
  * index of dims[0]. */
@@ -563,6 +578,7 @@ size_t ipex_recurrent_scratch(const struct ipex_recurrent_args *args); /* enough
 int64_t ipex_conv_transpose_jobs(const struct ipex_conv_transpose_args *args);
 int64_t ipex_resize_jobs(const struct ipex_resize_args *args);
 int64_t ipex_gather_jobs(const struct ipex_gather_args *args);
+int64_t ipex_scatter_jobs(const struct ipex_scatter_args *args);
 int64_t ipex_map_jobs(const struct ipex_map_args *args);
 size_t ipex_conv_scratch(const struct ipex_conv_args *args);
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args);

@@ -96,6 +96,7 @@ struct ipex_bind {
         struct ipex_conv_transpose_args conv_transpose;
         struct ipex_resize_args resize;
         struct ipex_gather_args gather;
+        struct ipex_scatter_args scatter;
         struct ipex_pad_args pad;
         struct ipex_map_args map;
         struct ipex_arg_args arg;

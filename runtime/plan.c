@@ -116,6 +116,8 @@ static bool read_by_element(uint32_t op, uint32_t input) {
         return input == 3; /* the residual */
     case IPEX_OP_pointwise:
         return true;
+    case IPEX_OP_scatter:
+        return input == 0; /* data: other elements come from the updates alone */
     default:
         return false;
     }

@@ -5,11 +5,9 @@
 /* An index as its element says it, brought into [0, axis). */
 static int64_t gather_index(const struct ipex_gather_args *args, int64_t i) {
     const int64_t at = i * args->index_stride;
-    int64_t index =
-        args->index_i64 ? ((const int64_t *)args->index)[at] : ((const int32_t *)args->index)[at];
-    if (index < 0)
-        index += args->axis;
-    return index < 0 ? 0 : index >= args->axis ? args->axis - 1 : index;
+    return ref_index(args->index_i64 ? ((const int64_t *)args->index)[at]
+                                     : ((const int32_t *)args->index)[at],
+                     args->axis);
 }
 
 void IPEX_REF(gather)(const struct ipex_gather_args *args, int64_t job_begin, int64_t job_end,
@@ -23,12 +21,7 @@ void IPEX_REF(gather)(const struct ipex_gather_args *args, int64_t job_begin, in
         const char *x =
             (const char *)args->x + outer * args->x_outer + gather_index(args, i) * args->x_axis;
         char *y = (char *)args->y + outer * args->y_outer + i * args->y_index;
-        if (args->inner == 4) /* single elements: a call for each would be most of the work */
-            memcpy(y, x, 4);
-        else if (args->inner == 8)
-            memcpy(y, x, 8);
-        else
-            memcpy(y, x, (size_t)args->inner);
+        ref_copy(y, x, args->inner);
     }
 }
 
@@ -60,28 +53,19 @@ static int64_t pad_row(const struct ipex_pad_args *args, int64_t row) {
     return inside ? ret : -1;
 }
 
-/* Single elements: a call for each would be most of the work. */
-static inline void pad_element(char *to, const char *from, size_t size) {
+static inline void pad_element(char *to, const char *from, int64_t size) {
     static const char zeros[8];
-    if (!from)
-        from = zeros;
-    if (size == 4)
-        memcpy(to, from, 4);
-    else if (size == 8)
-        memcpy(to, from, 8);
-    else
-        memcpy(to, from, size);
+    ref_copy(to, from ? from : zeros, size);
 }
 
 static void pad_elements(const struct ipex_pad_args *args, const char *x, char *y, int64_t begin,
                          int64_t end) {
     const int32_t last = args->rank - 1;
-    const size_t size = (size_t)args->size;
     for (int64_t i = begin; i < end; i++) {
         const int64_t at =
             x ? pad_source(args->mode, i - args->before[last], args->x_dims[last]) : -1;
         char *to = y + i * args->y_stride[last] * args->size;
-        pad_element(to, at < 0 ? NULL : x + at * args->x_stride[last] * args->size, size);
+        pad_element(to, at < 0 ? NULL : x + at * args->x_stride[last] * args->size, args->size);
     }
 }
 

@@ -29,6 +29,23 @@ static inline int64_t ref_dtype_size(int32_t dtype) {
                                                                 : 1;
 }
 
+/* An index of an axis of this size: below 0 it counts from the end; then it is clamped. */
+static inline int64_t ref_index(int64_t index, int64_t size) {
+    if (index < 0)
+        index += size;
+    return index < 0 ? 0 : index >= size ? size - 1 : index;
+}
+
+/* Single elements, mostly: a call for each would be most of the work. */
+static inline void ref_copy(void *to, const void *from, int64_t bytes) {
+    if (bytes == 4)
+        memcpy(to, from, 4);
+    else if (bytes == 8)
+        memcpy(to, from, 8);
+    else
+        memcpy(to, from, (size_t)bytes);
+}
+
 static inline uint32_t ref_bits(float x) {
     uint32_t ret;
     memcpy(&ret, &x, sizeof ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather: rows of bytes, chosen by indices. Every group of axes is one loop. */
+/* gather: rows of bytes, chosen by indices. Every group of axes is one loop. scatter: the same the
+ * other way round, of dense operands alone. */
 #include "runtime/bind.h"
 #include "runtime/loops.h"
 
@@ -51,5 +52,29 @@ enum ipex_bound ipex_bind_gather(struct ipex_bind *bind) {
     IPEX_BIND_REF(bind, gather, y, IPEX_REF_OUTPUT, 0);
     IPEX_BIND_KERNEL(bind, gather, gather);
     bind->jobs = ipex_gather_jobs(args);
+    return IPEX_BOUND;
+}
+
+/* A job copies its rows and goes through all indices. */
+enum ipex_bound ipex_bind_scatter(struct ipex_bind *bind) {
+    const struct ipex_tensor_info *x = bind->input[0], *index = bind->input[1];
+    const int64_t size = ipex_dtype_size((enum ipex_dtype)x->dtype);
+    struct ipex_scatter_args *args = &bind->args.scatter;
+    if (!x->dense || !index->dense || !bind->input[2]->dense || !bind->output->dense)
+        return IPEX_BOUND_NEEDS_DENSE;
+    args->rows = x->dims[0];
+    args->inner = ipex_info_numel(x) * size / args->rows;
+    args->count = ipex_info_numel(index);
+    args->kind = bind->ints[0];
+    args->real = x->dtype == IPEX_DTYPE_f32;
+    bind->flops = ipex_info_numel(bind->input[2]);
+    args->rows_per_job = ipex_block_size(bind->setup, args->rows,
+                                         args->inner + bind->flops * size / args->rows, JOB_BYTES);
+    IPEX_BIND_REF(bind, scatter, x, 0, 0);
+    IPEX_BIND_REF(bind, scatter, index, 1, 0);
+    IPEX_BIND_REF(bind, scatter, updates, 2, 0);
+    IPEX_BIND_REF(bind, scatter, y, IPEX_REF_OUTPUT, 0);
+    IPEX_BIND_KERNEL(bind, scatter, scatter);
+    bind->jobs = ipex_scatter_jobs(args);
     return IPEX_BOUND;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cast, compare, logical, where, integer over random strided, broadcast boxes; gather with wild
- * indices and pad: every element against its definition, which is written here once more. */
+/* cast, compare, logical, where, integer over random strided, broadcast boxes; gather and scatter
+ * with wild indices and pad: every element against its definition, which is written here once more.
+ */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
@@ -251,6 +252,7 @@ SLOT(logical)
 SLOT(where)
 SLOT(integer)
 SLOT(gather)
+SLOT(scatter)
 SLOT(pad)
 
 /* A box of the args' kind and dtypes at all levels. */
@@ -428,6 +430,86 @@ static int gather_case(const struct context *context, struct rng *rng, int i) {
     return failed;
 }
 
+/* ---- scatter ---- */
+
+/* One element, y = kind of it and the update. */
+static void want_scattered(int32_t kind, int32_t dtype, char *y, const char *update) {
+    const int64_t size = size_of(dtype);
+    if (kind == IPEX_SCATTER_none) {
+        memcpy(y, update, (size_t)size);
+    } else if (dtype == IPEX_DTYPE_f32) {
+        float p, q;
+        memcpy(&p, y, sizeof p);
+        memcpy(&q, update, sizeof q);
+        const float best = kind == IPEX_SCATTER_max ? (q > p ? q : p) : q < p ? q : p;
+        p = kind == IPEX_SCATTER_add   ? p + q
+            : kind == IPEX_SCATTER_mul ? p * q
+                                       : (fpclassify(best) == FP_SUBNORMAL ? best * 0 : best);
+        memcpy(y, &p, sizeof p);
+    } else {
+        const int64_t p = get_integer(dtype, y), q = get_integer(dtype, update);
+        const uint64_t value = kind == IPEX_SCATTER_add   ? (uint64_t)p + (uint64_t)q
+                               : kind == IPEX_SCATTER_mul ? (uint64_t)p * (uint64_t)q
+                               : kind == IPEX_SCATTER_max ? (uint64_t)(q > p ? q : p)
+                                                          : (uint64_t)(q < p ? q : p);
+        memcpy(y, &value, (size_t)size); /* little-endian: the low bytes */
+    }
+}
+
+static int scatter_case(const struct context *context, struct rng *rng, int i) {
+    static const int32_t with_kind[] = {IPEX_DTYPE_f32, IPEX_DTYPE_i64};
+    const int32_t kind = i % IPEX_SCATTER_COUNT, turn = i / IPEX_SCATTER_COUNT;
+    const int32_t dtype = kind == IPEX_SCATTER_none ? dtypes[turn % 6] : with_kind[turn % 2];
+    const int64_t size = size_of(dtype), inner = rng_one_in(rng, 2) ? 1 : rng_range(rng, 1, 50);
+    struct ipex_scatter_args a = {
+        .rows = rng_range(rng, 1, 9),
+        .count = rng_range(rng, 1, 20),
+        .inner = inner * size,
+        .kind = kind,
+        .real = dtype == IPEX_DTYPE_f32,
+    };
+    a.rows_per_job = rng_range(rng, 1, a.rows);
+    struct buffer x = buffer_make((size_t)(a.rows * a.inner)), want = buffer_make(x.bytes);
+    struct buffer updates = buffer_make((size_t)(a.count * a.inner));
+    struct buffer index = buffer_make((size_t)a.count * sizeof(int64_t));
+    for (int64_t n = 0; n < a.rows * inner; n++)
+        random_element(rng, dtype, (char *)x.data + n * size);
+    for (int64_t n = 0; n < a.count * inner; n++)
+        random_element(rng, dtype, (char *)updates.data + n * size);
+    memcpy(want.data, x.data, x.bytes);
+    for (int64_t n = 0; n < a.count; n++) {
+        const int64_t value = wild_index(rng, a.rows, true), row = clamp_index(value, a.rows);
+        ((int64_t *)index.data)[n] = value;
+        for (int64_t k = 0; k < inner; k++)
+            want_scattered(kind, dtype, (char *)want.data + (row * inner + k) * size,
+                           (const char *)updates.data + (n * inner + k) * size);
+    }
+    a.index = index.data;
+    a.updates = updates.data;
+    int failed = 0;
+    for (size_t l = 0; l < context->n_levels; l++) {
+        struct buffer got = buffer_make(want.bytes);
+        const bool in_place = rng_one_in(rng, 2);
+        a.x = in_place ? got.data : x.data;
+        a.y = got.data;
+        fill_canary(&got);
+        if (in_place)
+            memcpy(got.data, x.data, x.bytes);
+        running("scatter", context->levels[l].name);
+        run_jobs(rng, slot_scatter(&context->levels[l]), &a, ipex_scatter_jobs(&a), 0);
+        const int64_t at = first_byte_difference(&want, &got);
+        if (at >= 0)
+            failed += !report(false, "scatter", "%s: kind %d dtype %d, byte %lld",
+                              context->levels[l].name, kind, dtype, (long long)at);
+        buffer_free(&got);
+    }
+    buffer_free(&x);
+    buffer_free(&updates);
+    buffer_free(&index);
+    buffer_free(&want);
+    return failed;
+}
+
 /* ---- pad ---- */
 
 /* numpy's pad, one step at a time. */
@@ -516,6 +598,7 @@ void check_element(const struct context *context) {
         {"where", "where: every dtype, random boxes", where_case},
         {"integer", "integer: every kind and dtype, random boxes", integer_case},
         {"gather", "gather: indices inside and outside", gather_case},
+        {"scatter", "scatter: every kind and dtype, indices inside and outside", scatter_case},
         {"pad", "pad: every mode and size, random boxes", pad_case},
     };
     struct rng rng = {context->seed + 7};

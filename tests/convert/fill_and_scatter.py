@@ -104,9 +104,18 @@ REDUCTIONS = ["none", "add", "mul", "max", "min"]
 KINDS = {"f32": np.float32, "i64": np.int64, "i32": np.int32}
 
 
-def scattered(data, indices, update_shape, dtype, constant, op_type, **attributes):
-    """`constant`: of data and updates, which are constants; the others are inputs."""
+def computed_indices(g, x, sizes, dtype=TensorProto.INT64):
+    """Of this shape, from the first to the last of `sizes` and from the end; sizes: of one axis, or one per column."""
+    return g.op("Cast", g.op("Floor", g.op("Mul", g.op("Tanh", x), sizes)), to=dtype)
+
+
+def scattered(data, indices, update_shape, dtype, constant, op_type, computed=None, **attributes):
+    """`constant`: of data and updates, which are constants; the others are inputs. computed: the sizes of the axes that
+    indices are about, which an input gives in their place."""
     g = Graph(opset=18)
+    index_type = onnx.helper.np_dtype_to_tensor_dtype(indices.dtype)
+    places = g.constant(indices) if computed is None else computed_indices(
+        g, g.input(*indices.shape), g.constant(np.array(computed, np.float32) * np.float32(0.99)), index_type)
     operands = {}
     for name, dims in (("data", data), ("updates", update_shape)):
         if name in constant:
@@ -114,18 +123,20 @@ def scattered(data, indices, update_shape, dtype, constant, op_type, **attribute
         else:
             x = g.op("Mul", g.input(*dims), g.scalar(9))
             operands[name] = x if dtype == np.float32 else g.op("Cast", x, to=onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
-    y = g.op(op_type, operands["data"], g.constant(indices), operands["updates"], **attributes)
+    y = g.op(op_type, operands["data"], places, operands["updates"], **attributes)
     g.output(g.op("Add", as_f32(g, y), g.input(*data)))
     return g
 
 
-def scatters(dtype, constant, reduction):
+def scatters(dtype, constant, reduction, computed=False):
     for data, indices in ROWS:
-        shape = indices.shape[:-1] + data[indices.shape[-1]:]
-        yield f"ND {data} {indices.tolist()}", scattered(data, indices, shape, dtype, constant, "ScatterND", reduction=reduction)
+        shape, sizes = indices.shape[:-1] + data[indices.shape[-1]:], data[:indices.shape[-1]]
+        yield f"ND {data} {indices.tolist()}", scattered(
+            data, indices, shape, dtype, constant, "ScatterND", sizes if computed else None, reduction=reduction)
     for data, axis, indices in ELEMENTS:
         yield f"Elements {data} {axis} {indices.tolist()}", scattered(
-            data, indices, indices.shape, dtype, constant, "ScatterElements", axis=axis, reduction=reduction)
+            data, indices, indices.shape, dtype, constant, "ScatterElements", data[axis] if computed else None, axis=axis,
+            reduction=reduction)
 
 
 @cases(FIXED)
@@ -140,6 +151,97 @@ def scatter():
     yield "of opset 10", g
 
 
+@cases(FIXED)
+def scatter_at_computed_places():
+    for kind, dtype in KINDS.items():
+        for constant in (("data",), ("updates",), ()):
+            for reduction in REDUCTIONS:
+                for name, g in scatters(dtype, constant, reduction, computed=True):
+                    yield f"{name} {kind} {reduction} constant: {constant}", g
+    for op_type, shape in (("ScatterElements", (2, 3)), ("ScatterND", (2, 1))):
+        g = Graph(opset=18)
+        bits = g.constant(np.arange(12).reshape(4, 3) % 2 == 0)
+        index = computed_indices(g, g.input(*shape), g.scalar(3.96))
+        updates = g.op("Less", g.input(2, 3), g.scalar(0))
+        g.output(as_f32(g, g.op(op_type, bits, index, updates)))
+        yield f"{op_type} of bools", g
+
+
+@cases(FIXED)
+def scatter_of_many():
+    """So many updates of one place that there is no table for each."""
+    for reduction in REDUCTIONS:
+        g = Graph(opset=18)
+        indices = np.arange(300)[:, None] // 100
+        g.output(g.op("ScatterND", g.input(4, 3), g.constant(indices), g.input(300, 3), reduction=reduction))
+        yield f"ND {reduction}", g
+        g = Graph(opset=18)
+        y = g.op("ScatterElements", g.input(4, 3), g.constant(np.arange(60).reshape(4, 15) % 2 - 1), g.input(4, 15), axis=1,
+                 reduction=reduction)
+        g.output(y)
+        yield f"Elements {reduction}", g
+
+
+def summed_rows(g, data, updates, axis, index_dims):
+    """As PyTorch exports a sum over the edges of a graph: one index for each row, repeated along it."""
+    size = g.op("Cast", g.op("Shape", data, start=axis, end=axis + 1), to=TensorProto.FLOAT)
+    index = computed_indices(g, g.input(*index_dims), g.op("Mul", size, g.scalar(0.99)))
+    g.output(g.op("ScatterElements", data, g.op("Expand", index, g.op("Shape", updates)), updates, axis=axis, reduction="add"))
+    return g
+
+
+@cases(FIXED)
+def scatter_of_equal_indices():
+    for data, updates, axis, index in (
+            ((5, 4), (9, 4), 0, (9, 1)), ((5, 4), (9, 3), 0, (9, 1)), ((5, 4, 3), (7, 4, 3), 0, (7, 1, 1)),
+            ((5, 4, 3), (7, 4, 3), 0, (7, 4, 1)), ((2, 5, 3), (2, 8, 3), 1, (8, 1)), ((2, 5, 3), (1, 8, 3), 1, (1, 8, 1)),
+            ((2, 5, 3), (2, 8, 3), 1, (2, 1, 1)), ((3, 4), (3, 4), 1, (1, 4)), ((5, 4), (9, 4), 0, (1,))):
+        g = Graph(opset=18)
+        yield f"{data} {updates} {axis} {index}", summed_rows(g, g.input(*data), g.input(*updates), axis, index)
+
+
+@cases(VARYING)
+def scatter_of_varying_size():
+    for reduction in REDUCTIONS:
+        for axis in (0, 1, 2):
+            g = Graph(opset=18)
+            x, size = g.input("n", 3, "m"), [2, 3, 1][axis] * 0.99
+            index = computed_indices(g, g.input("n", 2, "m"), g.scalar(size))
+            g.output(g.op("ScatterElements", x, index, g.input("n", 2, "m"), axis=axis, reduction=reduction))
+            yield f"Elements {reduction} axis {axis}", g
+        g = Graph(opset=18)
+        index = computed_indices(g, g.input(6, 2), g.constant(np.array([2, 3], np.float32) * np.float32(0.99)))
+        g.output(g.op("ScatterND", g.input("n", 3, "m"), index, g.input(6, "m"), reduction=reduction))
+        yield f"ND {reduction}", g
+    g = Graph(opset=18)
+    yield "rows", summed_rows(g, g.input("n", 4), g.input("m", 4), 0, ("m", 1))
+    g = Graph(opset=18)
+    yield "rows of varying size", summed_rows(g, g.input("n", 3, "m"), g.input("m", 3, "m"), 0, ("m", 1, 1))
+    g = Graph(opset=18)
+    g.output(g.op("ScatterND", g.input("n", "m"), g.constant(np.array([[0, 0], [1, -1], [-2, 0]])), g.input(3)))
+    yield "known indices into axes that vary", g
+    g = Graph(opset=18)
+    x = g.input("n", "m")
+    y = g.op("ScatterElements", x, g.constant(np.array([[0], [1]])), g.input(2, 1), axis=0, reduction="max")
+    g.output(y)
+    yield "known elements of axes that vary", g
+
+
+@cases(VARYING)
+def scatter_of_a_mask():
+    """A decoder's mask as Hugging Face's exports write it into one that is full, at counted places."""
+    g = Graph(opset=18)
+    x = g.input("n", "m")
+    zero, one = g.constant(np.array(0)), g.constant(np.array(1))
+    shape = g.op("Shape", x)
+    counts = [g.op("Range", zero, g.op("Squeeze", g.op("Shape", x, start=i, end=i + 1)), one) for i in (0, 1)]
+    places = [g.op("Unsqueeze", g.op("Expand", g.op("Unsqueeze", count, g.ints(1 - i)), shape), g.ints(-1))
+              for i, count in enumerate(counts)]
+    full = g.op("Expand", g.scalar(-3e4), shape)
+    g.output(g.op("ScatterND", full, g.op("Concat", *places, axis=-1), g.op("Relu", x)))
+    yield "whole", g
+
+
 @cases(VARYING)
 def scatter_of_rows():
     g = Graph(opset=18)
@@ -149,7 +251,7 @@ def scatter_of_rows():
 
 @cases(REFUSED)
 def no_scatter():
-    f32, i64 = np.float32, np.int64
+    i64 = np.int64
 
     def make(op_type, data, indices, updates, **attributes):
         g = Graph(opset=18)
@@ -158,8 +260,6 @@ def no_scatter():
         return g
     data, updates = ((4, 3), TensorProto.FLOAT), ((2, 3), TensorProto.FLOAT)
     rows, elements = np.array([[0], [1]]), np.array([[0, 1, 2], [1, 2, 3]])
-    yield "computed indices", make("ScatterND", data, ((2, 1), TensorProto.INT64), updates), [
-        "the_node (ScatterND)", "the indices (in1) are computed at run time"]
     yield "an index beyond the axis", make("ScatterND", data, rows + 3, updates), ["index 4 is outside of axis 0, which has 4"]
     yield "an index before the axis", make("ScatterElements", data, elements - 5, updates), ["index -5 is outside of axis 0"]
     yield "too many coordinates", make("ScatterND", data, np.zeros((2, 3), i64), ((2,), TensorProto.FLOAT)), [
@@ -173,8 +273,14 @@ def no_scatter():
             "reduction mean is unknown"]
     yield "a sum of bools", make("ScatterND", np.ones((4, 3), bool), rows, np.ones((2, 3), bool), reduction="add"), [
         "a reduction of bool"]
-    yield "300 updates of one place", make("ScatterND", data, np.zeros((300, 1), i64), np.ones((300, 3), f32), reduction="add"), [
-        "300 updates of one place"]
+    places = ((2, 1), TensorProto.INT64)
+    yield "a sum of bools at computed places", make("ScatterND", np.ones((4, 3), bool), places, np.ones((2, 3), bool),
+                                                    reduction="add"), ["a reduction of bool"]
+    yield "updates that do not fit computed places", make("ScatterND", data, places, ((2, 2), TensorProto.FLOAT)), [
+        "the_node (ScatterND)", "the updates (in2) do not fit"]
+    yield "too many elements", make("ScatterElements", data, ((5, 3), TensorProto.INT64), ((5, 3), TensorProto.FLOAT), axis=1), [
+        "the_node (ScatterElements)", "the updates (in2) do not fit"]
+    yield "indices that are no integers", make("ScatterND", data, ((2, 1), TensorProto.FLOAT), updates), ["the indices are f32"]
 
 
 # ---- integers ----

@@ -406,7 +406,8 @@ static float reduce_at(const struct net *net, const struct net_node *node, const
 static float compute(const struct net *net, const struct net_node *node, int output,
                      const int64_t *at) {
     float product;
-    if (node->op >= IPEX_OP_conv_transpose && node->op <= IPEX_OP_cumsum)
+    if ((node->op >= IPEX_OP_conv_transpose && node->op <= IPEX_OP_cumsum) ||
+        node->op == IPEX_OP_scatter)
         return net_data_at(net, node, output, at);
     if (net_product_at(net, node, output, at, &product))
         return product;

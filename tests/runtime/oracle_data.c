@@ -96,6 +96,31 @@ static float gather_at(const struct net *net, const struct net_node *node, const
     return *net_element(net, node->inputs[0], in);
 }
 
+static float scatter_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const struct net_tensor *x = &net->tensor[node->inputs[0]];
+    const struct net_tensor *indices = &net->tensor[node->inputs[1]];
+    int64_t in[16] = {0}, count = 1; /* of updates */
+    float y = *net_element(net, node->inputs[0], at);
+    for (int d = 0; d < indices->rank; d++)
+        count *= indices->dims[d];
+    memcpy(in + indices->rank, at + 1, (size_t)(x->rank - 1) * sizeof *in);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i;
+        for (int d = indices->rank - 1; d >= 0; d--) {
+            in[d] = rest % indices->dims[d];
+            rest /= indices->dims[d];
+        }
+        int64_t index = (int64_t)*net_element(net, node->inputs[1], in);
+        index = index < 0 ? index + x->dims[0] : index;
+        if ((index < 0 ? 0 : index >= x->dims[0] ? x->dims[0] - 1 : index) != at[0])
+            continue;
+        const float q = *net_element(net, node->inputs[2], in);
+        const float made[] = {q, y + q, y * q, q > y ? q : y, q < y ? q : y};
+        y = made[node->ints[0]];
+    }
+    return y;
+}
+
 static float cast_at(const struct net *net, const struct net_node *node, const int64_t *at) {
     const float v = *net_element(net, node->inputs[0], at);
     switch (net->tensor[node->output[0]].dtype) {
@@ -235,6 +260,8 @@ float net_data_at(const struct net *net, const struct net_node *node, int output
         return resize_at(net, node, at);
     case IPEX_OP_gather:
         return gather_at(net, node, at);
+    case IPEX_OP_scatter:
+        return scatter_at(net, node, at);
     case IPEX_OP_cast:
         return cast_at(net, node, at);
     case IPEX_OP_arg:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators 17 to 28 and pad's modes through file, session and run, as test_operators.c does it for
- * the others: over halos, slices and broadcasts, in every dtype that they take. */
+/* Operators 17 to 28, scatter and pad's modes through file, session and run, as test_operators.c
+ * does it for the others: over halos, slices and broadcasts, in every dtype that they take. */
 #include "tests/runtime/harness.h"
 
 static const enum ipex_dtype all_dtypes[] = {IPEX_DTYPE_f32, IPEX_DTYPE_i64, IPEX_DTYPE_i32,
@@ -112,6 +112,43 @@ static void test_gather(void) {
         net_output(&net, d);
     }
     check_net(&net, "gather", 0);
+}
+
+/* Of dense operands, on top of another, of slices, and into a slice. */
+static void test_scatter(enum ipex_scatter kind) {
+    struct net net;
+    net_init(&net);
+    const int index = net_typed_input(&net, IPEX_DTYPE_i64, NET_DIMS(3, 2));
+    const int far = net_typed_constant(&net, IPEX_DTYPE_i64, NET_DIMS(4));
+    const int x = net_input(&net, NET_DIMS(5, 12)), u = net_input(&net, NET_DIMS(3, 2, 12));
+    const int v = net_input(&net, NET_DIMS(4, 5)), wide = net_tensor(&net, NET_DIMS(5, 9));
+    const int a = net_tensor(&net, NET_DIMS(5, 12)), b = net_tensor(&net, NET_DIMS(5, 12));
+    const int c = net_slice(&net, wide, 1, 0, 5), d = net_slice(&net, wide, 1, 5, 4);
+    net_node(&net, IPEX_OP_scatter, a, NET_IN(x, index, u), NET_INTS_(kind), 0, NULL);
+    net_node(&net, IPEX_OP_scatter, b, NET_IN(a, index, u), NET_INTS_(kind), 0, NULL);
+    net_node(&net, IPEX_OP_scatter, c, NET_IN(net_slice(&net, b, 1, 3, 5), far, v), NET_INTS_(kind),
+             0, NULL);
+    net_node(&net, IPEX_OP_copy, d, NET_IN(net_slice(&net, b, 1, 8, 4)), 0, NULL, 0, NULL);
+    net_output(&net, wide);
+    check_net(&net, "scatter", 0);
+}
+
+/* And of many rows, which several threads share. */
+static void test_scatter_dtypes(void) {
+    for (int i = 0; i <= ALL_DTYPES; i++) {
+        struct net net;
+        net_init(&net);
+        const enum ipex_dtype dtype = all_dtypes[i % ALL_DTYPES];
+        const int64_t width = i == 0 ? 7000 : 1;
+        const int at = net_typed_input(&net, IPEX_DTYPE_i64, NET_DIMS(3, 2));
+        const int x = net_typed_input(&net, dtype, NET_DIMS(40, width));
+        const int u = net_typed_input(&net, dtype, NET_DIMS(3, 2, width));
+        const int y = net_typed(&net, dtype, NET_DIMS(40, width));
+        net_node(&net, IPEX_OP_scatter, y, NET_IN(x, at, u),
+                 NET_INTS_(i < 2 ? IPEX_SCATTER_add + i : IPEX_SCATTER_none), 0, NULL);
+        net_output(&net, y);
+        check_net(&net, "scatter of dtypes", 0);
+    }
 }
 
 /* f32 to everything, and from there to f32. */
@@ -265,6 +302,9 @@ int main(void) {
     test_large_conv_transpose();
     test_resize();
     test_gather();
+    for (int kind = 0; kind < IPEX_SCATTER_COUNT; kind++)
+        test_scatter((enum ipex_scatter)kind);
+    test_scatter_dtypes();
     test_cast();
     test_compare();
     test_where();

@@ -70,6 +70,21 @@ static void test_pointwise(void) {
     check_places(&net, a, b, true, "a chain of pointwise programs");
 }
 
+/* Onto the data, but for what is written too. */
+static void test_scatter(bool onto_itself) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(6, 20)), a = net_tensor(&net, NET_DIMS(6, 20));
+    const int at = net_typed_input(&net, IPEX_DTYPE_i64, NET_DIMS(6));
+    const int y = net_tensor(&net, NET_DIMS(6, 20)), z = net_tensor(&net, NET_DIMS(6, 20));
+    add(&net, a, x, x);
+    net_node(&net, IPEX_OP_scatter, y, NET_IN(a, at, onto_itself ? a : x),
+             NET_INTS_(IPEX_SCATTER_add), 0, NULL);
+    add(&net, z, y, x);
+    net_output(&net, z);
+    check_places(&net, a, y, !onto_itself, onto_itself ? "scatter of the data" : "scatter");
+}
+
 /* What is read beside the residual must not be overwritten. */
 static void test_operand_is_residual(void) {
     struct net net;
@@ -143,6 +158,8 @@ int main(void) {
     test_residual(WINOGRAD, 11, 18, 40, "winograd with residual");
     test_residual(LINEAR, 11, 18, 40, "linear with residual");
     test_pointwise();
+    test_scatter(false);
+    test_scatter(true);
     test_operand_is_residual();
     test_broadcast();
     test_read_later();

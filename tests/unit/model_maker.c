@@ -221,6 +221,14 @@ void maker_data(struct maker_model *m) {
     add(m, IPEX_OP_topk, T_LIN, T_WORST, "3 0 1")->output[1] = T_WORST_AT;
 }
 
+void maker_scatter(struct maker_model *m) {
+    maker_data(m);
+    tensor(m, T_UPDATES, "updates", "1 1 10")->view_of = T_LIN;
+    tensor(m, T_SCATTERED, "scattered", "1 10");
+    m->entry[0].tensors = T_SCATTER_COUNT;
+    operands(add(m, IPEX_OP_scatter, T_SOFT, T_SCATTERED, "1"), T_BEST, T_UPDATES);
+}
+
 void maker_bf16(struct maker_model *m) {
     struct maker_entry *e = &m->entry[0];
     maker_become(&e->node[N_COPY], IPEX_OP_cast, "");

@@ -179,6 +179,14 @@ enum {
 };
 void maker_data(struct maker_model *model);
 
+/* And one that writes rows: node N_COUNT + 6. */
+enum {
+    T_UPDATES = T_DATA_COUNT, /* [1][1][10], T_LIN reshaped */
+    T_SCATTERED,              /* f32 [1][10] */
+    T_SCATTER_COUNT
+};
+void maker_scatter(struct maker_model *model);
+
 /* Adds nodes about products of activations, norms and sequences to a default model. */
 enum {
     T_PRODUCT = T_COUNT, /* [10][10] = T_TURNED * T_LIN */

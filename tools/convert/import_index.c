@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX operators that look elements up by computed places, or choose them by their place. Places
  * become numbers into the flattened data, then one gather. */
-#include "tools/convert/import_build.h"
+#include "tools/convert/import_index.h"
 
 #include <string.h>
 
@@ -13,9 +13,8 @@ static struct ipex_value *integer_input(struct ipex_import *import, size_t i) {
     return NULL;
 }
 
-/* The product of x's dims from `first` up to but not `last`, a dim. */
-static int64_t elements(struct ipex_import *import, const struct ipex_value *x, int32_t first,
-                        int32_t last) {
+int64_t ipex_place_count(struct ipex_import *import, const struct ipex_value *x, int32_t first,
+                         int32_t last) {
     int64_t count = 1;
     for (int32_t i = first; i < last; i++)
         count = ipex_dim_mul(&import->graph->dims, count, x->dims[i]);
@@ -48,11 +47,20 @@ static struct ipex_value *plus_count(struct ipex_import *import, struct ipex_val
     return ipex_build_integer(import, IPEX_INTEGER_add, at, times(import, count, x, first, last));
 }
 
-/* dims a and b with a <= b for all sizes of a run */
-static bool at_most(struct ipex_import *import, int64_t a, int64_t b) {
+bool ipex_place_at_most(struct ipex_import *import, int64_t a, int64_t b) {
     int64_t least, most;
     ipex_dim_range(&import->graph->dims, ipex_dim_sub(&import->graph->dims, b, a), &least, &most);
     return least >= 0;
+}
+
+struct ipex_value *ipex_place_elements(struct ipex_import *import, struct ipex_value *index,
+                                       const struct ipex_value *x, int32_t axis, int32_t end) {
+    struct ipex_value *at = ipex_build_wrapped(import, index, x->dims[axis]);
+    at = times(import, at, x, axis + 1, end);
+    for (int32_t i = 0; i < end; i++)
+        if (i != axis)
+            at = plus_count(import, at, i, index->dims[i], x, i + 1, end);
+    return at;
 }
 
 static void import_gather_elements(struct ipex_import *import) {
@@ -62,26 +70,34 @@ static void import_gather_elements(struct ipex_import *import) {
         return;
     bool fits = index->rank == x->rank;
     for (int32_t i = 0; fits && i < x->rank; i++)
-        fits = i == axis || at_most(import, index->dims[i], x->dims[i]);
+        fits = i == axis || ipex_place_at_most(import, index->dims[i], x->dims[i]);
     if (!fits) {
         ipex_import_refuse(import, "the indices do not fit the data");
         return;
     }
-    struct ipex_value *at = ipex_build_wrapped(import, index, x->dims[axis]);
-    at = times(import, at, x, (int32_t)axis + 1, x->rank);
-    for (int32_t i = 0; i < x->rank; i++)
-        if (i != axis)
-            at = plus_count(import, at, i, index->dims[i], x, i + 1, x->rank);
-    const int64_t all = elements(import, x, 0, x->rank);
+    struct ipex_value *at = ipex_place_elements(import, index, x, (int32_t)axis, x->rank);
+    const int64_t all = ipex_place_count(import, x, 0, x->rank);
     struct ipex_value *y = ipex_build_gather(import, ipex_build_reshape(import, x, 1, &all), at, 0);
     if (y)
         ipex_import_out(import, 0, y);
 }
 
+struct ipex_value *ipex_place_rows(struct ipex_import *import, struct ipex_value *index,
+                                   const struct ipex_value *x, int32_t first, int32_t end) {
+    struct ipex_value *at = NULL;
+    for (int32_t axis = first; axis < end; axis++) {
+        struct ipex_value *one = ipex_build_slice(import, index, index->rank - 1, axis - first, 1);
+        one = times(import, ipex_build_wrapped(import, one, x->dims[axis]), x, axis + 1, end);
+        at = at ? ipex_build_integer(import, IPEX_INTEGER_add, at, one) : one;
+    }
+    for (int32_t i = 0; i < first; i++)
+        at = plus_count(import, at, i, index->dims[i], x, i + 1, end);
+    return ipex_build_reshape(import, at, index->rank - 1, index->dims);
+}
+
 /* indices [b..., ..., K]: data's first `batch_dims` axes run along, the next K are looked up. */
 static void import_gather_nd(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_any(import, 0), *index = x ? integer_input(import, 1) : NULL,
-                      *at = NULL;
+    struct ipex_value *x = ipex_import_any(import, 0), *index = x ? integer_input(import, 1) : NULL;
     int64_t batch = ipex_import_int(import, "batch_dims", 0), dims[2 * IPEX_MAX_RANK];
     if (!index)
         return;
@@ -92,23 +108,17 @@ static void import_gather_nd(struct ipex_import *import) {
         return;
     }
     const int32_t row = (int32_t)(batch + taken); /* the axes from here on are taken as a whole */
-    for (int32_t axis = (int32_t)batch; axis < row; axis++) {
-        struct ipex_value *one = ipex_build_slice(import, index, last, axis - (int32_t)batch, 1);
-        one = times(import, ipex_build_wrapped(import, one, x->dims[axis]), x, axis + 1, row);
-        at = at ? ipex_build_integer(import, IPEX_INTEGER_add, at, one) : one;
-    }
-    for (int32_t i = 0; i < batch; i++)
-        at = plus_count(import, at, i, index->dims[i], x, i + 1, row);
+    struct ipex_value *at = ipex_place_rows(import, index, x, (int32_t)batch, row);
     for (int32_t i = 0; i < last; i++)
         dims[rank++] = index->dims[i];
-    at = ipex_build_reshape(import, at, rank, dims);
     for (int32_t i = row; i < x->rank; i++)
         dims[rank++] = x->dims[i];
     if (rank > IPEX_MAX_RANK) {
         ipex_import_refuse(import, "the result has rank %d, at most 8 is supported", rank);
         return;
     }
-    const int64_t table[2] = {elements(import, x, 0, row), elements(import, x, row, x->rank)};
+    const int64_t table[2] = {ipex_place_count(import, x, 0, row),
+                              ipex_place_count(import, x, row, x->rank)};
     struct ipex_value *y =
         ipex_build_gather(import, ipex_build_reshape(import, x, 2, table), at, 0);
     if (y)

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX operators that write updates into a tensor at places known when converting: ScatterND and
- * ScatterElements. Seen as rows, every row of the result is a row of the data or an update: one
- * gather of both, by a table made here. With a reduction there is such a gather, of updates or
- * something neutral, for the first update of each row, for the second, and so on. */
-#include "tools/convert/import_build.h"
+/* ONNX operators that write updates into a tensor: ScatterND and ScatterElements. Seen as rows,
+ * every row of the result is a row of the data or an update.
+ *
+ * At places known when converting it is one gather of both, by a table made here. With a reduction
+ * there is such a gather, of updates or something neutral, for the first update of each row, for
+ * the second, and so on. Places that a run computes, or very many updates of one, take the
+ * operator scatter. */
+#include "tools/convert/import_index.h"
 
 #include <string.h>
 
+enum { TURNS_MAX = 8 }; /* from here on one pass over all updates is less work */
+
+/* As enum ipex_scatter has them. */
 enum reduction { NONE, ADD, MUL, MAX, MIN, REDUCTIONS };
+_Static_assert((int)REDUCTIONS == (int)IPEX_SCATTER_COUNT && (int)MIN == (int)IPEX_SCATTER_min &&
+                   (int)MUL == (int)IPEX_SCATTER_mul,
+               "reductions are the operator's kinds");
 
 /* Update i goes to row place[i] of the data, seen as [rows][width]. */
 struct scatter {
-    struct ipex_value *data, *updates;
-    const struct ipex_value *indices;
+    struct ipex_value *data, *indices, *updates;
     enum reduction reduction;
     int64_t rows, count;
     int64_t width; /* a dim */
@@ -41,33 +49,29 @@ static bool read_operands(struct ipex_import *import, struct scatter *s) {
     s->updates = s->indices ? ipex_import_any(import, 2) : NULL;
     if (!s->updates || !read_reduction(import, &s->reduction))
         return false;
-    if (!s->indices->constant)
-        ipex_import_refuse(import,
-                           "the indices (%s) are computed at run time: only those known when "
-                           "converting are supported",
-                           s->indices->name);
-    else if (s->indices->dtype != IPEX_DTYPE_i64 && s->indices->dtype != IPEX_DTYPE_i32)
+    if (s->indices->dtype != IPEX_DTYPE_i64 && s->indices->dtype != IPEX_DTYPE_i32)
         ipex_import_refuse(import, "the indices are %s", ipex_dtype_name(s->indices->dtype));
     else if (s->data->dtype != s->updates->dtype)
         ipex_import_refuse(import, "the data are %s, the updates %s",
                            ipex_dtype_name(s->data->dtype), ipex_dtype_name(s->updates->dtype));
+    else if (s->reduction != NONE && s->data->dtype != IPEX_DTYPE_f32 &&
+             s->data->dtype != IPEX_DTYPE_i32 && s->data->dtype != IPEX_DTYPE_i64)
+        ipex_import_refuse(import, "a reduction of %s is not supported",
+                           ipex_dtype_name(s->data->dtype));
     else
         return true;
     return false;
 }
 
-/* The product of data's dims before `end`, which must be numbers: how many rows there are. */
-static bool count_rows(struct ipex_import *import, struct scatter *s, int32_t end) {
-    struct ipex_value first = *s->data;
-    first.rank = end;
-    if (!ipex_build_fixed(import, &first))
-        return false;
-    s->rows = ipex_value_numel(&first);
-    if (s->rows <= IPEX_BUILD_MAX)
-        return true;
-    ipex_import_refuse(import, "%lld places; at most %d are supported", (long long)s->rows,
-                       IPEX_BUILD_MAX);
-    return false;
+/* Whether places on data's axes before `end` are numbers now, and few enough for a table. */
+static bool is_known(struct scatter *s, int32_t end) {
+    s->rows = 1;
+    for (int32_t i = 0; i < end; i++) {
+        if (s->data->dims[i] < 0 || s->data->dims[i] > IPEX_BUILD_MAX / s->rows)
+            return false;
+        s->rows *= s->data->dims[i];
+    }
+    return s->indices->constant != NULL;
 }
 
 /* Element i of the indices as a place on `axis` of the data; false after refusing. */
@@ -112,7 +116,8 @@ static bool find_elements(struct ipex_import *import, struct scatter *s, int32_t
 
 /* ---- the result ---- */
 
-/* Which update of its row each one is. Without a reduction the last one counts alone. */
+/* Which update of its row each one is. Without a reduction the last one counts alone. False where
+ * there are too many. */
 static bool find_turns(struct ipex_import *import, struct scatter *s) {
     int64_t *seen = ipex_arena_array(&import->graph->arena, (size_t)s->rows, sizeof *seen);
     s->turn = ipex_arena_array(&import->graph->arena, (size_t)s->count + 1, sizeof *s->turn);
@@ -121,10 +126,7 @@ static bool find_turns(struct ipex_import *import, struct scatter *s) {
         s->turn[i] = seen[s->place[i]]++;
         s->turns = s->turn[i] < s->turns ? s->turns : s->turn[i] + 1;
     }
-    if (s->turns <= IPEX_BUILD_MAX / s->rows && s->turns <= 256)
-        return true;
-    ipex_import_refuse(import, "%lld updates of one place", (long long)s->turns);
-    return false;
+    return s->turns <= TURNS_MAX && s->turns <= IPEX_BUILD_MAX / s->rows;
 }
 
 /* 0 or 1 leave sums and products as they are; else a row without an update is picked itself. */
@@ -167,20 +169,44 @@ static struct ipex_value *combine(struct ipex_import *import, const struct scatt
                : ipex_build_integer(import, integer[s->reduction], y, picked);
 }
 
-static void scatter(struct ipex_import *import, struct scatter *s) {
+/* False, with nothing done, where there are too many turns. */
+static bool scatter_known(struct ipex_import *import, struct scatter *s) {
     const int64_t data_dims[2] = {s->rows, s->width}, update_dims[2] = {s->count, s->width};
-    const enum ipex_dtype dtype = s->data->dtype;
-    if (s->reduction != NONE && dtype != IPEX_DTYPE_f32 && dtype != IPEX_DTYPE_i32 &&
-        dtype != IPEX_DTYPE_i64) {
-        ipex_import_refuse(import, "a reduction of %s is not supported", ipex_dtype_name(dtype));
-        return;
-    }
     if (!find_turns(import, s))
-        return;
+        return false;
     struct ipex_value *y = ipex_build_reshape(import, s->data, 2, data_dims),
                       *updates = ipex_build_reshape(import, s->updates, 2, update_dims);
     for (int64_t turn = 0; turn < s->turns; turn++)
         y = combine(import, s, y, pick(import, s, y, updates, turn));
+    ipex_import_out(import, 0, ipex_build_reshape(import, y, s->data->rank, s->data->dims));
+    return true;
+}
+
+/* `at` (NULL: has been refused): the places, numbers of rows, which are data's axes before `end`.
+ */
+static void scatter_computed(struct ipex_import *import, const struct scatter *s,
+                             struct ipex_value *at, int32_t end) {
+    if (!at)
+        return;
+    const int64_t count = ipex_place_count(import, at, 0, at->rank);
+    const int64_t rows = ipex_place_count(import, s->data, 0, end);
+    const int64_t width = ipex_place_count(import, s->data, end, s->data->rank);
+    const int64_t data_dims[2] = {rows, width}, update_dims[2] = {count, width};
+    const enum ipex_dtype dtype = s->data->dtype; /* i32 is combined as i64: the low bits agree */
+    const enum ipex_dtype wide =
+        s->reduction != NONE && dtype == IPEX_DTYPE_i32 ? IPEX_DTYPE_i64 : dtype;
+    struct ipex_value *data = ipex_build_cast(import, s->data, wide);
+    struct ipex_value *updates = ipex_build_cast(import, s->updates, wide);
+    struct ipex_value *const input[3] = {ipex_build_reshape(import, data, 2, data_dims),
+                                         ipex_build_reshape(import, at, 1, &count),
+                                         ipex_build_reshape(import, updates, 2, update_dims)};
+    struct ipex_node *node =
+        ipex_import_plan(import, IPEX_OP_scatter, IPEX_ORDER_logical, wide, 2, data_dims, false);
+    for (int i = 0; i < 3; i++)
+        ipex_node_add_input(node, input[i]);
+    node->u.plan.ints = 1;
+    node->u.plan.int_[0] = (int64_t)s->reduction;
+    struct ipex_value *y = ipex_build_cast(import, node->output, dtype);
     ipex_import_out(import, 0, ipex_build_reshape(import, y, s->data->rank, s->data->dims));
 }
 
@@ -208,35 +234,68 @@ static void import_scatter_nd(struct ipex_import *import) {
         ipex_import_refuse(import, "the indices do not fit the data");
         return;
     }
-    if (!updates_fit(import, &s, (int32_t)k) || !count_rows(import, &s, (int32_t)k))
+    const int32_t end = (int32_t)k;
+    if (!updates_fit(import, &s, end))
         return;
-    s.count = ipex_value_numel(s.indices) / k;
-    s.place = ipex_arena_array(&import->graph->arena, (size_t)s.count + 1, sizeof *s.place);
-    for (int32_t i = (int32_t)k; i < s.data->rank; i++)
-        s.width = ipex_dim_mul(&import->graph->dims, s.width, s.data->dims[i]);
-    if (find_rows(import, &s, (int32_t)k))
-        scatter(import, &s);
+    if (is_known(&s, end)) {
+        s.count = ipex_value_numel(s.indices) / k;
+        s.place = ipex_arena_array(&import->graph->arena, (size_t)s.count + 1, sizeof *s.place);
+        s.width = ipex_place_count(import, s.data, end, s.data->rank);
+        if (!find_rows(import, &s, end) || scatter_known(import, &s))
+            return;
+    }
+    scatter_computed(import, &s, ipex_place_rows(import, s.indices, s.data, 0, end), end);
+}
+
+/* Indices may be the same for all of what lies behind an axis: whole rows are updated then, from
+ * the axis returned on, and ret_indices, the ones without the repetition, are 1 there. */
+static int32_t find_wide_rows(struct ipex_import *import, const struct scatter *s, int32_t axis,
+                              struct ipex_value **ret_indices) {
+    const struct ipex_node *node = s->indices->producer;
+    const int32_t rank = s->data->rank;
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t end = rank;
+    *ret_indices = s->indices;
+    if (!node || node->kind != IPEX_KIND_plan || node->u.plan.op != IPEX_OP_expand)
+        return rank;
+    struct ipex_value *once = node->input[0];
+    for (int32_t i = 0; i < rank; i++)
+        dims[i] = s->indices->dims[i];
+    for (; end > axis + 1 && dims[end - 1] == s->data->dims[end - 1]; end--) {
+        const int32_t i = end - 1 - (rank - once->rank);
+        if (i >= 0 && once->dims[i] != 1)
+            break;
+        dims[end - 1] = 1;
+    }
+    *ret_indices = ipex_build_expand(import, once, rank, dims);
+    return end;
 }
 
 static void import_scatter_elements(struct ipex_import *import) {
     struct scatter s = {.width = 1};
     int64_t axis = ipex_import_int(import, "axis", 0);
-    if (!read_operands(import, &s) || !ipex_import_axis(import, &axis, s.data->rank) ||
-        !count_rows(import, &s, s.data->rank))
+    if (!read_operands(import, &s) || !ipex_import_axis(import, &axis, s.data->rank))
         return;
-    bool fits = s.indices->rank == s.data->rank && s.updates->rank == s.data->rank;
-    for (int32_t i = 0; fits && i < s.data->rank; i++)
+    const int32_t rank = s.data->rank;
+    bool fits = s.indices->rank == rank && s.updates->rank == rank;
+    for (int32_t i = 0; fits && i < rank; i++)
         fits = s.indices->dims[i] == s.updates->dims[i] &&
-               (i == axis || s.indices->dims[i] <= s.data->dims[i]);
+               (i == axis || ipex_place_at_most(import, s.indices->dims[i], s.data->dims[i]));
     if (!fits) {
         ipex_import_refuse(import, "the updates (%s) do not fit the indices and the data",
                            s.updates->name);
         return;
     }
-    s.count = ipex_value_numel(s.indices);
-    s.place = ipex_arena_array(&import->graph->arena, (size_t)s.count + 1, sizeof *s.place);
-    if (find_elements(import, &s, (int32_t)axis))
-        scatter(import, &s);
+    if (is_known(&s, rank)) {
+        s.count = ipex_value_numel(s.indices);
+        s.place = ipex_arena_array(&import->graph->arena, (size_t)s.count + 1, sizeof *s.place);
+        if (!find_elements(import, &s, (int32_t)axis) || scatter_known(import, &s))
+            return;
+    }
+    struct ipex_value *indices;
+    const int32_t end = find_wide_rows(import, &s, (int32_t)axis, &indices);
+    scatter_computed(import, &s, ipex_place_elements(import, indices, s.data, (int32_t)axis, end),
+                     end);
 }
 
 const struct ipex_import_op ipex_import_scatter[] = {
