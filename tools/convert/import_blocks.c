@@ -81,28 +81,10 @@ static bool plan_fold(struct ipex_import *import, struct fold *f) {
 /* Adds what lies along `part` of x, each `apart` further on along `axis`, and cuts the result. */
 static struct ipex_value *add_parts(struct ipex_import *import, struct ipex_value *x, int32_t part,
                                     int32_t axis, const struct fold *f) {
-    struct ipex_dims *dims = &import->graph->dims;
-    const int64_t last = (f->parts - 1) * f->apart;
-    int64_t beyond;
-    if (!x)
-        return NULL;
-    const int64_t reached = ipex_dim_add(dims, x->dims[axis], last);
-    if (!ipex_dim_number(dims, ipex_dim_sub(dims, ipex_dim_add(dims, f->out, f->before), reached),
-                         &beyond)) {
-        ipex_import_refuse(import, "how far blocks reach into the image depends on %s",
-                           ipex_import_text(import, f->out));
-        return NULL;
-    }
-    struct ipex_value *sum = NULL;
-    for (int64_t i = 0; i < f->parts; i++) {
-        struct ipex_value *y = f->parts > 1 ? ipex_build_slice(import, x, part, i, 1) : x;
-        y = ipex_build_zeros(import, y, axis, i * f->apart,
-                             last - i * f->apart + (beyond > 0 ? beyond : 0));
-        sum = i ? ipex_build_binary(import, IPEX_STEP_add, sum, y) : y;
-    }
-    if (f->before == 0 && beyond >= 0)
-        return sum;
-    return ipex_build_slice(import, sum, axis, f->before, f->out);
+    struct ipex_value **y = ipex_arena_array(&import->graph->arena, (size_t)f->parts, sizeof *y);
+    for (int64_t i = 0; i < f->parts; i++)
+        y[i] = f->parts > 1 ? ipex_build_slice(import, x, part, i, 1) : x;
+    return ipex_build_overlapped(import, f->parts, y, axis, f->apart, f->before, f->out);
 }
 
 /* x [N C][KH][KW][LH][LW] -> [N C][H][W] */

@@ -156,6 +156,45 @@ struct ipex_value *ipex_build_zeros(struct ipex_import *import, struct ipex_valu
     return finish(import, node, x->dtype, x->rank, dims);
 }
 
+struct ipex_value *ipex_build_apart(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                    int64_t stride) {
+    int64_t one[IPEX_MAX_RANK + 1], all[IPEX_MAX_RANK];
+    if (!x || stride == 1)
+        return x;
+    const int32_t rank = x->rank;
+    for (int32_t i = 0; i <= rank; i++)
+        one[i] = i <= axis ? x->dims[i] : i == axis + 1 ? 1 : x->dims[i - 1];
+    memcpy(all, x->dims, sizeof all);
+    all[axis] = ipex_dim_mul(&import->graph->dims, x->dims[axis], stride);
+    x = ipex_build_reshape(import, x, rank + 1, one);
+    return ipex_build_reshape(import, ipex_build_zeros(import, x, axis + 1, 0, stride - 1), rank,
+                              all);
+}
+
+struct ipex_value *ipex_build_overlapped(struct ipex_import *import, int64_t count,
+                                         struct ipex_value *const *x, int32_t axis, int64_t apart,
+                                         int64_t cut, int64_t out) {
+    struct ipex_dims *dims = &import->graph->dims;
+    const int64_t last = (count - 1) * apart;
+    struct ipex_value *sum = NULL;
+    int64_t beyond;
+    if (!x[0])
+        return NULL;
+    const int64_t reached = ipex_dim_add(dims, x[0]->dims[axis], last);
+    if (!ipex_dim_number(dims, ipex_dim_sub(dims, ipex_dim_add(dims, out, cut), reached),
+                         &beyond)) {
+        ipex_import_refuse(import, "how far its parts reach depends on %s",
+                           ipex_import_text(import, out));
+        return NULL;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        struct ipex_value *y = ipex_build_zeros(import, x[i], axis, i * apart,
+                                                last - i * apart + (beyond > 0 ? beyond : 0));
+        sum = i ? ipex_build_binary(import, IPEX_STEP_add, sum, y) : y;
+    }
+    return cut == 0 && beyond >= 0 ? sum : ipex_build_slice(import, sum, axis, cut, out);
+}
+
 struct ipex_value *ipex_build_reshape(struct ipex_import *import, struct ipex_value *x,
                                       int32_t rank, const int64_t *dims) {
     return x ? ipex_import_reshape(import, x, result_name(import), rank, dims) : NULL;
@@ -248,6 +287,19 @@ struct ipex_value *ipex_build_linear(struct ipex_import *import, struct ipex_val
 struct ipex_value *ipex_build_transpose(struct ipex_import *import, struct ipex_value *x,
                                         const int32_t *perm) {
     return x ? ipex_import_transpose(import, x, result_name(import), perm) : NULL;
+}
+
+struct ipex_value *ipex_build_moved(struct ipex_import *import, struct ipex_value *x, int32_t from,
+                                    int32_t to) {
+    int32_t perm[IPEX_MAX_RANK] = {0};
+    if (!x || from == to)
+        return x;
+    for (int32_t i = 0; i < x->rank; i++)
+        perm[i] = i == to                            ? from
+                  : from < to && i >= from && i < to ? i + 1
+                  : from > to && i > to && i <= from ? i - 1
+                                                     : i;
+    return ipex_build_transpose(import, x, perm);
 }
 
 struct ipex_value *ipex_build_turned(struct ipex_import *import, struct ipex_value *x) {
@@ -438,12 +490,18 @@ struct ipex_value *ipex_build_image(struct ipex_import *import, struct ipex_valu
     return ipex_import_reshape(import, x, x->name, 4, dims);
 }
 
+struct ipex_value *ipex_build_image_back(struct ipex_import *import, struct ipex_value *y,
+                                         int32_t rank) {
+    if (!y || y->rank == rank)
+        return y;
+    const int64_t dims[5] = {y->dims[0], y->dims[1], rank == 3 ? y->dims[3] : 1, 1, 1};
+    return ipex_build_reshape(import, y, rank, dims);
+}
+
 void ipex_build_image_out(struct ipex_import *import, struct ipex_value *y, int32_t rank) {
-    if (rank != 4) { /* a line, or the one position of a volume */
-        const int64_t dims[5] = {y->dims[0], y->dims[1], rank == 3 ? y->dims[3] : 1, 1, 1};
-        y = ipex_import_reshape(import, y, import->node->output[0], rank, dims);
-    }
-    ipex_import_out(import, 0, y);
+    y = ipex_build_image_back(import, y, rank);
+    if (y)
+        ipex_import_out(import, 0, y);
 }
 
 void ipex_build_image_result(struct ipex_import *import, struct ipex_node *node, int32_t rank,
@@ -512,4 +570,19 @@ struct ipex_value *ipex_build_plus_bias(struct ipex_import *import, struct ipex_
     const int64_t dims[IPEX_MAX_RANK] = {y->dims[1], 1, 1, 1, 1, 1, 1, 1};
     return ipex_build_binary(import, IPEX_STEP_add, y,
                              ipex_build_reshape(import, bias, y->rank - 1, dims));
+}
+
+struct ipex_value *ipex_build_conv(struct ipex_import *import, struct ipex_value *image,
+                                   struct ipex_value *w, const struct ipex_value *bias,
+                                   const struct ipex_conv *conv, const int64_t *out) {
+    if (!image || !w)
+        return NULL;
+    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_conv);
+    const int64_t m = conv->transposed ? w->dims[1] * conv->groups : w->dims[0];
+    const int64_t dims[4] = {image->dims[0], m, out[0], out[1]};
+    ipex_node_add_input(node, image);
+    ipex_node_add_input(node, w);
+    node->u.conv = *conv;
+    ipex_build_bias(import, node, bias, m);
+    return finish(import, node, IPEX_DTYPE_f32, 4, dims);
 }

@@ -42,6 +42,14 @@ struct ipex_value *ipex_build_every(struct ipex_import *import, struct ipex_valu
 /* So many zeros before and after x along an axis. */
 struct ipex_value *ipex_build_zeros(struct ipex_import *import, struct ipex_value *x, int32_t axis,
                                     int64_t before, int64_t after);
+/* stride - 1 zeros behind every position of an axis. */
+struct ipex_value *ipex_build_apart(struct ipex_import *import, struct ipex_value *x, int32_t axis,
+                                    int64_t stride);
+/* The sum of `count` values of one shape, each `apart` further along an axis than the one before,
+ * of which `out` positions from `cut` on are left, zeros where none reaches. */
+struct ipex_value *ipex_build_overlapped(struct ipex_import *import, int64_t count,
+                                         struct ipex_value *const *x, int32_t axis, int64_t apart,
+                                         int64_t cut, int64_t out);
 struct ipex_value *ipex_build_reshape(struct ipex_import *import, struct ipex_value *x,
                                       int32_t rank, const int64_t *dims);
 /* x broadcast to these dims. */
@@ -57,6 +65,9 @@ struct ipex_value *ipex_build_linear(struct ipex_import *import, struct ipex_val
                                      struct ipex_value *w, bool kn);
 struct ipex_value *ipex_build_transpose(struct ipex_import *import, struct ipex_value *x,
                                         const int32_t *perm);
+/* An axis at another place, the ones in between further on by one. */
+struct ipex_value *ipex_build_moved(struct ipex_import *import, struct ipex_value *x, int32_t from,
+                                    int32_t to);
 /* The last two axes change places. */
 struct ipex_value *ipex_build_turned(struct ipex_import *import, struct ipex_value *x);
 /* Of values with the same other dims. */
@@ -95,8 +106,10 @@ bool ipex_build_fixed(struct ipex_import *import, const struct ipex_value *x);
 bool ipex_build_scalar(struct ipex_import *import, size_t i, int64_t otherwise, int64_t *ret);
 /* Images are [N][C][H][W]; a signal [N][C][L] is handled as [N][C][1][L]. */
 struct ipex_value *ipex_build_image(struct ipex_import *import, struct ipex_value *x);
-/* Binds output 0 to an image, back in the rank that x had: 3, 4 or, for a volume of one position,
- * 5. */
+/* An image back in the rank that x had: of a signal, or a volume's one position. */
+struct ipex_value *ipex_build_image_back(struct ipex_import *import, struct ipex_value *y,
+                                         int32_t rank);
+/* Binds output 0 to it; not to NULL. */
 void ipex_build_image_out(struct ipex_import *import, struct ipex_value *y, int32_t rank);
 /* The same with a new value of these dims as the node's result. */
 void ipex_build_image_result(struct ipex_import *import, struct ipex_node *node, int32_t rank,
@@ -112,6 +125,11 @@ bool ipex_build_bias_fits(struct ipex_import *import, const struct ipex_value *b
 /* Gives a layer of n outputs this bias, a constant of n elements or one; NULL: none. */
 void ipex_build_bias(struct ipex_import *import, struct ipex_node *layer,
                      const struct ipex_value *bias, int64_t n);
+/* An image convolved as `conv` says, transposed or not, by w of struct ipex_conv; out: the result's
+ * H and W. */
+struct ipex_value *ipex_build_conv(struct ipex_import *import, struct ipex_value *image,
+                                   struct ipex_value *w, const struct ipex_value *bias,
+                                   const struct ipex_conv *conv, const int64_t *out);
 /* y [N][M][...] plus a bias [M] (NULL: none) that no layer can take. */
 struct ipex_value *ipex_build_plus_bias(struct ipex_import *import, struct ipex_value *y,
                                         struct ipex_value *bias);

@@ -67,19 +67,6 @@ struct ipex_value *ipex_correlate(struct ipex_import *import, struct ipex_value 
 
 /* ---- transposed: x with zeros between its elements, convolved by the weight turned round ---- */
 
-/* x [N][C][H][W] with stride - 1 zeros behind each line and each column. */
-static struct ipex_value *apart(struct ipex_import *import, struct ipex_value *x,
-                                const int64_t *stride) {
-    struct ipex_dims *table = &import->graph->dims;
-    const int64_t one[6] = {x->dims[0], x->dims[1], x->dims[2], 1, x->dims[3], 1};
-    const int64_t all[4] = {x->dims[0], x->dims[1], ipex_dim_mul(table, x->dims[2], stride[0]),
-                            ipex_dim_mul(table, x->dims[3], stride[1])};
-    if (stride[0] == 1 && stride[1] == 1)
-        return x;
-    x = ipex_build_zeros(import, ipex_build_reshape(import, x, 6, one), 3, 0, stride[0] - 1);
-    return ipex_build_reshape(import, ipex_build_zeros(import, x, 5, 0, stride[1] - 1), 4, all);
-}
-
 /* `count` positions along an axis from `before` ahead of its first on, `behind` of them after its
  * last; zeros where x has none. */
 static struct ipex_value *framed(struct ipex_import *import, struct ipex_value *x, int32_t axis,
@@ -107,7 +94,6 @@ struct ipex_value *ipex_correlate_transposed(struct ipex_import *import, struct 
                                              const int64_t *out_pad, int64_t groups,
                                              const int64_t *out) {
     struct ipex_window turned = *window;
-    x = apart(import, x, window->stride + 1);
     for (int i = 1; i < IPEX_SPATIAL; i++) {
         const int64_t reach = window->dilation[i] * (window->kernel[i] - 1);
         const int64_t before = reach - window->pad[i],
@@ -115,6 +101,7 @@ struct ipex_value *ipex_correlate_transposed(struct ipex_import *import, struct 
                                (window->stride[i] - 1);
         turned.stride[i] = 1;
         turned.pad[i] = turned.pad[IPEX_SPATIAL + i] = 0;
+        x = ipex_build_apart(import, x, i + 1, window->stride[i]);
         x = framed(import, x, i + 1, before, behind,
                    ipex_dim_add(&import->graph->dims, out[i], reach));
     }

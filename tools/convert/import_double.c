@@ -153,18 +153,15 @@ static int64_t place_in(const struct doubles *x, const struct doubles *r, int64_
 static bool binary(struct ipex_import *import) {
     struct doubles a, b;
     int64_t dims[IPEX_MAX_RANK], count = 1;
+    int32_t rank = 0;
     if (import->node->inputs != 2 || !load(import, 0, &a) || !load(import, 1, &b))
         return false;
-    const int32_t rank = a.rank > b.rank ? a.rank : b.rank;
-    for (int32_t i = 0; i < rank; i++) {
-        const int64_t m = i < rank - a.rank ? 1 : a.dims[i - (rank - a.rank)],
-                      n = i < rank - b.rank ? 1 : b.dims[i - (rank - b.rank)];
-        if (m != n && m != 1 && n != 1)
-            return false;
-        dims[i] = m == 1 ? n : m;
+    for (size_t i = 0; i < 2; i++)
+        if (!ipex_import_broadcast(import, ipex_import_in(import, i), &rank, dims))
+            return true; /* refused */
+    for (int32_t i = 0; i < rank; i++)
         if ((count *= dims[i]) > MAX_ELEMENTS)
             return false;
-    }
     struct doubles r = make(import, rank, dims, count);
     for (int64_t i = 0; i < count; i++)
         r.v[i] = apply(import->node->op_type, a.v[place_in(&a, &r, i)], b.v[place_in(&b, &r, i)]);

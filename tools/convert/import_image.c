@@ -86,33 +86,16 @@ static bool transposed_window(struct ipex_import *import, const struct ipex_valu
 static struct ipex_value *transposed_image(struct ipex_import *import, struct ipex_value *image,
                                            struct ipex_value *w, const struct ipex_value *bias,
                                            const struct transposed *t) {
-    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_conv);
-    struct ipex_conv *conv = &node->u.conv;
-    const int64_t m = w->dims[1] * t->groups;
-    conv->transposed = true;
-    conv->groups = t->groups;
-    for (int i = 0; i < 2; i++) {
-        conv->kernel[i] = t->window.kernel[1 + i];
-        conv->stride[i] = t->window.stride[1 + i];
-        conv->dilation[i] = t->window.dilation[1 + i];
-        conv->pad[i] = t->window.pad[1 + i];
-        conv->pad[2 + i] = t->window.pad[IPEX_SPATIAL + 1 + i];
-        conv->out_pad[i] = t->out_pad[1 + i];
-    }
-    ipex_node_add_input(node, image);
-    ipex_node_add_input(node, w);
-    ipex_build_bias(import, node, bias, m);
-    const int64_t dims[4] = {image->dims[0], m, t->out[1], t->out[2]};
-    ipex_node_set_output(
-        node, ipex_graph_value(import->graph, import->node->output[0], IPEX_DTYPE_f32, 4, dims));
-    return node->output;
+    struct ipex_conv conv = {
+        .transposed = true, .groups = t->groups, .out_pad = {t->out_pad[1], t->out_pad[2]}};
+    ipex_window_along(&t->window, 1, conv.kernel, conv.stride, conv.dilation, conv.pad);
+    return ipex_build_conv(import, image, w, bias, &conv, t->out + 1);
 }
 
 /* Every depth of x gives an image for every tap along D; these are added where they fall together.
  */
 static struct ipex_value *transposed_volume(struct ipex_import *import, struct ipex_value *x,
                                             const struct ipex_value *w,
-                                            const struct ipex_value *bias,
                                             const struct transposed *t) {
     if (t->groups > 1 && !ipex_window_flat(&t->window)) {
         ipex_import_refuse(import, "groups of a volume that is spread along its depth");
@@ -120,14 +103,18 @@ static struct ipex_value *transposed_volume(struct ipex_import *import, struct i
     }
     struct ipex_value *taps = transposed_image(import, ipex_volume_slices(import, x),
                                                ipex_volume_spread_weight(import, w), NULL, t);
-    struct ipex_value *y =
-        ipex_volume_spread(import, taps, x->dims[0], x->dims[2], &t->window, t->out[0]);
-    if (!y || !bias)
-        return y;
-    const int64_t dims[4] = {ipex_value_numel(bias), 1, 1, 1};
-    return ipex_build_binary(import, IPEX_STEP_add, y,
-                             ipex_graph_constant(import->graph, bias->name, IPEX_DTYPE_f32, 4, dims,
-                                                 bias->constant->data));
+    return ipex_volume_spread(import, taps, x->dims[0], x->dims[2], &t->window, t->out[0]);
+}
+
+/* Of a signal or an image; w is constant or computed at run time. */
+static struct ipex_value *transposed_signal(struct ipex_import *import, struct ipex_value *x,
+                                            struct ipex_value *w, const struct ipex_value *bias,
+                                            const struct transposed *t) {
+    x = ipex_build_image(import, x);
+    w = ipex_build_image(import, w);
+    return w->constant
+               ? transposed_image(import, x, w, bias, t)
+               : ipex_correlate_transposed(import, x, w, &t->window, t->out_pad, t->groups, t->out);
 }
 
 static void import_conv_transpose(struct ipex_import *import) {
@@ -160,21 +147,11 @@ static void import_conv_transpose(struct ipex_import *import) {
     if (!transposed_window(import, x, w, &t) ||
         !ipex_build_bias_fits(import, bias, w->dims[1] * t.groups))
         return;
-    struct ipex_value *added = bias && !(bias->constant && w->constant) ? bias : NULL;
-    if (added)
-        bias = NULL;
-    struct ipex_value *y = x->rank == 5 ? transposed_volume(import, x, w, bias, &t)
-                           : w->constant
-                               ? transposed_image(import, ipex_build_image(import, x),
-                                                  ipex_build_image(import, w), bias, &t)
-                               : ipex_correlate_transposed(import, ipex_build_image(import, x),
-                                                           ipex_build_image(import, w), &t.window,
-                                                           t.out_pad, t.groups, t.out);
-    y = ipex_build_plus_bias(import, y, added);
-    if (y && x->rank == 5)
-        ipex_import_out(import, 0, y);
-    else if (y)
-        ipex_build_image_out(import, y, x->rank);
+    struct ipex_value *added =
+        bias && !(bias->constant && w->constant && x->rank < 5) ? bias : NULL;
+    struct ipex_value *y = x->rank == 5 ? transposed_volume(import, x, w, &t)
+                                        : transposed_signal(import, x, w, added ? NULL : bias, &t);
+    ipex_build_image_out(import, ipex_build_plus_bias(import, y, added), x->rank);
 }
 
 /* ---- Resize ---- */
@@ -192,8 +169,7 @@ struct resized {
     float scale[IPEX_SPATIAL];
 };
 
-/* Which of the values that scales or sizes have is for an axis: -1 none; where axes are named, how
- * many there are goes to *count. */
+/* Which of the values that scales or sizes have is for an axis: -1 none. */
 static int place_of_axis(const struct ipex_onnx_attr *axes, int32_t rank, int32_t axis) {
     if (!axes)
         return axis;
@@ -359,13 +335,11 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
         .ints = {mode, place, round, ipex_import_int(import, "exclude_outside", 0)},
         .cubic_a = ipex_import_float(import, "cubic_coeff_a", -0.75f),
     };
-    if (x->rank == 5)
-        ipex_import_out(import, 0, resize_volume(import, x, &kind, &to));
-    else
-        ipex_build_image_out(import,
-                             resize_image(import, ipex_build_image(import, x), &kind, to.out[1],
-                                          to.out[2], to.scale[1], to.scale[2]),
-                             x->rank);
+    struct ipex_value *y = x->rank == 5
+                               ? resize_volume(import, x, &kind, &to)
+                               : resize_image(import, ipex_build_image(import, x), &kind, to.out[1],
+                                              to.out[2], to.scale[1], to.scale[2]);
+    ipex_build_image_out(import, y, x->rank);
 }
 
 static void import_resize(struct ipex_import *import) {

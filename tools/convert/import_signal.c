@@ -112,20 +112,6 @@ static bool read_dft(struct ipex_import *import, const struct ipex_value *x, int
     return true;
 }
 
-/* x with the axis moved to another place, the ones in between by one. */
-static struct ipex_value *move_axis(struct ipex_import *import, struct ipex_value *x, int32_t from,
-                                    int32_t to) {
-    int32_t perm[IPEX_MAX_RANK] = {0};
-    if (!x || from == to)
-        return x;
-    for (int32_t i = 0; i < x->rank; i++)
-        perm[i] = i == to                            ? from
-                  : from < to && i >= from && i < to ? i + 1
-                  : from > to && i > to && i <= from ? i - 1
-                                                     : i;
-    return ipex_build_transpose(import, x, perm);
-}
-
 static void import_dft(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0);
     struct transform t = {0};
@@ -135,7 +121,7 @@ static void import_dft(struct ipex_import *import) {
     const int32_t rank = x->rank, beside = rank - 2; /* the numbers */
     if (t.from < x->dims[axis])
         x = ipex_build_slice(import, x, (int32_t)axis, 0, t.from);
-    x = move_axis(import, x, (int32_t)axis, beside);
+    x = ipex_build_moved(import, x, (int32_t)axis, beside);
     for (int32_t i = 0; i < rank; i++)
         dims[i] = x->dims[i];
     dims[beside] *= dims[rank - 1];
@@ -143,7 +129,7 @@ static void import_dft(struct ipex_import *import) {
                                              matrix(import, &t, false), true);
     dims[beside] = t.to;
     dims[rank - 1] = t.to_parts;
-    y = move_axis(import, ipex_build_reshape(import, y, rank, dims), beside, (int32_t)axis);
+    y = ipex_build_moved(import, ipex_build_reshape(import, y, rank, dims), beside, (int32_t)axis);
     if (y)
         ipex_import_out(import, 0, y);
 }
@@ -176,21 +162,6 @@ static bool read_frames(struct ipex_import *import, const struct ipex_value *x, 
     return false;
 }
 
-/* x [N][1][1][L], w [M][1][1][F] */
-static struct ipex_value *convolve(struct ipex_import *import, struct ipex_value *x,
-                                   struct ipex_value *w, int64_t step, int64_t frames) {
-    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_conv);
-    const int64_t dims[] = {x->dims[0], w->dims[0], 1, frames};
-    ipex_node_add_input(node, x);
-    ipex_node_add_input(node, w);
-    node->u.conv = (struct ipex_conv){
-        .kernel = {1, w->dims[3]}, .stride = {1, step}, .dilation = {1, 1}, .groups = 1};
-    ipex_build_bias(import, node, NULL, w->dims[0]);
-    ipex_node_set_output(
-        node, ipex_graph_value(import->graph, import->node->output[0], IPEX_DTYPE_f32, 4, dims));
-    return node->output;
-}
-
 static void import_stft(struct ipex_import *import) {
     static const int32_t frames_first[] = {0, 2, 3, 1};
     struct ipex_value *x = ipex_import_f32(import, 0);
@@ -214,8 +185,12 @@ static void import_stft(struct ipex_import *import) {
     const int64_t frames = ipex_dim_add(table, ipex_dim_floor_div(table, room, step), 1),
                   signal[] = {x->dims[0], 1, 1, x->dims[1]}, taps[] = {w->dims[0], 1, 1, t.length},
                   spectra[] = {x->dims[0], frames, t.to, 2};
-    struct ipex_value *y = convolve(import, ipex_build_reshape(import, x, 4, signal),
-                                    ipex_build_reshape(import, w, 4, taps), step, frames);
+    const struct ipex_conv conv = {
+        .kernel = {1, t.length}, .stride = {1, step}, .dilation = {1, 1}, .groups = 1};
+    const int64_t out[2] = {1, frames};
+    struct ipex_value *y =
+        ipex_build_conv(import, ipex_build_reshape(import, x, 4, signal),
+                        ipex_build_reshape(import, w, 4, taps), NULL, &conv, out);
     y = ipex_build_transpose(import, y, frames_first);
     ipex_import_out(import, 0, ipex_build_reshape(import, y, 4, spectra));
 }

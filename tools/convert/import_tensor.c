@@ -270,24 +270,6 @@ static void import_tile(struct ipex_import *import) {
 
 /* ---- orderings: along the last axis; others are moved there and back ---- */
 
-/* x with `axis` last; perm moves it there, back moves it home. */
-static struct ipex_value *axis_last(struct ipex_import *import, struct ipex_value *x, int64_t axis,
-                                    int32_t *back) {
-    int32_t perm[IPEX_MAX_RANK], at = 0;
-    for (int32_t i = 0; i < x->rank; i++)
-        if (i != axis)
-            perm[at++] = i;
-    perm[at] = (int32_t)axis;
-    for (int32_t i = 0; i < x->rank; i++)
-        back[perm[i]] = i;
-    return axis == x->rank - 1 ? x : ipex_import_transpose(import, x, x->name, perm);
-}
-
-static struct ipex_value *move_home(struct ipex_import *import, struct ipex_value *y, int64_t axis,
-                                    const int32_t *back, const char *name) {
-    return axis == y->rank - 1 ? y : ipex_import_transpose(import, y, name, back);
-}
-
 /* Integers as digits of f32, the lowest first, which are exact; none but the highest is negative.
  * How many there are; 0 where x is f32. */
 enum { DIGITS = 3 };
@@ -333,14 +315,13 @@ static void arg(struct ipex_import *import, int64_t largest) {
     struct ipex_value *x = ipex_import_any(import, 0);
     const bool integers = x && x->dtype != IPEX_DTYPE_f32;
     int64_t axis = ipex_import_int(import, "axis", 0), dims[IPEX_MAX_RANK];
-    int32_t back[IPEX_MAX_RANK];
     if (!x || !ipex_import_axis(import, &axis, x->rank))
         return;
     if (integers) {
         x = ranked(import, x, axis, largest);
         largest = 1;
     }
-    struct ipex_value *rows = axis_last(import, x, axis, back);
+    struct ipex_value *rows = ipex_build_moved(import, x, (int32_t)axis, x->rank - 1);
     memcpy(dims, rows->dims, sizeof dims);
     dims[rows->rank - 1] = 1;
     struct ipex_node *node = ipex_import_plan(import, IPEX_OP_arg, IPEX_ORDER_logical,
@@ -349,7 +330,7 @@ static void arg(struct ipex_import *import, int64_t largest) {
     node->u.plan.ints = 2;
     node->u.plan.int_[0] = largest;
     node->u.plan.int_[1] = ipex_import_int(import, "select_last_index", 0);
-    struct ipex_value *y = move_home(import, node->output, axis, back, import->node->output[0]);
+    struct ipex_value *y = ipex_build_moved(import, node->output, x->rank - 1, (int32_t)axis);
     if (!ipex_import_int(import, "keepdims", 1)) {
         int32_t rank = 0;
         for (int32_t i = 0; i < x->rank; i++)
@@ -430,12 +411,11 @@ static struct ipex_value *top_k_integers(struct ipex_import *import, struct ipex
 static void import_top_k(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0), *places = NULL;
     int64_t axis = ipex_import_int(import, "axis", -1), k = 0;
-    int32_t back[IPEX_MAX_RANK];
     if (!x || !ipex_import_axis(import, &axis, x->rank))
         return;
     if (ipex_import_ints(import, "k", 1, &k, 1) != 1)
         return;
-    struct ipex_value *rows = axis_last(import, x, axis, back), *y;
+    struct ipex_value *rows = ipex_build_moved(import, x, (int32_t)axis, x->rank - 1), *y;
     int64_t lo, hi;
     ipex_dim_range(&import->graph->dims, rows->dims[rows->rank - 1], &lo, &hi);
     if (k < 1 || k > lo) {
@@ -452,9 +432,9 @@ static void import_top_k(struct ipex_import *import) {
     }
     if (!y)
         return;
-    ipex_import_out(import, 0, move_home(import, y, axis, back, import->node->output[0]));
+    ipex_import_out(import, 0, ipex_build_moved(import, y, x->rank - 1, (int32_t)axis));
     if (import->node->outputs > 1)
-        ipex_import_out(import, 1, move_home(import, places, axis, back, import->node->output[1]));
+        ipex_import_out(import, 1, ipex_build_moved(import, places, x->rank - 1, (int32_t)axis));
 }
 
 static void import_cum_sum(struct ipex_import *import) {

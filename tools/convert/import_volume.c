@@ -34,6 +34,17 @@ void ipex_volume_sizes(const struct ipex_value *x, int64_t *ret) {
     }
 }
 
+void ipex_window_along(const struct ipex_window *w, int first, int64_t *kernel, int64_t *stride,
+                       int64_t *dilation, int64_t *pad) {
+    for (int i = 0; i < 2; i++) {
+        kernel[i] = w->kernel[first + i];
+        stride[i] = w->stride[first + i];
+        dilation[i] = w->dilation[first + i];
+        pad[i] = w->pad[first + i];
+        pad[2 + i] = w->pad[IPEX_SPATIAL + first + i];
+    }
+}
+
 /* ---- the two forms ---- */
 
 /* [N][C][D][H][W] <-> [N][D][C][H][W] */
@@ -153,60 +164,21 @@ struct ipex_volume_parts ipex_volume_windows(struct ipex_import *import, struct 
 
 /* ---- transposed convolution ---- */
 
-/* x [N][D][M][P][Q] with stride - 1 zeros behind each depth. */
-static struct ipex_value *depths_apart(struct ipex_import *import, struct ipex_value *x,
-                                       int64_t stride) {
-    const int64_t one[RANK + 1] = {x->dims[0], x->dims[1], 1, x->dims[2], x->dims[3], x->dims[4]};
-    const int64_t all[RANK] = {x->dims[0], ipex_dim_mul(&import->graph->dims, x->dims[1], stride),
-                               x->dims[2], x->dims[3], x->dims[4]};
-    if (stride == 1)
-        return x;
-    x = ipex_build_zeros(import, ipex_build_reshape(import, x, RANK + 1, one), 2, 0, stride - 1);
-    return ipex_build_reshape(import, x, RANK, all);
-}
-
-/* Every tap's depths lie stride apart, those of tap k dilation further than the ones before. */
-static struct ipex_value *add_taps(struct ipex_import *import, struct ipex_value *x,
-                                   const struct ipex_window *w, int64_t m, int64_t end) {
-    const int64_t last = (w->kernel[0] - 1) * w->dilation[0];
-    struct ipex_value *sum = NULL;
-    for (int64_t k = 0; k < w->kernel[0]; k++) {
-        const int64_t before = k * w->dilation[0];
-        struct ipex_value *tap =
-            depths_apart(import, ipex_build_slice(import, x, 2, k * m, m), w->stride[0]);
-        tap = ipex_build_zeros(import, tap, 1, before, last - before + end);
-        sum = k ? ipex_build_binary(import, IPEX_STEP_add, sum, tap) : tap;
-    }
-    return sum;
-}
-
-/* Taps that touch and do not overlap: their depths follow each other. */
-static struct ipex_value *interleave_taps(struct ipex_import *import, struct ipex_value *x,
-                                          int64_t taps, int64_t m, int64_t end) {
-    const int64_t apart[RANK + 1] = {x->dims[0], x->dims[1], taps, m, x->dims[3], x->dims[4]};
-    const int64_t all[RANK] = {x->dims[0], ipex_dim_mul(&import->graph->dims, x->dims[1], taps), m,
-                               x->dims[3], x->dims[4]};
-    x = ipex_build_reshape(import, x, RANK + 1, apart);
-    return ipex_build_zeros(import, ipex_build_reshape(import, x, RANK, all), 1, 0, end);
-}
-
 struct ipex_value *ipex_volume_spread(struct ipex_import *import, struct ipex_value *image,
                                       int64_t n, int64_t depth, const struct ipex_window *w,
                                       int64_t depth_out) {
-    struct ipex_dims *dims = &import->graph->dims;
     const int64_t taps = w->kernel[0], m = image->dims[1] / taps;
-    const bool touch = taps == w->stride[0] && w->dilation[0] == 1;
+    const bool touch = taps == w->stride[0] && w->dilation[0] == 1; /* and do not overlap */
     struct ipex_value *x = split_depths(import, image, n, depth);
-    /* Depths of the result that lie behind all taps' (output_padding). */
-    const int64_t reached = ipex_dim_add(dims, ipex_dim_mul(dims, depth, w->stride[0]),
-                                         touch ? 0 : (taps - 1) * w->dilation[0]);
-    int64_t beyond;
-    if (!ipex_dim_number(
-            dims, ipex_dim_sub(dims, ipex_dim_add(dims, depth_out, w->pad[0]), reached), &beyond)) {
-        ipex_import_refuse(import, "its depth depends on %s", ipex_import_text(import, depth_out));
-        return NULL;
+    struct ipex_value **part = ipex_arena_array(&import->graph->arena, (size_t)taps, sizeof *part);
+    if (touch) { /* their depths follow each other */
+        const int64_t dims[RANK] = {n, ipex_dim_mul(&import->graph->dims, depth, taps), m,
+                                    image->dims[2], image->dims[3]};
+        part[0] = ipex_build_reshape(import, x, RANK, dims);
     }
-    const int64_t end = beyond > 0 ? beyond : 0;
-    x = touch ? interleave_taps(import, x, taps, m, end) : add_taps(import, x, w, m, end);
-    return swap_depths(import, ipex_build_slice(import, x, 1, w->pad[0], depth_out));
+    for (int64_t k = 0; !touch && k < taps; k++)
+        part[k] =
+            ipex_build_apart(import, ipex_build_slice(import, x, 2, k * m, m), 1, w->stride[0]);
+    return swap_depths(import, ipex_build_overlapped(import, touch ? 1 : taps, part, 1,
+                                                     w->dilation[0], w->pad[0], depth_out));
 }

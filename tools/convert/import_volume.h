@@ -36,6 +36,10 @@ struct ipex_value *ipex_correlate_transposed(struct ipex_import *import, struct 
                                              const int64_t *out_pad, int64_t groups,
                                              const int64_t *out);
 
+/* Its axes [first, first + 2), as those of an image: two numbers each, and four of pad. */
+void ipex_window_along(const struct ipex_window *w, int first, int64_t *kernel, int64_t *stride,
+                       int64_t *dilation, int64_t *pad);
+
 /* x is a signal (rank 3), an image or a volume; false after refusing. */
 bool ipex_volume_check_rank(struct ipex_import *import, const struct ipex_value *x);
 /* Its sizes along D, H and W: 1 where it has no such axis. */

@@ -136,46 +136,10 @@ static bool check_conv(struct ipex_import *import, const struct ipex_value *x,
     return false;
 }
 
-/* What the convolution of an image takes besides it. */
-struct image_conv {
-    struct ipex_value *weight; /* [M][C / groups][KH][KW] */
-    const struct ipex_value *bias;
-    int64_t kernel[2], stride[2], dilation[2], pad[4]; /* as of struct ipex_conv */
-    int64_t groups, out[2];
-};
-
-static struct ipex_value *convolve(struct ipex_import *import, struct ipex_value *image,
-                                   const struct image_conv *c) {
-    if (!image)
-        return NULL;
-    struct ipex_node *node = ipex_import_node(import, IPEX_KIND_conv);
-    ipex_node_add_input(node, image);
-    ipex_node_add_input(node, c->weight);
-    struct ipex_conv *conv = &node->u.conv;
-    memcpy(conv->kernel, c->kernel, sizeof conv->kernel);
-    memcpy(conv->stride, c->stride, sizeof conv->stride);
-    memcpy(conv->dilation, c->dilation, sizeof conv->dilation);
-    memcpy(conv->pad, c->pad, sizeof conv->pad);
-    conv->groups = c->groups;
-    ipex_build_bias(import, node, c->bias, c->weight->dims[0]);
-    const int64_t dims[4] = {image->dims[0], c->weight->dims[0], c->out[0], c->out[1]};
-    ipex_node_set_output(
-        node, ipex_graph_value(import->graph, import->node->output[0], IPEX_DTYPE_f32, 4, dims));
-    return node->output;
-}
-
-/* The axes [first, first + 2) of a window and of the result, as an image has them. */
-static struct image_conv conv_along(const struct ipex_window *w, const int64_t *out, int first,
-                                    const struct ipex_value *bias, int64_t groups) {
-    struct image_conv ret = {.bias = bias, .groups = groups};
-    for (int i = 0; i < 2; i++) {
-        ret.kernel[i] = w->kernel[first + i];
-        ret.stride[i] = w->stride[first + i];
-        ret.dilation[i] = w->dilation[first + i];
-        ret.pad[i] = w->pad[first + i];
-        ret.pad[2 + i] = w->pad[IPEX_SPATIAL + first + i];
-        ret.out[i] = out[first + i];
-    }
+/* As of an image that has the axes [first, first + 2). */
+static struct ipex_conv conv_along(const struct ipex_window *w, int first, int64_t groups) {
+    struct ipex_conv ret = {.groups = groups};
+    ipex_window_along(w, first, ret.kernel, ret.stride, ret.dilation, ret.pad);
     return ret;
 }
 
@@ -185,11 +149,12 @@ static struct ipex_value *convolve_lines(struct ipex_import *import, struct ipex
                                          const struct ipex_window *win, int64_t groups,
                                          const int64_t *out) {
     struct ipex_value *image = ipex_volume_lines(import, x);
-    struct image_conv conv = conv_along(win, out, 0, bias, groups);
-    const int64_t dims[4] = {w->dims[0], w->dims[1], w->dims[2], 1};
-    conv.weight = ipex_build_reshape(import, w, 4, dims);
-    conv.out[1] = image->dims[3];
-    return ipex_volume_of_lines(import, convolve(import, image, &conv), out[1], out[2]);
+    const struct ipex_conv conv = conv_along(win, 0, groups);
+    const int64_t dims[4] = {w->dims[0], w->dims[1], w->dims[2], 1},
+                  lines[2] = {out[0], image->dims[3]};
+    w = ipex_build_reshape(import, w, 4, dims);
+    return ipex_volume_of_lines(import, ipex_build_conv(import, image, w, bias, &conv, lines),
+                                out[1], out[2]);
 }
 
 static struct ipex_value *convolve_volume(struct ipex_import *import, struct ipex_value *x,
@@ -199,14 +164,26 @@ static struct ipex_value *convolve_volume(struct ipex_import *import, struct ipe
     if (ipex_window_deep(win))
         return convolve_lines(import, x, w, bias, win, groups, out);
     const struct ipex_volume_parts parts = ipex_volume_windows(import, x, w, win, groups, out[0]);
-    struct image_conv conv = conv_along(win, out, 1, bias, groups);
+    const struct ipex_conv conv = conv_along(win, 1, groups);
     struct ipex_value *sum = NULL;
-    for (int64_t i = 0; i < parts.count; i++, conv.bias = NULL) {
-        conv.weight = parts.weight[i];
-        struct ipex_value *part = convolve(import, parts.image[i], &conv);
+    for (int64_t i = 0; i < parts.count; i++) {
+        struct ipex_value *part = ipex_build_conv(import, parts.image[i], parts.weight[i],
+                                                  i ? NULL : bias, &conv, out + 1);
         sum = i ? ipex_build_binary(import, IPEX_STEP_add, sum, part) : part;
     }
     return sum ? ipex_volume_of_slices(import, sum, x->dims[0], out[0]) : NULL;
+}
+
+/* A signal or an image. */
+static struct ipex_value *convolve_image(struct ipex_import *import, struct ipex_value *x,
+                                         struct ipex_value *w, const struct ipex_value *bias,
+                                         const struct ipex_window *win, int64_t groups,
+                                         const int64_t *out) {
+    const struct ipex_conv conv = conv_along(win, 1, groups);
+    x = ipex_build_image(import, x);
+    w = ipex_build_image(import, w);
+    return w->constant ? ipex_build_conv(import, x, w, bias, &conv, out + 1)
+                       : ipex_correlate(import, x, w, win, groups, out);
 }
 
 void ipex_import_conv(struct ipex_import *import) {
@@ -245,23 +222,9 @@ void ipex_import_conv(struct ipex_import *import) {
     struct ipex_value *added = bias && !(bias->constant && w->constant) ? bias : NULL;
     if (added)
         bias = NULL;
-    if (x->rank == 5) {
-        struct ipex_value *y = convolve_volume(import, x, w, bias, &win, groups, out);
-        y = ipex_build_plus_bias(import, y, added);
-        if (y)
-            ipex_import_out(import, 0, y);
-        return;
-    }
-    struct image_conv conv = conv_along(&win, out, 1, bias, groups);
-    const int64_t w_dims[4] = {w->dims[0], w->dims[1], win.kernel[1], win.kernel[2]};
-    conv.weight = w->rank == 4 ? w : ipex_import_reshape(import, w, w->name, 4, w_dims);
-    struct ipex_value *image = ipex_build_image(import, x);
-    struct ipex_value *y = w->constant
-                               ? convolve(import, image, &conv)
-                               : ipex_correlate(import, image, conv.weight, &win, groups, out);
-    y = ipex_build_plus_bias(import, y, added);
-    if (y)
-        ipex_build_image_out(import, y, x->rank);
+    struct ipex_value *y =
+        (x->rank == 5 ? convolve_volume : convolve_image)(import, x, w, bias, &win, groups, out);
+    ipex_build_image_out(import, ipex_build_plus_bias(import, y, added), x->rank);
 }
 
 /* ---- pooling ---- */
@@ -310,13 +273,7 @@ static struct ipex_value *pool_along(struct ipex_import *import, struct ipex_val
     struct ipex_node *node = ipex_import_node(import, IPEX_KIND_pool);
     struct ipex_pool *p = &node->u.pool;
     *p = (struct ipex_pool){.max = kind->max, .ceil = kind->ceil, .count_pad = kind->count_pad};
-    for (int i = 0; i < 2; i++) {
-        p->kernel[i] = w->kernel[first + i];
-        p->stride[i] = w->stride[first + i];
-        p->dilation[i] = w->dilation[first + i];
-        p->pad[i] = w->pad[first + i];
-        p->pad[2 + i] = w->pad[IPEX_SPATIAL + first + i];
-    }
+    ipex_window_along(w, first, p->kernel, p->stride, p->dilation, p->pad);
     ipex_node_add_input(node, image);
     const int64_t dims[4] = {image->dims[0], image->dims[1], out[0], out[1]};
     ipex_node_set_output(
@@ -345,12 +302,6 @@ static struct ipex_value *pool_volume(struct ipex_import *import, struct ipex_va
                                 out[2]);
 }
 
-/* An image of one line as a signal. */
-static struct ipex_value *line(struct ipex_import *import, struct ipex_value *y) {
-    const int64_t dims[3] = {y->dims[0], y->dims[1], y->dims[3]};
-    return ipex_build_reshape(import, y, 3, dims);
-}
-
 /* What a pool makes of x, in its rank. */
 static struct ipex_value *pooled(struct ipex_import *import, struct ipex_value *x,
                                  const struct pool_kind *kind, const struct ipex_window *w,
@@ -358,7 +309,7 @@ static struct ipex_value *pooled(struct ipex_import *import, struct ipex_value *
     if (x->rank == 5)
         return pool_volume(import, x, w, kind, out);
     struct ipex_value *y = pool_along(import, ipex_build_image(import, x), w, 1, kind, out + 1);
-    return x->rank == 4 ? y : line(import, y);
+    return ipex_build_image_back(import, y, x->rank);
 }
 
 static void pool(struct ipex_import *import, bool max) {

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "tools/convert/match.h"
+
 const int32_t ipex_channels_last[4] = {0, 2, 3, 1};
 
 static void identity_order(int32_t rank, int32_t *order) {
@@ -14,16 +16,12 @@ static void identity_order(int32_t rank, int32_t *order) {
 
 /* ---- orders ---- */
 
-static bool same_dims(const struct ipex_value *a, const struct ipex_value *b) {
-    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 /* The operand whose order the result keeps: one of the result's size before any other of its rank.
  */
 static const struct ipex_value *leading_operand(struct ipex_node *node) {
     struct ipex_value *const *x = ipex_node_operands(node);
     for (int32_t i = 0; i < node->inputs; i++)
-        if (x[i] && x[i]->layout && same_dims(x[i], node->output))
+        if (x[i] && x[i]->layout && ipex_same_shape(x[i], node->output))
             return x[i];
     for (int32_t i = 0; i < node->inputs; i++)
         if (x[i] && x[i]->layout && x[i]->rank == node->output->rank)

@@ -4,6 +4,7 @@
  * sigmoid, leaky ReLU as a Max. The subgraph that ends in a Mul, Div, Min, Max, Log or Reciprocal
  * is joined, on a copy, as long as one value feeds it; when the joined program is a known
  * activation, it takes the subgraph's place. */
+#include "tools/convert/match.h"
 #include "tools/convert/passes.h"
 
 #include <string.h>
@@ -78,10 +79,6 @@ static bool is_candidate(const struct ipex_node *node) {
            last == IPEX_STEP_reciprocal;
 }
 
-static bool same_shape(const struct ipex_value *a, const struct ipex_value *b) {
-    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 static const char *recognised(enum ipex_act act) {
     switch (act) {
     case IPEX_ACT_hard_swish:
@@ -128,7 +125,7 @@ static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
     struct subgraph s = {.nodes = 0};
     float a, b;
     if (expand_node(graph, &s, node, 0) == -1000 || s.inputs != 1 || s.nodes == 0 ||
-        !same_shape(s.input[0], node->output))
+        !ipex_same_shape(s.input[0], node->output))
         return;
     enum ipex_act act = ipex_program_act(&s.program, &a, &b);
     const char *name = recognised(act);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv or linear -> [Add residual] -> [activation] -> [scale and shift of a hard_swish]: all are
  * computed where the result is stored, so the tensors in between never exist. */
+#include "tools/convert/match.h"
 #include "tools/convert/passes.h"
 
 #include <string.h>
@@ -209,16 +210,12 @@ static bool try_scaling(struct ipex_graph *graph, struct ipex_node *node) {
     return true;
 }
 
-static bool same_shape(const struct ipex_value *a, const struct ipex_value *b) {
-    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 /* Of what y is by the moves that lead from `from` to x; NULL where it is by others. */
 static struct ipex_value *before_same_moves(const struct ipex_value *from,
                                             const struct ipex_value *x, struct ipex_value *y) {
     while (x != from) {
         const struct ipex_node *a = x->producer, *b = y->producer;
-        if (!b || a->kind != b->kind || !same_shape(a->input[0], b->input[0]) ||
+        if (!b || a->kind != b->kind || !ipex_same_shape(a->input[0], b->input[0]) ||
             (a->kind == IPEX_KIND_transpose &&
              memcmp(a->u.perm, b->u.perm, (size_t)x->rank * sizeof *a->u.perm)))
             return NULL;
@@ -268,7 +265,7 @@ static void try_residual(struct ipex_graph *graph, struct ipex_node *node) {
     if (x[0] == x[1] || try_moved_residual(graph, node) ||
         (!is_linear(x[0]->producer) && !is_linear(x[1]->producer)))
         return;
-    if (!same_shape(x[0], x[1]) || x[0]->constant || x[1]->constant) {
+    if (!ipex_same_shape(x[0], x[1]) || x[0]->constant || x[1]->constant) {
         record(graph, node, IPEX_REASON_broadcast, NULL, NULL);
         return;
     }

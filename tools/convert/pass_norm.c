@@ -296,10 +296,7 @@ static void emit_whole_norm(struct ipex_graph *graph, struct ipex_node *node) {
     struct norm n = {.last = node, .eps = node->u.plan.float_[0]};
     const struct ipex_value *y = node->output;
     const bool plain = is_all(node->input[1], 1) && is_all(node->input[2], 0);
-    int64_t flat[2] = {y->dims[0], 1}, line[4];
-    for (int32_t i = 2; i < y->rank; i++)
-        flat[1] = ipex_dim_mul(&graph->dims, flat[1], y->dims[i]);
-    memcpy(line, y->dims, sizeof line);
+    const int64_t flat[2] = {y->dims[0], ipex_dim_mul(&graph->dims, y->dims[2], y->dims[3])};
     struct ipex_value *x = reshaped(graph, &n, node->input[0], 2, flat);
     struct ipex_node *rows = plan_node(graph, &n, IPEX_OP_layer_norm, IPEX_ORDER_rows, 0);
     ipex_node_add_input(rows, x);
@@ -307,11 +304,10 @@ static void emit_whole_norm(struct ipex_graph *graph, struct ipex_node *node) {
     struct ipex_node *last = ipex_graph_node(graph, IPEX_KIND_reshape, node->name, "Reshape", node);
     ipex_node_add_input(last, rows->output);
     if (!plain) {
-        const int64_t channel = 1;
-        ipex_node_set_output(last, ipex_graph_value(graph, y->name, y->dtype, 4, line));
+        ipex_node_set_output(last, ipex_graph_value(graph, y->name, y->dtype, 4, y->dims));
         last = ipex_graph_node(graph, IPEX_KIND_affine, node->name, node->source_op, node);
         last->u.affine.axis = 1;
-        last->u.affine.n = channel;
+        last->u.affine.n = 1;
         last->u.affine.scale = ipex_arena_array(&graph->arena, 1, sizeof(double));
         last->u.affine.shift = ipex_arena_array(&graph->arena, 1, sizeof(double));
         *last->u.affine.scale = ipex_constant_f64(node->input[1], 0);
