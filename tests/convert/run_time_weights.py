@@ -81,16 +81,98 @@ def check_sizes(tap, bench):
     right(tap, bench, "a transposed convolution of any size", g, *flags, sizes=sizes)
 
 
+def modulated_weight(g, n, m, c, window, scales, demodulated):
+    """[N][M][C][KH][KW]: a constant times styles; by the root of its sum of squares, which is spelt in three ways."""
+    style = g.op("Reshape", g.input(n, c), g.ints(n, 1, c, 1, 1))
+    w = g.weight(1, m, c, *window)
+    if scales == "out":
+        style = g.op("Mul", style, g.input(n, m, 1, 1, 1))
+    if scales == "constant":
+        style = g.op("Mul", style, g.op("Mul", g.scalar(0.5), g.weight(1, 1, c, 1, 1)))
+    if scales == "divided":
+        w = g.op("Div", w, g.op("Exp", g.input(n, 1, c, 1, 1)))
+    w = g.op("Mul", w, style)
+    if demodulated == "divided":
+        w = g.op("Div", w, g.op("Sqrt", g.op("ReduceSum", g.op("Mul", w, w), g.ints(2, 3, 4), keepdims=1)))
+    if demodulated == "norm":
+        w = g.op("Div", w, g.op("ReduceL2", w, axes=[2, 3, 4], keepdims=1))
+    if demodulated == "root":
+        square = g.op("ReduceSum", g.op("Pow", w, g.scalar(2)), g.ints(2, 3, 4), keepdims=0)
+        root = g.op("Reciprocal", g.op("Sqrt", g.op("Add", square, g.scalar(1e-8))))
+        w = g.op("Mul", w, g.op("Reshape", root, g.ints(n, m, 1, 1, 1)))
+    return w
+
+
+def modulated_graph(n, scales, demodulated, transposed):
+    g, m, c = Graph(), 6, 4
+    window = (1, 1) if demodulated is None else (3, 2)
+    x = g.op("Reshape", g.input(n, c, 8, 7), g.ints(1, n * c, 8, 7))
+    w = modulated_weight(g, n, m, c, window, scales, demodulated)
+    if transposed:
+        w = g.op("Transpose", g.op("Reshape", w, g.ints(n, m, c, *window)), perm=[0, 2, 1, 3, 4])
+        y = g.op("ConvTranspose", x, g.op("Reshape", w, g.ints(n * c, m, *window)), group=n, strides=[2, 2], name="conv")
+    else:
+        y = g.op("Conv", x, g.op("Reshape", w, g.ints(n * m, c, *window)), group=n, pads=[window[0] // 2] * 4, name="conv")
+    g.output(g.op("LeakyRelu", g.op("Add", y, g.weight(1, n * m, 1, 1))))
+    return g
+
+
+def modulated_sites(bench):
+    return sorted(row["site"] for row in bench.ledger() if row["pass"] == "modulated" and row["verdict"] == "applied")
+
+
 def check_modulated(tap, bench):
-    """A weight per image: the batch becomes groups."""
+    """Weights that are a constant times scales of their channels, one for every image: constants again."""
+    for n, scales, demodulated, transposed in itertools.product((1, 3), (None, "out", "constant", "divided"),
+                                                                (None, "divided", "norm", "root"), (False, True)):
+        g = modulated_graph(n, scales, demodulated, transposed)
+        title = f"{n} images, scales {scales}, demodulated {demodulated}, transposed {transposed}"
+        right(tap, bench, title, g, "--golden", "1", bits=scales == "out")
+        sites = modulated_sites(bench)
+        tap.ok(f"{title}: constant weights", "conv" in sites and len(sites) == (2 if demodulated else 1), sites)
     g = Graph()
-    x, style = g.input(2, 4, 8, 8), g.op("Reshape", g.input(2, 4), g.ints(2, 1, 4, 1, 1))
-    w = g.op("Mul", g.weight(1, 6, 4, 3, 3), style)
-    norm = g.op("Sqrt", g.op("ReduceSum", g.op("Mul", w, w), g.ints(2, 3, 4), keepdims=1))
-    w = g.op("Reshape", g.op("Div", w, norm), g.ints(12, 4, 3, 3))
-    y = g.op("Conv", g.op("Reshape", x, g.ints(1, 8, 8, 8)), w, group=2, pads=[1, 1, 1, 1])
-    g.output(g.op("Reshape", y, g.ints(2, 6, 8, 8)))
-    right(tap, bench, "a modulated convolution", g, "--golden", "1")
+    w = g.op("Mul", g.weight(6, 4, 3, 3), g.op("Mul", g.input(1, 4, 1, 1), g.input(6, 1, 1, 1)))
+    g.output(g.op("Conv", g.input("n", 4, "h", 9), w, name="conv"))
+    right(tap, bench, "images of any size", g, "--golden", "1", "--dim", "n=1..2", "--dim", "h=5..9", sizes=[dict(n=2, h=6), dict(n=1, h=9)])
+    tap.ok("images of any size: constant weights", modulated_sites(bench) == ["conv"])
+
+
+def check_not_modulated(tap, bench):
+    """What must stay as it is: scales along the window, a constant for every image, groups, other sums of squares."""
+    def one(weight, *shape, group=1):
+        g = Graph()
+        w = weight(g)
+        if shape:
+            w = g.op("Reshape", w, g.ints(*shape))
+        g.output(g.op("Conv", g.input(1, 8, 6, 6), w, group=group))
+        return g
+
+    def squares(axes, exponent=2.0):
+        g = Graph()
+        w = g.op("Mul", g.weight(1, 6, 4, 3, 3), g.input(2, 1, 4, 1, 1))
+        g.output(g.op("ReduceSum", g.op("Pow", g.op("Abs", w), g.scalar(exponent)), g.ints(*axes), keepdims=0),
+                 g.op("ReduceSum", w, g.ints(2, 3, 4)), g.op("ReduceSum", g.op("Mul", w, g.op("Neg", w)), g.ints(2, 3, 4)))
+        return g
+
+    def powers(g):
+        w = g.op("Mul", g.weight(6, 8, 1, 1), g.op("Tanh", g.input(1, 8, 1, 1)))
+        for _ in range(40):
+            w = g.op("Mul", w, w)
+        return w
+
+    rows = [("scales along the window", one(lambda g: g.op("Mul", g.weight(6, 8, 3, 3), g.input(1, 1, 3, 1)))),
+            ("a constant for every image", one(lambda g: g.op("Mul", g.weight(2, 6, 4, 3, 3), g.input(2, 1, 4, 1, 1)), 12, 4, 3, 3, group=2)),
+            ("groups", one(lambda g: g.op("Mul", g.weight(6, 4, 3, 3), g.input(1, 4, 1, 1)), group=2)),
+            ("a sum", one(lambda g: g.op("Add", g.weight(6, 8, 3, 3), g.input(1, 8, 1, 1)))),
+            ("divided by what varies along the window", one(lambda g: g.op("Div", g.weight(6, 8, 3, 3), g.op("Exp", g.input(6, 8, 3, 3))))),
+            ("constants that are smaller", one(lambda g: g.op("Mul", g.op("Mul", g.input(6, 1, 1, 1), g.weight(1, 8, 1, 1)), g.input(6, 1, 1, 1)))),
+            ("a square of squares of squares", one(powers)),
+            ("a divisor without a constant", one(lambda g: g.op("Div", g.input(6, 1, 1, 1), g.op("Exp", g.input(1, 8, 1, 1))))),
+            ("a power that is no square", squares((2, 3, 4), 3.0)), ("squares over other axes", squares((1, 3, 4))),
+            ("squares of something else", squares((2, 3, 4)))]
+    for title, g in rows:
+        right(tap, bench, f"not modulated: {title}", g)
+        tap.ok(f"not modulated: {title}: looked up", modulated_sites(bench) == [], bench.ledger())
 
 
 def check_gemm(tap, bench):
@@ -128,7 +210,7 @@ def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
-        for check in (check_windows, check_volume, check_constant_image, check_sizes, check_modulated, check_gemm, check_refused):
+        for check in (check_windows, check_volume, check_constant_image, check_sizes, check_modulated, check_not_modulated, check_gemm, check_refused):
             check(tap, bench)
     return tap.done()
 

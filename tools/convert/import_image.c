@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX operators on images beyond plain convolution: transposed convolution, resizing, instance and
  * group normalisation. */
+#include "tools/convert/import_modulated.h"
 #include "tools/convert/import_volume.h"
 
 #include <math.h>
@@ -89,7 +90,8 @@ static struct ipex_value *transposed_image(struct ipex_import *import, struct ip
     struct ipex_conv conv = {
         .transposed = true, .groups = t->groups, .out_pad = {t->out_pad[1], t->out_pad[2]}};
     ipex_window_along(&t->window, 1, conv.kernel, conv.stride, conv.dilation, conv.pad);
-    return ipex_build_conv(import, image, w, bias, &conv, t->out + 1);
+    return w->constant ? ipex_build_conv(import, image, w, bias, &conv, t->out + 1)
+                       : ipex_modulated_conv(import, image, w, &conv, t->out + 1);
 }
 
 /* Every depth of x gives an image for every tap along D; these are added where they fall together.
@@ -112,9 +114,9 @@ static struct ipex_value *transposed_signal(struct ipex_import *import, struct i
                                             const struct transposed *t) {
     x = ipex_build_image(import, x);
     w = ipex_build_image(import, w);
-    return w->constant
-               ? transposed_image(import, x, w, bias, t)
-               : ipex_correlate_transposed(import, x, w, &t->window, t->out_pad, t->groups, t->out);
+    struct ipex_value *y = transposed_image(import, x, w, bias, t);
+    return y ? y
+             : ipex_correlate_transposed(import, x, w, &t->window, t->out_pad, t->groups, t->out);
 }
 
 static void import_conv_transpose(struct ipex_import *import) {

@@ -2,7 +2,7 @@
 /* ONNX's linear layers, batch normalisation, softmax and plain reductions. Each function follows
  * the operator's ONNX specification (opset 7 on); what it cannot express it refuses with the
  * reason. */
-#include "tools/convert/import_build.h"
+#include "tools/convert/import_modulated.h"
 #include "tools/convert/import_scope.h"
 
 #include <math.h>
@@ -415,7 +415,8 @@ static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
             kept[rank++] = dims[i];
     }
     const char *name = import->node->output[0];
-    struct ipex_value *y = reduced(import, x, kind, mask);
+    struct ipex_value *y = kind == IPEX_REDUCE_sum ? ipex_modulated_squares(import, x, mask) : NULL;
+    y = y ? y : reduced(import, x, kind, mask);
     ipex_import_out(import, 0,
                     rank == x->rank ? y : ipex_import_reshape(import, y, name, rank, kept));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX reductions and normalisations that are made of sums and elementwise steps. */
-#include "tools/convert/import_build.h"
+#include "tools/convert/import_modulated.h"
 
 #include <float.h>
 #include <string.h>
@@ -47,7 +47,8 @@ static void sum_of(struct ipex_import *import, bool square, bool absolute, bool 
         x = ipex_build_binary(import, IPEX_STEP_mul, x, x);
     else if (absolute)
         x = ipex_build_unary(import, IPEX_STEP_abs, x);
-    struct ipex_value *y = ipex_build_reduce(import, IPEX_REDUCE_sum, x, axes);
+    struct ipex_value *y = square ? ipex_modulated_squares(import, x, axes) : NULL;
+    y = y ? y : ipex_build_reduce(import, IPEX_REDUCE_sum, x, axes);
     if (root || log)
         y = ipex_build_unary(import, root ? IPEX_STEP_sqrt : IPEX_STEP_log, y);
     bind_reduced(import, y, axes);

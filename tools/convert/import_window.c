@@ -2,6 +2,7 @@
 /* ONNX operators with windows over signals, images and volumes: convolution and pooling. Each
  * function follows the operator's ONNX specification (opset 7 on); what it cannot express it
  * refuses with the reason. */
+#include "tools/convert/import_modulated.h"
 #include "tools/convert/import_volume.h"
 
 #include <string.h>
@@ -182,8 +183,10 @@ static struct ipex_value *convolve_image(struct ipex_import *import, struct ipex
     const struct ipex_conv conv = conv_along(win, 1, groups);
     x = ipex_build_image(import, x);
     w = ipex_build_image(import, w);
-    return w->constant ? ipex_build_conv(import, x, w, bias, &conv, out + 1)
-                       : ipex_correlate(import, x, w, win, groups, out);
+    if (w->constant)
+        return ipex_build_conv(import, x, w, bias, &conv, out + 1);
+    struct ipex_value *y = ipex_modulated_conv(import, x, w, &conv, out + 1);
+    return y ? y : ipex_correlate(import, x, w, win, groups, out);
 }
 
 void ipex_import_conv(struct ipex_import *import) {
