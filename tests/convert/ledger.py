@@ -407,6 +407,26 @@ def more_growth_than_the_budget(g):
     g.output(y, g.op("Gemm", g.input(1, 300), g.weight(300, 300, scale=0.05)))
 
 
+@case(*[("winograd", f"step{i}+Tanh{2 * i + 1}", APPLIED) for i in range(5)], ("winograd", "small", "winograd_slower"), steps=dict(winograd=5))
+def a_weight_of_several_layers(g):
+    """Steps of a recurrence share their transformed kernels, which the budget has room for once, not five times; a layer
+    that gains nothing stays direct."""
+    shared = g.weight(64, 64, 3, 3, scale=0.05)
+    x = g.input(1, 64, 32, 32)
+    for i in range(5):
+        x = g.op("Tanh", g.conv(x, 64, 64, pads=[1, 1, 1, 1], weight=shared, name=f"step{i}"))
+    small = g.conv(g.op("MaxPool", x, kernel_shape=[11, 11], strides=[11, 11]), 64, 64, pads=[1, 1, 1, 1], weight=shared, name="small")
+    g.output(x, small, g.op("Gemm", g.input(1, 400), g.weight(400, 400, scale=0.05)))
+
+
+@case(("winograd", "first+Tanh1", APPLIED), ("winograd", "second", APPLIED), ("affine", "bn", "shared_weight"))
+def a_weight_of_two_layers_one_with_a_norm(g):
+    shared = g.weight(64, 64, 3, 3, scale=0.05)
+    x = g.op("Tanh", g.conv(g.input(1, 64, 32, 32), 64, 64, pads=[1, 1, 1, 1], weight=shared, name="first"))
+    y = g.batch_norm(g.conv(x, 64, 64, pads=[1, 1, 1, 1], weight=shared, name="second"), 64, name="bn")
+    g.output(y, g.op("Gemm", g.input(1, 400), g.weight(400, 400, scale=0.05)))
+
+
 # ---- bands: large values between convolutions that nobody else reads ----
 
 @case(("band", "expand", APPLIED))

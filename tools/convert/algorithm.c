@@ -5,7 +5,8 @@
  * what is counted. An image whose size depends on symbols is looked at in the geometric middle of
  * their ranges. Where not all that would be faster may grow, those with the most time saved per
  * byte come first: F(2,3) saves less than F(4,3), but its weights take 16/9 of the room, not 4
- * times. */
+ * times. Layers that share a weight (heads for several sizes of a map, steps of a recurrence) share
+ * its transformed kernels, and what these take. */
 #include "tools/convert/passes.h"
 
 #include <math.h>
@@ -26,9 +27,16 @@
 enum { DIRECT, SMALL, LARGE, ALGORITHMS };
 static const int32_t tile_of[] = {[DIRECT] = 0, [SMALL] = 2, [LARGE] = 4};
 
-struct site {
+struct layer {
     struct ipex_node *node;
-    double us[ALGORITHMS];     /* infinite: not to be taken */
+    struct layer *next;    /* with the same weight */
+    double us[ALGORITHMS]; /* infinite: not to be taken */
+};
+
+/* Layers with one weight. */
+struct site {
+    struct layer *layer;
+    double us[ALGORITHMS];     /* of all; infinite: not to be taken */
     int64_t added[ALGORITHMS]; /* bytes */
     int taken;
 };
@@ -89,8 +97,8 @@ static double direct_columns(int64_t n) {
     return n <= FEW_COLUMNS ? 2 * (double)n : round_up(n, IPEX_PANEL / 2);
 }
 
-static void predict_winograd(const struct ipex_dims *dims, const struct ipex_node *node,
-                             int64_t before, int algorithm, struct site *site) {
+static void predict_winograd(const struct ipex_dims *dims, int algorithm, struct layer *layer) {
+    const struct ipex_node *node = layer->node;
     const int64_t *w = node->input[1]->dims, *y = node->output->dims;
     const int64_t *dilation = node->u.conv.dilation;
     const int32_t tile = tile_of[algorithm], points = ipex_winograd_points(tile);
@@ -100,14 +108,11 @@ static void predict_winograd(const struct ipex_dims *dims, const struct ipex_nod
                          (double)ipex_winograd_tiles_along(width, dilation[1], tile);
     const double columns = round_up(w[0], IPEX_PANEL);
     const double transforms = points * tiles * (round_up(w[1], IPEX_PANEL) + columns);
-    const int64_t after = tile_bytes(1, points, w[0], w[1]);
-    site->us[algorithm] = product_us(points * tiles, (double)w[1], columns) +
-                          (double)after / WEIGHT_B_PER_US + transforms / TRANSFORMS_PER_US +
-                          SITE_US;
-    /* A weight that others read too may have to stay. */
-    site->added[algorithm] = after - (node->input[1]->uses == 1 ? before : 0);
-    if (site->us[DIRECT] < LEAST_GAIN * site->us[algorithm])
-        site->us[algorithm] = INFINITY;
+    layer->us[algorithm] = product_us(points * tiles, (double)w[1], columns) +
+                           (double)tile_bytes(1, points, w[0], w[1]) / WEIGHT_B_PER_US +
+                           transforms / TRANSFORMS_PER_US + SITE_US;
+    if (layer->us[DIRECT] < LEAST_GAIN * layer->us[algorithm])
+        layer->us[algorithm] = INFINITY;
 }
 
 /* Lines that the direct algorithm multiplies with rows of the kernel: none in the padding. */
@@ -122,26 +127,66 @@ static double direct_lines(const struct ipex_conv *c, int64_t height) {
     return (double)ret;
 }
 
-static struct site predict(const struct ipex_dims *dims, struct ipex_node *node) {
+static struct layer predict(const struct ipex_dims *dims, struct ipex_node *node) {
     const int64_t *w = node->input[1]->dims, *y = node->output->dims;
     const int64_t height = ipex_dim_at(dims, y[2], IPEX_DIM_MIDDLE),
                   width = ipex_dim_at(dims, y[3], IPEX_DIM_MIDDLE);
-    const int64_t before = conv_bytes(node);
-    struct site ret = {.node = node};
+    struct layer ret = {.node = node};
     ret.us[DIRECT] = product_us(direct_lines(&node->u.conv, height) * (double)width,
                                 3 * (double)w[1], direct_columns(w[0])) +
-                     (double)before / WEIGHT_B_PER_US;
-    predict_winograd(dims, node, before, SMALL, &ret);
-    predict_winograd(dims, node, before, LARGE, &ret);
-    /* No larger file for what may be no gain. */
-    if (ret.us[SMALL] < LEAST_GAIN * ret.us[LARGE])
-        ret.us[LARGE] = INFINITY;
+                     (double)conv_bytes(node) / WEIGHT_B_PER_US;
+    predict_winograd(dims, SMALL, &ret);
+    predict_winograd(dims, LARGE, &ret);
     return ret;
 }
 
 static void verdict(struct ipex_graph *graph, const struct ipex_node *node, enum ipex_reason reason,
                     const char *text) {
     ipex_ledger_add(graph->ledger, "winograd", node->name, reason, text);
+}
+
+/* A weight that is scaled for one layer is no other's. */
+static bool share_weight(const struct ipex_node *a, const struct ipex_node *b) {
+    return a->input[1] == b->input[1] && !a->fold.scale && !b->fold.scale;
+}
+
+static void add_layer(struct ipex_graph *graph, struct choice *choice, const struct layer *layer) {
+    struct layer *own = ipex_arena_alloc(&graph->arena, sizeof *own);
+    *own = *layer;
+    for (size_t i = 0; i < choice->sites && layer->node->input[1]->uses > 1; i++)
+        if (share_weight(layer->node, choice->site[i].layer->node)) {
+            own->next = choice->site[i].layer->next;
+            choice->site[i].layer->next = own;
+            return;
+        }
+    choice->site =
+        ipex_grow(choice->site, &choice->capacity, choice->sites + 1, sizeof *choice->site);
+    choice->site[choice->sites++] = (struct site){.layer = own};
+}
+
+/* What a site's layers take together; those that gain nothing stay direct. The direct weight stays
+ * too where not all of its readers do without it. */
+static void add_up(struct site *site) {
+    const struct ipex_value *w = site->layer->node->input[1];
+    const int64_t before = conv_bytes(site->layer->node);
+    for (int algorithm = DIRECT; algorithm < ALGORITHMS; algorithm++) {
+        const int64_t points = ipex_winograd_points(tile_of[algorithm]);
+        int32_t changed = 0;
+        for (const struct layer *layer = site->layer; layer; layer = layer->next) {
+            const bool changes = !isinf(layer->us[algorithm]);
+            site->us[algorithm] += layer->us[changes ? algorithm : DIRECT];
+            changed += changes;
+        }
+        if (!changed)
+            site->us[algorithm] = INFINITY;
+        site->added[algorithm] =
+            algorithm == DIRECT
+                ? 0
+                : tile_bytes(1, points, w->dims[0], w->dims[1]) - (changed == w->uses ? before : 0);
+    }
+    /* No larger file for what may be no gain. */
+    if (site->us[SMALL] < LEAST_GAIN * site->us[LARGE])
+        site->us[LARGE] = INFINITY;
 }
 
 /* Looks at one convolution: remembers it where Winograd would be faster. */
@@ -157,14 +202,11 @@ static void consider(struct ipex_graph *graph, struct ipex_node *node, struct ch
         verdict(graph, node, IPEX_REASON_bf16_weights, NULL);
         return;
     }
-    const struct site site = predict(&graph->dims, node);
-    if (isinf(site.us[SMALL]) && isinf(site.us[LARGE])) {
+    const struct layer layer = predict(&graph->dims, node);
+    if (isinf(layer.us[SMALL]) && isinf(layer.us[LARGE]))
         verdict(graph, node, IPEX_REASON_winograd_slower, NULL);
-        return;
-    }
-    choice->site =
-        ipex_grow(choice->site, &choice->capacity, choice->sites + 1, sizeof *choice->site);
-    choice->site[choice->sites++] = site;
+    else
+        add_layer(graph, choice, &layer);
 }
 
 static double saved_per_byte(const struct site *site, int from, int to) {
@@ -172,17 +214,18 @@ static double saved_per_byte(const struct site *site, int from, int to) {
     return (site->us[from] - site->us[to]) / (double)(added > 0 ? added : 1);
 }
 
-/* Those by which a site saves more per byte from one to the next: never a small tile on the way to
- * a large one that saves more per byte at once. */
+/* Those by which a site saves most per byte: never a small tile on the way to a large one that
+ * saves more per byte at once, but instead of one that there is no room for. */
 static size_t add_offers(const struct site *site, size_t at, struct offer *offer) {
-    const bool small_first =
-        site->us[SMALL] < site->us[DIRECT] &&
-        !(saved_per_byte(site, DIRECT, LARGE) >= saved_per_byte(site, DIRECT, SMALL));
+    const bool small = site->us[SMALL] < site->us[DIRECT],
+               large = site->us[LARGE] < site->us[DIRECT];
+    const double at_once = saved_per_byte(site, DIRECT, LARGE),
+                 first = saved_per_byte(site, DIRECT, SMALL);
+    const int from = small && !(at_once >= first) ? SMALL : DIRECT;
     size_t count = 0;
-    if (small_first)
-        offer[count++] = (struct offer){at, DIRECT, SMALL, saved_per_byte(site, DIRECT, SMALL)};
-    const int from = small_first ? SMALL : DIRECT;
-    if (site->us[LARGE] < site->us[from])
+    if (small)
+        offer[count++] = (struct offer){at, DIRECT, SMALL, first};
+    if (large && site->us[LARGE] < site->us[from])
         offer[count++] = (struct offer){at, from, LARGE, saved_per_byte(site, from, LARGE)};
     return count;
 }
@@ -192,7 +235,7 @@ static int by_saving(const void *a, const void *b) {
     const double p = x->saved_per_byte, q = y->saved_per_byte;
     if (p != q)
         return (p < q) - (p > q);
-    return x->site != y->site ? (x->site > y->site) - (x->site < y->site) : x->to - y->to;
+    return x->site != y->site ? (x->site > y->site) - (x->site < y->site) : y->to - x->to;
 }
 
 static void take(struct ipex_arena *arena, struct choice *choice, int64_t budget) {
@@ -205,24 +248,26 @@ static void take(struct ipex_arena *arena, struct choice *choice, int64_t budget
     for (size_t i = 0; i < offers; i++) {
         struct site *site = &choice->site[offer[i].site];
         const int64_t added = site->added[offer[i].to] - site->added[site->taken];
-        if (added > budget)
+        if (added > budget || site->taken != offer[i].from)
             continue;
         site->taken = offer[i].to;
         budget -= added;
     }
 }
 
-static void record(struct ipex_graph *graph, const struct site *site) {
-    if (site->taken == DIRECT) {
-        verdict(graph, site->node, IPEX_REASON_file_budget, NULL);
+static void record(struct ipex_graph *graph, const struct site *site, const struct layer *layer) {
+    const int taken = site->taken;
+    if (taken == DIRECT || isinf(layer->us[taken])) {
+        verdict(graph, layer->node,
+                taken == DIRECT ? IPEX_REASON_file_budget : IPEX_REASON_winograd_slower, NULL);
         return;
     }
-    site->node->u.conv.winograd = tile_of[site->taken];
-    verdict(graph, site->node, IPEX_REASON_applied,
-            ipex_arena_printf(&graph->arena,
-                              "F(%d,3), predicted %.2f times as fast for %.2f MB more weights",
-                              (int)tile_of[site->taken], site->us[DIRECT] / site->us[site->taken],
-                              (double)site->added[site->taken] * 1e-6));
+    layer->node->u.conv.winograd = tile_of[taken];
+    verdict(graph, layer->node, IPEX_REASON_applied,
+            ipex_arena_printf(
+                &graph->arena, "F(%d,3), predicted %.2f times as fast for %.2f MB more weights%s",
+                (int)tile_of[taken], layer->us[DIRECT] / layer->us[taken],
+                (double)site->added[taken] * 1e-6, site->layer->next ? ", which it shares" : ""));
 }
 
 void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth) {
@@ -232,11 +277,14 @@ void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth) {
         if (node->kind == IPEX_KIND_conv)
             consider(graph, node, &choice);
     }
+    for (size_t i = 0; i < choice.sites; i++)
+        add_up(&choice.site[i]);
     take(&graph->arena, &choice,
          growth == IPEX_GROWTH_any    ? INT64_MAX
          : growth == IPEX_GROWTH_none ? -1
                                       : choice.weight_bytes / 2);
     for (size_t i = 0; i < choice.sites; i++)
-        record(graph, &choice.site[i]);
+        for (const struct layer *layer = choice.site[i].layer; layer; layer = layer->next)
+            record(graph, &choice.site[i], layer);
     free(choice.site);
 }
