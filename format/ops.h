@@ -184,6 +184,21 @@ enum ipex_resize_rounding {
     IPEX_RESIZE_ROUNDING_COUNT,
 };
 
+/* Positions in `ints` of grid_sample, and their values. */
+enum ipex_grid_attr { IPEX_GRID_MODE, IPEX_GRID_PADDING, IPEX_GRID_CORNERS_ALIGNED };
+enum ipex_grid_mode {
+    IPEX_GRID_nearest,
+    IPEX_GRID_linear,
+    IPEX_GRID_cubic, /* of images */
+    IPEX_GRID_MODE_COUNT,
+};
+enum ipex_grid_padding {
+    IPEX_GRID_zeros,
+    IPEX_GRID_border,
+    IPEX_GRID_reflection,
+    IPEX_GRID_PADDING_COUNT,
+};
+
 enum ipex_compare {
     IPEX_COMPARE_equal,
     IPEX_COMPARE_less,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape rules of the operators that make images larger or smaller: conv_transpose, resize. */
+/* Shape rules of the operators that make images of another size: conv_transpose, resize,
+ * grid_sample. */
 #include "format/shape_rules.h"
 
 /* R95: as R67, but pads take away from the output here. */
@@ -90,5 +91,25 @@ enum ipex_status ipex_rule_resize(const struct rule *r, struct ipex_shape_operan
     struct ipex_shape_operand out = {.dtype = IPEX_DTYPE_f32, .rank = 4};
     memcpy(out.dims, y->dims, sizeof out.dims);
     *y = out;
+    return IPEX_OK;
+}
+
+/* R61, R112, R113 */
+enum ipex_status ipex_rule_grid_sample(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0), *grid = operand(r, 1);
+    const int32_t *ints = r->node->int_;
+    IPEX_TRY(check_f32(r, 0, -1));
+    IPEX_TRY(check_f32(r, 1, (int)x->rank));
+    if (x->rank != 4 && x->rank != 5)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "an operand has the wrong rank");
+    if (!in_range(ints[IPEX_GRID_MODE], 0, IPEX_GRID_MODE_COUNT - 1) ||
+        !in_range(ints[IPEX_GRID_PADDING], 0, IPEX_GRID_PADDING_COUNT - 1) ||
+        !is_flag(ints[IPEX_GRID_CORNERS_ALIGNED]) ||
+        (ints[IPEX_GRID_MODE] == IPEX_GRID_cubic && x->rank == 5))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a mode is unknown");
+    if (grid->dims[0] != x->dims[0] || grid->dims[x->rank - 1] != x->rank - 2)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the grid does not fit the images");
+    output_like(grid, y);
+    y->dims[x->rank - 1] = x->dims[x->rank - 1];
     return IPEX_OK;
 }

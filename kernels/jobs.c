@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs of a step, and the scratch that each thread needs: the same at every ISA level. */
 #include "kernels/conv_parts.h"
+#include "kernels/grid_taps.h"
 #include "kernels/resize_taps.h"
 
 struct ipex_quotient ipex_divide(int64_t a, int64_t b) {
@@ -182,6 +183,10 @@ int64_t ipex_resize_jobs(const struct ipex_resize_args *args) {
     return args->images * ipex_div_up(args->lines, args->lines_per_job);
 }
 
+int64_t ipex_grid_jobs(const struct ipex_grid_args *args) {
+    return args->images * ipex_div_up(args->places, args->places_per_job);
+}
+
 int64_t ipex_gather_jobs(const struct ipex_gather_args *args) {
     return ipex_div_up(args->outer * args->count, args->rows_per_job);
 }
@@ -219,4 +224,8 @@ size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args) {
 /* The columns of x and their weights, for every pixel of a line. */
 size_t ipex_resize_scratch(const struct ipex_resize_args *args) {
     return (size_t)args->pixels * sizeof(struct ipex_resize_taps);
+}
+
+size_t ipex_grid_scratch(void) {
+    return IPEX_GRID_SCRATCH;
 }

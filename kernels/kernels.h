@@ -386,6 +386,26 @@ struct ipex_resize_args {
     int32_t lines_per_job;
 };
 
+/* Images [height][width][channels], or volumes with depths before, looked up at the places of a
+ * grid as format/FORMAT.md says (kernels/grid_taps.h). Axes are those of a place: along the width,
+ * the height (, the depth). Job = (image, block of places). */
+#define IPEX_GRID_AXES   3
+#define IPEX_GRID_EXTENT (1 << 29) /* elements from an image's first to its last are fewer */
+#define IPEX_GRID_SIZE   (1 << 24) /* pixels along an axis, at most: f32 has all their numbers */
+struct ipex_grid_args {
+    const float *x;
+    const float *grid;
+    float *y;
+    int64_t x_image, x_axis[IPEX_GRID_AXES]; /* channels are dense */
+    int64_t grid_image, grid_place, grid_axis;
+    int64_t y_image, y_place;
+    int64_t places, places_per_job; /* of an image */
+    int32_t size[IPEX_GRID_AXES];
+    int32_t images, channels, axes;
+    int32_t mode, padding; /* of format/ops.h */
+    bool corners;          /* aligned */
+};
+
 /* y[o][i] = x[o][index[i]], rows of `inner` bytes. An index below 0 counts from the end; then it is
  * clamped to [0, axis). Job = a run of rows_per_job of the outer x count rows, row-major. */
 struct ipex_gather_args {
@@ -577,6 +597,7 @@ size_t ipex_group_norm_scratch(const struct ipex_group_norm_args *args);
 size_t ipex_recurrent_scratch(const struct ipex_recurrent_args *args); /* enough for lstm and gru */
 int64_t ipex_conv_transpose_jobs(const struct ipex_conv_transpose_args *args);
 int64_t ipex_resize_jobs(const struct ipex_resize_args *args);
+int64_t ipex_grid_jobs(const struct ipex_grid_args *args);
 int64_t ipex_gather_jobs(const struct ipex_gather_args *args);
 int64_t ipex_scatter_jobs(const struct ipex_scatter_args *args);
 int64_t ipex_map_jobs(const struct ipex_map_args *args);
@@ -584,5 +605,6 @@ size_t ipex_conv_scratch(const struct ipex_conv_args *args);
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
 size_t ipex_resize_scratch(const struct ipex_resize_args *args);
+size_t ipex_grid_scratch(void);
 
 #endif

@@ -58,6 +58,7 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(gru_f32, avx512);
     TAKE(conv_transpose_f32, avx512);
     TAKE(resize_f32, avx512);
+    TAKE(grid_sample_f32, avx512);
     TAKE(cast, avx512);
 }
 

@@ -95,6 +95,7 @@ struct ipex_bind {
         struct ipex_recurrent_args recurrent;
         struct ipex_conv_transpose_args conv_transpose;
         struct ipex_resize_args resize;
+        struct ipex_grid_args grid;
         struct ipex_gather_args gather;
         struct ipex_scatter_args scatter;
         struct ipex_pad_args pad;

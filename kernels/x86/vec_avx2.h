@@ -42,6 +42,18 @@ static inline void vec_store_masked(float *p, vec_mask m, vec x) {
     _mm256_maskstore_ps(p, _mm256_castps_si256(m), x);
 }
 
+/* Up to four elements, masked likewise. */
+typedef __m128i quad_mask;
+static inline quad_mask quad_first(int64_t n) {
+    return _mm_cmpgt_epi32(_mm_set1_epi32((int32_t)n), _mm_setr_epi32(0, 1, 2, 3));
+}
+static inline __m128 quad_load_masked(const float *p, quad_mask m) {
+    return _mm_maskload_ps(p, m);
+}
+static inline void quad_store_masked(float *p, quad_mask m, __m128 x) {
+    _mm_maskstore_ps(p, m, x);
+}
+
 /* A load that several products share: gcc 12 would repeat it for each. */
 static inline vec vec_in_register(vec a) {
     __asm__("" : "+x"(a));
@@ -165,6 +177,21 @@ static inline vec_int vec_int_to_sign(vec_int a) {
 }
 static inline vec_mask vec_int_negative(vec_int a) {
     return _mm256_castsi256_ps(_mm256_srai_epi32(a, 31));
+}
+static inline vec_int vec_int_mul(vec_int a, vec_int b) {
+    return _mm256_mullo_epi32(a, b);
+}
+/* Every second lane of a and b side by side, from lane 0 or (odd) 1 on. */
+static inline vec vec_every_second(vec a, vec b, bool odd) {
+    /* 0 2 8 10 | 4 6 12 14 */
+    const __m256d pairs =
+        _mm256_castps_pd(odd ? _mm256_shuffle_ps(a, b, 0xdd) : _mm256_shuffle_ps(a, b, 0x88));
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(pairs, 0xd8));
+}
+/* p[at] of every lane; 0 where at is below 0. */
+static inline vec vec_gather(const float *p, vec_int at) {
+    const __m256i inside = _mm256_xor_si256(at, _mm256_set1_epi32(-1));
+    return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, at, _mm256_castsi256_ps(inside), 4);
 }
 static inline vec vec_from_int(vec_int a) {
     return _mm256_cvtepi32_ps(a);

@@ -40,6 +40,18 @@ static inline void vec_store_masked(float *p, vec_mask m, vec x) {
     _mm512_mask_storeu_ps(p, m, x);
 }
 
+/* Up to four elements, masked likewise. */
+typedef __mmask8 quad_mask;
+static inline quad_mask quad_first(int64_t n) {
+    return (quad_mask)((1u << n) - 1);
+}
+static inline __m128 quad_load_masked(const float *p, quad_mask m) {
+    return _mm_maskz_loadu_ps(m, p);
+}
+static inline void quad_store_masked(float *p, quad_mask m, __m128 x) {
+    _mm_mask_storeu_ps(p, m, x);
+}
+
 /* A load that several products share: gcc 12 would repeat it for each. */
 static inline vec vec_in_register(vec a) {
     __asm__("" : "+v"(a));
@@ -167,6 +179,20 @@ static inline vec_int vec_int_to_sign(vec_int a) {
 }
 static inline vec_mask vec_int_negative(vec_int a) {
     return _mm512_movepi32_mask(a);
+}
+static inline vec_int vec_int_mul(vec_int a, vec_int b) {
+    return _mm512_mullo_epi32(a, b);
+}
+/* Every second lane of a and b side by side, from lane 0 or (odd) 1 on. */
+static inline vec vec_every_second(vec a, vec b, bool odd) {
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_ps(a, _mm512_or_si512(even, _mm512_set1_epi32(odd)), b);
+}
+/* p[at] of every lane; 0 where at is below 0. */
+static inline vec vec_gather(const float *p, vec_int at) {
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), _knot_mask16(_mm512_movepi32_mask(at)), at,
+                                    p, 4);
 }
 static inline vec vec_from_int(vec_int a) {
     return _mm512_cvtepi32_ps(a);

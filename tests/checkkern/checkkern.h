@@ -111,6 +111,7 @@ void check_products(const struct context *context);
 void check_norms(const struct context *context);
 void check_recurrent(const struct context *context);
 void check_image(const struct context *context);
+void check_grid(const struct context *context);
 void check_element(const struct context *context);
 void check_order(const struct context *context);
 void check_math(const struct context *context);

@@ -58,6 +58,7 @@ void check_all(const struct context *context) {
     check_norms(context);
     check_recurrent(context);
     check_image(context);
+    check_grid(context);
     check_element(context);
     check_order(context);
 }

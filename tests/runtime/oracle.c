@@ -407,7 +407,7 @@ static float compute(const struct net *net, const struct net_node *node, int out
                      const int64_t *at) {
     float product;
     if ((node->op >= IPEX_OP_conv_transpose && node->op <= IPEX_OP_cumsum) ||
-        node->op == IPEX_OP_scatter)
+        node->op == IPEX_OP_scatter || node->op == IPEX_OP_grid_sample)
         return net_data_at(net, node, output, at);
     if (net_product_at(net, node, output, at, &product))
         return product;

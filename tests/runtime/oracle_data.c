@@ -84,6 +84,38 @@ static float resize_at(const struct net *net, const struct net_node *node, const
     return fmaf(row[1], (float)(h - floor(h)), row[0] * (float)(1 - (h - floor(h))));
 }
 
+/* Linear, zeros outside, corners aligned; in the kernel's order. */
+static float grid_sample_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const struct net_tensor *x = &net->tensor[node->inputs[0]];
+    const int axes = x->rank - 2;
+    float low[3], part[3], sum = 0;
+    for (int axis = 0; axis < axes; axis++) {
+        int64_t in[8] = {0};
+        memcpy(in, at, (size_t)(axes + 1) * sizeof *in);
+        in[axes + 1] = axis;
+        const float last = (float)(x->dims[axes - axis] - 1);
+        const float p = (*net_element(net, node->inputs[1], in) + 1) * 0.5f * last;
+        low[axis] = floorf(p);
+        part[axis] = p - low[axis];
+    }
+    for (int corner = 0; corner < 1 << axes; corner++) {
+        int64_t in[8] = {at[0]};
+        float weight = 1;
+        bool inside = true;
+        for (int axis = axes - 1; axis >= 0; axis--) {
+            const int step = corner >> axis & 1;
+            const float pixel = low[axis] + (float)step;
+            inside &= pixel >= 0 && pixel < (float)x->dims[axes - axis];
+            in[axes - axis] = inside ? (int64_t)pixel : 0;
+            weight *= step ? part[axis] : 1 - part[axis];
+        }
+        in[axes + 1] = at[axes + 1];
+        if (inside)
+            sum = fmaf(*net_element(net, node->inputs[0], in), weight, sum);
+    }
+    return sum;
+}
+
 static float gather_at(const struct net *net, const struct net_node *node, const int64_t *at) {
     const struct net_tensor *x = &net->tensor[node->inputs[0]];
     const int indices = net->tensor[node->inputs[1]].rank, axis = node->ints[0];
@@ -258,6 +290,8 @@ float net_data_at(const struct net *net, const struct net_node *node, int output
         return conv_transpose_at(net, node, at);
     case IPEX_OP_resize:
         return resize_at(net, node, at);
+    case IPEX_OP_grid_sample:
+        return grid_sample_at(net, node, at);
     case IPEX_OP_gather:
         return gather_at(net, node, at);
     case IPEX_OP_scatter:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators 17 to 28, scatter and pad's modes through file, session and run, as test_operators.c
- * does it for the others: over halos, slices and broadcasts, in every dtype that they take. */
+/* Operators 17 to 28, scatter, grid_sample and pad's modes through file, session and run, as
+ * test_operators.c does it for the others: over halos, slices and broadcasts, in every dtype that
+ * they take. */
 #include "tests/runtime/harness.h"
 
 static const enum ipex_dtype all_dtypes[] = {IPEX_DTYPE_f32, IPEX_DTYPE_i64, IPEX_DTYPE_i32,
@@ -81,6 +82,45 @@ static void test_resize(void) {
     net_output(&net, linear);
     net_output(&net, down);
     check_net(&net, "resize", 0);
+}
+
+/* Images and volumes: dense, in a halo, slices of channels, into slices; grids that lie apart. */
+static void test_grid_sample(void) {
+    const int32_t linear[] = {IPEX_GRID_linear, IPEX_GRID_zeros, 1};
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 5, 6, 20)),
+              grid = net_input(&net, NET_DIMS(2, 4, 7, 5));
+    const int xh = net_halo(&net, NET_DIMS(2, 5, 6, 20), 1);
+    const int wide = net_tensor(&net, NET_DIMS(2, 4, 7, 23));
+    const int places = net_slice(&net, grid, 3, 2, 2);
+    const int volume = net_input(&net, NET_DIMS(2, 3, 4, 5, 6));
+    const int far = net_input(&net, NET_DIMS(2, 2, 3, 4, 3));
+    const int deep = net_tensor(&net, NET_DIMS(2, 2, 3, 4, 6));
+    net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+    net_node(&net, IPEX_OP_grid_sample, net_slice(&net, wide, 3, 0, 20), NET_IN(xh, places), 3,
+             linear, 0, NULL);
+    net_node(&net, IPEX_OP_grid_sample, net_slice(&net, wide, 3, 20, 1),
+             NET_IN(net_slice(&net, x, 3, 4, 1), places), 3, linear, 0, NULL);
+    net_node(&net, IPEX_OP_grid_sample, net_slice(&net, wide, 3, 21, 2),
+             NET_IN(net_slice(&net, x, 3, 7, 2), places), 3, linear, 0, NULL);
+    net_node(&net, IPEX_OP_grid_sample, deep, NET_IN(volume, far), 3, linear, 0, NULL);
+    net_output(&net, wide);
+    net_output(&net, deep);
+    check_net(&net, "grid_sample", 0);
+}
+
+/* And of many places, which several threads share. */
+static void test_large_grid_sample(void) {
+    const int32_t linear[] = {IPEX_GRID_linear, IPEX_GRID_zeros, 1};
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(1, 30, 20, 9)),
+              grid = net_input(&net, NET_DIMS(1, 40, 30, 2));
+    const int y = net_tensor(&net, NET_DIMS(1, 40, 30, 9));
+    net_node(&net, IPEX_OP_grid_sample, y, NET_IN(x, grid), 3, linear, 0, NULL);
+    net_output(&net, y);
+    check_net(&net, "large grid_sample", 0);
 }
 
 /* Random indices are mostly outside; those of the second kind are brought inside by the net. */
@@ -301,6 +341,8 @@ int main(void) {
     test_conv_transpose();
     test_large_conv_transpose();
     test_resize();
+    test_grid_sample();
+    test_large_grid_sample();
     test_gather();
     for (int kind = 0; kind < IPEX_SCATTER_COUNT; kind++)
         test_scatter((enum ipex_scatter)kind);

@@ -229,6 +229,17 @@ void maker_scatter(struct maker_model *m) {
     operands(add(m, IPEX_OP_scatter, T_SOFT, T_SCATTERED, "1"), T_BEST, T_UPDATES);
 }
 
+void maker_grid(struct maker_model *m) {
+    tensor(m, T_PLACES, "places", "1 1 5 2")->view_of = T_LIN;
+    tensor(m, T_SEEN, "seen", "1 1 5 3");
+    tensor(m, T_VOLUME, "volume", "1 1 6 6 3")->view_of = T_X;
+    tensor(m, T_FAR_PLACES, "far_places", "1 6 2 3 3")->view_of = T_X;
+    tensor(m, T_FAR_SEEN, "far_seen", "1 6 2 3 3");
+    m->entry[0].tensors = T_GRID_COUNT;
+    operands(add(m, IPEX_OP_grid_sample, T_X, T_SEEN, "2 1 0"), T_PLACES, -2);
+    operands(add(m, IPEX_OP_grid_sample, T_VOLUME, T_FAR_SEEN, "1 2 1"), T_FAR_PLACES, -2);
+}
+
 void maker_bf16(struct maker_model *m) {
     struct maker_entry *e = &m->entry[0];
     maker_become(&e->node[N_COPY], IPEX_OP_cast, "");

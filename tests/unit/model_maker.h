@@ -187,6 +187,17 @@ enum {
 };
 void maker_scatter(struct maker_model *model);
 
+/* Adds nodes that look up places of an image, N_COUNT, and of a volume, N_COUNT + 1. */
+enum {
+    T_PLACES = T_COUNT, /* [1][1][5][2], T_LIN reshaped */
+    T_SEEN,             /* f32 [1][1][5][3] */
+    T_VOLUME,           /* [1][1][6][6][3], T_X reshaped */
+    T_FAR_PLACES,       /* [1][6][2][3][3], T_X reshaped */
+    T_FAR_SEEN,         /* f32 [1][6][2][3][3] */
+    T_GRID_COUNT
+};
+void maker_grid(struct maker_model *model);
+
 /* Adds nodes about products of activations, norms and sequences to a default model. */
 enum {
     T_PRODUCT = T_COUNT, /* [10][10] = T_TURNED * T_LIN */
