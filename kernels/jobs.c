@@ -152,6 +152,69 @@ struct ipex_kernel_rows ipex_kernel_rows(const struct ipex_padding *padding, int
     return begin < end ? (struct ipex_kernel_rows){begin, end} : (struct ipex_kernel_rows){0, rows};
 }
 
+struct ipex_conv_run ipex_conv_run(const struct ipex_conv_args *args, int64_t segment,
+                                   int64_t segments, int64_t line, int64_t w_kh, int64_t w_kw) {
+    const struct ipex_kernel_rows rows =
+        ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
+    const int64_t taps = args->segments_w;
+    int64_t begin = segment, end = begin + segments;
+    if (begin < rows.begin * taps)
+        begin = rows.begin * taps;
+    if (end > rows.end * taps)
+        end = rows.end * taps;
+    if (begin >= end)
+        return (struct ipex_conv_run){.segments = 0, .taps = taps};
+    const int64_t row = ipex_div(begin, taps), tap = begin - row * taps;
+    return (struct ipex_conv_run){
+        .segments = end - begin,
+        .taps = taps,
+        .tap_w = tap,
+        .x = row * args->x_kh + tap * args->x_kw,
+        .w = row * w_kh + tap * w_kw,
+    };
+}
+
+static struct ipex_kernel_rows pixel_taps(const struct ipex_conv_args *args, int64_t pixel) {
+    return ipex_kernel_rows(&args->padding_w, args->pixels, pixel, args->segments_w);
+}
+
+static int64_t taps_end(const struct ipex_conv_args *args, int64_t pixel) {
+    const struct ipex_kernel_rows taps = pixel_taps(args, pixel);
+    while (++pixel < args->pixels) {
+        const struct ipex_kernel_rows other = pixel_taps(args, pixel);
+        if (other.begin != taps.begin || other.end != taps.end)
+            break;
+    }
+    return pixel;
+}
+
+struct ipex_conv_run ipex_conv_pixel_run(const struct ipex_conv_args *args,
+                                         const struct ipex_conv_run *line, int64_t pixel,
+                                         int64_t w_kw, int64_t *ret_end) {
+    const struct ipex_kernel_rows taps = pixel_taps(args, pixel);
+    struct ipex_conv_run ret = *line;
+    *ret_end = taps_end(args, pixel);
+    if (line->segments <= 1 && args->segments_w > 1) {
+        const bool taken = taps.begin <= line->tap_w && line->tap_w < taps.end;
+        ret.segments = taken ? line->segments : 0;
+        return ret;
+    }
+    ret.taps = taps.end - taps.begin;
+    ret.segments = ipex_div(line->segments, args->segments_w) * ret.taps;
+    ret.x += taps.begin * args->x_kw;
+    ret.w += taps.begin * w_kw;
+    return ret;
+}
+
+int64_t ipex_conv_pixel_blocks(const struct ipex_conv_args *args, int64_t most) {
+    int64_t blocks = 0;
+    for (int64_t begin = 0, end; begin < args->pixels; begin = end) {
+        end = taps_end(args, begin);
+        blocks += ipex_cut_line(end - begin, most).count;
+    }
+    return blocks;
+}
+
 int64_t ipex_conv_jobs(const struct ipex_conv_args *args) {
     return args->images * ipex_div_up(args->lines, args->lines_per_job) * args->groups *
            ipex_div_up(ipex_conv_panels(args), args->panels_per_job);

@@ -68,6 +68,25 @@ static inline int64_t ipex_conv_segment_floats(const struct ipex_conv_args *args
  * in every part, so that each can fetch the next one's weights. */
 int64_t ipex_conv_part_segments(const struct ipex_conv_args *args, int64_t most);
 
+/* Segments of a convolution that go into chains, kernel rows and taps in the padding left out: so
+ * many, so many of every kernel row, the first one's place among these; where x (elements) and w
+ * (words) begin. */
+struct ipex_conv_run {
+    int64_t segments, taps, tap_w, x, w;
+};
+
+/* What a line takes of `segments` from `segment` on; w_kh, w_kw: words from a kernel row to the
+ * next one, and from a tap. */
+struct ipex_conv_run ipex_conv_run(const struct ipex_conv_args *args, int64_t segment,
+                                   int64_t segments, int64_t line, int64_t w_kh, int64_t w_kw);
+/* What a pixel takes of a line's run, which is one segment or whole kernel rows, and ret_end: the
+ * first pixel behind it that takes others. */
+struct ipex_conv_run ipex_conv_pixel_run(const struct ipex_conv_args *args,
+                                         const struct ipex_conv_run *line, int64_t pixel,
+                                         int64_t w_kw, int64_t *ret_end);
+/* Blocks of `most` pixels or fewer that take the same, in a line. */
+int64_t ipex_conv_pixel_blocks(const struct ipex_conv_args *args, int64_t most);
+
 /* One job of a convolution: lines [line, line_end) of one image, panels [panel, panel_end) of one
  * group. */
 struct ipex_conv_job {

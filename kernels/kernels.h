@@ -57,7 +57,7 @@ struct ipex_padding {
  * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). No slot of the table, and
  * not in the library: no operator takes it yet, since nothing quantises.
  *
- * conv_bf16t and conv_i8 take kernel rows in the padding like all others: nothing is set.
+ * conv_bf16t and conv_i8 take kernel rows and taps in the padding like all others: nothing is set.
  *
  * Where K is cut (see cache_l2), unfinished chains are parked in y.
  *
@@ -81,7 +81,9 @@ struct ipex_conv_args {
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels, last_pixels;
     int32_t groups, segments_h, segments_w, k, n;
-    struct ipex_padding padding; /* of kernel rows: segments_h */
+    struct ipex_padding padding;   /* of kernel rows: segments_h */
+    struct ipex_padding padding_w; /* likewise of the taps in a kernel row: segments_w; what a pixel
+                                      has on its left and right. last_pixels = pixels then */
     int32_t lines_per_job, panels_per_job;
     int32_t act;
     float act_a, act_b;

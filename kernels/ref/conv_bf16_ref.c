@@ -21,12 +21,14 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ref_bf16_
     memcpy(chain, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
     const struct ipex_kernel_rows rows =
         ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
-    for (int64_t s = rows.begin * args->segments_w; s < rows.end * args->segments_w; s++) {
-        const int64_t x =
-            x_first + s / args->segments_w * args->x_kh + s % args->segments_w * args->x_kw;
-        ref_bf16_chains(product, (const char *)args->x + x * product->x_size, w + s * segment_bytes,
-                        args->k, chain);
-    }
+    const struct ipex_kernel_rows taps =
+        ipex_kernel_rows(&args->padding_w, args->pixels, pixel, args->segments_w);
+    for (int64_t h = rows.begin; h < rows.end; h++)
+        for (int64_t v = taps.begin; v < taps.end; v++) {
+            const int64_t x = x_first + h * args->x_kh + v * args->x_kw;
+            ref_bf16_chains(product, (const char *)args->x + x * product->x_size,
+                            w + (h * args->segments_w + v) * segment_bytes, args->k, chain);
+        }
     const float *residual = args->residual;
     if (residual)
         residual +=

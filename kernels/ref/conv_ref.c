@@ -6,18 +6,18 @@
 /* The chains of one pixel and one panel. x: [segments] runs of k elements; w: this panel's tiles of
  * segment 0. */
 static void conv_chains(const struct ipex_conv_args *args, const struct ipex_kernel_rows *rows,
-                        const float *x, const float *w, const float *bias,
-                        float chain[IPEX_PANEL]) {
+                        const struct ipex_kernel_rows *columns, const float *x, const float *w,
+                        const float *bias, float chain[IPEX_PANEL]) {
     const int64_t segment_floats = ipex_conv_segment_floats(args);
-    w += rows->begin * args->segments_w * segment_floats;
     for (int64_t c = 0; c < IPEX_PANEL; c++)
         chain[c] = bias[c];
     for (int64_t h = rows->begin; h < rows->end; h++)
-        for (int64_t v = 0; v < args->segments_w; v++, w += segment_floats) {
+        for (int64_t v = columns->begin; v < columns->end; v++) {
             const float *xs = x + h * args->x_kh + v * args->x_kw;
+            const float *ws = w + (h * args->segments_w + v) * segment_floats;
             for (int64_t k = 0; k < args->k; k++)
                 for (int64_t c = 0; c < IPEX_PANEL; c++)
-                    chain[c] = fmaf(xs[k], w[k * IPEX_PANEL + c], chain[c]);
+                    chain[c] = fmaf(xs[k], ws[k * IPEX_PANEL + c], chain[c]);
         }
 }
 
@@ -42,7 +42,9 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ipex_conv
     memcpy(bias, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
     const struct ipex_kernel_rows rows =
         ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
-    conv_chains(args, &rows, x, w, bias, chain);
+    const struct ipex_kernel_rows taps =
+        ipex_kernel_rows(&args->padding_w, args->pixels, pixel, args->segments_w);
+    conv_chains(args, &rows, &taps, x, w, bias, chain);
     for (int64_t c = 0; c < columns; c++) {
         const float sum = residual ? chain[c] + residual[c] : chain[c];
         y[c] = ref_act(sum, args->act, args->act_a, args->act_b);

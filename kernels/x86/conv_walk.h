@@ -125,12 +125,6 @@ struct conv_part {
     bool first, last;
 };
 
-/* Of a part what a line takes, which leaves out kernel rows in the padding: so many segments, the
- * first one's place in its kernel row, and where x and w begin. */
-struct conv_run {
-    int64_t segments, tap_w, x, w;
-};
-
 /* How every job of a convolution is cut into register blocks: whole lines, an image's last one, and
  * two lines at once, which go together where that makes fewer, fuller blocks; and the panels that
  * are taken over all lines before the next ones. */
@@ -139,6 +133,7 @@ struct conv_cuts {
     bool pairs;
     int64_t panels;
     int64_t at_once; /* see blocks_at_once */
+    int64_t most;    /* rows of a block */
 };
 
 /* A job, with the bases of its image and group. */
@@ -190,26 +185,14 @@ static inline void activate(struct conv_block *b, const struct ipex_conv_args *a
     };
 }
 
-static inline struct conv_run line_run(const struct conv_walk *walk, const struct conv_part *part,
-                                       int64_t line) {
-    const struct ipex_conv_args *args = walk->args;
-    const struct ipex_kernel_rows rows =
-        ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
-    int64_t begin = part->segment, end = begin + part->segments;
-    if (begin < rows.begin * args->segments_w)
-        begin = rows.begin * args->segments_w;
-    if (end > rows.end * args->segments_w)
-        end = rows.end * args->segments_w;
-    if (begin >= end)
-        return (struct conv_run){.segments = 0};
-    const int64_t tap_h = ipex_div(begin, args->segments_w),
-                  tap_w = begin - tap_h * args->segments_w;
-    return (struct conv_run){
-        .segments = end - begin,
-        .tap_w = tap_w,
-        .x = tap_h * args->x_kh + tap_w * args->x_kw + part->k,
-        .w = tap_h * walk->w_kh + tap_w * walk->w_kw + part->k / CONV_K_PER_ROW * IPEX_PANEL,
-    };
+/* What a line takes of a part. */
+static inline struct ipex_conv_run line_run(const struct conv_walk *walk,
+                                            const struct conv_part *part, int64_t line) {
+    struct ipex_conv_run ret =
+        ipex_conv_run(walk->args, part->segment, part->segments, line, walk->w_kh, walk->w_kw);
+    ret.x += part->k;
+    ret.w += part->k / CONV_K_PER_ROW * IPEX_PANEL;
+    return ret;
 }
 
 /* Weights that come from L3 or from memory are there too late for the first block of rows that uses
@@ -327,11 +310,11 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
     };
 }
 
-/* Pixels of one line, or of two short ones (`lines` = 2). */
+/* Pixels of one line, or of two short ones (`lines` = 2), from `first` on. */
 static inline void walk_pixels(const struct conv_walk *walk, const struct conv_part *part,
-                               const struct conv_run *run, const struct ipex_line_cut *cut,
-                               struct conv_block *b, int64_t line, int64_t lines, int64_t begin,
-                               int64_t end) {
+                               const struct ipex_conv_run *run, const struct ipex_line_cut *cut,
+                               struct conv_block *b, int64_t line, int64_t lines, int64_t first,
+                               int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t column = begin * IPEX_PANEL;
     const bool two = b->two = lines == 2;
@@ -339,7 +322,13 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
         b->block = 0;
     b->segments = (int32_t)run->segments;
     b->tap_w = (int32_t)run->tap_w;
-    for (int64_t i = 0, pixel = 0, rows, count; i < cut->count; i += count, pixel += rows * count) {
+    if (b->segments_w != run->taps) {
+        b->segments_w = (int32_t)run->taps;
+        b->x_kh = args->x_kh - (run->taps - 1) * args->x_kw;
+        b->w_kh = walk->w_kh - (run->taps - 1) * walk->w_kw;
+    }
+    for (int64_t i = 0, pixel = first, rows, count; i < cut->count;
+         i += count, pixel += rows * count) {
         const int64_t alike = i < cut->larger ? cut->larger - i : cut->count - i;
         rows = cut->small + (i < cut->larger);
         count = alike < walk->cuts->at_once ? alike : walk->cuts->at_once;
@@ -373,26 +362,40 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
     }
 }
 
-static inline bool same_run(struct conv_run a, struct conv_run b) {
+/* Whether taps beside x are left out. */
+static inline bool leaves_out_taps(const struct ipex_conv_args *args) {
+    return args->padding_w.dilation != 0;
+}
+
+static inline bool same_run(struct ipex_conv_run a, struct ipex_conv_run b) {
     return a.segments == b.segments && a.w == b.w;
 }
 
 /* Two lines that take the same segments go together, each with half a block's rows in each line,
- * where cuts->pairs says so. */
+ * where cuts->pairs says so. Where taps are left out, a line comes in runs of pixels that take the
+ * same ones. */
 static __attribute__((noinline, unused)) void
 walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const struct conv_cuts *cuts = walk->cuts;
+    const bool apart = leaves_out_taps(args);
     struct conv_block b = part_block(walk, part);
     for (int64_t line = walk->job->line, lines; line < walk->job->line_end; line += lines) {
         const bool whole = ipex_conv_line_pixels(args, line) == args->pixels;
-        const struct conv_run run = line_run(walk, part, line);
+        const struct ipex_conv_run all = line_run(walk, part, line);
         const bool two = cuts->pairs && whole && line + 1 < walk->job->line_end &&
                          ipex_conv_line_pixels(args, line + 1) == args->pixels &&
-                         same_run(run, line_run(walk, part, line + 1));
-        const struct ipex_line_cut *alone = whole ? &cuts->line : &cuts->last;
+                         same_run(all, line_run(walk, part, line + 1));
+        struct ipex_line_cut cut = two ? cuts->pair : whole ? cuts->line : cuts->last;
+        struct ipex_conv_run run = all;
         lines = two ? 2 : 1;
-        walk_pixels(walk, part, &run, two ? &cuts->pair : alone, &b, line, lines, begin, end);
+        for (int64_t first = 0, next = args->pixels; first < args->pixels; first = next) {
+            if (apart) {
+                run = ipex_conv_pixel_run(args, &all, first, walk->w_kw, &next);
+                cut = ipex_cut_line(next - first, cuts->most);
+            }
+            walk_pixels(walk, part, &run, &cut, &b, line, lines, first, begin, end);
+        }
     }
     if (b.pending.rows > 0)
         IPEX_LEVEL(activate)(&b.pending);
@@ -404,6 +407,8 @@ static inline int64_t row_blocks(const struct conv_walk *walk) {
     const struct conv_cuts *cuts = walk->cuts;
     if (walk->args->w_line)
         return cuts->line.count;
+    if (leaves_out_taps(walk->args))
+        return lines * ipex_conv_pixel_blocks(walk->args, cuts->most);
     return cuts->pairs ? ipex_div_up(lines, 2) * cuts->pair.count : lines * cuts->line.count;
 }
 
@@ -440,7 +445,10 @@ static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64
     if (args->residual == args->y) /* a parked chain would overwrite it */
         limit = segments * args->k;
     /* Segments in a part; 0: cut inside segments. */
-    const int64_t whole = ipex_conv_part_segments(args, ipex_div(limit, args->k));
+    int64_t whole = ipex_conv_part_segments(args, ipex_div(limit, args->k));
+    if (leaves_out_taps(args) && 1 < whole &&
+        whole < args->segments_w) /* see ipex_conv_pixel_run */
+        whole = 1;
     const int64_t cuts = whole ? 1 : ipex_div_up(args->k, limit);
     const int64_t step = ipex_div_up(ipex_div_up(args->k, cuts), IPEX_TILE_ROWS) * IPEX_TILE_ROWS;
     struct conv_part part = {.first = true, .last = true, .blocks = row_blocks(walk)};
@@ -531,8 +539,10 @@ conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args, boo
         .line = ipex_cut_line(args->pixels, most),
         .last = ipex_cut_line(args->last_pixels, most),
         .pair = ipex_cut_line(args->pixels, most / 2),
+        .most = most,
     };
-    ret.pairs = !streams && !args->w_line && ret.pair.count < 2 * ret.line.count;
+    ret.pairs =
+        !streams && !args->w_line && !leaves_out_taps(args) && ret.pair.count < 2 * ret.line.count;
     ret.panels = panels_at_once(level, args, &ret);
     ret.at_once = blocks_at_once(level, args, &ret, streams);
     return ret;

@@ -367,6 +367,25 @@ static struct ipex_padding padding(const struct ipex_bind *bind) {
                                                            : ipex_bind_padding(bind);
 }
 
+/* What lies beside x, whose taps are left out where they are apart; not of one line or column,
+ * which may be cut in other ways. */
+static struct ipex_padding padding_w(const struct ipex_bind *bind) {
+    const int64_t *y = bind->output->dims;
+    const int32_t *window = bind->ints;
+    const int64_t dilation = window[IPEX_CONV_DILATION_W];
+    if (dilation == 1 || window[IPEX_CONV_KERNEL_W] == 1 || y[1] == 1 || y[2] == 1 ||
+        takes_tiles(bind))
+        return (struct ipex_padding){.above = 0};
+    const int64_t reach =
+        (y[2] - 1) * window[IPEX_CONV_STRIDE_W] + (window[IPEX_CONV_KERNEL_W] - 1) * dilation + 1;
+    return (struct ipex_padding){
+        .above = window[IPEX_CONV_PAD_LEFT],
+        .below = reach - window[IPEX_CONV_PAD_LEFT] - bind->input[0]->dims[2],
+        .stride = window[IPEX_CONV_STRIDE_W],
+        .dilation = (int32_t)dilation,
+    };
+}
+
 enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *w = bind->input[1];
     const int32_t *attr = bind->ints;
@@ -391,6 +410,7 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
         return IPEX_BOUND_TOO_LARGE;
     args->planar = is_planar(bind);
     args->padding = padding(bind);
+    args->padding_w = padding_w(bind);
     /* A signal's only line is cut like a matrix, so that work can be shared out along it. */
     const bool signal =
         !pointwise && !bind->lines && args->lines == 1 && !(args->planar && args->segments_h > 1);

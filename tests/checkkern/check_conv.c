@@ -53,8 +53,9 @@ static int64_t line_pixels(const struct ipex_conv_args *args, int64_t line) {
 }
 
 /* Whether segment s belongs to the chains of line l. */
-static bool is_taken(const struct ipex_conv_args *a, int64_t l, int64_t s) {
-    return takes_row(&a->padding, a->lines, l, a->segments_h, s / a->segments_w);
+static bool is_taken(const struct ipex_conv_args *a, int64_t l, int64_t p, int64_t s) {
+    return takes_row(&a->padding, a->lines, l, a->segments_h, s / a->segments_w) &&
+           takes_row(&a->padding_w, a->pixels, p, a->segments_w, s % a->segments_w);
 }
 
 /* Calls visit(x offset) for every element of x that the formula in kernels.h reads. */
@@ -64,7 +65,7 @@ static void visit_x(const struct ipex_conv_args *a, void (*visit)(void *, int64_
             for (int64_t p = 0; p < line_pixels(a, l); p++)
                 for (int64_t g = 0; g < a->groups; g++)
                     for (int64_t s = 0; s < a->segments_h * a->segments_w; s++)
-                        for (int64_t k = 0; is_taken(a, l, s) && k < a->k; k++)
+                        for (int64_t k = 0; is_taken(a, l, p, s) && k < a->k; k++)
                             visit(data, i * a->x_image + l * a->x_line + p * a->x_pixel +
                                             g * a->x_group + s / a->segments_w * a->x_kh +
                                             s % a->segments_w * a->x_kw + k);
@@ -130,7 +131,7 @@ static struct operands make_operands(const struct shape *s, struct ipex_conv_arg
     struct operands ret = {0};
     struct ipex_conv_args all = *a; /* rows that are left out are there, but hold NaN */
     int64_t last = 0;
-    all.padding = (struct ipex_padding){.above = 0};
+    all.padding = all.padding_w = (struct ipex_padding){.above = 0};
     visit_x(&all, visit_last, &last);
     ret.x = buffer_make((size_t)(last + 1) * 4);
     fill_poison(&ret.x);
@@ -207,7 +208,7 @@ static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l,
     const int64_t segments = (int64_t)a->segments_h * a->segments_w;
     double sum = (double)a->bias[c], magnitude = fabs(sum);
     for (int64_t s = 0; s < segments; s++)
-        for (int64_t k = 0; is_taken(a, l, s) && k < a->k; k++) {
+        for (int64_t k = 0; is_taken(a, l, p, s) && k < a->k; k++) {
             const float x =
                 ((const float *)
                      a->x)[i * a->x_image + l * a->x_line + p * a->x_pixel + c / a->n * a->x_group +
@@ -356,6 +357,12 @@ static void random_padding(struct shape *s, struct rng *rng) {
         return;
     s->conv.pad_top = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
     s->conv.pad_bottom = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
+    if (rng_one_in(rng, 2) || s->conv.last_pixels != s->conv.pixels)
+        return;
+    const int32_t far = s->conv.kernel_w * s->conv.dilation_w + 1;
+    s->conv.cut_taps = true;
+    s->conv.pad_left = (int32_t)rng_range(rng, -2, far);
+    s->conv.pad_right = (int32_t)rng_range(rng, -2, far);
 }
 
 /* Every number of rows with every number of panels around the register blocks, with a cut last

@@ -21,6 +21,9 @@ struct conv_shape conv_shape_whole(const struct conv_shape *s) {
         .dilation_w = or_one(s->dilation_w),
         .pad_top = s->pad_top,
         .pad_bottom = s->pad_bottom,
+        .pad_left = s->pad_left,
+        .pad_right = s->pad_right,
+        .cut_taps = s->cut_taps,
         .groups = or_one(s->groups),
         .k = or_one(s->k),
         .n = or_one(s->n),
@@ -63,6 +66,9 @@ struct ipex_conv_args conv_shape_args(const struct conv_shape *shape) {
         .k = joined ? s.k * s.kernel_w : s.k,
         .n = s.n,
         .padding = {s.pad_top, s.pad_bottom, s.stride_h, s.dilation_h},
+        .padding_w = s.cut_taps && !joined && s.kernel_w > 1
+                         ? (struct ipex_padding){s.pad_left, s.pad_right, s.stride_w, s.dilation_w}
+                         : (struct ipex_padding){.above = 0},
         .lines_per_job = s.lines,
         .panels_per_job = (int32_t)ipex_div_up(s.n, IPEX_PANEL),
         .cache_l2 = 1 << 20,

@@ -11,6 +11,8 @@ struct conv_shape {
     int32_t images, lines, pixels, last_pixels;
     int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
     int32_t pad_top, pad_bottom; /* of the rows that windows see, so many are no rows of x */
+    int32_t pad_left, pad_right; /* likewise of columns, where `cut_taps` */
+    bool cut_taps;               /* taps beside x are left out */
     int32_t groups, k, n;        /* channels per group: in, out */
     int32_t x_gap, y_gap, r_gap;
 };

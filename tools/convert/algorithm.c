@@ -115,14 +115,17 @@ static void predict_winograd(const struct ipex_dims *dims, int algorithm, struct
         layer->us[algorithm] = INFINITY;
 }
 
-/* Lines that the direct algorithm multiplies with rows of the kernel: none in the padding. */
-static double direct_lines(const struct ipex_conv *c, int64_t height) {
+/* Positions along an axis that the direct algorithm multiplies, for all taps: none in the padding,
+ * but beside x where taps lie side by side. */
+static double direct_positions(const struct ipex_conv *c, int axis, int64_t size) {
     int64_t ret = 0;
-    for (int64_t row = 0; row < c->kernel[0]; row++) {
-        const int64_t above = c->pad[0] - row * c->dilation[0];
-        const int64_t below = c->pad[2] - (c->kernel[0] - 1 - row) * c->dilation[0];
-        const int64_t left_out = (above > 0 ? above : 0) + (below > 0 ? below : 0);
-        ret += height > left_out ? height - left_out : 0;
+    if (axis == 1 && c->dilation[axis] == 1)
+        return (double)(c->kernel[axis] * size);
+    for (int64_t tap = 0; tap < c->kernel[axis]; tap++) {
+        const int64_t before = c->pad[axis] - tap * c->dilation[axis];
+        const int64_t behind = c->pad[2 + axis] - (c->kernel[axis] - 1 - tap) * c->dilation[axis];
+        const int64_t left_out = (before > 0 ? before : 0) + (behind > 0 ? behind : 0);
+        ret += size > left_out ? size - left_out : 0;
     }
     return (double)ret;
 }
@@ -132,8 +135,9 @@ static struct layer predict(const struct ipex_dims *dims, struct ipex_node *node
     const int64_t height = ipex_dim_at(dims, y[2], IPEX_DIM_MIDDLE),
                   width = ipex_dim_at(dims, y[3], IPEX_DIM_MIDDLE);
     struct layer ret = {.node = node};
-    ret.us[DIRECT] = product_us(direct_lines(&node->u.conv, height) * (double)width,
-                                3 * (double)w[1], direct_columns(w[0])) +
+    const struct ipex_conv *c = &node->u.conv;
+    ret.us[DIRECT] = product_us(direct_positions(c, 0, height) * direct_positions(c, 1, width),
+                                (double)w[1], direct_columns(w[0])) +
                      (double)conv_bytes(node) / WEIGHT_B_PER_US;
     predict_winograd(dims, SMALL, &ret);
     predict_winograd(dims, LARGE, &ret);
