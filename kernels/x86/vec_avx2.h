@@ -160,6 +160,9 @@ static inline vec_int vec_int_add(vec_int a, vec_int b) {
 static inline vec_int vec_int_sub(vec_int a, vec_int b) {
     return _mm256_sub_epi32(a, b);
 }
+static inline vec_int vec_int_max(vec_int a, vec_int b) {
+    return _mm256_max_epi32(a, b);
+}
 static inline vec_int vec_int_half(vec_int a) {
     return _mm256_srai_epi32(a, 1);
 }
@@ -188,10 +191,17 @@ static inline vec vec_every_second(vec a, vec b, bool odd) {
         _mm256_castps_pd(odd ? _mm256_shuffle_ps(a, b, 0xdd) : _mm256_shuffle_ps(a, b, 0x88));
     return _mm256_castpd_ps(_mm256_permute4x64_pd(pairs, 0xd8));
 }
-/* p[at] of every lane; 0 where at is below 0. */
+/* p[at] of every lane. */
 static inline vec vec_gather(const float *p, vec_int at) {
-    const __m256i inside = _mm256_xor_si256(at, _mm256_set1_epi32(-1));
-    return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, at, _mm256_castsi256_ps(inside), 4);
+    return _mm256_i32gather_ps(p, at, 4);
+}
+/* p[at] and, behind it, p[at + 1] of every lane: half the work of two gathers. */
+static inline void vec_gather_pairs(const float *p, vec_int at, vec *ret_first, vec *ret_second) {
+    const double *pairs = (const double *)(const void *)p;
+    const __m256d a = _mm256_i32gather_pd(pairs, _mm256_castsi256_si128(at), 4);
+    const __m256d b = _mm256_i32gather_pd(pairs, _mm256_extracti128_si256(at, 1), 4);
+    *ret_first = vec_every_second(_mm256_castpd_ps(a), _mm256_castpd_ps(b), false);
+    *ret_second = vec_every_second(_mm256_castpd_ps(a), _mm256_castpd_ps(b), true);
 }
 static inline vec vec_from_int(vec_int a) {
     return _mm256_cvtepi32_ps(a);

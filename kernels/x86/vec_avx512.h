@@ -162,6 +162,9 @@ static inline vec_int vec_int_add(vec_int a, vec_int b) {
 static inline vec_int vec_int_sub(vec_int a, vec_int b) {
     return _mm512_sub_epi32(a, b);
 }
+static inline vec_int vec_int_max(vec_int a, vec_int b) {
+    return _mm512_max_epi32(a, b);
+}
 static inline vec_int vec_int_half(vec_int a) {
     return _mm512_srai_epi32(a, 1);
 }
@@ -189,10 +192,16 @@ static inline vec vec_every_second(vec a, vec b, bool odd) {
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     return _mm512_permutex2var_ps(a, _mm512_or_si512(even, _mm512_set1_epi32(odd)), b);
 }
-/* p[at] of every lane; 0 where at is below 0. */
+/* p[at] of every lane. */
 static inline vec vec_gather(const float *p, vec_int at) {
-    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), _knot_mask16(_mm512_movepi32_mask(at)), at,
-                                    p, 4);
+    return _mm512_i32gather_ps(at, p, 4);
+}
+/* p[at] and, behind it, p[at + 1] of every lane: half the work of two gathers. */
+static inline void vec_gather_pairs(const float *p, vec_int at, vec *ret_first, vec *ret_second) {
+    const vec a = _mm512_castpd_ps(_mm512_i32gather_pd(_mm512_castsi512_si256(at), p, 4));
+    const vec b = _mm512_castpd_ps(_mm512_i32gather_pd(_mm512_extracti64x4_epi64(at, 1), p, 4));
+    *ret_first = vec_every_second(a, b, false);
+    *ret_second = vec_every_second(a, b, true);
 }
 static inline vec vec_from_int(vec_int a) {
     return _mm512_cvtepi32_ps(a);

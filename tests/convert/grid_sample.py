@@ -89,6 +89,10 @@ def main():
                 tap.ok(title, why is None, why)
                 why = bench.right(sampled(("n", 3, "h", 7), ("n", 4, "q", 2), opset, **attributes), *BOUNDS, sizes=SIZES)
                 tap.ok(f"{title}, sizes that vary", why is None, why)
+        for mode, padding, channels in itertools.product(("linear", "nearest", "cubic"), PADDINGS, (1, 5, 20)):
+            attributes = dict(mode=mode, padding_mode=padding)  # more places than fit a vector, and a rest
+            why = bench.right(sampled((3, channels, 6, 9), (3, 7, 5, 2), 20, **attributes), bits=True)
+            tap.ok(f"{mode} {padding}, {channels} channels", why is None, why)
         for mode, padding, corners in itertools.product(("linear", "nearest"), PADDINGS, (0, 1)):
             attributes = dict(mode=mode, padding_mode=padding, align_corners=corners)
             title = f"a volume, {mode} {padding} align_corners {corners}"
