@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """ipexpack, ONNX Runtime and OpenVINO on the same networks, side by side. See tests/bench/README.md.
 
-compare.py [--models A,B] [--threads 1,2] [--rounds 5] [--seconds 1] [--isa LEVEL] [--json FILE]
+compare.py [--models A,MODEL.onnx] [--dim NAME=N]... [--threads 1,2] [--rounds 5] [--seconds 1] [--isa LEVEL] [--json FILE]
 
-Networks are those of tests/sized_networks.py at the sizes of WORK, converted by the default flags, but for the sizes.
+Networks are those of tests/sized_networks.py at the sizes of WORK, or any ONNX files, whose symbolic sizes are those of
+--dim, else 1; converted by the default flags, but for the sizes.
 
 Rounds alternate between the runtimes; each measurement is a process of its own, bound to as many CPUs as it has
 threads. Minima are compared, medians stand beside them."""
@@ -23,7 +24,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import BUILD, CLI, cli_json, command
-from sized_networks import P2O, SIZED, make_models
+from sized_networks import P2O, SIZED, Sized, make_models
 
 FOLDER = BUILD / "bench"
 P0, P1, P2 = (P2O + axis for axis in "012")
@@ -134,14 +135,42 @@ def print_row(cells):
     print("|", " | ".join(cells), "|", flush=True)
 
 
+def inputs_of(model):
+    weights = {w.name for w in model.graph.initializer}
+    return [port for port in model.graph.input if port.name not in weights]
+
+
+def is_file(name):
+    return name.endswith(".onnx")
+
+
+def network_of_file(path):
+    """Of an ONNX file, with every size that is not written in it as 1."""
+    import onnx
+    try:
+        ports = inputs_of(onnx.load(path, load_external_data=False))
+    except Exception as error:  # of the file system or of protobuf
+        sys.exit(f"compare: {path}: {error}")
+    for port in ports:
+        if port.type.tensor_type.elem_type not in TYPES:
+            sys.exit(f"compare: {path}: input {port.name} is neither f32 nor i32 nor i64")
+    return Sized(pathlib.Path(path).stem, path, [{dim.dim_param or f"{port.name}[{axis}]": 1 for port in ports
+                 for axis, dim in enumerate(port.type.tensor_type.shape.dim) if not dim.HasField("dim_value")}], None)
+
+
 class Work:
     """A network at fixed sizes: the file that ipexpack made, and what the opponents read: the model with the sizes
-    written into it, and inputs."""
+    written into it, and inputs. dims: {symbol: size} for those of an ONNX file."""
 
-    def __init__(self, name):
+    def __init__(self, name, dims=None):
+        if is_file(name):
+            self.network = network_of_file(name)
+            sizes = {symbol: size for symbol, size in (dims or {}).items() if symbol in self.network.sizes[0]}
+            name = self.network.name
+        else:
+            network, sizes = WORK[name]
+            self.network = next(n for n in SIZED if n.name == network)
         self.name = name
-        network, sizes = WORK[name]
-        self.network = next(n for n in SIZED if n.name == network)
         self.sizes = {symbol: 1 for symbol in self.network.sizes[0]} | sizes
         stem = FOLDER / name.replace(" ", "_")
         self.ipex, self.model, self.stem = stem.with_suffix(".ipex"), stem.with_suffix(".onnx"), stem
@@ -170,8 +199,7 @@ class Work:
         import numpy as np
         import onnx
         graph, words = onnx.load(str(self.network.path)), []
-        weights = {w.name for w in graph.graph.initializer}
-        for index, port in enumerate(p for p in graph.graph.input if p.name not in weights):
+        for index, port in enumerate(inputs_of(graph)):
             kind, dtype = TYPES[port.type.tensor_type.elem_type]
             for axis, dim in enumerate(port.type.tensor_type.shape.dim):
                 if not dim.HasField("dim_value"):
@@ -318,7 +346,8 @@ def print_scaling(rows):
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--models", help="names, comma-separated (default: all that are here)")
+    parser.add_argument("--models", help="names or ONNX files, comma-separated (default: all networks that are here)")
+    parser.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="a size of the files (1)")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="of one measurement")
@@ -327,18 +356,32 @@ def arguments():
     return parser.parse_args()
 
 
+def sizes_given(words):
+    """{NAME: N} of --dim NAME=N."""
+    given = dict(word.rpartition("=")[::2] for word in words)
+    if wrong := [f"{name}={size}" for name, size in given.items() if not name or not size.isdecimal() or not int(size)]:
+        sys.exit(f"compare: --dim {', '.join(wrong)}: want NAME=N, N above 0")
+    return {name: int(size) for name, size in given.items()}
+
+
 def main():
     options = arguments()
     wanted = options.models.split(",") if options.models else list(WORK)
-    if unknown := [name for name in wanted if name not in WORK]:
-        sys.exit(f"compare: no network {', '.join(unknown)}; there are {', '.join(WORK)}")
-    make_models([WORK[name][0] for name in wanted])
+    dims = sizes_given(options.dim)
+    if unknown := [name for name in wanted if name not in WORK and not is_file(name)]:
+        sys.exit(f"compare: no network {', '.join(unknown)}; there are {', '.join(WORK)}, and ONNX files")
+    make_models([WORK[name][0] for name in wanted if not is_file(name)])
     counts = [int(t) for t in options.threads.split(",")]
     if max(counts) > len(os.sched_getaffinity(0)):
         sys.exit("compare: more threads than CPUs")
-    chosen = [work for work in map(Work, wanted) if work.is_here()]
-    for work in chosen:
-        work.prepare()
+    chosen = [work for work in (Work(name, dims) for name in wanted) if work.is_here()]
+    if unused := set(dims) - {symbol for work in chosen for symbol in work.sizes}:
+        sys.exit(f"compare: --dim {', '.join(sorted(unused))}: no model has this size")
+    try:
+        for work in chosen:
+            work.prepare()
+    except RuntimeError as error:  # it cannot be converted: all reasons are in the message
+        sys.exit(f"compare: {error}")
     peers, load, rows = peer_libraries(), Load(), []
     peaks = {t: measure_machine(t) for t in counts}
     print_machine(peers, peaks, options.rounds)
