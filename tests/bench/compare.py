@@ -154,7 +154,7 @@ def network_of_file(path):
     for port in ports:
         if port.type.tensor_type.elem_type not in TYPES:
             sys.exit(f"compare: {path}: input {port.name} is neither f32 nor i32 nor i64")
-    return Sized(pathlib.Path(path).stem, path, [{dim.dim_param or f"{port.name}[{axis}]": 1 for port in ports
+    return Sized(pathlib.Path(path).name, path, [{dim.dim_param or f"{port.name}[{axis}]": 1 for port in ports
                  for axis, dim in enumerate(port.type.tensor_type.shape.dim) if not dim.HasField("dim_value")}], None)
 
 
@@ -172,7 +172,7 @@ class Work:
             self.network = next(n for n in SIZED if n.name == network)
         self.name = name
         self.sizes = {symbol: 1 for symbol in self.network.sizes[0]} | sizes
-        stem = FOLDER / name.replace(" ", "_")
+        stem = FOLDER / name.replace(" ", "_").replace(".", "_")  # no file's is another's
         self.ipex, self.model, self.stem = stem.with_suffix(".ipex"), stem.with_suffix(".onnx"), stem
 
     def is_here(self):
