@@ -44,8 +44,10 @@ struct ipex_conv_job ipex_conv_job(const struct ipex_conv_args *args, int64_t jo
 }
 
 int64_t ipex_conv_part_segments(const struct ipex_conv_args *args, int64_t most) {
-    if (most < args->segments_w || most >= (int64_t)args->segments_h * args->segments_w)
+    if (most >= (int64_t)args->segments_h * args->segments_w)
         return most;
+    if (most < args->segments_w)
+        return most > 1 && ipex_conv_leaves_out_taps(args) ? 1 : most;
     int64_t rows = ipex_div(most, args->segments_w);
     while (args->segments_h % rows != 0)
         rows--;

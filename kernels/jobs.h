@@ -68,6 +68,11 @@ static inline int64_t ipex_conv_segment_floats(const struct ipex_conv_args *args
  * in every part, so that each can fetch the next one's weights. */
 int64_t ipex_conv_part_segments(const struct ipex_conv_args *args, int64_t most);
 
+/* Whether taps beside x are left out. */
+static inline bool ipex_conv_leaves_out_taps(const struct ipex_conv_args *args) {
+    return args->padding_w.dilation != 0;
+}
+
 /* Segments of a convolution that go into chains, kernel rows and taps in the padding left out: so
  * many, so many of every kernel row, the first one's place among these; where x (elements) and w
  * (words) begin. */

@@ -177,16 +177,16 @@ static inline int64_t ipex_info_numel(const struct ipex_tensor_info *info) {
     return ret;
 }
 
-/* Padding above and below the image that a convolution's window (its ints) sees: from that of the
- * first line follows that of the last. */
-static inline struct ipex_padding ipex_bind_padding(const struct ipex_bind *bind) {
-    const int32_t *window = bind->ints;
+/* Padding above and below (axis 0), or left and right (1), of the image that a convolution's window
+ * (its ints) sees: from that of the first line follows that of the last. */
+static inline struct ipex_padding ipex_bind_padding(const struct ipex_bind *bind, int axis) {
+    const int32_t *window = bind->ints + axis; /* those of W follow those of H */
     const int64_t kernel =
         (int64_t)(window[IPEX_CONV_KERNEL_H] - 1) * window[IPEX_CONV_DILATION_H] + 1;
-    const int64_t last = (bind->output->dims[1] - 1) * window[IPEX_CONV_STRIDE_H];
+    const int64_t last = (bind->output->dims[1 + axis] - 1) * window[IPEX_CONV_STRIDE_H];
     return (struct ipex_padding){
         .above = window[IPEX_CONV_PAD_TOP],
-        .below = last + kernel - window[IPEX_CONV_PAD_TOP] - bind->input[0]->dims[1],
+        .below = last + kernel - window[IPEX_CONV_PAD_TOP] - bind->input[0]->dims[1 + axis],
         .stride = window[IPEX_CONV_STRIDE_H],
         .dilation = window[IPEX_CONV_DILATION_H],
     };

@@ -278,7 +278,7 @@ static void walk_widened(const struct conv_walk *walk, const struct conv_part *p
 #define WALK_PANELS walk_panels
 #endif
 
-/* What all blocks of a part have alike. */
+/* What all blocks of a part have alike; a line says which taps it takes. */
 static inline struct conv_block part_block(const struct conv_walk *walk,
                                            const struct conv_part *part) {
     const struct ipex_conv_args *args = walk->args;
@@ -290,10 +290,8 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
     return (struct conv_block){
         .x_row = args->x_pixel,
         .x_kw = args->x_kw,
-        .x_kh = args->x_kh - (args->segments_w - 1) * args->x_kw,
         .w_panel = w_panel,
         .w_kw = walk->w_kw,
-        .w_kh = walk->w_kh - (args->segments_w - 1) * walk->w_kw,
         .ahead_first = ahead,
         .ahead_others = ahead + w_panel * sizeof(float),
         .ahead_base = walk->streams ? UINTPTR_MAX : 0,
@@ -301,7 +299,6 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
         .y_row = args->y_pixel,
         .r_row = args->r_pixel,
         .k = (int32_t)part->k_count,
-        .segments_w = args->segments_w,
         .lo = part->last ? act_low(args->act, args->act_a) : -__builtin_inff(),
         .hi = part->last ? act_high(args->act, args->act_b) : __builtin_inff(),
         .act = swish ? args->act : IPEX_ACT_none,
@@ -362,11 +359,6 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
     }
 }
 
-/* Whether taps beside x are left out. */
-static inline bool leaves_out_taps(const struct ipex_conv_args *args) {
-    return args->padding_w.dilation != 0;
-}
-
 static inline bool same_run(struct ipex_conv_run a, struct ipex_conv_run b) {
     return a.segments == b.segments && a.w == b.w;
 }
@@ -378,7 +370,7 @@ static __attribute__((noinline, unused)) void
 walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const struct conv_cuts *cuts = walk->cuts;
-    const bool apart = leaves_out_taps(args);
+    const bool apart = ipex_conv_leaves_out_taps(args);
     struct conv_block b = part_block(walk, part);
     for (int64_t line = walk->job->line, lines; line < walk->job->line_end; line += lines) {
         const bool whole = ipex_conv_line_pixels(args, line) == args->pixels;
@@ -407,7 +399,7 @@ static inline int64_t row_blocks(const struct conv_walk *walk) {
     const struct conv_cuts *cuts = walk->cuts;
     if (walk->args->w_line)
         return cuts->line.count;
-    if (leaves_out_taps(walk->args))
+    if (ipex_conv_leaves_out_taps(walk->args))
         return lines * ipex_conv_pixel_blocks(walk->args, cuts->most);
     return cuts->pairs ? ipex_div_up(lines, 2) * cuts->pair.count : lines * cuts->line.count;
 }
@@ -445,10 +437,7 @@ static inline void walk_parts(const struct conv_walk *walk, int64_t begin, int64
     if (args->residual == args->y) /* a parked chain would overwrite it */
         limit = segments * args->k;
     /* Segments in a part; 0: cut inside segments. */
-    int64_t whole = ipex_conv_part_segments(args, ipex_div(limit, args->k));
-    if (leaves_out_taps(args) && 1 < whole &&
-        whole < args->segments_w) /* see ipex_conv_pixel_run */
-        whole = 1;
+    const int64_t whole = ipex_conv_part_segments(args, ipex_div(limit, args->k));
     const int64_t cuts = whole ? 1 : ipex_div_up(args->k, limit);
     const int64_t step = ipex_div_up(ipex_div_up(args->k, cuts), IPEX_TILE_ROWS) * IPEX_TILE_ROWS;
     struct conv_part part = {.first = true, .last = true, .blocks = row_blocks(walk)};
@@ -541,8 +530,8 @@ conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args, boo
         .pair = ipex_cut_line(args->pixels, most / 2),
         .most = most,
     };
-    ret.pairs =
-        !streams && !args->w_line && !leaves_out_taps(args) && ret.pair.count < 2 * ret.line.count;
+    ret.pairs = !streams && !args->w_line && !ipex_conv_leaves_out_taps(args) &&
+                ret.pair.count < 2 * ret.line.count;
     ret.panels = panels_at_once(level, args, &ret);
     ret.at_once = blocks_at_once(level, args, &ret, streams);
     return ret;

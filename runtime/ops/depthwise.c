@@ -65,7 +65,7 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     args->kernel_w = bind->ints[IPEX_CONV_KERNEL_W];
     args->group_inputs = (int32_t)(bind->input[0]->dims[3] / bind->ints[IPEX_CONV_GROUPS]);
     args->group_outputs = (int32_t)(y->dims[3] / bind->ints[IPEX_CONV_GROUPS]);
-    args->padding = ipex_bind_padding(bind);
+    args->padding = ipex_bind_padding(bind, 0);
     args->act = bind->ints[IPEX_CONV_ACT];
     args->act_a = bind->floats[0];
     args->act_b = bind->floats[1];

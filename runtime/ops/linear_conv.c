@@ -364,7 +364,7 @@ static bool set_image_strides(struct ipex_bind *bind) {
  * one block's pixels, as those of a column are, and those of a tile. */
 static struct ipex_padding padding(const struct ipex_bind *bind) {
     return bind->output->dims[2] == 1 || takes_tiles(bind) ? (struct ipex_padding){.above = 0}
-                                                           : ipex_bind_padding(bind);
+                                                           : ipex_bind_padding(bind, 0);
 }
 
 /* What lies beside x, whose taps are left out where they are apart; not of one line or column,
@@ -372,18 +372,9 @@ static struct ipex_padding padding(const struct ipex_bind *bind) {
 static struct ipex_padding padding_w(const struct ipex_bind *bind) {
     const int64_t *y = bind->output->dims;
     const int32_t *window = bind->ints;
-    const int64_t dilation = window[IPEX_CONV_DILATION_W];
-    if (dilation == 1 || window[IPEX_CONV_KERNEL_W] == 1 || y[1] == 1 || y[2] == 1 ||
-        takes_tiles(bind))
-        return (struct ipex_padding){.above = 0};
-    const int64_t reach =
-        (y[2] - 1) * window[IPEX_CONV_STRIDE_W] + (window[IPEX_CONV_KERNEL_W] - 1) * dilation + 1;
-    return (struct ipex_padding){
-        .above = window[IPEX_CONV_PAD_LEFT],
-        .below = reach - window[IPEX_CONV_PAD_LEFT] - bind->input[0]->dims[2],
-        .stride = window[IPEX_CONV_STRIDE_W],
-        .dilation = (int32_t)dilation,
-    };
+    const bool apart = window[IPEX_CONV_DILATION_W] > 1 && window[IPEX_CONV_KERNEL_W] > 1;
+    return !apart || y[1] == 1 || y[2] == 1 || takes_tiles(bind) ? (struct ipex_padding){.above = 0}
+                                                                 : ipex_bind_padding(bind, 1);
 }
 
 enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {

@@ -205,11 +205,7 @@ static int check_case(const struct context *context, struct rng *rng) {
     }
     for (size_t i = 1; i < context->n_levels; i++) {
         struct buffer got = run_level(&context->levels[i], &args, rng);
-        const int64_t at = first_difference(&want, &got);
-        if (at >= 0)
-            failed += !report(false, text, "%s: element %lld: %a, want %a", context->levels[i].name,
-                              (long long)at, (double)((float *)got.data)[at],
-                              (double)((float *)want.data)[at]);
+        failed += report_difference(text, context->levels[i].name, &want, &got);
         buffer_free(&got);
     }
     buffer_free(&want);

@@ -149,6 +149,15 @@ int64_t first_difference(const struct buffer *a, const struct buffer *b) {
     return -1;
 }
 
+int report_difference(const char *name, const char *level, const struct buffer *want,
+                      const struct buffer *got) {
+    const int64_t at = first_difference(want, got);
+    if (at < 0)
+        return 0;
+    return !report(false, name, "%s: element %lld: %a, want %a", level, (long long)at,
+                   (double)((float *)got->data)[at], (double)((float *)want->data)[at]);
+}
+
 int64_t first_byte_difference(const struct buffer *a, const struct buffer *b) {
     const char *pa = a->data, *pb = b->data;
     for (size_t i = 0; i < a->bytes; i++)

@@ -79,6 +79,13 @@ const char *ipex_import_string(const struct ipex_import *import, const char *nam
     return attr && attr->s ? attr->s : otherwise;
 }
 
+int64_t ipex_import_word(const char *text, const char *const *words, int count) {
+    for (int i = 0; i < count; i++)
+        if (!strcmp(text, words[i]))
+            return i;
+    return -1;
+}
+
 int ipex_import_dims(struct ipex_import *import, const char *name, size_t input, int64_t *ret,
                      int max) {
     const struct ipex_onnx_attr *attr = name ? ipex_import_attr(import, name) : NULL;

@@ -121,6 +121,8 @@ int64_t ipex_import_int(const struct ipex_import *import, const char *name, int6
 float ipex_import_float(const struct ipex_import *import, const char *name, float otherwise);
 const char *ipex_import_string(const struct ipex_import *import, const char *name,
                                const char *otherwise);
+/* The place of such an attribute's text among `count` words; -1: it is none of them. */
+int64_t ipex_import_word(const char *text, const char *const *words, int count);
 /* Integers from attribute `name` or, from some opset on, from constant input i: count (at most
  * `max`), 0 when there are none, -1 when refused. */
 int ipex_import_ints(struct ipex_import *import, const char *name, size_t input, int64_t *ret,

@@ -5,24 +5,16 @@
 
 #include <string.h>
 
-/* The place of a word in a list that NULL ends, or -1. */
-static int64_t word(const char *text, const char *const *words) {
-    for (int64_t i = 0; words[i]; i++)
-        if (!strcmp(text, words[i]))
-            return i;
-    return -1;
-}
-
 /* Attributes of the plan operator; false after refusing. */
 static bool read_modes(struct ipex_import *import, int32_t axes, int64_t *ints) {
-    static const char *const modes[] = {"nearest", "linear", "cubic", NULL},
-                             *const two[] = {"nearest", "bilinear", "bicubic", NULL},
-                             *const paddings[] = {"zeros", "border", "reflection", NULL};
+    static const char *const modes[] = {"nearest", "linear", "cubic"},
+                             *const two[] = {"nearest", "bilinear", "bicubic"},
+                             *const paddings[] = {"zeros", "border", "reflection"};
     const char *mode = ipex_import_string(import, "mode", "linear"),
                *padding = ipex_import_string(import, "padding_mode", "zeros");
-    const int64_t index = word(mode, modes);
-    ints[IPEX_GRID_MODE] = index < 0 ? word(mode, two) : index;
-    ints[IPEX_GRID_PADDING] = word(padding, paddings);
+    const int64_t index = ipex_import_word(mode, modes, 3);
+    ints[IPEX_GRID_MODE] = index < 0 ? ipex_import_word(mode, two, 3) : index;
+    ints[IPEX_GRID_PADDING] = ipex_import_word(padding, paddings, 3);
     ints[IPEX_GRID_CORNERS_ALIGNED] = ipex_import_int(import, "align_corners", 0) != 0;
     if (ints[IPEX_GRID_MODE] < 0)
         ipex_import_refuse(import, "mode %s is not supported", mode);

@@ -158,13 +158,6 @@ static void import_conv_transpose(struct ipex_import *import) {
 
 /* ---- Resize ---- */
 
-static int64_t word(const char *text, const char *const *words, int count) {
-    for (int i = 0; i < count; i++)
-        if (!strcmp(text, words[i]))
-            return i;
-    return -1;
-}
-
 /* Along D, H and W: how large the result is, and by which scale; 0: the ratio of the sizes. */
 struct resized {
     int64_t out[IPEX_SPATIAL];
@@ -322,8 +315,9 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
                *place_name =
                    ipex_import_string(import, "coordinate_transformation_mode", coordinates);
     const char *round_name = ipex_import_string(import, "nearest_mode", rounding);
-    int64_t mode = word(mode_name, modes, 3), place = word(place_name, places, 5),
-            round = word(round_name, rounds, 4);
+    int64_t mode = ipex_import_word(mode_name, modes, 3),
+            place = ipex_import_word(place_name, places, 5),
+            round = ipex_import_word(round_name, rounds, 4);
     if (x->rank < 3 || x->rank > 5 || mode < 0 || place < 0 || round < 0 ||
         ipex_import_int(import, "antialias", 0)) {
         ipex_import_refuse(import, "rank %d, mode %s, coordinates %s, rounding %s%s: not supported",

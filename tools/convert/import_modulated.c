@@ -7,6 +7,7 @@
  * Its sum of squares over c and the window is a product of in^2 with a constant matrix, times
  * out^2. */
 #include "tools/convert/import_modulated.h"
+#include "tools/convert/match.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@ enum { CONSTANTS = 4, DEPTH = 8 };
 struct factors {
     struct ipex_import *import;
     int64_t dims[RANK];
+    bool varies_in; /* with the input channel, too */
     const struct ipex_value *constant[CONSTANTS];
     int32_t constants;
     struct ipex_value *scale[IN + 1]; /* OUT, IN: [N][1 or M][1 or C][1][1]; NULL: none */
@@ -38,10 +40,8 @@ static bool varies_along(const struct ipex_value *v, int axis) {
 }
 
 static bool is_step(const struct ipex_value *v, enum ipex_step op) {
-    const struct ipex_node *node = v->producer;
-    return node && node->kind == IPEX_KIND_pointwise && node->inputs == 2 &&
-           node->u.program->steps == 1 && node->u.program->step[0].op == (int16_t)op &&
-           node->u.program->step[0].a == 0 && node->u.program->step[0].b == 1;
+    const struct ipex_node *node = ipex_match_step(v, op);
+    return node && node->inputs == 2;
 }
 
 /* What a factor is, or of which factors. */
@@ -64,6 +64,7 @@ struct found {
     const struct ipex_value *product;
     int32_t constants;
     bool whole; /* one of the constants is as large as a weight of the product */
+    bool in;    /* there are scales of input channels */
 };
 
 static void find_constant(struct found *found, const struct ipex_value *v) {
@@ -79,6 +80,7 @@ static bool comes_apart(struct found *found, const struct ipex_value *v, int dep
     const enum part part = part_of(v);
     if (part == CONSTANT_PART)
         find_constant(found, v);
+    found->in |= part == IN_PART;
     if (part < PRODUCT_PART)
         return part != NO_PART;
     struct ipex_value *const *of = v->producer->input;
@@ -109,7 +111,7 @@ static void take_apart(struct factors *f, struct ipex_value *v, bool divides) {
     }
 }
 
-/* Fills f where v is a weight of this kind. */
+/* Whether v is a weight of this kind: f's dims, and what take_apart is given then. */
 static bool find_factors(struct ipex_import *import, struct ipex_value *v, struct factors *f) {
     struct found found = {.product = v};
     *f = (struct factors){.import = import};
@@ -121,7 +123,7 @@ static bool find_factors(struct ipex_import *import, struct ipex_value *v, struc
         if (f->dims[i] < 0) /* depends on the sizes of a run */
             return false;
     }
-    take_apart(f, v, false);
+    f->varies_in = found.in;
     return true;
 }
 
@@ -173,23 +175,17 @@ static struct ipex_value *scaled(const struct factors *f, struct ipex_value *ima
                              ipex_build_reshape(f->import, scale, 4, dims));
 }
 
-static struct ipex_value *before_reshapes(struct ipex_value *v) {
-    while (v->producer && v->producer->kind == IPEX_KIND_reshape)
-        v = v->producer->input[0];
-    return v;
-}
-
 /* The product that w is: by itself or, behind reshapes, one for every image and group. */
 static struct ipex_value *product_of(struct ipex_value *w, bool transposed) {
     static const int32_t swapped[RANK] = {IMAGE, IN, OUT, WINDOW, WINDOW + 1};
-    struct ipex_value *v = before_reshapes(w);
+    struct ipex_value *v = ipex_before_reshapes(w);
     if (!transposed)
         return v;
     const struct ipex_node *turn = v->producer;
     if (!turn || turn->kind != IPEX_KIND_transpose || v->rank != RANK ||
         memcmp(turn->u.perm, swapped, sizeof swapped))
         return w;
-    return before_reshapes(turn->input[0]);
+    return ipex_before_reshapes(turn->input[0]);
 }
 
 struct ipex_value *ipex_modulated_conv(struct ipex_import *import, struct ipex_value *x,
@@ -205,6 +201,7 @@ struct ipex_value *ipex_modulated_conv(struct ipex_import *import, struct ipex_v
     if (w->dims[0] != n * rows || w->dims[1] != columns || w->dims[2] != f.dims[WINDOW] ||
         w->dims[3] != f.dims[WINDOW + 1] || conv->groups != n || (n > 1 && x->dims[0] != 1))
         return NULL;
+    take_apart(&f, v, false);
     struct ipex_conv one = *conv;
     const int64_t in[4] = {n, f.dims[IN], x->dims[2], x->dims[3]},
                   result[4] = {1, n * f.dims[OUT], out[0], out[1]};
@@ -239,28 +236,17 @@ static struct ipex_value *square_sums(const struct factors *f) {
     return ipex_graph_constant(f->import->graph, f->import->label, IPEX_DTYPE_f32, 2, dims, w);
 }
 
-/* The value whose square this is; NULL: it is none. */
-static struct ipex_value *root_of(const struct ipex_value *square) {
-    const struct ipex_node *node = square->producer;
-    const bool one = node && node->kind == IPEX_KIND_pointwise && node->u.program->steps == 1 &&
-                     node->u.program->step[0].op == IPEX_STEP_mul;
-    if (one && node->inputs == 1 && node->u.program->step[0].a == 0 &&
-        node->u.program->step[0].b == 0)
-        return node->input[0];
-    return one && node->inputs == 2 && node->input[0] == node->input[1] ? node->input[0] : NULL;
-}
-
 struct ipex_value *ipex_modulated_squares(struct ipex_import *import,
                                           const struct ipex_value *square, uint32_t axes) {
     static const uint32_t summed = 1u << IN | 1u << WINDOW | 1u << (WINDOW + 1);
-    struct ipex_value *v = square->rank == RANK && axes == summed ? root_of(square) : NULL;
+    struct ipex_value *v;
     struct factors f;
-    if (!v || !find_factors(import, v, &f) || !f.scale[IN])
+    if (square->rank != RANK || axes != summed || !ipex_match_square(square, &v) ||
+        !find_factors(import, v, &f) || !f.varies_in)
         return NULL;
-    const int64_t rows[2] = {f.scale[IN]->dims[IMAGE], f.scale[IN]->dims[IN]},
+    take_apart(&f, v, false);
+    const int64_t rows[2] = {f.scale[IN]->dims[IMAGE], f.dims[IN]},
                   result[RANK] = {rows[0], f.dims[OUT], 1, 1, 1};
-    if (rows[1] != f.dims[IN])
-        return NULL;
     struct ipex_value *y = squared(import, ipex_build_reshape(import, f.scale[IN], 2, rows));
     y = ipex_build_reshape(import, ipex_build_linear(import, y, square_sums(&f), true), RANK,
                            result);

@@ -112,3 +112,9 @@ bool ipex_match_same(const struct ipex_value *a, const struct ipex_value *b) {
 bool ipex_same_shape(const struct ipex_value *a, const struct ipex_value *b) {
     return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
+
+struct ipex_value *ipex_before_reshapes(struct ipex_value *x) {
+    while (x->producer && x->producer->kind == IPEX_KIND_reshape)
+        x = x->producer->input[0];
+    return x;
+}

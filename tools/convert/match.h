@@ -35,6 +35,9 @@ struct ipex_node *ipex_match_vector_reader(const struct ipex_graph *graph,
  * included. */
 bool ipex_match_same(const struct ipex_value *a, const struct ipex_value *b);
 
+/* Upwards through reshapes. */
+struct ipex_value *ipex_before_reshapes(struct ipex_value *x);
+
 bool ipex_same_shape(const struct ipex_value *a, const struct ipex_value *b);
 
 #endif

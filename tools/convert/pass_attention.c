@@ -182,17 +182,10 @@ static bool find_product(struct ipex_graph *graph, struct attention *a) {
 
 /* ---- operands ---- */
 
-/* Upwards through reshapes. */
-static struct ipex_value *before_reshapes(struct ipex_value *x) {
-    while (x->producer && x->producer->kind == IPEX_KIND_reshape)
-        x = x->producer->input[0];
-    return x;
-}
-
 /* x in this shape: what it has been reshaped from, or a reshape. */
 static struct ipex_value *in_shape(struct ipex_graph *graph, struct ipex_value *x, int32_t rank,
                                    const int64_t *dims, struct ipex_node *before) {
-    struct ipex_value *from = before_reshapes(x);
+    struct ipex_value *from = ipex_before_reshapes(x);
     if (from->rank == rank && !memcmp(from->dims, dims, (size_t)rank * sizeof *dims))
         return from;
     struct ipex_node *node =
@@ -276,7 +269,7 @@ static int32_t repeated_axis(const struct ipex_value *from, const struct ipex_va
 /* x is [.., H G, N, D], and was [.., H, N, D] before each head was repeated G times, by an
  * expansion between reshapes: what was expanded, and H; else NULL. */
 static struct ipex_value *repeated_heads(struct ipex_value *x, int64_t *ret_heads) {
-    struct ipex_value *wide = before_reshapes(x);
+    struct ipex_value *wide = ipex_before_reshapes(x);
     if (wide == x || x->rank < 3 || !is_plan(wide->producer, IPEX_OP_expand))
         return NULL;
     struct ipex_value *apart = wide->producer->input[0];
