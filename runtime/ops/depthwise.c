@@ -82,6 +82,7 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
         .least = ipex_units_worth(JOB_FLOPS, line),
         .most = args->lines,
         .multiple = 1,
+        .again = 0.25, /* two lines share what they read: single ones, and those at ends, less */
     };
     args->lines_per_job = (int32_t)ipex_cut_even(&cut, bind->setup->threads);
     args->streams = streams(bind);
