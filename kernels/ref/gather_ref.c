@@ -10,18 +10,38 @@ static int64_t gather_index(const struct ipex_gather_args *args, int64_t i) {
                      args->axis);
 }
 
+/* Elements that follow each other in y, of 4 bytes, by indices that do: most look-ups of single
+ * values. */
+static void gather_words(const struct ipex_gather_args *args, const char *x, const int64_t *index,
+                         char *y, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        memcpy(y + 4 * i, x + ref_index(index[i], args->axis) * args->x_axis, 4);
+}
+
+/* Rows [i, i + count) of one of the outer ones. */
+static void gather_rows(const struct ipex_gather_args *args, int64_t outer, int64_t i,
+                        int64_t count) {
+    const char *x = (const char *)args->x + outer * args->x_outer;
+    char *y = (char *)args->y + outer * args->y_outer + i * args->y_index;
+    if (args->inner == 4 && args->y_index == 4 && args->index_i64 && args->index_stride == 1) {
+        gather_words(args, x, (const int64_t *)args->index + i, y, count);
+        return;
+    }
+    for (int64_t end = i + count; i < end; i++, y += args->y_index)
+        ref_copy(y, x + gather_index(args, i) * args->x_axis, args->inner);
+}
+
 void IPEX_REF(gather)(const struct ipex_gather_args *args, int64_t job_begin, int64_t job_end,
                       void *scratch) {
     (void)scratch;
-    int64_t end = job_end * args->rows_per_job;
+    int64_t end = job_end * args->rows_per_job, row = job_begin * args->rows_per_job;
     if (end > args->outer * args->count)
         end = args->outer * args->count;
-    for (int64_t row = job_begin * args->rows_per_job; row < end; row++) {
-        const int64_t outer = row / args->count, i = row % args->count;
-        const char *x =
-            (const char *)args->x + outer * args->x_outer + gather_index(args, i) * args->x_axis;
-        char *y = (char *)args->y + outer * args->y_outer + i * args->y_index;
-        ref_copy(y, x, args->inner);
+    int64_t outer = args->count ? row / args->count : 0, i = row - outer * args->count;
+    for (; row < end; outer++, i = 0) {
+        const int64_t left = end - row, count = args->count - i < left ? args->count - i : left;
+        gather_rows(args, outer, i, count);
+        row += count;
     }
 }
 

@@ -989,6 +989,13 @@ def transposed_weight(g):
     g.output(g.op("MatMul", g.input(2, 5), g.op("Transpose", g.weight(4, 5), perm=[1, 0], name="turn")))
 
 
+@case(("constant", "look", APPLIED), steps=dict(gather=1, integer=0, compare=0, where=0))
+def known_places(g):
+    """The same for all heads, as relative positions are: one look-up of every head's rows, nothing counted in a run."""
+    places = np.broadcast_to(np.random.default_rng(0).integers(-7, 7, (1, 1, 6, 6)), (1, 3, 6, 6))
+    g.output(g.op("GatherElements", g.input(1, 3, 6, 7), g.constant(places), axis=-1, name="look"))
+
+
 # ---- the test ----
 
 def check_growth(tap, bench):

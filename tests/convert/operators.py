@@ -916,6 +916,14 @@ def look_ups():
         index = np.random.default_rng(axis + 5).integers(-3, 3, (3, 3, 3))
         yield f"GatherElements axis {axis}", single("GatherElements", (3, 3, 3), index, axis=axis)
         yield f"OneHot axis {axis}", single("OneHot", index[0], i64(4), (2,), axis=axis)
+    alike = np.random.default_rng(1).integers(-4, 4, (1, 1, 5, 4))
+    for first, second in ((2, 3), (2, 1), (1, 3)):  # along both leading axes, or the first, of x or of a part of it
+        index = np.broadcast_to(alike, (first, second, 5, 4))
+        for axis in (-1, -2):
+            yield f"GatherElements of {first}x{second} alike, axis {axis}", single("GatherElements", (2, 3, 5, 4), index,
+                                                                                   axis=axis)
+    index = np.broadcast_to(np.random.default_rng(2).integers(-4, 4, (2, 1, 5, 4)), (2, 3, 5, 4))
+    yield "GatherElements alike along the second axis", single("GatherElements", (2, 3, 5, 4), index, axis=-1)
     yield "GatherND", single("GatherND", (3, 4, 5), np.array([[0, -1], [2, 1]]))
     yield "GatherND of a batch", single("GatherND", (2, 4, 5), np.array([[[1], [-1]], [[0], [3]]]), batch_dims=1)
     for k in (-5, -1, 0, 2):

@@ -63,6 +63,42 @@ struct ipex_value *ipex_place_elements(struct ipex_import *import, struct ipex_v
     return at;
 }
 
+/* Leading axes, ahead of `axis`, along which known indices are the same, for all of x: each of
+ * their rows is looked up in the same places (relative positions are the same for all heads). */
+static int32_t axes_alike(const struct ipex_value *index, const struct ipex_value *x,
+                          int32_t axis) {
+    int32_t ret = 0;
+    if (!index->constant)
+        return 0;
+    for (size_t bytes = (size_t)index->constant->size; ret < axis; ret++) {
+        const int64_t count = index->dims[ret];
+        if (count != x->dims[ret] || count < 1)
+            return ret;
+        bytes /= (size_t)count;
+        for (int64_t i = 1; i < count; i++)
+            if (memcmp(index->constant->data, index->constant->data + (size_t)i * bytes, bytes))
+                return ret;
+    }
+    return ret;
+}
+
+/* Of every row of the first `alike` axes, the same places. */
+static struct ipex_value *gather_alike(struct ipex_import *import, struct ipex_value *x,
+                                       struct ipex_value *index, int32_t axis, int32_t alike) {
+    const int32_t rank = x->rank - alike;
+    const int64_t rows[2] = {ipex_place_count(import, x, 0, alike),
+                             ipex_place_count(import, x, alike, x->rank)};
+    struct ipex_value *first = index, row = *x;
+    row.rank = rank;
+    memcpy(row.dims, x->dims + alike, (size_t)rank * sizeof *row.dims);
+    for (int32_t i = 0; i < alike; i++)
+        first = ipex_build_slice(import, first, i, 0, 1);
+    first = ipex_build_reshape(import, first, rank, index->dims + alike);
+    struct ipex_value *at = ipex_place_elements(import, first, &row, axis - alike, rank);
+    struct ipex_value *y = ipex_build_gather(import, ipex_build_reshape(import, x, 2, rows), at, 1);
+    return y ? ipex_build_reshape(import, y, index->rank, index->dims) : NULL;
+}
+
 static void import_gather_elements(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0), *index = x ? integer_input(import, 1) : NULL;
     int64_t axis = ipex_import_int(import, "axis", 0);
@@ -75,9 +111,13 @@ static void import_gather_elements(struct ipex_import *import) {
         ipex_import_refuse(import, "the indices do not fit the data");
         return;
     }
-    struct ipex_value *at = ipex_place_elements(import, index, x, (int32_t)axis, x->rank);
-    const int64_t all = ipex_place_count(import, x, 0, x->rank);
-    struct ipex_value *y = ipex_build_gather(import, ipex_build_reshape(import, x, 1, &all), at, 0);
+    const int32_t alike = axes_alike(index, x, (int32_t)axis);
+    struct ipex_value *y = alike ? gather_alike(import, x, index, (int32_t)axis, alike) : NULL;
+    if (!alike) {
+        struct ipex_value *at = ipex_place_elements(import, index, x, (int32_t)axis, x->rank);
+        const int64_t all = ipex_place_count(import, x, 0, x->rank);
+        y = ipex_build_gather(import, ipex_build_reshape(import, x, 1, &all), at, 0);
+    }
     if (y)
         ipex_import_out(import, 0, y);
 }
