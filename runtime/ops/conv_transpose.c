@@ -61,6 +61,9 @@ static void choose_blocks(const struct ipex_setup *setup, struct ipex_conv_trans
     lines = ipex_ceil_div(lines, args->stride_h) * args->stride_h;
     args->lines_per_job = (int32_t)ipex_min_i64(lines, args->lines);
     args->panels_per_job = (int32_t)panels;
+    const int64_t blocks = ipex_conv_transpose_jobs(args);
+    if (blocks < setup->threads && blocks > 0) /* signals have one line */
+        args->panels_per_job = (int32_t)ipex_ceil_div(panels * blocks, setup->threads);
     while (ipex_conv_transpose_jobs(args) < ipex_jobs_wanted(setup) && args->panels_per_job > 4)
         args->panels_per_job = (args->panels_per_job / 2 + 3) / 4 * 4;
 }
