@@ -122,10 +122,69 @@ def negative_scale_behind_the_mask(g):
     attend(g, g.op("Mul", g.op("Add", g.op("MatMul", q, k), g.input(7, 9)), g.scalar(-0.5)), v)
 
 
-@refused("scores_changed")
+@applied()
 def scale_per_head(g):
+    """Cosine attention: the scale goes to the queries."""
     q, k, v = qkv(g)
-    attend(g, g.op("Mul", g.op("MatMul", q, k), g.positive(3, 1, 1)), v)
+    attend(g, g.op("Mul", g.op("MatMul", q, k), g.weight(3, 1, 1)), v)
+
+
+@applied()
+def scale_per_head_and_image_of_a_run_before_masks(g):
+    q, k, v = qkv(g)
+    scores = g.op("Mul", g.input(2, 3, 1, 1), g.op("Mul", g.op("MatMul", q, k), g.scalar(-0.3)))
+    attend(g, g.op("Add", g.op("Add", g.op("Mul", scores, g.scalar(2)), g.weight(1, 3, 7, 9)), g.input(7, 9)), v)
+
+
+@applied()
+def one_scale_of_a_run(g):
+    q, k, v = qkv(g)
+    attend(g, g.op("Mul", g.op("MatMul", q, k), g.input(1)), v)
+
+
+@refused("scores_changed")
+def scale_per_head_behind_a_mask(g):
+    q, k, v = qkv(g)
+    attend(g, g.op("Mul", g.op("Add", g.op("MatMul", q, k), g.input(7, 9)), g.weight(3, 1, 1)), v)
+
+
+@refused("scores_changed")
+def scale_per_query(g):
+    q, k, v = qkv(g)
+    attend(g, g.op("Mul", g.op("MatMul", q, k), g.weight(3, 7, 1)), v)
+
+
+@refused("scores_changed")
+def scale_per_key(g):
+    q, k, v = qkv(g)
+    attend(g, g.op("Mul", g.op("MatMul", q, k), g.weight(3, 1, 9)), v)
+
+
+@refused("shape_mismatch")
+def scale_per_head_of_queries_for_all(g):
+    """The queries have no axis of heads that the scale could go to."""
+    q, k, v = g.input(1, 7, 8), g.op("Transpose", g.input(3, 9, 8), perm=[0, 2, 1]), g.input(3, 9, 5)
+    attend(g, g.op("Mul", g.op("MatMul", q, k), g.weight(3, 1, 1)), v)
+
+
+def windows(masks, batch=1, mask_batch=1, known=True):
+    """Scores of 4 windows an image, which get an axis of images while masks are added (Swin), once or twice."""
+    def fill(g):
+        q, k, v = qkv(g, b=4 * batch)
+        scores = g.op("Add", g.op("MatMul", q, k), g.weight(1, 3, 7, 9))
+        scores = g.op("Reshape", scores, g.ints(batch, 4, 3, 7, 9))
+        mask = g.weight(mask_batch, 4, 1, 7, 9) if known else g.input(mask_batch, 4, 1, 7, 9)
+        for _ in range(masks):
+            scores = g.op("Add", scores, mask)
+        attend(g, g.op("Reshape", scores, g.ints(-1, 3, 7, 9)), v)
+    fill.__name__ = f"{masks}_masks_of_windows_of_{batch}_images_{'known' if known else 'of_a_run'}"
+    return fill
+
+
+for _known in True, False:
+    for _masks in 1, 2:
+        applied()(windows(_masks, known=_known))
+refused("not_attention")(windows(1, batch=2))
 
 
 # ---- masks ----

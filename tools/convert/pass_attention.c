@@ -2,7 +2,8 @@
 /* Finds attention spelled as a product of queries and turned keys, scaled anywhere on the way, with
  * or without masks, a softmax over the keys, and a product with the values:
  *   softmax((a q) (b k)^T c + mask) v  =  attention(q, k, v, mask) with scale a b c.
- * The scores then never exist as a whole. Also with all of it turned:
+ * The scores then never exist as a whole. A constant for every head may scale them first (cosine
+ * attention): it goes to the queries. Also with all of it turned:
  *   v^T softmax(...)^T, and a softmax over the rows of k q^T;
  * with keys and values repeated for groups of heads, which attention reads once; and with the rows
  * in which every key is masked set to 0, as safe softmaxes are spelled. */
@@ -18,9 +19,10 @@ struct attention {
     struct ipex_value *q, *k, *v;        /* k, v: rows are keys */
     struct ipex_attention_mask mask[IPEX_ATTENTION_MASKS];
     int32_t masks;
-    bool over_rows; /* scores are [keys][queries] */
-    bool turned;    /* the product is v^T weights^T */
-    bool safe;      /* rows without keys give 0 */
+    struct ipex_value *heads; /* scales every head's scores, ahead of all masks; NULL: none */
+    bool over_rows;           /* scores are [keys][queries] */
+    bool turned;              /* the product is v^T weights^T */
+    bool safe;                /* rows without keys give 0 */
     float scale;
 };
 
@@ -52,11 +54,42 @@ static struct ipex_value *unscaled(const struct ipex_graph *graph, struct ipex_v
 
 /* ---- from the scores up to the product of queries and keys ---- */
 
+/* x where value = x * numbers, one for all scores of a head; else NULL. */
+static struct ipex_value *without_head_scale(const struct ipex_value *value,
+                                             struct ipex_value **ret_numbers) {
+    struct ipex_value *part[2];
+    const struct ipex_node *node = ipex_match_step(value, IPEX_STEP_mul);
+    if (!node || !ipex_match_operands(node, &part[0], &part[1]))
+        return NULL;
+    for (int32_t side = 0; side < 2; side++) {
+        const struct ipex_value *numbers = part[!side];
+        bool alike = numbers->rank <= value->rank;
+        for (int32_t i = 1; i <= 2 && i <= numbers->rank; i++)
+            alike &= numbers->dims[numbers->rank - i] == 1;
+        if (!alike || !ipex_same_shape(part[side], value))
+            continue;
+        *ret_numbers = part[!side];
+        return part[side];
+    }
+    return NULL;
+}
+
 /* The product under the scores, looking through scales and masks in any order. `scale`: what stands
  * behind them. */
 static struct ipex_node *find_first(const struct ipex_graph *graph, struct ipex_value *scores,
                                     struct attention *a, float scale) {
     struct ipex_value *x = unscaled(graph, scores, true, &scale);
+    struct ipex_value *numbers,
+        *unheaded = ipex_value_only_reader(graph, x) ? without_head_scale(x, &numbers) : NULL;
+    if (unheaded) {
+        float inner = scale;
+        unheaded = unscaled(graph, unheaded, true, &inner);
+        if (is_matmul(unheaded->producer)) {
+            a->heads = numbers;
+            a->scale = inner;
+            return unheaded->producer;
+        }
+    }
     if (is_matmul(x->producer)) {
         a->scale = scale;
         return x->producer;
@@ -103,7 +136,7 @@ static bool is_alone(const struct ipex_graph *graph, const struct attention *a) 
             for (int32_t k = 0; k < a->masks; k++)
                 if (a->mask[k].value == operand)
                     operand = NULL;
-            if (operand && !operand->constant)
+            if (operand && operand != a->heads && !operand->constant)
                 next = operand;
         }
         if (!next)
@@ -298,6 +331,21 @@ static struct ipex_value *unrepeated(struct ipex_graph *graph, struct ipex_value
     return in_shape(graph, apart, x->rank, dims, before);
 }
 
+/* q with the scale of its heads. */
+static struct ipex_value *with_heads(struct ipex_graph *graph, struct ipex_value *q,
+                                     struct ipex_value *heads, struct ipex_node *before) {
+    struct ipex_node *node =
+        ipex_graph_node(graph, IPEX_KIND_pointwise, before->name, "Mul", before);
+    node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
+    node->u.program->steps = 1;
+    node->u.program->step[0].op = IPEX_STEP_mul;
+    node->u.program->step[0].b = 1;
+    ipex_node_add_input(node, q);
+    ipex_node_add_input(node, heads);
+    ipex_node_set_output(node, ipex_graph_value(graph, q->name, q->dtype, q->rank, q->dims));
+    return node->output;
+}
+
 static void find_operands(struct ipex_graph *graph, struct attention *a) {
     struct ipex_node *before = a->product;
     struct ipex_value *left = unscaled(graph, a->first->input[0], false, &a->scale),
@@ -305,6 +353,8 @@ static void find_operands(struct ipex_graph *graph, struct attention *a) {
     right = unscaled(graph, swapped(graph, right, before), false, &a->scale);
     a->q = a->over_rows ? right : left;
     a->k = a->over_rows ? left : right;
+    if (a->heads)
+        a->q = with_heads(graph, a->q, a->heads, before);
     a->v = a->turned ? swapped(graph, a->product->input[0], before) : a->product->input[1];
     int64_t k_heads = 0, v_heads = 0;
     struct ipex_value *k = repeated_heads(a->k, &k_heads), *v = repeated_heads(a->v, &v_heads);
@@ -318,6 +368,10 @@ static void find_operands(struct ipex_graph *graph, struct attention *a) {
 
 static bool fits(const struct attention *a) {
     const struct ipex_value *scores = a->first->output, *y = a->product->output;
+    const struct ipex_value *q = a->first->input[a->over_rows];
+    if (a->heads &&
+        (q->rank != scores->rank || q->dims[q->rank - 3] != scores->dims[scores->rank - 3]))
+        return false;
     if (a->first->u.plan.int_[0] || scores->rank != y->rank || scores->rank != a->scores->rank)
         return false;
     for (int32_t i = 0; i < a->masks; i++)
@@ -409,8 +463,9 @@ static const char *apply(struct ipex_graph *graph, struct attention *a) {
     if (a->safe)
         result = ipex_attention_zero_rows(graph, mask, result, product);
     finish(graph, a, result);
-    return ipex_arena_printf(&graph->arena, "recognised as attention%s%s", causal ? ", causal" : "",
-                             mask ? " with a mask" : "");
+    return ipex_arena_printf(&graph->arena, "recognised as attention%s%s%s",
+                             causal ? ", causal" : "", mask ? " with a mask" : "",
+                             a->heads ? ", a scale for every head" : "");
 }
 
 static bool reads_scores(const struct ipex_graph *graph, struct ipex_value *scores) {
@@ -430,8 +485,69 @@ static void try_site(struct ipex_graph *graph, struct ipex_node *softmax) {
     ipex_ledger_add(graph->ledger, "attention", softmax->name, reason, text);
 }
 
+/* The mask for values without the leading axis of 1 that it was added with. */
+static struct ipex_value *without_axis(struct ipex_graph *graph, struct ipex_value *mask,
+                                       int32_t rank, struct ipex_node *before) {
+    if (mask->rank <= rank)
+        return mask;
+    if (mask->constant)
+        return ipex_graph_constant(graph, mask->name, mask->dtype, rank, mask->dims + 1,
+                                   mask->constant->data);
+    return in_shape(graph, mask, rank, mask->dims + 1, before);
+}
+
+/* A value of one reader, [1, dims], that is scores of these dims, to which masks were added after
+ * they got the leading axis: the same without it. Else NULL, and nothing is changed. */
+static struct ipex_value *add_without_axis(struct ipex_graph *graph, struct ipex_value *value) {
+    struct ipex_value *part[2];
+    const int32_t rank = value->rank - 1;
+    const struct ipex_node *apart = value->producer;
+    if (!ipex_value_only_reader(graph, value) || rank < 1 || value->dims[0] != 1)
+        return NULL;
+    if (apart && apart->kind == IPEX_KIND_reshape && apart->input[0]->rank == rank &&
+        !memcmp(apart->input[0]->dims, value->dims + 1, (size_t)rank * sizeof *value->dims))
+        return apart->input[0];
+    struct ipex_node *add = ipex_match_step(value, IPEX_STEP_add);
+    if (!add || !ipex_match_operands(add, &part[0], &part[1]))
+        return NULL;
+    for (int32_t side = 0; side < 2; side++) {
+        struct ipex_value *mask = part[!side];
+        struct ipex_value *scores = part[side] != mask && ipex_same_shape(part[side], value)
+                                        ? add_without_axis(graph, part[side])
+                                        : NULL;
+        if (!scores)
+            continue;
+        mask = without_axis(graph, mask, rank, add);
+        for (int32_t i = 0; i < 2; i++)
+            ipex_node_set_input(add, i, add->input[i] == part[side] ? scores : mask);
+        ipex_node_set_output(
+            add, ipex_graph_value(graph, value->name, value->dtype, rank, value->dims + 1));
+        return add->output;
+    }
+    return NULL;
+}
+
+/* Scores that lose a leading axis of 1 behind the masks, as the windows of one image do (Swin): the
+ * masks never get it. */
+static void drop_leading_axis(struct ipex_graph *graph, const struct ipex_node *softmax) {
+    struct ipex_value *scores = softmax->input[0];
+    const struct ipex_node *back = scores->producer;
+    if (!back || back->kind != IPEX_KIND_reshape || back->input[0]->rank != scores->rank + 1 ||
+        memcmp(scores->dims, back->input[0]->dims + 1,
+               (size_t)scores->rank * sizeof *scores->dims) != 0 ||
+        !ipex_match_step(back->input[0], IPEX_STEP_add))
+        return;
+    struct ipex_value *same = add_without_axis(graph, back->input[0]);
+    if (!same)
+        return;
+    ipex_graph_replace(graph, scores, same);
+    ipex_graph_prune(graph);
+}
+
 void ipex_pass_attention(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next)
-        if (node->kind == IPEX_KIND_softmax)
+        if (node->kind == IPEX_KIND_softmax) {
+            drop_leading_axis(graph, node);
             try_site(graph, node);
+        }
 }
