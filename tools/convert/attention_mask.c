@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Masks of attention: values added to the scores, and choices between a score and a number so far
  * below all scores that adding it says the same. A constant mask that is causal becomes an
- * attribute. */
+ * attribute, and an axis that scores have only while masks are added is left out. */
 #include "tools/convert/attention_match.h"
 
 #include <math.h>
@@ -91,9 +91,9 @@ static struct ipex_value *choice(struct ipex_graph *graph, const struct ipex_att
     return value;
 }
 
-/* Both have at most the scores' rank and broadcast to them. */
-static struct ipex_value *sum(struct ipex_graph *graph, struct ipex_value *a, struct ipex_value *b,
-                              struct ipex_node *before) {
+struct ipex_value *ipex_attention_combine(struct ipex_graph *graph, enum ipex_step op,
+                                          struct ipex_value *a, struct ipex_value *b,
+                                          struct ipex_node *before) {
     int64_t dims[IPEX_MAX_RANK];
     const int32_t rank = a->rank > b->rank ? a->rank : b->rank;
     for (int32_t i = 1; i <= rank; i++) {
@@ -101,11 +101,11 @@ static struct ipex_value *sum(struct ipex_graph *graph, struct ipex_value *a, st
                       y = i <= b->rank ? b->dims[b->rank - i] : 1;
         dims[rank - i] = x == 1 ? y : x;
     }
-    struct ipex_node *node =
-        ipex_graph_node(graph, IPEX_KIND_pointwise, before->name, "Add", before);
+    struct ipex_node *node = ipex_graph_node(graph, IPEX_KIND_pointwise, before->name,
+                                             op == IPEX_STEP_add ? "Add" : "Mul", before);
     node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
     node->u.program->steps = 1;
-    node->u.program->step[0].op = IPEX_STEP_add;
+    node->u.program->step[0].op = op;
     node->u.program->step[0].b = 1;
     ipex_node_add_input(node, a);
     ipex_node_add_input(node, b);
@@ -167,7 +167,7 @@ struct ipex_value *ipex_attention_mask(struct ipex_graph *graph,
         if (is_causal(part, scores))
             *ret_causal = true;
         else
-            mask = mask ? sum(graph, mask, part, before) : part;
+            mask = mask ? ipex_attention_combine(graph, IPEX_STEP_add, mask, part, before) : part;
     }
     return mask;
 }
@@ -214,4 +214,68 @@ struct ipex_value *ipex_attention_zero_rows(struct ipex_graph *graph, struct ipe
     ipex_node_set_output(choose,
                          ipex_graph_value(graph, y->name, IPEX_DTYPE_f32, y->rank, y->dims));
     return choose->output;
+}
+
+/* ---- windows ---- */
+
+/* The mask for values without the leading axis of 1 that it was added with. */
+static struct ipex_value *without_axis(struct ipex_graph *graph, struct ipex_value *mask,
+                                       int32_t rank, struct ipex_node *before) {
+    if (mask->rank <= rank)
+        return mask;
+    if (mask->constant)
+        return ipex_graph_constant(graph, mask->name, mask->dtype, rank, mask->dims + 1,
+                                   mask->constant->data);
+    struct ipex_node *node =
+        ipex_graph_node(graph, IPEX_KIND_reshape, before->name, "Reshape", before);
+    ipex_node_add_input(node, mask);
+    ipex_node_set_output(node,
+                         ipex_graph_value(graph, mask->name, mask->dtype, rank, mask->dims + 1));
+    return node->output;
+}
+
+/* A value of one reader, [1, dims], that is scores of these dims, to which masks were added after
+ * they got the leading axis: the same without it. Else NULL, and nothing is changed. */
+static struct ipex_value *add_without_axis(struct ipex_graph *graph, struct ipex_value *value) {
+    struct ipex_value *part[2];
+    const int32_t rank = value->rank - 1;
+    const struct ipex_node *apart = value->producer;
+    if (!ipex_value_only_reader(graph, value) || rank < 1 || value->dims[0] != 1)
+        return NULL;
+    if (apart && apart->kind == IPEX_KIND_reshape && apart->input[0]->rank == rank &&
+        !memcmp(apart->input[0]->dims, value->dims + 1, (size_t)rank * sizeof *value->dims))
+        return apart->input[0];
+    struct ipex_node *add = ipex_match_step(value, IPEX_STEP_add);
+    if (!add || !ipex_match_operands(add, &part[0], &part[1]))
+        return NULL;
+    for (int32_t side = 0; side < 2; side++) {
+        struct ipex_value *mask = part[!side];
+        struct ipex_value *scores = part[side] != mask && ipex_same_shape(part[side], value)
+                                        ? add_without_axis(graph, part[side])
+                                        : NULL;
+        if (!scores)
+            continue;
+        mask = without_axis(graph, mask, rank, add);
+        for (int32_t i = 0; i < 2; i++)
+            ipex_node_set_input(add, i, add->input[i] == part[side] ? scores : mask);
+        ipex_node_set_output(
+            add, ipex_graph_value(graph, value->name, value->dtype, rank, value->dims + 1));
+        return add->output;
+    }
+    return NULL;
+}
+
+void ipex_attention_drop_axis(struct ipex_graph *graph, const struct ipex_node *softmax) {
+    struct ipex_value *scores = softmax->input[0];
+    const struct ipex_node *back = scores->producer;
+    if (!back || back->kind != IPEX_KIND_reshape || back->input[0]->rank != scores->rank + 1 ||
+        memcmp(scores->dims, back->input[0]->dims + 1,
+               (size_t)scores->rank * sizeof *scores->dims) != 0 ||
+        !ipex_match_step(back->input[0], IPEX_STEP_add))
+        return;
+    struct ipex_value *same = add_without_axis(graph, back->input[0]);
+    if (!same)
+        return;
+    ipex_graph_replace(graph, scores, same);
+    ipex_graph_prune(graph);
 }

@@ -26,6 +26,15 @@ struct ipex_value *ipex_attention_mask(struct ipex_graph *graph,
                                        const struct ipex_value *scores, struct ipex_node *before,
                                        bool *ret_causal);
 
+/* a + b or a * b (op), which broadcast together, in a node before `before`. */
+struct ipex_value *ipex_attention_combine(struct ipex_graph *graph, enum ipex_step op,
+                                          struct ipex_value *a, struct ipex_value *b,
+                                          struct ipex_node *before);
+
+/* Scores that lose a leading axis of 1 behind the masks, as the windows of one image do (Swin): the
+ * masks never get it. */
+void ipex_attention_drop_axis(struct ipex_graph *graph, const struct ipex_node *softmax);
+
 /* y with zeros in the rows whose keys are all masked by -inf, in nodes before `before`. */
 struct ipex_value *ipex_attention_zero_rows(struct ipex_graph *graph, struct ipex_value *mask,
                                             struct ipex_value *y, struct ipex_node *before);

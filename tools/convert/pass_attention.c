@@ -331,21 +331,6 @@ static struct ipex_value *unrepeated(struct ipex_graph *graph, struct ipex_value
     return in_shape(graph, apart, x->rank, dims, before);
 }
 
-/* q with the scale of its heads. */
-static struct ipex_value *with_heads(struct ipex_graph *graph, struct ipex_value *q,
-                                     struct ipex_value *heads, struct ipex_node *before) {
-    struct ipex_node *node =
-        ipex_graph_node(graph, IPEX_KIND_pointwise, before->name, "Mul", before);
-    node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
-    node->u.program->steps = 1;
-    node->u.program->step[0].op = IPEX_STEP_mul;
-    node->u.program->step[0].b = 1;
-    ipex_node_add_input(node, q);
-    ipex_node_add_input(node, heads);
-    ipex_node_set_output(node, ipex_graph_value(graph, q->name, q->dtype, q->rank, q->dims));
-    return node->output;
-}
-
 static void find_operands(struct ipex_graph *graph, struct attention *a) {
     struct ipex_node *before = a->product;
     struct ipex_value *left = unscaled(graph, a->first->input[0], false, &a->scale),
@@ -354,7 +339,7 @@ static void find_operands(struct ipex_graph *graph, struct attention *a) {
     a->q = a->over_rows ? right : left;
     a->k = a->over_rows ? left : right;
     if (a->heads)
-        a->q = with_heads(graph, a->q, a->heads, before);
+        a->q = ipex_attention_combine(graph, IPEX_STEP_mul, a->q, a->heads, before);
     a->v = a->turned ? swapped(graph, a->product->input[0], before) : a->product->input[1];
     int64_t k_heads = 0, v_heads = 0;
     struct ipex_value *k = repeated_heads(a->k, &k_heads), *v = repeated_heads(a->v, &v_heads);
@@ -485,69 +470,10 @@ static void try_site(struct ipex_graph *graph, struct ipex_node *softmax) {
     ipex_ledger_add(graph->ledger, "attention", softmax->name, reason, text);
 }
 
-/* The mask for values without the leading axis of 1 that it was added with. */
-static struct ipex_value *without_axis(struct ipex_graph *graph, struct ipex_value *mask,
-                                       int32_t rank, struct ipex_node *before) {
-    if (mask->rank <= rank)
-        return mask;
-    if (mask->constant)
-        return ipex_graph_constant(graph, mask->name, mask->dtype, rank, mask->dims + 1,
-                                   mask->constant->data);
-    return in_shape(graph, mask, rank, mask->dims + 1, before);
-}
-
-/* A value of one reader, [1, dims], that is scores of these dims, to which masks were added after
- * they got the leading axis: the same without it. Else NULL, and nothing is changed. */
-static struct ipex_value *add_without_axis(struct ipex_graph *graph, struct ipex_value *value) {
-    struct ipex_value *part[2];
-    const int32_t rank = value->rank - 1;
-    const struct ipex_node *apart = value->producer;
-    if (!ipex_value_only_reader(graph, value) || rank < 1 || value->dims[0] != 1)
-        return NULL;
-    if (apart && apart->kind == IPEX_KIND_reshape && apart->input[0]->rank == rank &&
-        !memcmp(apart->input[0]->dims, value->dims + 1, (size_t)rank * sizeof *value->dims))
-        return apart->input[0];
-    struct ipex_node *add = ipex_match_step(value, IPEX_STEP_add);
-    if (!add || !ipex_match_operands(add, &part[0], &part[1]))
-        return NULL;
-    for (int32_t side = 0; side < 2; side++) {
-        struct ipex_value *mask = part[!side];
-        struct ipex_value *scores = part[side] != mask && ipex_same_shape(part[side], value)
-                                        ? add_without_axis(graph, part[side])
-                                        : NULL;
-        if (!scores)
-            continue;
-        mask = without_axis(graph, mask, rank, add);
-        for (int32_t i = 0; i < 2; i++)
-            ipex_node_set_input(add, i, add->input[i] == part[side] ? scores : mask);
-        ipex_node_set_output(
-            add, ipex_graph_value(graph, value->name, value->dtype, rank, value->dims + 1));
-        return add->output;
-    }
-    return NULL;
-}
-
-/* Scores that lose a leading axis of 1 behind the masks, as the windows of one image do (Swin): the
- * masks never get it. */
-static void drop_leading_axis(struct ipex_graph *graph, const struct ipex_node *softmax) {
-    struct ipex_value *scores = softmax->input[0];
-    const struct ipex_node *back = scores->producer;
-    if (!back || back->kind != IPEX_KIND_reshape || back->input[0]->rank != scores->rank + 1 ||
-        memcmp(scores->dims, back->input[0]->dims + 1,
-               (size_t)scores->rank * sizeof *scores->dims) != 0 ||
-        !ipex_match_step(back->input[0], IPEX_STEP_add))
-        return;
-    struct ipex_value *same = add_without_axis(graph, back->input[0]);
-    if (!same)
-        return;
-    ipex_graph_replace(graph, scores, same);
-    ipex_graph_prune(graph);
-}
-
 void ipex_pass_attention(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_softmax) {
-            drop_leading_axis(graph, node);
+            ipex_attention_drop_axis(graph, node);
             try_site(graph, node);
         }
 }
