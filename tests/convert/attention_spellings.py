@@ -142,6 +142,20 @@ def one_scale_of_a_run(g):
     attend(g, g.op("Mul", g.op("MatMul", q, k), g.input(1)), v)
 
 
+@applied()
+def one_scale_of_a_run_without_heads(g):
+    q, k, v = g.input(7, 8), g.op("Transpose", g.input(9, 8), perm=[1, 0]), g.input(9, 5)
+    attend(g, g.op("Mul", g.op("MatMul", q, k), g.input(1, 1)), v)
+
+
+@applied()
+def scale_per_head_over_the_rows(g):
+    """All of it turned: the queries are the right operand."""
+    k, q, v = g.input(2, 3, 9, 8), g.op("Transpose", g.input(2, 3, 7, 8), perm=[0, 1, 3, 2]), g.input(2, 3, 5, 9)
+    scores = g.op("Mul", g.op("MatMul", k, q), g.weight(3, 1, 1))
+    g.output(g.op("MatMul", v, g.op("Softmax", scores, axis=-2, name="p")))
+
+
 @refused("scores_changed")
 def scale_per_head_behind_a_mask(g):
     q, k, v = qkv(g)

@@ -2,7 +2,7 @@
 /* Finds attention spelled as a product of queries and turned keys, scaled anywhere on the way, with
  * or without masks, a softmax over the keys, and a product with the values:
  *   softmax((a q) (b k)^T c + mask) v  =  attention(q, k, v, mask) with scale a b c.
- * The scores then never exist as a whole. A constant for every head may scale them first (cosine
+ * The scores then never exist as a whole. A number for every head may scale them first (cosine
  * attention): it goes to the queries. Also with all of it turned:
  *   v^T softmax(...)^T, and a softmax over the rows of k q^T;
  * with keys and values repeated for groups of heads, which attention reads once; and with the rows
@@ -354,8 +354,10 @@ static void find_operands(struct ipex_graph *graph, struct attention *a) {
 static bool fits(const struct attention *a) {
     const struct ipex_value *scores = a->first->output, *y = a->product->output;
     const struct ipex_value *q = a->first->input[a->over_rows];
-    if (a->heads &&
-        (q->rank != scores->rank || q->dims[q->rank - 3] != scores->dims[scores->rank - 3]))
+    for (int32_t i = 0; a->heads && i < scores->rank - 2; i++)
+        if (q->rank != scores->rank || q->dims[i] != scores->dims[i])
+            return false;
+    if (a->heads && q->rank < a->heads->rank)
         return false;
     if (a->first->u.plan.int_[0] || scores->rank != y->rank || scores->rank != a->scores->rank)
         return false;
