@@ -105,7 +105,7 @@ struct ipex_value *ipex_attention_combine(struct ipex_graph *graph, enum ipex_st
                                              op == IPEX_STEP_add ? "Add" : "Mul", before);
     node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
     node->u.program->steps = 1;
-    node->u.program->step[0].op = op;
+    node->u.program->step[0].op = (int16_t)op;
     node->u.program->step[0].b = 1;
     ipex_node_add_input(node, a);
     ipex_node_add_input(node, b);
