@@ -273,14 +273,15 @@ static bool takes_tiles(const struct ipex_bind *bind) {
 #define SHARES_MOST   4 /* lines of a thread */
 #define THREAD_PANELS 4
 
-static int64_t shared_line(const struct ipex_bind *bind, int64_t rows, int64_t most) {
+static int64_t shared_line(const struct ipex_bind *bind, int64_t images, int64_t rows,
+                           int64_t most) {
     const struct ipex_conv_args *args = &bind->args.conv;
     const struct sizes sizes = sizes_of(bind);
     const int64_t threads = bind->setup->threads, shares = ipex_ceil_div(rows, threads * most);
     const int64_t share = ipex_ceil_div(rows, threads * shares);
     const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL);
     const bool near = panels * panel_bytes(args, &sizes) <= bind->setup->l2_bytes / 2;
-    if (threads == 1 || rows < SHARE_LEAST)
+    if (threads == 1 || images > 1 || takes_tiles(bind) || rows < SHARE_LEAST)
         return 0;
     if (share >= (near ? SHARE_LEAST : THREAD_ROWS))
         return shares <= SHARES_MOST ? share : 0;
@@ -293,8 +294,7 @@ static int64_t matrix_line(const struct ipex_bind *bind, int64_t images, int64_t
         return ipex_max_i64(1, ipex_min_i64(rows, planar_line(&bind->args.conv)));
     const struct matrix_line *lines = takes_tiles(bind) ? &matrix_line_tiles : &matrix_line_blocks;
     const int64_t threads = bind->setup->threads;
-    const int64_t shared =
-        takes_tiles(bind) || images > 1 ? 0 : shared_line(bind, rows, lines->most);
+    const int64_t shared = shared_line(bind, images, rows, lines->most);
     int64_t ret = shared ? shared : lines->usual;
     if (threads > 1 && rows > lines->least && !shared)
         for (int64_t line = lines->least; line <= lines->most; line += lines->step)

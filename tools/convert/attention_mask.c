@@ -218,20 +218,10 @@ struct ipex_value *ipex_attention_zero_rows(struct ipex_graph *graph, struct ipe
 
 /* ---- windows ---- */
 
-/* The mask for values without the leading axis of 1 that it was added with. */
-static struct ipex_value *without_axis(struct ipex_graph *graph, struct ipex_value *mask,
-                                       int32_t rank, struct ipex_node *before) {
-    if (mask->rank <= rank)
-        return mask;
-    if (mask->constant)
-        return ipex_graph_constant(graph, mask->name, mask->dtype, rank, mask->dims + 1,
-                                   mask->constant->data);
-    struct ipex_node *node =
-        ipex_graph_node(graph, IPEX_KIND_reshape, before->name, "Reshape", before);
-    ipex_node_add_input(node, mask);
-    ipex_node_set_output(node,
-                         ipex_graph_value(graph, mask->name, mask->dtype, rank, mask->dims + 1));
-    return node->output;
+/* The dims of `with` are 1, then those of x. */
+static bool adds_axis(const struct ipex_value *with, const struct ipex_value *x) {
+    return with->rank == x->rank + 1 && with->dims[0] == 1 &&
+           !memcmp(with->dims + 1, x->dims, (size_t)x->rank * sizeof *x->dims);
 }
 
 /* A value of one reader, [1, dims], that is scores of these dims, to which masks were added after
@@ -240,10 +230,9 @@ static struct ipex_value *add_without_axis(struct ipex_graph *graph, struct ipex
     struct ipex_value *part[2];
     const int32_t rank = value->rank - 1;
     const struct ipex_node *apart = value->producer;
-    if (!ipex_value_only_reader(graph, value) || rank < 1 || value->dims[0] != 1)
+    if (!ipex_value_only_reader(graph, value))
         return NULL;
-    if (apart && apart->kind == IPEX_KIND_reshape && apart->input[0]->rank == rank &&
-        !memcmp(apart->input[0]->dims, value->dims + 1, (size_t)rank * sizeof *value->dims))
+    if (apart && apart->kind == IPEX_KIND_reshape && adds_axis(value, apart->input[0]))
         return apart->input[0];
     struct ipex_node *add = ipex_match_step(value, IPEX_STEP_add);
     if (!add || !ipex_match_operands(add, &part[0], &part[1]))
@@ -255,7 +244,8 @@ static struct ipex_value *add_without_axis(struct ipex_graph *graph, struct ipex
                                         : NULL;
         if (!scores)
             continue;
-        mask = without_axis(graph, mask, rank, add);
+        if (mask->rank > rank)
+            mask = ipex_graph_reshaped(graph, mask, rank, mask->dims + 1, add);
         for (int32_t i = 0; i < 2; i++)
             ipex_node_set_input(add, i, add->input[i] == part[side] ? scores : mask);
         ipex_node_set_output(
@@ -268,9 +258,7 @@ static struct ipex_value *add_without_axis(struct ipex_graph *graph, struct ipex
 void ipex_attention_drop_axis(struct ipex_graph *graph, const struct ipex_node *softmax) {
     struct ipex_value *scores = softmax->input[0];
     const struct ipex_node *back = scores->producer;
-    if (!back || back->kind != IPEX_KIND_reshape || back->input[0]->rank != scores->rank + 1 ||
-        memcmp(scores->dims, back->input[0]->dims + 1,
-               (size_t)scores->rank * sizeof *scores->dims) != 0 ||
+    if (!back || back->kind != IPEX_KIND_reshape || !adds_axis(back->input[0], scores) ||
         !ipex_match_step(back->input[0], IPEX_STEP_add))
         return;
     struct ipex_value *same = add_without_axis(graph, back->input[0]);

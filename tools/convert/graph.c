@@ -117,6 +117,17 @@ void ipex_graph_remove(struct ipex_graph *graph, struct ipex_node *node) {
     graph->nodes--;
 }
 
+struct ipex_value *ipex_graph_reshaped(struct ipex_graph *graph, struct ipex_value *x, int32_t rank,
+                                       const int64_t *dims, struct ipex_node *before) {
+    if (x->constant)
+        return ipex_graph_constant(graph, x->name, x->dtype, rank, dims, x->constant->data);
+    struct ipex_node *node =
+        ipex_graph_node(graph, IPEX_KIND_reshape, before->name, "Reshape", before);
+    ipex_node_add_input(node, x);
+    ipex_node_set_output(node, ipex_graph_value(graph, x->name, x->dtype, rank, dims));
+    return node->output;
+}
+
 void ipex_graph_transfer(struct ipex_graph *from, struct ipex_graph *to, struct ipex_node *node) {
     unlink_node(from, node);
     from->nodes--;

@@ -205,6 +205,11 @@ struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *nam
                                        enum ipex_dtype dtype, int32_t rank, const int64_t *dims,
                                        const void *data);
 
+/* x in other dims of as many elements: a constant of the same data, or a reshape before `before`.
+ */
+struct ipex_value *ipex_graph_reshaped(struct ipex_graph *graph, struct ipex_value *x, int32_t rank,
+                                       const int64_t *dims, struct ipex_node *before);
+
 /* A new node before `before` (NULL: at the end). Its operands are set with the calls below. */
 struct ipex_node *ipex_graph_node(struct ipex_graph *graph, enum ipex_kind kind, const char *name,
                                   const char *source_op, struct ipex_node *before);

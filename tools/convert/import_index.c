@@ -112,8 +112,10 @@ static void import_gather_elements(struct ipex_import *import) {
         return;
     }
     const int32_t alike = axes_alike(index, x, (int32_t)axis);
-    struct ipex_value *y = alike ? gather_alike(import, x, index, (int32_t)axis, alike) : NULL;
-    if (!alike) {
+    struct ipex_value *y;
+    if (alike) {
+        y = gather_alike(import, x, index, (int32_t)axis, alike);
+    } else {
         struct ipex_value *at = ipex_place_elements(import, index, x, (int32_t)axis, x->rank);
         const int64_t all = ipex_place_count(import, x, 0, x->rank);
         y = ipex_build_gather(import, ipex_build_reshape(import, x, 1, &all), at, 0);

@@ -78,21 +78,15 @@ static struct ipex_value *without_head_scale(const struct ipex_value *value,
  * behind them. */
 static struct ipex_node *find_first(const struct ipex_graph *graph, struct ipex_value *scores,
                                     struct attention *a, float scale) {
-    struct ipex_value *x = unscaled(graph, scores, true, &scale);
-    struct ipex_value *numbers,
-        *unheaded = ipex_value_only_reader(graph, x) ? without_head_scale(x, &numbers) : NULL;
-    if (unheaded) {
-        float inner = scale;
-        unheaded = unscaled(graph, unheaded, true, &inner);
-        if (is_matmul(unheaded->producer)) {
-            a->heads = numbers;
-            a->scale = inner;
-            return unheaded->producer;
-        }
-    }
-    if (is_matmul(x->producer)) {
-        a->scale = scale;
-        return x->producer;
+    struct ipex_value *x = unscaled(graph, scores, true, &scale), *heads = NULL;
+    struct ipex_value *product =
+        ipex_value_only_reader(graph, x) ? without_head_scale(x, &heads) : NULL;
+    float inner = scale;
+    product = product ? unscaled(graph, product, true, &inner) : x;
+    if (is_matmul(product->producer)) {
+        a->heads = heads;
+        a->scale = inner;
+        return product->producer;
     }
     if (!(scale > 0) || isinf(scale) || a->masks == IPEX_ATTENTION_MASKS)
         return NULL; /* -inf would not stay what it is */
@@ -221,11 +215,7 @@ static struct ipex_value *in_shape(struct ipex_graph *graph, struct ipex_value *
     struct ipex_value *from = ipex_before_reshapes(x);
     if (from->rank == rank && !memcmp(from->dims, dims, (size_t)rank * sizeof *dims))
         return from;
-    struct ipex_node *node =
-        ipex_graph_node(graph, IPEX_KIND_reshape, before->name, "Reshape", before);
-    ipex_node_add_input(node, x);
-    ipex_node_set_output(node, ipex_graph_value(graph, x->name, x->dtype, rank, dims));
-    return node->output;
+    return ipex_graph_reshaped(graph, x, rank, dims, before);
 }
 
 /* x with its last two axes swapped where it comes from that by a transpose of the last two behind
@@ -354,10 +344,8 @@ static void find_operands(struct ipex_graph *graph, struct attention *a) {
 static bool fits(const struct attention *a) {
     const struct ipex_value *scores = a->first->output, *y = a->product->output;
     const struct ipex_value *q = a->first->input[a->over_rows];
-    for (int32_t i = 0; a->heads && i < scores->rank - 2; i++)
-        if (q->rank != scores->rank || q->dims[i] != scores->dims[i])
-            return false;
-    if (a->heads && q->rank < a->heads->rank)
+    if (a->heads && (q->rank != scores->rank ||
+                     memcmp(q->dims, scores->dims, (size_t)(q->rank - 2) * sizeof *q->dims) != 0))
         return false;
     if (a->first->u.plan.int_[0] || scores->rank != y->rank || scores->rank != a->scores->rank)
         return false;

@@ -142,7 +142,7 @@ enum ipex_status ipex_fold_constants(struct ipex_graph *graph, struct ipex_node 
     struct ipex_graph constants;
     ipex_graph_init(&constants, NULL);
     ipex_ledger_add(graph->ledger, "constant", from->name, IPEX_REASON_applied,
-                    all ? "computed at convert time" : "its places are computed at convert time");
+                    all ? "computed at convert time" : "in part computed at convert time");
     for (struct ipex_node *node = from, *next; node; node = next) {
         next = node->next;
         if (!node->output->foldable)

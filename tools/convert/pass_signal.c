@@ -90,13 +90,7 @@ static struct ipex_value *operand_image(struct ipex_graph *graph, struct ipex_no
     if (image)
         return image;
     const int32_t rank = add_line(x, dims);
-    if (x->constant)
-        return ipex_graph_constant(graph, x->name, x->dtype, rank, dims, x->constant->data);
-    struct ipex_node *reshape =
-        ipex_graph_node(graph, IPEX_KIND_reshape, node->name, node->source_op, node);
-    ipex_node_add_input(reshape, x);
-    ipex_node_set_output(reshape, ipex_graph_value(graph, x->name, x->dtype, rank, dims));
-    return reshape->output;
+    return ipex_graph_reshaped(graph, x, rank, dims, node);
 }
 
 static int32_t moved_axis(int32_t axis) {
