@@ -5,8 +5,8 @@
 #ifndef IPEX_KERNELS_X86_DEPTHWISE_CHOICE_H
 #define IPEX_KERNELS_X86_DEPTHWISE_CHOICE_H
 
-/* 3S2: at stride 2; LONG: of 4, 6, 8 or more columns; all but 3S2 at stride 1. */
-enum depthwise_kind { KIND_ANY, KIND_3, KIND_3S2, KIND_5, KIND_7, KIND_LONG, KINDS };
+/* 3S2, 5S2: at stride 2; LONG: of 4, 6, 8 or more columns; all but those two at stride 1. */
+enum depthwise_kind { KIND_ANY, KIND_3, KIND_3S2, KIND_5, KIND_5S2, KIND_7, KIND_LONG, KINDS };
 
 typedef void (*depthwise_fn)(const struct depthwise_block *, int64_t c, int64_t end, vec_mask mask);
 typedef depthwise_fn depthwise_fns[DEPTHWISE_ROWS + 1]; /* by their pixels, or NULL */
@@ -24,26 +24,28 @@ static const depthwise_fns depthwise_one[KINDS] = {[KIND_3] = {P_6_TO_8(SLIDE_NA
                                                    ROLL_LINES};
 /* Lines whose rows of x touch, and whose rows lie two apart. */
 static const depthwise_fns depthwise_touch[KINDS] = {[KIND_3] = {P_4_TO_8(TOUCH_NAME, 3, 3)},
-                                                     [KIND_3S2] = {P_3S2_TOUCH(TOUCH_NAME, 3S2, 3)},
+                                                     [KIND_3S2] = {P_4_TO_5(TOUCH_NAME, 3S2, 3)},
                                                      ROLL_TWOS};
-static const depthwise_fns depthwise_apart[KINDS] = {[KIND_3] = {P_6_TO_8(APART_NAME, 3, 3)},
+static const depthwise_fns depthwise_apart[KINDS] = {[KIND_3] = {P_4_TO_5(APART_NAME, 3, 3)},
                                                      [KIND_3S2] = {P_6_TO_8(APART_NAME, 3S2, 3)},
+                                                     [KIND_5S2] = {P_7_TO_8(APART_NAME, 5S2, 5)},
                                                      ROLL_TWOS};
 #else
 static const depthwise_fns depthwise_one[KINDS] = {
-    [KIND_3] = {P_6_TO_8(SLIDE_NAME, 3, 3)},
-    [KIND_3S2] = {P_6_TO_8(SLIDE_NAME, 3S2, 3)},
-    [KIND_5] = {P_6_TO_8(SLIDE_NAME, 5, 5)},
+    [KIND_3] = {P_6_TO_8(SLIDE_NAME, 3, 3)},     [KIND_3S2] = {P_6_TO_8(SLIDE_NAME, 3S2, 3)},
+    [KIND_5S2] = {P_7_TO_8(SLIDE_NAME, 5S2, 5)}, [KIND_5] = {P_6_TO_8(SLIDE_NAME, 5, 5)},
     [KIND_7] = {P_6_TO_7(SLIDE_NAME, 7, 7)},
 };
-static const depthwise_fns depthwise_touch[KINDS] = {[KIND_3] = {P_3_TOUCH(TOUCH_NAME)}, ROLL_TWOS};
-static const depthwise_fns depthwise_apart[KINDS] = {ROLL_TWOS};
+static const depthwise_fns depthwise_touch[KINDS] = {
+    [KIND_3] = {P_3_TOUCH(TOUCH_NAME)}, [KIND_3S2] = {P_3_TO_4(TOUCH_NAME, 3S2, 3)}, ROLL_TWOS};
+static const depthwise_fns depthwise_apart[KINDS] = {[KIND_3S2] = {P_3_TO_4(APART_NAME, 3S2, 3)},
+                                                     ROLL_TWOS};
 #endif
 
 static inline enum depthwise_kind depthwise_kind(const struct ipex_depthwise_args *args) {
     const bool touching = args->x_pixel == args->x_kw;
-    if (args->kernel_w == 3 && args->x_pixel == 2 * args->x_kw)
-        return KIND_3S2;
+    if (args->x_pixel == 2 * args->x_kw && (args->kernel_w == 3 || args->kernel_w == 5))
+        return args->kernel_w == 3 ? KIND_3S2 : KIND_5S2;
     if (args->kernel_w < 3 || !touching)
         return KIND_ANY;
     return args->kernel_w == 3   ? KIND_3

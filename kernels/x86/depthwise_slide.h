@@ -10,8 +10,8 @@
 
 /* COLUMNS_kind_P(X): X(K, q, p...) for every column q that P pixels with windows of K columns see:
  * the K pixels to which the column goes, at taps K - 1 to 0. Pixel x is what falls outside the
- * block, for nothing. Kinds K: 3, 5, 7 are windows of so many columns at stride 1; 3S2 at stride 2.
- */
+ * block, for nothing. Kinds K: 3, 5, 7 are windows of so many columns at stride 1; 3S2, 5S2 at
+ * stride 2. */
 #define TO_3_1(X)      X(3, 0, x, x, 0) X(3, 1, x, 0, 1)
 #define TO_3_2(X)      TO_3_1(X) X(3, 2, 0, 1, 2)
 #define TO_3_3(X)      TO_3_2(X) X(3, 3, 1, 2, 3)
@@ -43,6 +43,20 @@
     TO_5_7(X)                                                                                      \
     X(5, 8, 4, 5, 6, 7, x) X(5, 9, 5, 6, 7, x, x) X(5, 10, 6, 7, x, x, x) X(5, 11, 7, x, x, x, x)
 
+#define TO_5S2_0(X)                                                                                \
+    X(5S2, 0, x, x, x, x, 0)                                                                       \
+    X(5S2, 1, x, x, x, 0, x) X(5S2, 2, x, x, 0, x, 1) X(5S2, 3, x, 0, x, 1, x)
+#define TO_5S2_1(X) TO_5S2_0(X) X(5S2, 4, 0, x, 1, x, 2) X(5S2, 5, x, 1, x, 2, x)
+#define TO_5S2_2(X) TO_5S2_1(X) X(5S2, 6, 1, x, 2, x, 3) X(5S2, 7, x, 2, x, 3, x)
+#define TO_5S2_3(X) TO_5S2_2(X) X(5S2, 8, 2, x, 3, x, 4) X(5S2, 9, x, 3, x, 4, x)
+#define TO_5S2_4(X) TO_5S2_3(X) X(5S2, 10, 3, x, 4, x, 5) X(5S2, 11, x, 4, x, 5, x)
+#define TO_5S2_5(X) TO_5S2_4(X) X(5S2, 12, 4, x, 5, x, 6) X(5S2, 13, x, 5, x, 6, x)
+#define TO_5S2_6(X) TO_5S2_5(X) X(5S2, 14, 5, x, 6, x, 7) X(5S2, 15, x, 6, x, 7, x)
+#define COLUMNS_5S2_7(X)                                                                           \
+    TO_5S2_5(X) X(5S2, 14, 5, x, 6, x, x) X(5S2, 15, x, 6, x, x, x) X(5S2, 16, 6, x, x, x, x)
+#define COLUMNS_5S2_8(X)                                                                           \
+    TO_5S2_6(X) X(5S2, 16, 6, x, 7, x, x) X(5S2, 17, x, 7, x, x, x) X(5S2, 18, 7, x, x, x, x)
+
 #define TO_7_5(X)                                                                                  \
     X(7, 0, x, x, x, x, x, x, 0)                                                                   \
     X(7, 1, x, x, x, x, x, 0, 1)                                                                   \
@@ -70,6 +84,9 @@
 #define TO_3S2_5(X)      TO_3S2_4(X) X(3S2, 10, 4, x, 5) X(3S2, 11, x, 5, x)
 #define TO_3S2_6(X)      TO_3S2_5(X) X(3S2, 12, 5, x, 6) X(3S2, 13, x, 6, x)
 #define TO_3S2_7(X)      TO_3S2_6(X) X(3S2, 14, 6, x, 7) X(3S2, 15, x, 7, x)
+#define COLUMNS_3S2_3(X) TO_3S2_2(X) X(3S2, 6, 2, x, x)
+#define COLUMNS_3S2_4(X) TO_3S2_3(X) X(3S2, 8, 3, x, x)
+#define COLUMNS_3S2_5(X) TO_3S2_4(X) X(3S2, 10, 4, x, x)
 #define COLUMNS_3S2_6(X) TO_3S2_5(X) X(3S2, 12, 5, x, x)
 #define COLUMNS_3S2_7(X) TO_3S2_6(X) X(3S2, 14, 6, x, x)
 #define COLUMNS_3S2_8(X) TO_3S2_7(X) X(3S2, 16, 7, x, x)
@@ -89,12 +106,16 @@
 #define DW_UPPER_5(v, a, b, c, d, e)                                                               \
     DW_TO_##a(acc, v, w4) DW_TO_##b(acc, v, w3) DW_TO_##c(acc, v, w2) DW_TO_##d(acc, v, w1)        \
         DW_TO_##e(acc, v, w0)
+#define DW_UPPER_5S2 DW_UPPER_5
 #define DW_UPPER_7(v, a, b, c, d, e, f, g)                                                         \
     DW_TO_##a(acc, v, w6) DW_TO_##b(acc, v, w5) DW_TO_##c(acc, v, w4) DW_TO_##d(acc, v, w3)        \
         DW_TO_##e(acc, v, w2) DW_TO_##f(acc, v, w1) DW_TO_##g(acc, v, w0)
 #define DW_LOWER_3(v, a, b, c) DW_TO_##a(low, v, u2) DW_TO_##b(low, v, u1) DW_TO_##c(low, v, u0)
 #define DW_UPPER_3S2           DW_UPPER_3
 #define DW_LOWER_3S2           DW_LOWER_3
+#define DW_LOWER_5S2(v, a, b, c, d, e)                                                             \
+    DW_TO_##a(low, v, u4) DW_TO_##b(low, v, u3) DW_TO_##c(low, v, u2) DW_TO_##d(low, v, u1)        \
+        DW_TO_##e(low, v, u0)
 /* Column q of a row of x. gcc 12 would repeat a load for each of its chains and keep a distance
  * from t for every column: it is given one load and a few addresses (3x3/2x1 24 at 12x96: 0.75 of
  * the time). One load not where columns have few chains (3x3/2 576 at 14x14: 1.14); neither where
@@ -122,15 +143,19 @@
 #define DW_AT_14  t12 + 2 * x_kw
 #define DW_AT_15  t15
 #define DW_AT_16  t15 + x_kw
+#define DW_AT_17  t15 + 2 * x_kw
+#define DW_AT_18  t15 + 3 * x_kw
 #define DW_FAR(q) vec_load(t + (q)*x_kw)
 #ifdef __clang__
 #define DW_X_3(q)   DW_FAR(q)
 #define DW_X_3S2(q) DW_FAR(q)
 #define DW_X_5(q)   DW_FAR(q)
+#define DW_X_5S2(q) DW_FAR(q)
 #else
 #define DW_X_3(q)   vec_in_register(vec_load(DW_AT_##q))
 #define DW_X_3S2(q) vec_load(DW_AT_##q)
 #define DW_X_5(q)   vec_load(DW_AT_##q)
+#define DW_X_5S2(q) vec_load(DW_AT_##q)
 #endif
 #define DW_X_7(q)       DW_FAR(q)
 #define DW_COLUMN(K, q) const vec column = DW_X_##K(q);
@@ -140,23 +165,22 @@
     { DW_COLUMN(K, q) DW_LOWER_##K(column, __VA_ARGS__) }
 #define DW_BOTH(K, q, ...)                                                                         \
     { DW_COLUMN(K, q) DW_UPPER_##K(column, __VA_ARGS__) DW_LOWER_##K(column, __VA_ARGS__) }
-/* Weights of a kernel row, and those of the row before for the lower line. */
-#define DW_WEIGHTS_3                                                                               \
-    w0 = vec_load(wp + 0 * w_tap), w1 = vec_load(wp + 1 * w_tap), w2 = vec_load(wp + 2 * w_tap);
-#define DW_LOW_WEIGHTS_3                                                                           \
-    u0 = vec_load(wp + 0 * w_tap), u1 = vec_load(wp + 1 * w_tap), u2 = vec_load(wp + 2 * w_tap);
-#define DW_BEFORE_3 u0 = w0, u1 = w1, u2 = w2;
-#define DW_WEIGHTS_5                                                                               \
-    w0 = vec_load(wp + 0 * w_tap), w1 = vec_load(wp + 1 * w_tap), w2 = vec_load(wp + 2 * w_tap),   \
-    w3 = vec_load(wp + 3 * w_tap), w4 = vec_load(wp + 4 * w_tap);
-#define DW_WEIGHTS_7                                                                               \
-    w0 = vec_load(wp + 0 * w_tap), w1 = vec_load(wp + 1 * w_tap), w2 = vec_load(wp + 2 * w_tap),   \
-    w3 = vec_load(wp + 3 * w_tap), w4 = vec_load(wp + 4 * w_tap), w5 = vec_load(wp + 5 * w_tap),   \
-    w6 = vec_load(wp + 6 * w_tap);
+/* Weights w0, w1... of the kernel row at `at`, or u0, u1... for the lower line: those of the row
+ * before. */
+#define DW_WEIGHTS_3(w, at)                                                                        \
+    w##0 = vec_load(at + 0 * w_tap), w##1 = vec_load(at + 1 * w_tap),                              \
+    w##2 = vec_load(at + 2 * w_tap)
+#define DW_WEIGHTS_5(w, at)                                                                        \
+    DW_WEIGHTS_3(w, at), w##3 = vec_load(at + 3 * w_tap), w##4 = vec_load(at + 4 * w_tap)
+#define DW_WEIGHTS_7(w, at)                                                                        \
+    DW_WEIGHTS_5(w, at), w##5 = vec_load(at + 5 * w_tap), w##6 = vec_load(at + 6 * w_tap)
+#define DW_BEFORE_3 u0 = w0, u1 = w1, u2 = w2
 
 /* clang would take the loop apart and keep vectors of several rows on the stack. */
 #define DW_EACH_ROW(begin, end)                                                                    \
     _Pragma("clang loop unroll(disable)") for (int64_t i = begin; i < end; i++)
+#define DW_EACH_ROW_TO(end) _Pragma("clang loop unroll(disable)") for (; i < end; i++)
+#define DW_NEXT_ROW(K)      t += b->x_kh, wp += K * w_tap
 
 #define SLIDE(KIND, K, P)                                                                          \
     static void slide_##KIND##_##P(const struct depthwise_block *b, int64_t c, int64_t end,        \
@@ -168,8 +192,8 @@
             const float *wp = b->w + rows.begin * K * w_tap + c;                                   \
             const float *t = b->x + rows.begin * b->x_kh + c;                                      \
             ROWS_##P(DW_INIT) DW_EACH_ROW(rows.begin, rows.end) {                                  \
-                const vec DW_WEIGHTS_##K DW_BASES COLUMNS_##KIND##_##P(DW_ONE) t += b->x_kh;       \
-                wp += K * w_tap;                                                                   \
+                const vec DW_WEIGHTS_##K(w, wp);                                                   \
+                DW_BASES COLUMNS_##KIND##_##P(DW_ONE) DW_NEXT_ROW(K);                              \
             }                                                                                      \
             (void)mask;                                                                            \
             if (b->residual) {                                                                     \
@@ -184,48 +208,70 @@
  * that one of them does. TOUCH: an upper chain takes kernel row i of a line of x when the lower one
  * takes row i - 1. */
 #define DW_TOUCH(K, COLUMNS)                                                                       \
-    vec DW_WEIGHTS_##K if (b->rows.begin == 0){DW_BASES COLUMNS(DW_ONE)} DW_EACH_ROW(1, K) {       \
-        const vec DW_BEFORE_##K t += b->x_kh;                                                      \
-        wp += K * w_tap;                                                                           \
-        DW_WEIGHTS_##K DW_BASES COLUMNS(DW_BOTH)                                                   \
+    vec DW_WEIGHTS_##K(w, wp);                                                                     \
+    if (b->rows.begin == 0) {                                                                      \
+        DW_BASES COLUMNS(DW_ONE)                                                                   \
+    }                                                                                              \
+    DW_EACH_ROW(1, K) {                                                                            \
+        const vec DW_BEFORE_##K;                                                                   \
+        DW_NEXT_ROW(K);                                                                            \
+        DW_WEIGHTS_##K(w, wp);                                                                     \
+        DW_BASES COLUMNS(DW_BOTH)                                                                  \
     }                                                                                              \
     if (b->low.end == K) {                                                                         \
-        const vec DW_BEFORE_##K t += b->x_kh;                                                      \
-        { DW_BASES COLUMNS(DW_LAST) }                                                              \
+        const vec DW_BEFORE_##K;                                                                   \
+        t += b->x_kh;                                                                              \
+        DW_BASES COLUMNS(DW_LAST)                                                                  \
     }
-/* APART: of three kernel rows the upper line's last is the lower one's first. Where compilers see
- * all rows at once gcc keeps their weights (0.9 of the time), but clang loses chains. */
+/* APART: an upper chain takes kernel row i when the lower one takes row i - 2. */
+#define DW_APART_5(K, COLUMNS)                                                                     \
+    int64_t i = b->rows.begin;                                                                     \
+    wp += i * K * w_tap, t += i * b->x_kh;                                                         \
+    DW_EACH_ROW_TO(2) {                                                                            \
+        const vec DW_WEIGHTS_##K(w, wp);                                                           \
+        DW_BASES COLUMNS(DW_ONE) DW_NEXT_ROW(K);                                                   \
+    }                                                                                              \
+    DW_EACH_ROW_TO(b->rows.end) {                                                                  \
+        const float *below = wp - 2 * K * w_tap;                                                   \
+        const vec DW_WEIGHTS_##K(w, wp), DW_WEIGHTS_##K(u, below);                                 \
+        DW_BASES COLUMNS(DW_BOTH) DW_NEXT_ROW(K);                                                  \
+    }                                                                                              \
+    wp -= 2 * K * w_tap;                                                                           \
+    DW_EACH_ROW_TO(2 + b->low.end) {                                                               \
+        const vec DW_WEIGHTS_##K(u, wp);                                                           \
+        DW_BASES COLUMNS(DW_LAST) DW_NEXT_ROW(K);                                                  \
+    }
+/* Of three kernel rows the upper line's last is the lower one's first: where gcc sees all rows at
+ * once it keeps their weights (0.9 of the time), but clang loses chains. */
 #ifdef __clang__
-#define DW_APART(K, COLUMNS)                                                                       \
-    wp += b->rows.begin * K * w_tap, t += b->rows.begin * b->x_kh;                                 \
-    DW_EACH_ROW(b->rows.begin, K - 1) {                                                            \
-        const vec DW_WEIGHTS_##K DW_BASES COLUMNS(DW_ONE) t += b->x_kh;                            \
-        wp += K * w_tap;                                                                           \
-    }                                                                                              \
-    {                                                                                              \
-        const vec DW_WEIGHTS_##K wp -= (K - 1) * K * w_tap;                                        \
-        const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_BOTH)                                     \
-    }                                                                                              \
-    DW_EACH_ROW(1, b->low.end) {                                                                   \
-        t += b->x_kh, wp += K * w_tap;                                                             \
-        const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_LAST)                                     \
-    }
+#define DW_APART_3 DW_APART_5
 #else
-#define DW_APART(K, COLUMNS)                                                                       \
+#define DW_APART_3(K, COLUMNS)                                                                     \
     if (b->rows.begin == 0) {                                                                      \
-        const vec DW_WEIGHTS_##K DW_BASES COLUMNS(DW_ONE)                                          \
+        const vec DW_WEIGHTS_##K(w, wp);                                                           \
+        DW_BASES COLUMNS(DW_ONE)                                                                   \
     }                                                                                              \
-    t += b->x_kh, wp += K * w_tap;                                                                 \
-    {const vec DW_WEIGHTS_##K DW_BASES COLUMNS(DW_ONE)} t += b->x_kh, wp -= K * w_tap;             \
+    DW_NEXT_ROW(K);                                                                                \
     {                                                                                              \
-        const vec DW_LOW_WEIGHTS_##K wp += 2 * K * w_tap;                                          \
-        const vec DW_WEIGHTS_##K DW_BASES COLUMNS(DW_BOTH)                                         \
+        const vec DW_WEIGHTS_##K(w, wp);                                                           \
+        DW_BASES COLUMNS(DW_ONE)                                                                   \
     }                                                                                              \
     t += b->x_kh, wp -= K * w_tap;                                                                 \
-    { const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_LAST) }                                     \
+    {                                                                                              \
+        const vec DW_WEIGHTS_##K(u, wp);                                                           \
+        wp += 2 * K * w_tap;                                                                       \
+        const vec DW_WEIGHTS_##K(w, wp);                                                           \
+        DW_BASES COLUMNS(DW_BOTH)                                                                  \
+    }                                                                                              \
+    t += b->x_kh, wp -= K * w_tap;                                                                 \
+    {                                                                                              \
+        const vec DW_WEIGHTS_##K(u, wp);                                                           \
+        DW_BASES COLUMNS(DW_LAST)                                                                  \
+    }                                                                                              \
     if (b->low.end == K) {                                                                         \
-        t += b->x_kh, wp += K * w_tap;                                                             \
-        const vec DW_LOW_WEIGHTS_##K DW_BASES COLUMNS(DW_LAST)                                     \
+        DW_NEXT_ROW(K);                                                                            \
+        const vec DW_WEIGHTS_##K(u, wp);                                                           \
+        DW_BASES COLUMNS(DW_LAST)                                                                  \
     }
 #endif
 
@@ -249,30 +295,30 @@
         }                                                                                          \
     }
 #define SLIDE_TOUCH(KIND, K, P) TWO_LINES(KIND, K, P, TOUCH)
-#define SLIDE_APART(KIND, K, P) TWO_LINES(KIND, K, P, APART)
+#define SLIDE_APART(KIND, K, P) TWO_LINES(KIND, K, P, APART_##K)
 
+#define P_3_TO_4(X, KIND, K) X(KIND, K, 3) X(KIND, K, 4)
+#define P_4_TO_5(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5)
 #define P_4_TO_8(X, KIND, K) X(KIND, K, 4) X(KIND, K, 5) P_6_TO_8(X, KIND, K)
 #define P_6_TO_7(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7)
+#define P_7_TO_8(X, KIND, K) X(KIND, K, 7) X(KIND, K, 8)
 #define P_6_TO_8(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7) X(KIND, K, 8)
 
 #define SLIDE_NAME(KIND, K, P) [P] = slide_##KIND##_##P,
 #define TOUCH_NAME(KIND, K, P) [P] = slide_TOUCH_##KIND##_##P,
-#define APART_NAME(KIND, K, P) [P] = slide_APART_##KIND##_##P,
+#define APART_NAME(KIND, K, P) [P] = slide_APART_##K##_##KIND##_##P,
 
 P_6_TO_8(SLIDE, 3, 3)
 P_6_TO_8(SLIDE, 3S2, 3)
 #if VEC_REGISTERS == 32
-#ifdef __clang__ /* takes a register more */
-#define P_3S2_TOUCH P_6_TO_7
-#else
-#define P_3S2_TOUCH P_6_TO_8
-#endif
 P_4_TO_8(SLIDE_TOUCH, 3, 3)
-P_3S2_TOUCH(SLIDE_TOUCH, 3S2, 3)
-P_6_TO_8(SLIDE_APART, 3, 3)
+P_4_TO_5(SLIDE_TOUCH, 3S2, 3)
+P_4_TO_5(SLIDE_APART, 3, 3)
 P_6_TO_8(SLIDE_APART, 3S2, 3)
+P_7_TO_8(SLIDE_APART, 5S2, 5)
 #else
 P_6_TO_8(SLIDE, 5, 5)
+P_7_TO_8(SLIDE, 5S2, 5)
 P_6_TO_7(SLIDE, 7, 7)
 #ifdef __clang__
 #define P_3_TOUCH(X) X(3, 3, 2) X(3, 3, 3)
@@ -280,6 +326,8 @@ P_6_TO_7(SLIDE, 7, 7)
 #define P_3_TOUCH(X) X(3, 3, 2) X(3, 3, 3) X(3, 3, 4)
 #endif
 P_3_TOUCH(SLIDE_TOUCH)
+P_3_TO_4(SLIDE_TOUCH, 3S2, 3)
+P_3_TO_4(SLIDE_APART, 3S2, 3)
 #endif
 
 #endif
