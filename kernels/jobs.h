@@ -20,6 +20,10 @@ static inline int64_t ipex_div(int64_t a, int64_t b) {
     return __builtin_constant_p(b) ? a / b : ipex_divide(a, b).whole;
 }
 
+static inline int64_t ipex_smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
 static inline int64_t ipex_div_up(int64_t a, int64_t b) {
     return ipex_div(a + b - 1, b);
 }

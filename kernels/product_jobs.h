@@ -10,10 +10,6 @@ static inline int64_t ipex_round_up_16(int64_t n) {
     return ipex_div_up(n, IPEX_PANEL) * IPEX_PANEL;
 }
 
-static inline int64_t ipex_smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* Floats of the panels of a [k][n] operand. */
 static inline int64_t ipex_packed_floats(int64_t k, int64_t n) {
     return ipex_round_up_16(k) * ipex_round_up_16(n);

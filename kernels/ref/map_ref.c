@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cast, compare, logical, where, integer: one result per element of y. A row is worked on in
- * blocks; operands that are broadcast or have gaps are first laid out densely, so that every
- * operation on every type is one plain loop, which compilers vectorise. */
+/* cast, compare, logical, where, integer: one result per element of y. Elements are worked on in
+ * blocks, of a row or of several short ones; operands that are broadcast or have gaps are first
+ * laid out densely, so that every operation on every type is one plain loop, which compilers
+ * vectorise.
+ */
 #include "kernels/bf16.h"
 #include "kernels/ref/ref.h"
 
@@ -10,65 +12,102 @@ enum { BLOCK = 256, OPERANDS = 3, MAX_SIZE = 8 };
 /* n results from dense operands. */
 typedef void (*map_fn)(const void *const *x, void *restrict y, int64_t n);
 
-/* y[i * y_step] = x[i * x_step], in elements of `size` bytes. */
-static void map_spread(const char *x, int64_t x_step, char *y, int64_t y_step, int64_t size,
-                       int64_t n) {
+/* `rows` rows of n elements, and how far rows and their elements lie apart. */
+struct map_tile {
+    int64_t rows, n, row, step;
+};
+
+static bool map_dense(const struct map_tile *tile) {
+    return tile->step == 1 && (tile->rows == 1 || tile->row == tile->n);
+}
+
+/* From the tile at x to dense elements of `size` bytes at y. */
+static void map_gather(const char *x, const struct map_tile *tile, char *y, int64_t size) {
     switch (size) {
-#define SPREAD(bytes)                                                                              \
+#define GATHER(bytes)                                                                              \
     case bytes:                                                                                    \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            memcpy(y + i * y_step * bytes, x + i * x_step * bytes, bytes);                         \
+        for (int64_t r = 0; r < tile->rows; r++, x += tile->row * bytes)                           \
+            for (int64_t i = 0; i < tile->n; i++, y += bytes)                                      \
+                memcpy(y, x + i * tile->step * bytes, bytes);                                      \
         break;
-        SPREAD(1)
-        SPREAD(2)
-        SPREAD(4)
-        SPREAD(8)
-#undef SPREAD
+        GATHER(1)
+        GATHER(2)
+        GATHER(4)
+        GATHER(8)
+#undef GATHER
     default:
         break;
     }
+}
+
+static void map_scatter(const char *x, char *y, const struct map_tile *tile, int64_t size) {
+    for (int64_t r = 0; r < tile->rows; r++, y += tile->row * size)
+        for (int64_t i = 0; i < tile->n; i++, x += size)
+            memcpy(y + i * tile->step * size, x, (size_t)size);
 }
 
 struct map_sizes {
     int64_t x[OPERANDS], y; /* bytes of an element */
 };
 
-/* x, y: where the row begins. */
-static void map_row(const struct ipex_map_args *args, map_fn fn, const struct map_sizes *size,
-                    const char *const *x, char *y) {
-    const int32_t last = args->rank - 1;
-    _Alignas(32) char dense_x[OPERANDS][BLOCK * MAX_SIZE], dense_y[BLOCK * MAX_SIZE];
-    const int64_t y_step = args->y_stride[last];
-    for (int64_t begin = 0, n; begin < args->dims[last]; begin += n) {
-        const void *operand[OPERANDS];
-        n = args->dims[last] - begin < BLOCK ? args->dims[last] - begin : BLOCK;
-        for (int32_t i = 0; i < args->inputs; i++) {
-            const int64_t step = args->x_stride[i][last];
-            const char *from = x[i] + begin * step * size->x[i];
-            operand[i] = step == 1 ? from : dense_x[i];
-            if (step != 1 && (step != 0 || begin == 0)) /* one element fills all blocks */
-                map_spread(from, step, dense_x[i], 1, size->x[i], n);
-        }
-        char *to = y + begin * y_step * size->y;
-        fn(operand, y_step == 1 ? to : dense_y, n);
-        if (y_step != 1)
-            map_spread(dense_y, 1, to, y_step, size->y, n);
+/* Blocks at work. same: operands that are one element, of which `x` is full. */
+struct map_blocks {
+    _Alignas(32) char x[OPERANDS][BLOCK * MAX_SIZE], y[BLOCK * MAX_SIZE];
+    bool same[OPERANDS];
+};
+
+static void map_begin(const struct ipex_map_args *args, const struct map_sizes *size,
+                      struct map_blocks *blocks) {
+    for (int32_t i = 0; i < args->inputs; i++) {
+        blocks->same[i] = true;
+        for (int32_t d = 0; d < args->rank; d++)
+            blocks->same[i] = blocks->same[i] && args->x_stride[i][d] == 0;
+        if (blocks->same[i])
+            map_gather(args->x[i], &(struct map_tile){.rows = 1, .n = BLOCK}, blocks->x[i],
+                       size->x[i]);
     }
+}
+
+/* `rows` rows from `row` on, elements [begin, begin + n) of each. */
+static void map_block(const struct ipex_map_args *args, map_fn fn, const struct map_sizes *size,
+                      struct map_blocks *blocks, int64_t row, int64_t rows, int64_t begin,
+                      int64_t n) {
+    const int32_t last = args->rank - 1;
+    const void *operand[OPERANDS];
+    struct map_tile tile = {.rows = rows, .n = n};
+    for (int32_t i = 0; i < args->inputs; i++) {
+        const int64_t *stride = args->x_stride[i];
+        tile.row = last > 0 ? stride[last - 1] : 0;
+        tile.step = stride[last];
+        const int64_t at = ipex_row_offset(args->dims, stride, last, row) + begin * tile.step;
+        const char *from = (const char *)args->x[i] + at * size->x[i];
+        operand[i] = map_dense(&tile) ? from : blocks->x[i];
+        if (operand[i] != from && !blocks->same[i])
+            map_gather(from, &tile, blocks->x[i], size->x[i]);
+    }
+    tile.row = last > 0 ? args->y_stride[last - 1] : 0;
+    tile.step = args->y_stride[last];
+    const int64_t at = ipex_row_offset(args->dims, args->y_stride, last, row) + begin * tile.step;
+    char *to = (char *)args->y + at * size->y;
+    const bool dense = map_dense(&tile);
+    fn(operand, dense ? to : blocks->y, rows * n);
+    if (!dense)
+        map_scatter(blocks->y, to, &tile, size->y);
 }
 
 static void map_run(const struct ipex_map_args *args, map_fn fn, struct map_sizes size,
                     int64_t job_begin, int64_t job_end) {
-    const int32_t lead = args->rank - 1;
-    const int64_t rows = ipex_row_count(args->dims, 0, lead);
+    const int32_t last = args->rank - 1;
+    const int64_t n = args->dims[last], neighbours = last > 0 ? args->dims[last - 1] : 1;
     const int64_t limit = job_end * args->rows_per_job;
-    const int64_t end = limit < rows ? limit : rows;
-    for (int64_t row = job_begin * args->rows_per_job; row < end; row++) {
-        const char *x[OPERANDS];
-        for (int32_t i = 0; i < args->inputs; i++)
-            x[i] = (const char *)args->x[i] +
-                   ipex_row_offset(args->dims, args->x_stride[i], lead, row) * size.x[i];
-        char *y = (char *)args->y + ipex_row_offset(args->dims, args->y_stride, lead, row) * size.y;
-        map_row(args, fn, &size, x, y);
+    const int64_t end = ipex_smaller(limit, ipex_row_count(args->dims, 0, last));
+    struct map_blocks blocks;
+    map_begin(args, &size, &blocks);
+    for (int64_t row = job_begin * args->rows_per_job, rows; row < end; row += rows) {
+        const int64_t left = ipex_smaller(end - row, neighbours - row % neighbours);
+        rows = n > BLOCK / 2 ? 1 : ipex_smaller(left, BLOCK / n);
+        for (int64_t begin = 0; begin < n; begin += BLOCK)
+            map_block(args, fn, &size, &blocks, row, rows, begin, ipex_smaller(n - begin, BLOCK));
     }
 }
 
