@@ -506,7 +506,12 @@ struct ipex_cumsum_args {
  * gru: z = sigmoid(p_z), and r alike; p_h takes r * h in place of h, or, linear_before_reset, p_h
  * is wb and the chain over x alone, q_h is rb and the chain over h, and p_h = fma(r, q_h, p_h); h =
  * fma(z, h, (1 - z) * tanh(p_h)). Weights are tiles of `directions` groups with one segment. Job =
- * direction * batch blocks + batch block. With bf16_weights w and r are bf16, which is widened. */
+ * direction * batch blocks + batch block. With bf16_weights w and r are bf16, which is widened.
+ *
+ * parts > 1 (lstm, gru with linear_before_reset, hidden a multiple of 16): every step is a round of
+ * jobs, of which each has a part of the hidden units. Job = (step * blocks of batches + block) *
+ * parts + part. Jobs of a round may run at once, after all of the round before, and all have the
+ * same scratch: of the call's size for each block of batches. */
 struct ipex_recurrent_args {
     const float *x;
     const void *w, *r;
@@ -520,6 +525,7 @@ struct ipex_recurrent_args {
     int32_t times, batches, directions, inputs, hidden;
     int32_t batches_per_job, times_at_once; /* steps whose product with w is computed ahead */
     int32_t cache_l2;
+    int32_t parts; /* 1: job = all steps */
     bool reverse, linear_before_reset, bf16_weights;
 };
 
@@ -592,7 +598,8 @@ int64_t ipex_pointwise_jobs(const struct ipex_pointwise_args *args);
 int64_t ipex_matmul_jobs(const struct ipex_matmul_args *args);
 int64_t ipex_attention_jobs(const struct ipex_attention_args *args);
 int64_t ipex_group_norm_jobs(const struct ipex_group_norm_args *args);
-int64_t ipex_recurrent_jobs(const struct ipex_recurrent_args *args);
+int64_t ipex_recurrent_jobs(const struct ipex_recurrent_args *args); /* of a round */
+int64_t ipex_recurrent_rounds(const struct ipex_recurrent_args *args);
 size_t ipex_matmul_scratch(const struct ipex_matmul_args *args);
 size_t ipex_attention_scratch(const struct ipex_attention_args *args);
 size_t ipex_group_norm_scratch(const struct ipex_group_norm_args *args);

@@ -3,7 +3,11 @@
 #include "kernels/recurrent_jobs.h"
 
 int64_t ipex_recurrent_jobs(const struct ipex_recurrent_args *args) {
-    return args->directions * ipex_div_up(args->batches, args->batches_per_job);
+    return ipex_recurrent_blocks(args) * args->parts;
+}
+
+int64_t ipex_recurrent_rounds(const struct ipex_recurrent_args *args) {
+    return args->parts > 1 ? args->times : 1;
 }
 
 size_t ipex_recurrent_scratch(const struct ipex_recurrent_args *args) {

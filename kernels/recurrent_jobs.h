@@ -7,7 +7,7 @@
 
 enum { IPEX_LSTM_GATES = 4, IPEX_GRU_GATES = 3 };
 
-/* Batches [batch, batch_end) of one direction; all pointers are at its first batch, x and y at the
+/* A block of batches of one direction; all pointers are at its first batch, x and y at the
  * step that comes first, from where steps are x_step and y_step apart. */
 struct ipex_recurrent_job {
     const float *x, *w, *r; /* words of 4 bytes of w and r */
@@ -17,16 +17,41 @@ struct ipex_recurrent_job {
     int64_t x_step, y_step, batches;
 };
 
+/* Blocks of batches of all directions. */
+static inline int64_t ipex_recurrent_blocks(const struct ipex_recurrent_args *args) {
+    return args->directions * ipex_div_up(args->batches, args->batches_per_job);
+}
+
 /* Words of 4 bytes of `rows` gate rows with k columns each, of one direction's weights. */
 static inline int64_t ipex_recurrent_weight(const struct ipex_recurrent_args *args, int64_t rows,
                                             int64_t k) {
     return ipex_packed_floats(args->bf16_weights ? ipex_div_up(k, 2) : k, rows);
 }
 
+/* A job's block of batches, steps and hidden units. */
+struct ipex_recurrent_place {
+    int64_t block, time, time_end, unit, unit_end;
+};
+
+static inline struct ipex_recurrent_place
+ipex_recurrent_place(const struct ipex_recurrent_args *args, int64_t job) {
+    if (args->parts == 1)
+        return (struct ipex_recurrent_place){job, 0, args->times, 0, args->hidden};
+    const int64_t panels = args->hidden / IPEX_PANEL, part = job % args->parts;
+    const int64_t all = job / args->parts, blocks = ipex_recurrent_blocks(args);
+    return (struct ipex_recurrent_place){
+        .block = all % blocks,
+        .time = all / blocks,
+        .time_end = all / blocks + 1,
+        .unit = part * panels / args->parts * IPEX_PANEL,
+        .unit_end = (part + 1) * panels / args->parts * IPEX_PANEL,
+    };
+}
+
 static inline struct ipex_recurrent_job ipex_recurrent_job(const struct ipex_recurrent_args *args,
-                                                           int64_t job, int64_t gates) {
+                                                           int64_t block, int64_t gates) {
     const int64_t blocks = ipex_div_up(args->batches, args->batches_per_job);
-    const int64_t d = job / blocks, batch = job % blocks * args->batches_per_job;
+    const int64_t d = block / blocks, batch = block % blocks * args->batches_per_job;
     const int64_t rows = gates * args->hidden;
     const bool backwards = args->reverse || d == 1;
     const int64_t first = backwards ? args->times - 1 : 0;

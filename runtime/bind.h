@@ -72,7 +72,8 @@ struct ipex_bind {
     ipex_kernel_fn fn;
     const char *kernel;
     size_t args_size;
-    int64_t jobs;
+    int64_t jobs, rounds; /* rounds 0: one; else all jobs of a round precede those of the next, and
+                           * have one scratch together */
     int64_t flops, spared_flops;
     size_t scratch; /* bytes per thread */
     size_t zeros;   /* bytes */

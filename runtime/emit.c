@@ -129,6 +129,7 @@ void ipex_plan_add_step(struct ipex_plan_builder *b, const struct ipex_plan_step
     if (!ipex_plan_placing(b))
         return;
     b->plan->step[at] = *step;
+    b->plan->step[at].rounds = ipex_max_i64(1, step->rounds);
     b->plan->step[at].alone = step->jobs < 2 || is_short(step->flops, step->bytes);
 }
 
@@ -147,6 +148,7 @@ void ipex_emit_step(struct ipex_plan_builder *b, const struct ipex_plan_node *no
                               .fn = bind->fn,
                               .args = args,
                               .jobs = bind->jobs,
+                              .rounds = bind->rounds,
                               .fill = fill,
                               .fills = (int32_t)bind->n_fills,
                               .name = ipex_fb_node_name(node->fb),

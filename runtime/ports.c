@@ -216,7 +216,7 @@ static void copy_port(const struct ipex_session *session, const struct ipex_plan
     memcpy(args.y_stride, loops.stride[1], sizeof args.y_stride);
     const bool alone = ipex_info_numel(info) < 1 << 18;
     ipex_team_do(&session->team, (ipex_kernel_fn)session->setup.kernels.move, &args, args.dims[0],
-                 alone);
+                 1, alone);
 }
 
 static uint8_t *port_address(const struct ipex_plan *plan, const struct ipex_plan_port *port) {

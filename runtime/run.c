@@ -7,20 +7,24 @@
 #include "runtime/session.h"
 
 void ipex_team_do(const struct ipex_team *team, ipex_kernel_fn fn, const void *args, int64_t jobs,
-                  bool alone) {
-    const struct ipex_work work = {
+                  int64_t rounds, bool alone) {
+    if (alone || team->threads == 1 || (team->pool != NULL && ipex_pool_crowded(team->pool))) {
+        fn(args, 0, rounds * jobs, team->scratch);
+        return;
+    }
+    struct ipex_work work = {
         .fn = fn,
         .args = args,
         .jobs = jobs,
         .scratch = team->scratch,
-        .scratch_stride = team->scratch_stride,
+        .scratch_stride = rounds > 1 ? 0 : team->scratch_stride,
     };
-    if (alone || team->threads == 1 || (team->pool != NULL && ipex_pool_crowded(team->pool)))
-        fn(args, 0, jobs, team->scratch);
-    else if (team->pool != NULL)
-        ipex_pool_work(team->pool, &work);
-    else
-        ipex_parallel_work(team->parallel_for, team->parallel_user, team->threads, &work);
+    for (int64_t i = 0; i < rounds; i++, work.first += jobs) {
+        if (team->pool != NULL)
+            ipex_pool_work(team->pool, &work);
+        else
+            ipex_parallel_work(team->parallel_for, team->parallel_user, team->threads, &work);
+    }
 }
 
 /* Between steps: whether the run has to end early. */
@@ -46,7 +50,7 @@ static enum ipex_status run_steps(struct ipex_session *session, const struct ipe
             ticks[i] = __rdtsc();
         for (int32_t f = 0; f < step->fills; f++)
             session->setup.kernels.fill(&step->fill[f], 0, step->fill[f].dims[0], NULL);
-        ipex_team_do(&session->team, step->fn, step->args, step->jobs, step->alone);
+        ipex_team_do(&session->team, step->fn, step->args, step->jobs, step->rounds, step->alone);
     }
     if (ticks != NULL)
         ticks[plan->steps] = __rdtsc();

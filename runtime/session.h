@@ -40,9 +40,10 @@ struct ipex_plan *ipex_session_plan(const struct ipex_session *session, const ch
 /* Index of an image's entry by the same rule; -1 when there is none. */
 int32_t ipex_image_find_entry(const struct ipex_image *image, const char *entry);
 
-/* Does `jobs` jobs, with the team's help unless `alone` or the pool is crowded. */
+/* Does `rounds` rounds of `jobs` jobs, with the team's help unless `alone` or the pool is crowded.
+ * Jobs of several rounds have thread 0's scratch together. */
 void ipex_team_do(const struct ipex_team *team, ipex_kernel_fn fn, const void *args, int64_t jobs,
-                  bool alone);
+                  int64_t rounds, bool alone);
 
 /* ports.c: the caller's tensors. match checks all of them, binds the plan to their sizes and
  * remembers them in the plan's ports; no tensor has been written when it fails. */

@@ -53,6 +53,7 @@ struct ipex_worker {
 struct shared_work {
     _Atomic(ipex_kernel_fn) fn;
     _Atomic(const void *) args;
+    _Atomic(int64_t) first;
     _Atomic(int64_t) jobs;
     _Atomic(int64_t) chunks;
     _Atomic(uint8_t *) scratch;
@@ -93,7 +94,7 @@ static void futex_wake(_Atomic uint32_t *word, int count) {
 static void run_chunk(const struct ipex_work *work, int64_t chunk, int64_t chunks, int32_t thread) {
     /* The first jobs % chunks chunks have one job more. */
     const int64_t size = work->jobs / chunks, rest = work->jobs % chunks;
-    const int64_t begin = chunk * size + (chunk < rest ? chunk : rest);
+    const int64_t begin = work->first + chunk * size + (chunk < rest ? chunk : rest);
     const int64_t end = begin + size + (chunk < rest);
     work->fn(work->args, begin, end, work->scratch + (size_t)thread * work->scratch_stride);
 }
@@ -112,6 +113,7 @@ static bool claim_in(struct ipex_pool *pool, int32_t index, int32_t thread) {
         const struct ipex_work work = {
             .fn = atomic_load_explicit(&shared->fn, memory_order_acquire),
             .args = atomic_load_explicit(&shared->args, memory_order_acquire),
+            .first = atomic_load_explicit(&shared->first, memory_order_acquire),
             .jobs = atomic_load_explicit(&shared->jobs, memory_order_acquire),
             .scratch = atomic_load_explicit(&shared->scratch, memory_order_acquire),
             .scratch_stride = atomic_load_explicit(&shared->scratch_stride, memory_order_acquire),
@@ -204,6 +206,7 @@ static void publish(struct ipex_pool *pool, const struct ipex_work *work, int64_
                               memory_order_relaxed);
     atomic_store_explicit(&shared->fn, work->fn, memory_order_release);
     atomic_store_explicit(&shared->args, work->args, memory_order_release);
+    atomic_store_explicit(&shared->first, work->first, memory_order_release);
     atomic_store_explicit(&shared->jobs, work->jobs, memory_order_release);
     atomic_store_explicit(&shared->chunks, chunks, memory_order_release);
     atomic_store_explicit(&shared->scratch, work->scratch, memory_order_release);

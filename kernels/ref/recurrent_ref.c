@@ -22,6 +22,7 @@ struct step {
     const struct ipex_recurrent_job *job;
     const float *x, *h; /* inputs, and the step before's h */
     float *y;
+    int64_t unit, unit_end;
 };
 
 /* wb + rb and the chain over x. */
@@ -48,7 +49,7 @@ static __attribute__((noinline)) void lstm_element(const struct step *s, float *
 
 static void lstm_step(const struct step *s, float *c, float *scratch) {
     (void)scratch;
-    for (int64_t j = 0; j < s->args->hidden; j++)
+    for (int64_t j = s->unit; j < s->unit_end; j++)
         lstm_element(s, c, j);
 }
 
@@ -57,9 +58,9 @@ static void gru_step(const struct step *s, float *c, float *scratch) {
     const int64_t n = s->args->hidden;
     const bool before = s->args->linear_before_reset;
     (void)c;
-    for (int64_t j = 0; j < n; j++)
+    for (int64_t j = s->unit; j < s->unit_end; j++)
         scratch[j] = ref_sigmoid(whole_gate(s, n + j)) * (before ? 1.0f : s->h[j]);
-    for (int64_t j = 0; j < n; j++) {
+    for (int64_t j = s->unit; j < s->unit_end; j++) {
         const float z = ref_sigmoid(whole_gate(s, j));
         float p = input_gate(s, 2 * n + j, !before);
         if (before)
@@ -73,38 +74,41 @@ static void gru_step(const struct step *s, float *c, float *scratch) {
     }
 }
 
-static void copy_row(float *to, const float *from, int64_t n) {
-    for (int64_t j = 0; j < n; j++)
+static void copy_row(float *to, const float *from, int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; j++)
         to[j] = from ? from[j] : 0.0f;
 }
 
 static void run_element(const struct ipex_recurrent_args *args,
-                        const struct ipex_recurrent_job *job, int64_t batch,
+                        const struct ipex_recurrent_job *job,
+                        const struct ipex_recurrent_place *place, int64_t batch,
                         void (*step)(const struct step *, float *, float *), float *scratch) {
-    struct step s = {
-        .args = args,
-        .job = job,
-        .x = job->x + batch * args->x_batch,
-        .h = job->h0 ? job->h0 + batch * args->h0_batch : args->zeros,
-        .y = job->y + batch * args->y_batch,
-    };
+    struct step s = {.args = args, .job = job, .unit = place->unit, .unit_end = place->unit_end};
+    const float *h0 = job->h0 ? job->h0 + batch * args->h0_batch : args->zeros;
     float *c = job->c ? job->c + batch * args->c_batch : NULL;
-    if (c)
-        copy_row(c, job->c0 ? job->c0 + batch * args->c0_batch : NULL, args->hidden);
-    for (int64_t t = 0; t < args->times; t++, s.x += job->x_step, s.y += job->y_step) {
+    if (c && place->time == 0)
+        copy_row(c, job->c0 ? job->c0 + batch * args->c0_batch : NULL, s.unit, s.unit_end);
+    for (int64_t t = place->time; t < place->time_end; t++) {
+        s.x = job->x + batch * args->x_batch + t * job->x_step;
+        s.y = job->y + batch * args->y_batch + t * job->y_step;
+        s.h = t == 0 ? h0 : s.y - job->y_step;
         step(&s, c, scratch);
-        s.h = s.y;
     }
-    copy_row(job->h + batch * args->h_batch, s.h, args->hidden);
+    if (place->time_end == args->times)
+        copy_row(job->h + batch * args->h_batch, s.y, s.unit, s.unit_end);
 }
 
 static void run_jobs(const struct ipex_recurrent_args *args, int64_t job_begin, int64_t job_end,
                      int64_t gates, void (*step)(const struct step *, float *, float *),
                      float *scratch) {
     for (int64_t j = job_begin; j < job_end; j++) {
-        const struct ipex_recurrent_job job = ipex_recurrent_job(args, j, gates);
+        const struct ipex_recurrent_place place = ipex_recurrent_place(args, j);
+        const struct ipex_recurrent_job job = ipex_recurrent_job(args, place.block, gates);
+        float *own = scratch;
+        if (args->parts > 1)
+            own += place.block * ipex_recurrent_layout(args).total;
         for (int64_t batch = 0; batch < job.batches; batch++)
-            run_element(args, &job, batch, step, scratch);
+            run_element(args, &job, &place, batch, step, own);
     }
 }
 

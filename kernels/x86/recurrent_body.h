@@ -11,6 +11,7 @@
 /* A job at work. Gates of a step: [batches][gate_row]. */
 struct recurrent {
     const struct ipex_recurrent_args *args;
+    struct ipex_recurrent_place place;
     struct ipex_recurrent_job job;
     struct ipex_recurrent_layout layout;
     float *scratch;
@@ -63,21 +64,39 @@ __attribute__((noinline)) static void recurrent_multiply(const struct recurrent 
         IPEX_LEVEL(conv_f32)(&conv, 0, 1, NULL);
 }
 
+/* The columns of gates [gate, end) that the job's units have, of rows of gates at p->y: together,
+ * or, where it has not all units, gate by gate. */
+static inline void recurrent_multiply_gates(const struct recurrent *s, struct recurrent_product *p,
+                                            int64_t gate, int64_t end) {
+    const int64_t hidden = s->args->hidden;
+    float *const y = p->y;
+    const bool whole = s->args->parts == 1;
+    for (int64_t next; gate < end; gate = next) {
+        next = whole ? end : gate + 1;
+        p->column = gate * hidden + s->place.unit;
+        p->columns = (next - 1) * hidden + s->place.unit_end;
+        p->y = y + p->column;
+        recurrent_multiply(s, p);
+    }
+}
+
 /* bias: wb + rb, for the last gate of linear_before_reset wb alone; bias_r: rb. */
 static inline void recurrent_biases(const struct recurrent *s) {
     float *bias = s->scratch + s->layout.bias, *bias_r = s->scratch + s->layout.bias_r;
-    const int64_t n = s->gates * s->args->hidden;
-    const int64_t both = s->args->linear_before_reset ? 2 * (int64_t)s->args->hidden : n;
-    for (int64_t i = 0; i < n; i++) {
-        const float wb = s->job.wb ? s->job.wb[i] : 0.0f;
-        bias_r[i] = s->job.rb ? s->job.rb[i] : 0.0f;
-        bias[i] = s->job.wb && i < both ? wb + bias_r[i] : wb;
+    for (int64_t gate = 0; gate < s->gates; gate++) {
+        const bool both = !s->args->linear_before_reset || gate < 2;
+        const int64_t first = gate * s->args->hidden;
+        for (int64_t i = first + s->place.unit; i < first + s->place.unit_end; i++) {
+            const float wb = s->job.wb ? s->job.wb[i] : 0.0f;
+            bias_r[i] = s->job.rb ? s->job.rb[i] : 0.0f;
+            bias[i] = s->job.wb && both ? wb + bias_r[i] : wb;
+        }
     }
 }
 
 /* The gates' chains over x for `steps` steps, of which the first has x as its input. */
 static inline void recurrent_inputs(const struct recurrent *s, const float *x, int64_t steps) {
-    const struct recurrent_product p = {
+    struct recurrent_product p = {
         .x = x,
         .w = s->job.w,
         .bias = s->scratch + s->layout.bias,
@@ -88,14 +107,13 @@ static inline void recurrent_inputs(const struct recurrent *s, const float *x, i
         .y_row = s->layout.gate_row,
         .lines = steps,
         .k = s->args->inputs,
-        .columns = s->gates * s->args->hidden,
     };
-    recurrent_multiply(s, &p);
+    recurrent_multiply_gates(s, &p, 0, s->gates);
 }
 
-/* Goes on with columns [0, columns) of a step's gates over h. */
-static inline void recurrent_hidden(const struct recurrent *s, float *gates, int64_t columns) {
-    const struct recurrent_product p = {
+/* Goes on with the first `count` of a step's gates over h. */
+static inline void recurrent_hidden(const struct recurrent *s, float *gates, int64_t count) {
+    struct recurrent_product p = {
         .x = s->h,
         .w = s->job.r,
         .bias = s->scratch + s->layout.bias_r,
@@ -104,10 +122,9 @@ static inline void recurrent_hidden(const struct recurrent *s, float *gates, int
         .y_row = s->layout.gate_row,
         .lines = 1,
         .k = s->args->hidden,
-        .columns = columns,
         .resume = true,
     };
-    recurrent_multiply(s, &p);
+    recurrent_multiply_gates(s, &p, 0, count);
 }
 
 /* Not inlined into the loops over steps and batches, out of which compilers would take the
@@ -122,41 +139,46 @@ __attribute__((noinline)) static void recurrent_tanh(float *y, const float *x, i
         vec_store_part(y + j, n - j, vec_tanh(vec_load_part(x + j, n - j)));
 }
 
-/* c from the gates of one batch element, which are functions' values by now. */
-__attribute__((noinline)) static void lstm_cells(const float *gates, float *c, int64_t n) {
-    for (int64_t j = 0; j < n; j += LANES) {
-        const int64_t left = n - j;
+/* c from the gates of one batch element, n apart, which are functions' values by now. */
+__attribute__((noinline)) static void lstm_cells(const float *gates, float *c, int64_t n,
+                                                 int64_t units) {
+    for (int64_t j = 0; j < units; j += LANES) {
+        const int64_t left = units - j;
         const vec i = vec_load_part(gates + j, left), f = vec_load_part(gates + 2 * n + j, left);
         const vec in = vec_mul(i, vec_load_part(gates + 3 * n + j, left));
         vec_store_part(c + j, left, vec_fma(f, vec_load_part(c + j, left), in));
     }
 }
 
-/* Gates i, o, f and c of one batch element. */
-static inline void lstm_row(float *gates, float *c, float *y, int64_t n) {
-    recurrent_sigmoid(gates, 3 * n);
-    recurrent_tanh(gates + 3 * n, gates + 3 * n, n);
-    lstm_cells(gates, c, n);
-    recurrent_tanh(y, c, n);
-    for (int64_t j = 0; j < n; j += LANES) {
-        const vec o = vec_load_part(gates + n + j, n - j);
-        vec_store_part(y + j, n - j, vec_mul(o, vec_load_part(y + j, n - j)));
+/* Units of one batch element: gates i, o, f and c, n apart. */
+static inline void lstm_row(float *gates, float *c, float *y, int64_t n, int64_t units) {
+    if (units == n)
+        recurrent_sigmoid(gates, 3 * n);
+    for (int64_t gate = 0; units != n && gate < 3; gate++)
+        recurrent_sigmoid(gates + gate * n, units);
+    recurrent_tanh(gates + 3 * n, gates + 3 * n, units);
+    lstm_cells(gates, c, n, units);
+    recurrent_tanh(y, c, units);
+    for (int64_t j = 0; j < units; j += LANES) {
+        const vec o = vec_load_part(gates + n + j, units - j);
+        vec_store_part(y + j, units - j, vec_mul(o, vec_load_part(y + j, units - j)));
     }
 }
 
 static inline void lstm_step(const struct recurrent *s, float *gates, float *y) {
     const struct ipex_recurrent_args *args = s->args;
-    recurrent_hidden(s, gates, s->gates * args->hidden);
+    const int64_t unit = s->place.unit, units = s->place.unit_end - unit;
+    recurrent_hidden(s, gates, s->gates);
     for (int64_t b = 0; b < s->job.batches; b++)
-        lstm_row(gates + b * s->layout.gate_row, s->job.c + b * args->c_batch,
-                 y + b * args->y_batch, args->hidden);
+        lstm_row(gates + b * s->layout.gate_row + unit, s->job.c + b * args->c_batch + unit,
+                 y + b * args->y_batch + unit, args->hidden, units);
 }
 
 /* z, and r or, where the reset comes before the product, r * h. */
 static inline void gru_reset_row(const float *gates, const float *h, float *z, float *r, int64_t n,
-                                 bool linear_before_reset) {
-    for (int64_t j = 0; j < n; j += LANES) {
-        const int64_t left = n - j;
+                                 int64_t units, bool linear_before_reset) {
+    for (int64_t j = 0; j < units; j += LANES) {
+        const int64_t left = units - j;
         const vec reset = vec_sigmoid(vec_load_part(gates + n + j, left));
         const vec with = linear_before_reset ? reset : vec_mul(reset, vec_load_part(h + j, left));
         vec_store_part(z + j, left, vec_sigmoid(vec_load_part(gates + j, left)));
@@ -185,13 +207,15 @@ static inline void gru_step(const struct recurrent *s, float *gates, float *y) {
     const struct ipex_recurrent_args *args = s->args;
     const struct ipex_recurrent_layout *layout = &s->layout;
     const int64_t n = args->hidden, row = layout->hidden_row;
-    float *z = s->scratch + layout->a, *r = s->scratch + layout->b, *q = s->scratch + layout->c;
+    const int64_t unit = s->place.unit, units = s->place.unit_end - unit;
+    float *z = s->scratch + layout->a + unit, *r = s->scratch + layout->b + unit;
     const bool before = args->linear_before_reset;
-    recurrent_hidden(s, gates, 2 * n);
+    recurrent_hidden(s, gates, 2);
     for (int64_t b = 0; b < s->job.batches; b++)
-        gru_reset_row(gates + b * layout->gate_row, s->h + b * s->h_batch, z + b * row, r + b * row,
-                      n, before);
-    const int64_t column = 2 * n / IPEX_PANEL * IPEX_PANEL, skipped = 2 * n - column;
+        gru_reset_row(gates + b * layout->gate_row + unit, s->h + b * s->h_batch + unit,
+                      z + b * row, r + b * row, n, units, before);
+    const int64_t first = 2 * n + unit, column = first / IPEX_PANEL * IPEX_PANEL;
+    float *q = s->scratch + layout->c + unit;
     const struct recurrent_product p = {
         .x = before ? s->h : r,
         .w = s->job.r,
@@ -202,13 +226,14 @@ static inline void gru_step(const struct recurrent *s, float *gates, float *y) {
         .lines = 1,
         .k = n,
         .column = column,
-        .columns = 3 * n,
+        .columns = first + units,
         .resume = !before,
     };
     recurrent_multiply(s, &p);
     for (int64_t b = 0; b < s->job.batches; b++)
-        gru_row(gates + b * layout->gate_row + 2 * n, before ? q + b * row + skipped : NULL,
-                z + b * row, r + b * row, s->h + b * s->h_batch, y + b * args->y_batch, n);
+        gru_row(gates + b * layout->gate_row + first, before ? q + b * row + first - column : NULL,
+                z + b * row, r + b * row, s->h + b * s->h_batch + unit,
+                y + b * args->y_batch + unit, units);
 }
 
 static inline void recurrent_copy(float *to, const float *from, int64_t n) {
@@ -218,39 +243,45 @@ static inline void recurrent_copy(float *to, const float *from, int64_t n) {
 
 typedef void (*recurrent_step_fn)(const struct recurrent *s, float *gates, float *y);
 
-static inline void recurrent_job(struct recurrent *s, recurrent_step_fn step) {
+/* The job's units of all batches, from rows `from` (NULL: zeros) to rows `to`. */
+static inline void recurrent_copy_rows(const struct recurrent *s, float *to, int64_t to_batch,
+                                       const float *from, int64_t from_batch) {
+    const int64_t unit = s->place.unit, units = s->place.unit_end - unit;
+    for (int64_t b = 0; b < s->job.batches; b++)
+        recurrent_copy(to + b * to_batch + unit, from ? from + b * from_batch + unit : NULL, units);
+}
+
+static inline void recurrent_time(struct recurrent *s, recurrent_step_fn step, int64_t t) {
     const struct ipex_recurrent_args *args = s->args;
-    const int64_t n = args->hidden, batches = s->job.batches;
-    const float *x = s->job.x;
-    float *y = s->job.y;
-    s->h = s->job.h0 ? s->job.h0 : args->zeros;
-    s->h_batch = s->job.h0 ? args->h0_batch : 0;
-    recurrent_biases(s);
-    for (int64_t b = 0; s->job.c && b < batches; b++)
-        recurrent_copy(s->job.c + b * args->c_batch,
-                       s->job.c0 ? s->job.c0 + b * args->c0_batch : NULL, n);
-    for (int64_t t = 0; t < args->times; t += args->times_at_once) {
-        const int64_t steps = ipex_smaller(args->times - t, args->times_at_once);
-        recurrent_inputs(s, x, steps);
-        x += steps * s->job.x_step;
-        for (int64_t i = 0; i < steps; i++, y += s->job.y_step) {
-            step(s, s->scratch + s->layout.gates + i * batches * s->layout.gate_row, y);
-            s->h = y;
-            s->h_batch = args->y_batch;
-        }
+    const int64_t ahead = t % args->times_at_once;
+    float *y = s->job.y + t * s->job.y_step;
+    if (t == 0) {
+        recurrent_biases(s);
+        if (s->job.c)
+            recurrent_copy_rows(s, s->job.c, args->c_batch, s->job.c0, args->c0_batch);
     }
-    for (int64_t b = 0; b < batches; b++)
-        recurrent_copy(s->job.h + b * args->h_batch, s->h + b * s->h_batch, n);
+    if (ahead == 0)
+        recurrent_inputs(s, s->job.x + t * s->job.x_step,
+                         ipex_smaller(args->times - t, args->times_at_once));
+    s->h = t > 0 ? y - s->job.y_step : s->job.h0 ? s->job.h0 : args->zeros;
+    s->h_batch = t > 0 ? args->y_batch : s->job.h0 ? args->h0_batch : 0;
+    step(s, s->scratch + s->layout.gates + ahead * s->job.batches * s->layout.gate_row, y);
+    if (t == args->times - 1)
+        recurrent_copy_rows(s, s->job.h, args->h_batch, y, args->y_batch);
 }
 
 static inline void recurrent_jobs(const struct ipex_recurrent_args *args, int64_t job_begin,
                                   int64_t job_end, void *scratch, int64_t gates,
                                   recurrent_step_fn step) {
-    struct recurrent s = {
-        .args = args, .layout = ipex_recurrent_layout(args), .scratch = scratch, .gates = gates};
+    struct recurrent s = {.args = args, .layout = ipex_recurrent_layout(args), .gates = gates};
     for (int64_t j = job_begin; j < job_end; j++) {
-        s.job = ipex_recurrent_job(args, j, gates);
-        recurrent_job(&s, step);
+        s.place = ipex_recurrent_place(args, j);
+        s.job = ipex_recurrent_job(args, s.place.block, gates);
+        s.scratch = scratch;
+        if (args->parts > 1)
+            s.scratch += s.place.block * s.layout.total;
+        for (int64_t t = s.place.time; t < s.place.time_end; t++)
+            recurrent_time(&s, step, t);
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lstm and gru. */
+#include "kernels/recurrent_jobs.h"
 #include "runtime/bind.h"
 
 /* Rows of a product with w that are computed ahead. */
@@ -7,6 +8,10 @@
 
 /* A step of a job below this many flops costs more to hand out than another thread saves. */
 #define JOB_FLOPS 1000000
+
+/* A part of a step's hidden units of a microsecond: a round takes about one. */
+#define PART_FLOPS 100000
+#define PART_ROWS  2
 
 static int64_t outer_stride(const struct ipex_tensor_info *x, int32_t axis) {
     return x != NULL ? x->strides[axis] : 0;
@@ -66,6 +71,20 @@ static void choose_blocks(struct ipex_bind *bind, int64_t flops) {
     args->cache_l2 = bind->setup->l2_bytes;
 }
 
+/* Where there are fewer jobs than threads these share the hidden units of every step, if a part of
+ * them is worth it: a step of few rows takes as long as one of PART_ROWS, since it reads r. */
+static void choose_parts(struct ipex_bind *bind, int64_t gates) {
+    struct ipex_recurrent_args *args = &bind->args.recurrent;
+    args->parts = 1;
+    const int64_t spare = bind->setup->threads / ipex_recurrent_jobs(args);
+    const int64_t rows = ipex_max_i64(PART_ROWS, args->batches_per_job);
+    const int64_t flops = ipex_mul_sat(2 * gates * rows * args->hidden, args->hidden);
+    const int64_t parts = ipex_min_i64(spare, flops / PART_FLOPS);
+    const bool one_round = gates == IPEX_LSTM_GATES || args->linear_before_reset;
+    if (parts > 1 && one_round && args->hidden % IPEX_PANEL == 0)
+        args->parts = (int32_t)ipex_min_i64(parts, args->hidden / IPEX_PANEL);
+}
+
 /* A bound that grows with every dim (a session with symbols is measured at the ends of their
  * ranges): all batches in one job, with as many steps ahead as there are rows for. */
 static void bound_memory(struct ipex_bind *bind) {
@@ -94,8 +113,10 @@ static enum ipex_bound bind_recurrent(struct ipex_bind *bind) {
     set_strides(bind);
     set_refs(bind);
     choose_blocks(bind, flops);
+    choose_parts(bind, rows / args->hidden);
     bound_memory(bind);
     bind->jobs = ipex_recurrent_jobs(args);
+    bind->rounds = ipex_recurrent_rounds(args);
     bind->flops = ipex_mul_sat(flops, ipex_info_numel(y) / args->hidden);
     return IPEX_BOUND;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lstm_f32 and gru_f32: random sizes, gaps, directions and absent operands, weights of f32 and of
- * bf16; the reference against f64. */
+ * bf16; the reference against f64. Some share the hidden units of every step out. */
 #include <math.h>
 #include <string.h>
 
@@ -73,6 +73,12 @@ static void random_case(struct rng *rng, struct recurrent_case *c) {
         .linear_before_reset = c->gru && rng_one_in(rng, 2),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 2000, 20000),
     };
+    a->parts = 1;
+    if (rng_one_in(rng, 3) && (!c->gru || a->linear_before_reset)) {
+        const int64_t panels = rng_range(rng, 1, MOST_HIDDEN / 16);
+        a->hidden = (int32_t)(16 * panels);
+        a->parts = (int32_t)rng_range(rng, 1, panels);
+    }
     a->reverse = a->directions == 1 && rng_one_in(rng, 2);
     a->batches_per_job = (int32_t)rng_range(rng, 1, a->batches);
     a->times_at_once = (int32_t)rng_range(rng, 1, a->times);
@@ -116,6 +122,20 @@ static const char *slot_of(const struct recurrent_case *c) {
     return c->gru ? "gru_f32" : "lstm_f32";
 }
 
+/* Every round's jobs in any order, all with one scratch. */
+static void run_rounds(struct rng *rng, ipex_kernel_fn fn, const struct ipex_recurrent_args *a) {
+    const int64_t jobs = ipex_recurrent_jobs(a), rounds = ipex_recurrent_rounds(a);
+    struct buffer scratch = buffer_make((size_t)jobs * ipex_recurrent_scratch(a));
+    fill_poison(&scratch);
+    for (int64_t i = 0; i < rounds; i++) {
+        const int64_t cut = rng_range(rng, 0, jobs - 1), begin = i * jobs, end = begin + jobs;
+        fn(a, begin + cut, end, scratch.data);
+        if (cut > 0)
+            fn(a, begin, begin + cut, scratch.data);
+    }
+    buffer_free(&scratch);
+}
+
 /* y, h, c */
 static void run_level(const struct level *level, const struct recurrent_case *c, struct rng *rng,
                       struct buffer out[OUTPUTS]) {
@@ -133,10 +153,12 @@ static void run_level(const struct level *level, const struct recurrent_case *c,
     a.h = out[1].data;
     a.c = c->gru ? NULL : out[2].data;
     running(slot_of(c), level->name);
-    run_jobs(rng,
-             c->gru ? (ipex_kernel_fn)level->kernels.gru_f32
-                    : (ipex_kernel_fn)level->kernels.lstm_f32,
-             &a, ipex_recurrent_jobs(&a), ipex_recurrent_scratch(&a));
+    const ipex_kernel_fn fn =
+        c->gru ? (ipex_kernel_fn)level->kernels.gru_f32 : (ipex_kernel_fn)level->kernels.lstm_f32;
+    if (a.parts > 1)
+        run_rounds(rng, fn, &a);
+    else
+        run_jobs(rng, fn, &a, ipex_recurrent_jobs(&a), ipex_recurrent_scratch(&a));
 }
 
 /* ---- f64 ---- */

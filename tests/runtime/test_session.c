@@ -450,7 +450,7 @@ static void gather(const void *args, int64_t job_begin, int64_t job_end, void *s
 static int jobs_elsewhere(struct ipex_session *session) {
     _Atomic int begun = 0, elsewhere = 0;
     const struct gathering gathering = {pthread_self(), &begun, &elsewhere};
-    ipex_team_do(&session->team, gather, &gathering, 2, false);
+    ipex_team_do(&session->team, gather, &gathering, 2, 1, false);
     return atomic_load(&elsewhere);
 }
 
