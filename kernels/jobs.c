@@ -123,6 +123,27 @@ struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *ar
     };
 }
 
+static int64_t pixel_blocks(const struct ipex_depthwise_args *args) {
+    return args->pixels_per_job > 0 ? ipex_div_up(args->pixels, args->pixels_per_job) : 1;
+}
+
+struct ipex_depthwise_args ipex_depthwise_part(const struct ipex_depthwise_args *args,
+                                               int64_t *job) {
+    const struct ipex_quotient block = ipex_divide(*job, pixel_blocks(args));
+    const int64_t first = block.rest * args->pixels_per_job, left = args->pixels - first;
+    struct ipex_depthwise_args ret = *args;
+    *job = block.whole;
+    if (args->pixels_per_job == 0)
+        return ret;
+    ret.pixels_per_job = 0;
+    ret.pixels = left < args->pixels_per_job ? (int32_t)left : args->pixels_per_job;
+    ret.x += first * args->x_pixel;
+    ret.y += first * args->y_pixel;
+    if (args->residual)
+        ret.residual += first * args->r_pixel;
+    return ret;
+}
+
 struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_depthwise_args *args, int64_t job) {
     const int64_t line_blocks = ipex_div_up(args->lines, args->lines_per_job);
     const struct ipex_quotient image = ipex_divide(job, line_blocks);
@@ -228,7 +249,7 @@ int64_t ipex_winograd_jobs(const struct ipex_winograd_args *args) {
 }
 
 int64_t ipex_depthwise_jobs(const struct ipex_depthwise_args *args) {
-    return args->images * ipex_div_up(args->lines, args->lines_per_job);
+    return args->images * ipex_div_up(args->lines, args->lines_per_job) * pixel_blocks(args);
 }
 
 int64_t ipex_pool_jobs(const struct ipex_pool_args *args) {

@@ -173,6 +173,10 @@ struct ipex_depthwise_job {
     int64_t image, line, line_end;
 };
 
+/* args with the pixels of a job alone; *job becomes its number among theirs. */
+struct ipex_depthwise_args ipex_depthwise_part(const struct ipex_depthwise_args *args,
+                                               int64_t *job);
+
 struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_depthwise_args *args, int64_t job);
 
 /* One window of a pool, cut at the borders of x: taps [h, h_end) x [w, w_end), where tap (i, j) is

@@ -164,7 +164,8 @@ static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args)
  *
  * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain)
  *
- * Job = (image, block of lines). */
+ * Job = (image, block of lines), or, with pixels_per_job, (image, block of lines, block of pixels).
+ */
 struct ipex_depthwise_args {
     const float *x;        /* first tap of output pixel (0, 0) */
     const float *w;        /* [kernel_h][kernel_w][group_inputs][channels rounded up to 16] */
@@ -178,7 +179,7 @@ struct ipex_depthwise_args {
     int32_t group_inputs, group_outputs;     /* as ipex_is_narrow has them */
     int32_t kernel_h, kernel_w;
     struct ipex_padding padding;
-    int32_t lines_per_job;
+    int32_t lines_per_job, pixels_per_job; /* 0: all pixels of a line */
     int32_t act;
     float act_a, act_b;
     bool streams; /* x and y, from beyond L2: the next block's are prefetched */

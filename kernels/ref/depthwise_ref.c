@@ -24,11 +24,13 @@ static void depthwise_pixel(const struct ipex_depthwise_args *args,
     }
 }
 
-void IPEX_REF(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job_begin,
+void IPEX_REF(depthwise_f32)(const struct ipex_depthwise_args *whole, int64_t job_begin,
                              int64_t job_end, void *scratch) {
     (void)scratch;
     for (int64_t j = job_begin; j < job_end; j++) {
-        const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);
+        int64_t at = j;
+        const struct ipex_depthwise_args part = ipex_depthwise_part(whole, &at), *args = &part;
+        const struct ipex_depthwise_job job = ipex_depthwise_job(args, at);
         for (int64_t line = job.line; line < job.line_end; line++) {
             const struct ipex_kernel_rows rows =
                 ipex_kernel_rows(&args->padding, args->lines, line, args->kernel_h);

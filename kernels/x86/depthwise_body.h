@@ -292,9 +292,8 @@ static void depthwise_folded(const struct ipex_depthwise_args *args, int64_t n, 
     depthwise_run(&part, job_begin, job_end);
 }
 
-void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job_begin,
-                               int64_t job_end, void *scratch) {
-    (void)scratch;
+static void depthwise_jobs(const struct ipex_depthwise_args *args, int64_t job_begin,
+                           int64_t job_end) {
     const int64_t n = depthwise_fold(args);
     if (args->group_outputs > 1)
         depthwise_groups_run(args, job_begin, job_end);
@@ -302,6 +301,18 @@ void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t j
         depthwise_folded(args, n, job_begin, job_end);
     else
         depthwise_run(args, job_begin, job_end);
+}
+
+void IPEX_LEVEL(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job_begin,
+                               int64_t job_end, void *scratch) {
+    (void)scratch;
+    if (args->pixels_per_job == 0)
+        depthwise_jobs(args, job_begin, job_end);
+    for (int64_t j = job_begin; args->pixels_per_job > 0 && j < job_end; j++) {
+        int64_t job = j;
+        const struct ipex_depthwise_args part = ipex_depthwise_part(args, &job);
+        depthwise_jobs(&part, job, job + 1);
+    }
 }
 
 #endif

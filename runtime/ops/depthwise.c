@@ -58,6 +58,24 @@ static void set_refs(struct ipex_bind *bind) {
     IPEX_BIND_REF(bind, depthwise, y, IPEX_REF_OUTPUT, 0);
 }
 
+/* Fewer lines than threads, such as a signal's one: their pixels are cut too. */
+static void cut_pixels(struct ipex_bind *bind, int64_t pixel_flops) {
+    struct ipex_depthwise_args *args = &bind->args.depthwise;
+    const int64_t jobs = ipex_depthwise_jobs(args);
+    const struct ipex_cut cut = {
+        .count = args->pixels,
+        .times = jobs,
+        .least = ipex_units_worth(JOB_FLOPS, ipex_mul_sat(pixel_flops, args->lines_per_job)),
+        .most = args->pixels,
+        .multiple = 8, /* the largest blocks of the kernels */
+        .again = args->kernel_w,
+    };
+    if (jobs >= bind->setup->threads || bind->lines)
+        return;
+    const int64_t pixels = ipex_cut_even(&cut, bind->setup->threads);
+    args->pixels_per_job = pixels < args->pixels ? (int32_t)pixels : 0;
+}
+
 enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     const struct ipex_tensor_info *y = bind->output;
     struct ipex_depthwise_args *args = &bind->args.depthwise;
@@ -85,6 +103,7 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
         .again = 0.25, /* two lines share what they read: single ones, and those at ends, less */
     };
     args->lines_per_job = (int32_t)ipex_cut_even(&cut, bind->setup->threads);
+    cut_pixels(bind, products * y->dims[3]);
     args->streams = streams(bind);
     bind->jobs = ipex_depthwise_jobs(args);
     bind->flops = ipex_mul_sat(products, ipex_info_numel(y));

@@ -94,9 +94,14 @@ static void cut_lines(const struct ipex_setup *setup, struct ipex_conv_args *arg
     args->lines_per_job = (int32_t)ipex_cut_even(&cut, setup->threads);
 }
 
+/* A product of fewer rows takes as long, since it reads all weights. */
+#define FEW_ROWS 4
+
 static void cut_panels(const struct ipex_setup *setup, struct ipex_conv_args *args,
                        int64_t panels) {
-    const int64_t flops = ipex_mul_sat(args->lines_per_job, line_flops(args, 1));
+    const int64_t rows = (int64_t)args->lines_per_job * args->pixels;
+    const int64_t flops =
+        ipex_mul_sat(2 * ipex_conv_depth(args) * IPEX_PANEL, ipex_max_i64(FEW_ROWS, rows));
     const struct ipex_cut cut = {
         .count = panels,
         .times = ipex_mul_sat((int64_t)args->images * args->groups,

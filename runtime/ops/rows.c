@@ -91,6 +91,17 @@ static void set_reduce_lengths(const struct ipex_tensor_info *x, const struct ax
     }
 }
 
+/* Columns of a matrix, which threads share: each of them has some as an outer index of its own. */
+static void share_inner(const struct ipex_setup *setup, struct ipex_reduce_args *args) {
+    for (int64_t parts = setup->threads; args->outer == 1 && parts > 1; parts--) {
+        const int64_t columns = args->inner / parts;
+        if (columns * parts != args->inner || columns < IPEX_PANEL)
+            continue;
+        args->outer = parts;
+        args->inner = args->x_outer = args->y_outer = columns;
+    }
+}
+
 enum ipex_bound ipex_bind_reduce(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *y = bind->output;
     struct ipex_reduce_args *args = &bind->args.reduce;
@@ -103,6 +114,7 @@ enum ipex_bound ipex_bind_reduce(struct ipex_bind *bind) {
     } else if (!set_reduce_strides(x, y, &axes, args)) {
         return ask_reordered(bind, &axes);
     }
+    share_inner(bind->setup, args);
     IPEX_BIND_REF(bind, reduce, x, 0, 0);
     IPEX_BIND_REF(bind, reduce, y, IPEX_REF_OUTPUT, 0);
     IPEX_BIND_KERNEL(bind, reduce_f32, reduce);

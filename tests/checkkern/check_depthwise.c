@@ -8,7 +8,8 @@
 
 struct shape {
     int32_t images, lines, pixels, channels, kernel_h, kernel_w, stride_h, stride_w;
-    int32_t dilation_h, dilation_w, pad_top, pad_bottom, x_gap, y_gap, lines_per_job, act;
+    int32_t dilation_h, dilation_w, pad_top, pad_bottom, x_gap, y_gap, lines_per_job,
+        pixels_per_job, act;
     int32_t group_inputs, group_outputs, inputs; /* channels of x */
     bool residual, special;
 };
@@ -60,6 +61,7 @@ static struct shape random_shape(struct rng *rng) {
     }
     s.inputs = s.channels / s.group_outputs * s.group_inputs;
     s.lines_per_job = (int32_t)rng_range(rng, 1, s.lines);
+    s.pixels_per_job = rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.pixels) : 0;
     if (rng_one_in(rng, 2)) { /* at times every row that some line sees is padding */
         s.pad_top = (int32_t)rng_range(rng, -2, s.kernel_h + 1);
         s.pad_bottom = (int32_t)rng_range(rng, -2, s.kernel_h + 1);
@@ -97,6 +99,7 @@ static struct ipex_depthwise_args make_args(const struct shape *s) {
         .kernel_w = s->kernel_w,
         .padding = {s->pad_top, s->pad_bottom, s->stride_h, s->dilation_h},
         .lines_per_job = s->lines_per_job,
+        .pixels_per_job = s->pixels_per_job,
         .streams = s->special, /* prefetches: no result depends on it */
         .act = s->act,
         .act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f,
