@@ -662,6 +662,60 @@ def group_norm_turned_into_rows(g):
     g.output(group_norm(g, g.input(2, 12, 3, 3), g.constant(np.ones(4, np.float32)), (2, 9, 12)))
 
 
+# ---- crop ----
+
+def cropped(g, y, starts, ends, axes=(2, 3)):
+    """y without its border, by a node of the name "crop"."""
+    return g.op("Slice", y, g.ints(*starts), g.ints(*ends), g.ints(*axes), name="crop")
+
+
+@case(("crop", "crop", APPLIED), ("epilogue", "relu", APPLIED), steps=dict(conv=1, slice=0, pointwise=0, copy=0))
+def crop_of_a_causal_convolution(g):
+    """As temporal convolutional networks have it: padded on both sides, the end cut off."""
+    x = g.input(2, 4, 30)
+    y = g.op("Conv", x, g.weight(6, 4, 3), g.weight(6), dilations=[4], pads=[8, 8], kernel_shape=[3])
+    g.output(g.op("Relu", cropped(g, y, [0], [-8], [2]), name="relu"))
+
+
+@case(("crop", "crop", APPLIED), sizes=[{"t": 9}, {"t": 40}], flags=["--dim", "t=9..40"], steps=dict(slice=0))
+def crop_of_a_signal_whose_length_varies(g):
+    x = g.input(1, 4, "t")
+    y = g.op("Conv", x, g.weight(6, 4, 3), g.weight(6), dilations=[4], pads=[8, 8], kernel_shape=[3])
+    g.output(cropped(g, y, [0], [-8], [2]))
+
+
+@case(("crop", "crop", APPLIED), steps=dict(conv=1, slice=0))
+def crop_of_all_sides(g):
+    y = g.conv(g.input(2, 4, 9, 11), 4, 5, (5, 5), bias=True, pads=[2, 3, 1, 4], strides=[1, 2])
+    g.output(cropped(g, y, [1, 1], [7, 6]))
+
+
+@case(("crop", "crop", APPLIED), steps=dict(conv_transpose=1, slice=0))
+def crop_of_a_transposed_convolution(g):
+    """Kernel rows and columns that touch nothing any more, too."""
+    y = g.op("ConvTranspose", g.input(2, 4, 5, 6), g.weight(4, 3, 4, 4), g.weight(3), strides=[2, 2], pads=[1, 0, 0, 1])
+    g.output(cropped(g, y, [3, 1], [10, 8]))
+
+
+@case(("slice", "crop", "not_adjacent"), steps=dict(conv=1))
+def crop_beyond_the_padding(g):
+    y = g.conv(g.input(1, 4, 9, 9), 4, 5, bias=True, pads=[1, 1, 1, 1])
+    g.output(cropped(g, y, [0, 0], [8, 7]))
+
+
+@case(("slice", "crop", "not_adjacent"), steps=dict(conv=1))
+def crop_of_what_others_read(g):
+    y = g.conv(g.input(1, 4, 9, 9), 4, 5, bias=True, pads=[1, 1, 1, 1])
+    g.output(cropped(g, y, [1, 1], [8, 8]))
+    g.output(g.op("Relu", y))
+
+
+@case(("slice", "crop", "not_adjacent"), steps=dict(conv=1))
+def crop_of_channels(g):
+    y = g.conv(g.input(1, 4, 9, 9), 4, 5, bias=True, pads=[1, 1, 1, 1])
+    g.output(cropped(g, y, [1, 1], [4, 8], [1, 2]))
+
+
 # ---- taps ----
 
 def dilated(g, x, channels, window, group=1, **attributes):
