@@ -292,8 +292,9 @@ static void depthwise_folded(const struct ipex_depthwise_args *args, int64_t n, 
     depthwise_run(&part, job_begin, job_end);
 }
 
-static void depthwise_jobs(const struct ipex_depthwise_args *args, int64_t job_begin,
-                           int64_t job_end) {
+/* Once, not in both loops below. */
+__attribute__((noinline)) static void depthwise_jobs(const struct ipex_depthwise_args *args,
+                                                     int64_t job_begin, int64_t job_end) {
     const int64_t n = depthwise_fold(args);
     if (args->group_outputs > 1)
         depthwise_groups_run(args, job_begin, job_end);

@@ -37,7 +37,7 @@ static const depthwise_fns depthwise_one[KINDS] = {
     [KIND_7] = {P_6_TO_7(SLIDE_NAME, 7, 7)},
 };
 static const depthwise_fns depthwise_touch[KINDS] = {
-    [KIND_3] = {P_3_TOUCH(TOUCH_NAME)}, [KIND_3S2] = {P_3_TO_4(TOUCH_NAME, 3S2, 3)}, ROLL_TWOS};
+    [KIND_3] = {P_3_TOUCH(TOUCH_NAME)}, [KIND_3S2] = {P_3S2_TOUCH(TOUCH_NAME)}, ROLL_TWOS};
 static const depthwise_fns depthwise_apart[KINDS] = {[KIND_3S2] = {P_3_TO_4(APART_NAME, 3S2, 3)},
                                                      ROLL_TWOS};
 #endif

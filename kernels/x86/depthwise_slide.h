@@ -84,6 +84,7 @@
 #define TO_3S2_5(X)      TO_3S2_4(X) X(3S2, 10, 4, x, 5) X(3S2, 11, x, 5, x)
 #define TO_3S2_6(X)      TO_3S2_5(X) X(3S2, 12, 5, x, 6) X(3S2, 13, x, 6, x)
 #define TO_3S2_7(X)      TO_3S2_6(X) X(3S2, 14, 6, x, 7) X(3S2, 15, x, 7, x)
+#define COLUMNS_3S2_2(X) TO_3S2_1(X) X(3S2, 4, 1, x, x)
 #define COLUMNS_3S2_3(X) TO_3S2_2(X) X(3S2, 6, 2, x, x)
 #define COLUMNS_3S2_4(X) TO_3S2_3(X) X(3S2, 8, 3, x, x)
 #define COLUMNS_3S2_5(X) TO_3S2_4(X) X(3S2, 10, 4, x, x)
@@ -246,31 +247,36 @@
 #ifdef __clang__
 #define DW_APART_3 DW_APART_5
 #else
+#if VEC_REGISTERS == 32
+#define DW_FORGET
+#else /* weights are not kept over rows: they would be on the stack */
+#define DW_FORGET __asm__("" : "+r"(wp));
+#endif
 #define DW_APART_3(K, COLUMNS)                                                                     \
     if (b->rows.begin == 0) {                                                                      \
-        const vec DW_WEIGHTS_##K(w, wp);                                                           \
+        DW_FORGET const vec DW_WEIGHTS_##K(w, wp);                                                 \
         DW_BASES COLUMNS(DW_ONE)                                                                   \
     }                                                                                              \
     DW_NEXT_ROW(K);                                                                                \
     {                                                                                              \
-        const vec DW_WEIGHTS_##K(w, wp);                                                           \
+        DW_FORGET const vec DW_WEIGHTS_##K(w, wp);                                                 \
         DW_BASES COLUMNS(DW_ONE)                                                                   \
     }                                                                                              \
     t += b->x_kh, wp -= K * w_tap;                                                                 \
     {                                                                                              \
-        const vec DW_WEIGHTS_##K(u, wp);                                                           \
+        DW_FORGET const vec DW_WEIGHTS_##K(u, wp);                                                 \
         wp += 2 * K * w_tap;                                                                       \
-        const vec DW_WEIGHTS_##K(w, wp);                                                           \
+        DW_FORGET const vec DW_WEIGHTS_##K(w, wp);                                                 \
         DW_BASES COLUMNS(DW_BOTH)                                                                  \
     }                                                                                              \
     t += b->x_kh, wp -= K * w_tap;                                                                 \
     {                                                                                              \
-        const vec DW_WEIGHTS_##K(u, wp);                                                           \
+        DW_FORGET const vec DW_WEIGHTS_##K(u, wp);                                                 \
         DW_BASES COLUMNS(DW_LAST)                                                                  \
     }                                                                                              \
     if (b->low.end == K) {                                                                         \
         DW_NEXT_ROW(K);                                                                            \
-        const vec DW_WEIGHTS_##K(u, wp);                                                           \
+        DW_FORGET const vec DW_WEIGHTS_##K(u, wp);                                                 \
         DW_BASES COLUMNS(DW_LAST)                                                                  \
     }
 #endif
@@ -321,12 +327,14 @@ P_6_TO_8(SLIDE, 5, 5)
 P_7_TO_8(SLIDE, 5S2, 5)
 P_6_TO_7(SLIDE, 7, 7)
 #ifdef __clang__
-#define P_3_TOUCH(X) X(3, 3, 2) X(3, 3, 3)
+#define P_3_TOUCH(X)   X(3, 3, 2) X(3, 3, 3)
+#define P_3S2_TOUCH(X) X(3S2, 3, 2) X(3S2, 3, 3)
 #else
-#define P_3_TOUCH(X) X(3, 3, 2) X(3, 3, 3) X(3, 3, 4)
+#define P_3_TOUCH(X)   X(3, 3, 2) X(3, 3, 3) X(3, 3, 4)
+#define P_3S2_TOUCH(X) X(3S2, 3, 3) X(3S2, 3, 4)
 #endif
 P_3_TOUCH(SLIDE_TOUCH)
-P_3_TO_4(SLIDE_TOUCH, 3S2, 3)
+P_3S2_TOUCH(SLIDE_TOUCH)
 P_3_TO_4(SLIDE_APART, 3S2, 3)
 #endif
 

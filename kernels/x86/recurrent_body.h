@@ -8,6 +8,8 @@
 #include "kernels/recurrent_jobs.h"
 #include "kernels/x86/vec_math.h"
 
+#define NOT_INLINED __attribute__((noinline))
+
 /* A job at work. Gates of a step: [batches][gate_row]. */
 struct recurrent {
     const struct ipex_recurrent_args *args;
@@ -28,9 +30,9 @@ struct recurrent_product {
     bool resume;
 };
 
-/* Not inlined: its arguments would be made anew within the loops over batches. */
-__attribute__((noinline)) static void recurrent_multiply(const struct recurrent *s,
-                                                         const struct recurrent_product *p) {
+/* Its arguments would be made anew within the loops over batches. */
+NOT_INLINED static void recurrent_multiply(const struct recurrent *s,
+                                           const struct recurrent_product *p) {
     const bool flat = s->job.batches == 1; /* then steps are the rows */
     const int64_t rows = flat ? p->lines : s->job.batches;
     const int64_t n = p->columns - p->column;
@@ -66,8 +68,9 @@ __attribute__((noinline)) static void recurrent_multiply(const struct recurrent 
 
 /* The columns of gates [gate, end) that the job's units have, of rows of gates at p->y: together,
  * or, where it has not all units, gate by gate. */
-static inline void recurrent_multiply_gates(const struct recurrent *s, struct recurrent_product *p,
-                                            int64_t gate, int64_t end) {
+NOT_INLINED static void recurrent_multiply_gates(const struct recurrent *s,
+                                                 struct recurrent_product *p, int64_t gate,
+                                                 int64_t end) {
     const int64_t hidden = s->args->hidden;
     float *const y = p->y;
     const bool whole = s->args->parts == 1;
@@ -81,21 +84,22 @@ static inline void recurrent_multiply_gates(const struct recurrent *s, struct re
 }
 
 /* bias: wb + rb, for the last gate of linear_before_reset wb alone; bias_r: rb. */
-static inline void recurrent_biases(const struct recurrent *s) {
-    float *bias = s->scratch + s->layout.bias, *bias_r = s->scratch + s->layout.bias_r;
+NOT_INLINED static void recurrent_biases(const struct recurrent *s) {
+    const vec zero = vec_set(0.0f);
     for (int64_t gate = 0; gate < s->gates; gate++) {
-        const bool both = !s->args->linear_before_reset || gate < 2;
-        const int64_t first = gate * s->args->hidden;
-        for (int64_t i = first + s->place.unit; i < first + s->place.unit_end; i++) {
-            const float wb = s->job.wb ? s->job.wb[i] : 0.0f;
-            bias_r[i] = s->job.rb ? s->job.rb[i] : 0.0f;
-            bias[i] = s->job.wb && both ? wb + bias_r[i] : wb;
+        const bool both = s->job.wb && (!s->args->linear_before_reset || gate < 2);
+        const int64_t first = gate * s->args->hidden, end = first + s->place.unit_end;
+        for (int64_t i = first + s->place.unit; i < end; i += LANES) {
+            const vec r = s->job.rb ? vec_load_part(s->job.rb + i, end - i) : zero;
+            const vec w = s->job.wb ? vec_load_part(s->job.wb + i, end - i) : zero;
+            vec_store_part(s->scratch + s->layout.bias_r + i, end - i, r);
+            vec_store_part(s->scratch + s->layout.bias + i, end - i, both ? vec_add(w, r) : w);
         }
     }
 }
 
 /* The gates' chains over x for `steps` steps, of which the first has x as its input. */
-static inline void recurrent_inputs(const struct recurrent *s, const float *x, int64_t steps) {
+NOT_INLINED static void recurrent_inputs(const struct recurrent *s, const float *x, int64_t steps) {
     struct recurrent_product p = {
         .x = x,
         .w = s->job.w,
@@ -112,7 +116,7 @@ static inline void recurrent_inputs(const struct recurrent *s, const float *x, i
 }
 
 /* Goes on with the first `count` of a step's gates over h. */
-static inline void recurrent_hidden(const struct recurrent *s, float *gates, int64_t count) {
+NOT_INLINED static void recurrent_hidden(const struct recurrent *s, float *gates, int64_t count) {
     struct recurrent_product p = {
         .x = s->h,
         .w = s->job.r,
@@ -129,19 +133,18 @@ static inline void recurrent_hidden(const struct recurrent *s, float *gates, int
 
 /* Not inlined into the loops over steps and batches, out of which compilers would take the
  * constants: AVX2 has just registers enough for this loop alone. */
-__attribute__((noinline)) static void recurrent_sigmoid(float *y, int64_t n) {
+NOT_INLINED static void recurrent_sigmoid(float *y, int64_t n) {
     for (int64_t j = 0; j < n; j += LANES)
         vec_store_part(y + j, n - j, vec_sigmoid(vec_load_part(y + j, n - j)));
 }
 
-__attribute__((noinline)) static void recurrent_tanh(float *y, const float *x, int64_t n) {
+NOT_INLINED static void recurrent_tanh(float *y, const float *x, int64_t n) {
     for (int64_t j = 0; j < n; j += LANES)
         vec_store_part(y + j, n - j, vec_tanh(vec_load_part(x + j, n - j)));
 }
 
 /* c from the gates of one batch element, n apart, which are functions' values by now. */
-__attribute__((noinline)) static void lstm_cells(const float *gates, float *c, int64_t n,
-                                                 int64_t units) {
+NOT_INLINED static void lstm_cells(const float *gates, float *c, int64_t n, int64_t units) {
     for (int64_t j = 0; j < units; j += LANES) {
         const int64_t left = units - j;
         const vec i = vec_load_part(gates + j, left), f = vec_load_part(gates + 2 * n + j, left);
@@ -151,7 +154,7 @@ __attribute__((noinline)) static void lstm_cells(const float *gates, float *c, i
 }
 
 /* Units of one batch element: gates i, o, f and c, n apart. */
-static inline void lstm_row(float *gates, float *c, float *y, int64_t n, int64_t units) {
+NOT_INLINED static void lstm_row(float *gates, float *c, float *y, int64_t n, int64_t units) {
     if (units == n)
         recurrent_sigmoid(gates, 3 * n);
     for (int64_t gate = 0; units != n && gate < 3; gate++)
@@ -175,8 +178,8 @@ static inline void lstm_step(const struct recurrent *s, float *gates, float *y) 
 }
 
 /* z, and r or, where the reset comes before the product, r * h. */
-static inline void gru_reset_row(const float *gates, const float *h, float *z, float *r, int64_t n,
-                                 int64_t units, bool linear_before_reset) {
+NOT_INLINED static void gru_reset_row(const float *gates, const float *h, float *z, float *r,
+                                      int64_t n, int64_t units, bool linear_before_reset) {
     for (int64_t j = 0; j < units; j += LANES) {
         const int64_t left = units - j;
         const vec reset = vec_sigmoid(vec_load_part(gates + n + j, left));
@@ -187,8 +190,8 @@ static inline void gru_reset_row(const float *gates, const float *h, float *z, f
 }
 
 /* p: the last gate's chain; q: NULL, or its chain over h, which r multiplies. */
-static inline void gru_row(const float *p, const float *q, const float *z, const float *r,
-                           const float *h, float *y, int64_t n) {
+NOT_INLINED static void gru_row(const float *p, const float *q, const float *z, const float *r,
+                                const float *h, float *y, int64_t n) {
     const vec one = vec_set(1.0f);
     for (int64_t j = 0; j < n; j += LANES) {
         const int64_t left = n - j;
@@ -244,8 +247,8 @@ static inline void recurrent_copy(float *to, const float *from, int64_t n) {
 typedef void (*recurrent_step_fn)(const struct recurrent *s, float *gates, float *y);
 
 /* The job's units of all batches, from rows `from` (NULL: zeros) to rows `to`. */
-static inline void recurrent_copy_rows(const struct recurrent *s, float *to, int64_t to_batch,
-                                       const float *from, int64_t from_batch) {
+NOT_INLINED static void recurrent_copy_rows(const struct recurrent *s, float *to, int64_t to_batch,
+                                            const float *from, int64_t from_batch) {
     const int64_t unit = s->place.unit, units = s->place.unit_end - unit;
     for (int64_t b = 0; b < s->job.batches; b++)
         recurrent_copy(to + b * to_batch + unit, from ? from + b * from_batch + unit : NULL, units);
