@@ -15,7 +15,7 @@
 struct ipex_plan_step {
     ipex_kernel_fn fn;
     const void *args;
-    int64_t jobs, rounds; /* of so many jobs, one after the other */
+    int64_t jobs, rounds;              /* of so many jobs, one after the other */
     const struct ipex_fill_args *fill; /* [fills]: borders, done before the jobs */
     int32_t fills;
     bool alone; /* too short to be worth waking other threads */

@@ -18,7 +18,7 @@ struct ipex_work {
     ipex_kernel_fn fn;
     const void *args;
     int64_t first, jobs; /* jobs [first, first + jobs) */
-    uint8_t *scratch; /* of thread 0; thread i has scratch + i * scratch_stride */
+    uint8_t *scratch;    /* of thread 0; thread i has scratch + i * scratch_stride */
     size_t scratch_stride;
 };
 

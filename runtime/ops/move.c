@@ -10,6 +10,30 @@
 
 #define INNER_MAX                                                                                  \
     16384 /* elements of a run: what is contiguous as a whole is cut here, for threads */
+#define LEAST_RUN 128 /* of a thread's block */
+
+/* A move whose runs are gathered, as where channels come first again, works on several of them at
+ * once: threads share the places of the runs, not the runs. */
+static void share_runs(const struct ipex_setup *setup, struct ipex_loops *loops) {
+    const int32_t last = loops->rank - 1;
+    const int64_t blocks = ipex_jobs_wanted(setup);
+    if (setup->threads == 1 || last < 1 || last + 1 >= IPEX_MAX_RANK ||
+        loops->stride[0][last] == 1 || loops->dims[last] % blocks != 0 ||
+        loops->dims[last] / blocks < LEAST_RUN ||
+        loops->dims[0] >= (last == 1 ? LEAST_RUN : setup->threads))
+        return;
+    const int64_t length = loops->dims[last] / blocks;
+    loops->dims[last] = length;
+    for (int32_t d = last; d >= 0; d--) {
+        loops->dims[d + 1] = loops->dims[d];
+        for (int32_t i = 0; i < loops->operands; i++)
+            loops->stride[i][d + 1] = loops->stride[i][d];
+    }
+    loops->dims[0] = blocks;
+    for (int32_t i = 0; i < loops->operands; i++)
+        loops->stride[i][0] = loops->stride[i][last + 1] * length;
+    loops->rank++;
+}
 
 /* Binds a move of a box: dims as y walks them, x's strides for them, and where the box begins in x
  * and y. */
@@ -27,6 +51,8 @@ static enum ipex_bound bind_move(struct ipex_bind *bind, const int64_t *dims,
         loops = box;
         ipex_loops_collapse(&loops, 0, INNER_MAX);
     }
+    if (!bind->lines)
+        share_runs(bind->setup, &loops);
     memcpy(args->dims, loops.dims, sizeof args->dims);
     memcpy(args->x_stride, loops.stride[0], sizeof args->x_stride);
     memcpy(args->y_stride, loops.stride[1], sizeof args->y_stride);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lstm and gru. */
-#include "kernels/recurrent_jobs.h"
 #include "runtime/bind.h"
 
 /* Rows of a product with w that are computed ahead. */
@@ -80,7 +79,7 @@ static void choose_parts(struct ipex_bind *bind, int64_t gates) {
     const int64_t rows = ipex_max_i64(PART_ROWS, args->batches_per_job);
     const int64_t flops = ipex_mul_sat(2 * gates * rows * args->hidden, args->hidden);
     const int64_t parts = ipex_min_i64(spare, flops / PART_FLOPS);
-    const bool one_round = gates == IPEX_LSTM_GATES || args->linear_before_reset;
+    const bool one_round = bind->op == IPEX_OP_lstm || args->linear_before_reset;
     if (parts > 1 && one_round && args->hidden % IPEX_PANEL == 0)
         args->parts = (int32_t)ipex_min_i64(parts, args->hidden / IPEX_PANEL);
 }
