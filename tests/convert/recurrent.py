@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent operators: RNN, which becomes layers step by step, and the layout with the batch first (which ONNX Runtime
-lacks: there the same is computed by transpositions), each against ONNX Runtime with the same bytes at every kernel level
-and thread count; what of them is refused; and that a long RNN is converted in no time."""
+"""Recurrent operators: RNN, which becomes layers step by step, LSTM and GRU whose hidden units threads share, and the
+layout with the batch first (which ONNX Runtime lacks: there the same is computed by transpositions), each against ONNX
+Runtime with the same bytes at every kernel level and thread count; what of them is refused; and that a long RNN is
+converted in no time."""
 import itertools
 import pathlib
 import sys
@@ -16,14 +17,15 @@ from ipextest import Tap
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 STATES = {"RNN": 1, "GRU": 1, "LSTM": 2}
+MORE_THREADS = [("--threads", str(n)) for n in (1, 3, 4)]
 LONG_SECONDS = 10  # takes 0.1 where nothing else runs
 
 
 def recurrent(op_type, steps, batch, inputs, hidden, direction="forward", bias=True, state=False, layout=0, moved=False,
-              **attributes):
+              scale=0.3, **attributes):
     """moved: the layout by transpositions around the node."""
     g, gates, directions = Graph(17), GATES[op_type] * hidden, 2 if direction == "bidirectional" else 1
-    weights = g.weight(directions, gates, inputs, scale=0.4), g.weight(directions, gates, hidden, scale=0.3)
+    weights = g.weight(directions, gates, inputs, scale=0.4), g.weight(directions, gates, hidden, scale=scale)
     bias = g.weight(directions, 2 * gates) if bias else ""
     x = g.input(*((batch, steps) if layout or moved else (steps, batch)), inputs)
     states = [g.input(*((batch, directions) if layout or moved else (directions, batch)), hidden)
@@ -47,6 +49,12 @@ def networks():
             yield f"RNN, {direction}, state {state}", recurrent("RNN", 7, 2, 5, 9, direction, state=state), [], []
     for activations in ["Relu", "Relu"], ["Tanh", "Sigmoid"], ["Relu", "Tanh"]:
         yield f"RNN, {activations}", recurrent("RNN", 5, 1, 8, 33, both, activations=activations), [], []
+    for op_type, attributes in ("LSTM", {}), ("GRU", {"linear_before_reset": 1}), ("GRU", {}):
+        for direction, batch, state in ("forward", 1, False), ("reverse", 3, True), (both, 1, True):
+            yield (f"{op_type} whose hidden units threads share, {attributes or ''} {direction}, batch {batch}",
+                   recurrent(op_type, 70, batch, 24, 176, direction, state=state, scale=0.05, **attributes), [], [])
+    yield ("LSTM whose hidden units threads share, a length that varies",
+           recurrent("LSTM", "t", 1, 24, 176, state=True, scale=0.05), ["--dim", "t=1..90", "--golden", "1"], [{"t": 1}, {"t": 90}])
     yield "RNN without bias", recurrent("RNN", 5, 2, 3, 4, bias=False), [], []
     yield "RNN, one step", recurrent("RNN", 1, 2, 3, 4, both), [], []
     yield "RNN, one step from a state", recurrent("RNN", 1, 2, 3, 4, state=True, activations=["Relu"]), [], []
@@ -106,7 +114,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
         for title, graph, flags, sizes in networks():
-            why = bench.right(graph, *flags, bits=True, sizes=sizes)
+            why = bench.right(graph, *flags, bits=True, sizes=sizes) or \
+                bench.right(graph, *flags, bits=MORE_THREADS, sizes=sizes)
             tap.ok(title, why is None, why)
         for title, arguments, flags, sizes in batch_first():
             why = as_moved(bench, arguments, flags, sizes)
