@@ -511,8 +511,8 @@ struct ipex_cumsum_args {
  *
  * parts > 1 (lstm, gru with linear_before_reset, hidden a multiple of 16): every step is a round of
  * jobs, of which each has a part of the hidden units. Job = (step * blocks of batches + block) *
- * parts + part. Jobs of a round may run at once, after all of the round before, and all have the
- * same scratch: of the call's size for each block of batches. */
+ * parts + part. Jobs of a round may run at once, after all of the round before. With several
+ * rounds all jobs have one scratch, of the call's size for each block of batches. */
 struct ipex_recurrent_args {
     const float *x;
     const void *w, *r;

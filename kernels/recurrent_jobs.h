@@ -107,4 +107,9 @@ ipex_recurrent_layout(const struct ipex_recurrent_args *args) {
     return ret;
 }
 
+/* Where a block's part of the scratch begins, in floats. */
+static inline int64_t ipex_recurrent_own(const struct ipex_recurrent_args *args, int64_t block) {
+    return ipex_recurrent_rounds(args) > 1 ? block * ipex_recurrent_layout(args).total : 0;
+}
+
 #endif

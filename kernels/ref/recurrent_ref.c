@@ -104,9 +104,7 @@ static void run_jobs(const struct ipex_recurrent_args *args, int64_t job_begin, 
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_recurrent_place place = ipex_recurrent_place(args, j);
         const struct ipex_recurrent_job job = ipex_recurrent_job(args, place.block, gates);
-        float *own = scratch;
-        if (args->parts > 1)
-            own += place.block * ipex_recurrent_layout(args).total;
+        float *own = scratch + ipex_recurrent_own(args, place.block);
         for (int64_t batch = 0; batch < job.batches; batch++)
             run_element(args, &job, &place, batch, step, own);
     }

@@ -280,9 +280,7 @@ static inline void recurrent_jobs(const struct ipex_recurrent_args *args, int64_
     for (int64_t j = job_begin; j < job_end; j++) {
         s.place = ipex_recurrent_place(args, j);
         s.job = ipex_recurrent_job(args, s.place.block, gates);
-        s.scratch = scratch;
-        if (args->parts > 1)
-            s.scratch += s.place.block * s.layout.total;
+        s.scratch = (float *)scratch + ipex_recurrent_own(args, s.place.block);
         for (int64_t t = s.place.time; t < s.place.time_end; t++)
             recurrent_time(&s, step, t);
     }

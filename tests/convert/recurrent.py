@@ -53,8 +53,10 @@ def networks():
         for direction, batch, state in ("forward", 1, False), ("reverse", 3, True), (both, 1, True):
             yield (f"{op_type} whose hidden units threads share, {attributes or ''} {direction}, batch {batch}",
                    recurrent(op_type, 70, batch, 24, 176, direction, state=state, scale=0.05, **attributes), [], [])
-    yield ("LSTM whose hidden units threads share, a length that varies",
-           recurrent("LSTM", "t", 1, 24, 176, state=True, scale=0.05), ["--dim", "t=1..90", "--golden", "1"], [{"t": 1}, {"t": 90}])
+    for op_type, attributes in ("LSTM", {}), ("GRU", {"linear_before_reset": 1}):
+        yield (f"{op_type} whose hidden units threads share, a length that varies",
+               recurrent(op_type, "t", 1, 24, 240, both, state=True, scale=0.05, **attributes),
+               ["--dim", "t=1..90", "--golden", "1"], [{"t": 1}, {"t": 90}])
     yield "RNN without bias", recurrent("RNN", 5, 2, 3, 4, bias=False), [], []
     yield "RNN, one step", recurrent("RNN", 1, 2, 3, 4, both), [], []
     yield "RNN, one step from a state", recurrent("RNN", 1, 2, 3, 4, state=True, activations=["Relu"]), [], []
