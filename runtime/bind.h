@@ -23,6 +23,7 @@ struct ipex_setup {
     enum ipex_arithmetic arithmetic;
     enum ipex_amx_state amx;
     int32_t threads;
+    bool callers_threads; /* not a pool's: what one call of them costs is not known */
     int32_t l2_bytes;
     bool no_bands; /* members of band groups are run one by one */
 };

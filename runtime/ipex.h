@@ -217,7 +217,8 @@ struct ipex_session_options {
     enum ipex_arithmetic arithmetic;
     struct ipex_pool *pool; /* NULL: one thread; must outlive the session */
     /* Or the caller's own threads: calls fn(arg, i) for every i in [0, n), in any order, on any
-     * thread, and returns when all are done. */
+     * thread, and returns when all are done. Called for every step that is long enough, and for
+     * every time step of a large LSTM or GRU. */
     void (*parallel_for)(void *user, void (*fn)(void *arg, int i), void *arg, int n);
     void *parallel_user;
     int32_t parallel_threads; /* how many may run at once, with parallel_for */

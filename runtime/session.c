@@ -138,6 +138,7 @@ static enum ipex_status choose_threads(struct request *r) {
                IPEX_ERROR_ARGUMENT, "parallel_threads must be 1..%d, %d given", IPEX_THREADS_MAX,
                (int)set->parallel_threads);
     r->setup.threads = set->parallel_threads;
+    r->setup.callers_threads = true;
     return IPEX_OK;
 }
 

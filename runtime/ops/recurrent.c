@@ -11,6 +11,8 @@
 /* A part of a step's hidden units of a microsecond: a round takes about one. */
 #define PART_FLOPS 100000
 #define PART_ROWS  2
+/* ... where a round is a call of the caller's parallel_for: 20 us, as of a step that is shared. */
+#define CALLERS_PART_FLOPS 2000000
 
 static int64_t outer_stride(const struct ipex_tensor_info *x, int32_t axis) {
     return x != NULL ? x->strides[axis] : 0;
@@ -76,9 +78,10 @@ static void choose_parts(struct ipex_bind *bind, int64_t gates) {
     struct ipex_recurrent_args *args = &bind->args.recurrent;
     args->parts = 1;
     const int64_t spare = bind->setup->threads / ipex_recurrent_jobs(args);
+    const int64_t least = bind->setup->callers_threads ? CALLERS_PART_FLOPS : PART_FLOPS;
     const int64_t rows = ipex_max_i64(PART_ROWS, args->batches_per_job);
     const int64_t flops = ipex_mul_sat(2 * gates * rows * args->hidden, args->hidden);
-    const int64_t parts = ipex_min_i64(spare, flops / PART_FLOPS);
+    const int64_t parts = ipex_min_i64(spare, flops / least);
     const bool one_round = bind->op == IPEX_OP_lstm || args->linear_before_reset;
     if (parts > 1 && one_round && args->hidden % IPEX_PANEL == 0)
         args->parts = (int32_t)ipex_min_i64(parts, args->hidden / IPEX_PANEL);
