@@ -136,7 +136,7 @@ struct ipex_depthwise_args ipex_depthwise_part(const struct ipex_depthwise_args 
     if (args->pixels_per_job == 0)
         return ret;
     ret.pixels_per_job = 0;
-    ret.pixels = left < args->pixels_per_job ? (int32_t)left : args->pixels_per_job;
+    ret.pixels = (int32_t)ipex_smaller(left, args->pixels_per_job);
     ret.x += first * args->x_pixel;
     ret.y += first * args->y_pixel;
     if (args->residual)

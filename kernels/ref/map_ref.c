@@ -2,8 +2,7 @@
 /* cast, compare, logical, where, integer: one result per element of y. Elements are worked on in
  * blocks, of a row or of several short ones; operands that are broadcast or have gaps are first
  * laid out densely, so that every operation on every type is one plain loop, which compilers
- * vectorise.
- */
+ * vectorise. */
 #include "kernels/bf16.h"
 #include "kernels/ref/ref.h"
 
@@ -22,13 +21,13 @@ static bool map_dense(const struct map_tile *tile) {
 }
 
 /* From the tile at x to dense elements of `size` bytes at y. */
-static void map_gather(const char *x, const struct map_tile *tile, char *y, int64_t size) {
+static void map_gather(const char *x, struct map_tile tile, char *y, int64_t size) {
     switch (size) {
 #define GATHER(bytes)                                                                              \
     case bytes:                                                                                    \
-        for (int64_t r = 0; r < tile->rows; r++, x += tile->row * bytes)                           \
-            for (int64_t i = 0; i < tile->n; i++, y += bytes)                                      \
-                memcpy(y, x + i * tile->step * bytes, bytes);                                      \
+        for (int64_t r = 0; r < tile.rows; r++, x += tile.row * bytes)                             \
+            for (int64_t i = 0; i < tile.n; i++, y += bytes)                                       \
+                memcpy(y, x + i * tile.step * bytes, bytes);                                       \
         break;
         GATHER(1)
         GATHER(2)
@@ -40,10 +39,10 @@ static void map_gather(const char *x, const struct map_tile *tile, char *y, int6
     }
 }
 
-static void map_scatter(const char *x, char *y, const struct map_tile *tile, int64_t size) {
-    for (int64_t r = 0; r < tile->rows; r++, y += tile->row * size)
-        for (int64_t i = 0; i < tile->n; i++, x += size)
-            memcpy(y + i * tile->step * size, x, (size_t)size);
+static void map_scatter(const char *x, char *y, struct map_tile tile, int64_t size) {
+    for (int64_t r = 0; r < tile.rows; r++, y += tile.row * size)
+        for (int64_t i = 0; i < tile.n; i++, x += size)
+            memcpy(y + i * tile.step * size, x, (size_t)size);
 }
 
 struct map_sizes {
@@ -63,36 +62,39 @@ static void map_begin(const struct ipex_map_args *args, const struct map_sizes *
         for (int32_t d = 0; d < args->rank; d++)
             blocks->same[i] = blocks->same[i] && args->x_stride[i][d] == 0;
         if (blocks->same[i])
-            map_gather(args->x[i], &(struct map_tile){.rows = 1, .n = BLOCK}, blocks->x[i],
+            map_gather(args->x[i], (struct map_tile){.rows = 1, .n = BLOCK}, blocks->x[i],
                        size->x[i]);
     }
+}
+
+/* How an operand's rows and elements lie apart, and how far element `begin` of `row` is from its
+ * first. */
+static int64_t map_place(const struct ipex_map_args *args, const int64_t *stride, int64_t row,
+                         int64_t begin, struct map_tile *tile) {
+    const int32_t last = args->rank - 1;
+    tile->row = last > 0 ? stride[last - 1] : 0;
+    tile->step = stride[last];
+    return ipex_row_offset(args->dims, stride, last, row) + begin * tile->step;
 }
 
 /* `rows` rows from `row` on, elements [begin, begin + n) of each. */
 static void map_block(const struct ipex_map_args *args, map_fn fn, const struct map_sizes *size,
                       struct map_blocks *blocks, int64_t row, int64_t rows, int64_t begin,
                       int64_t n) {
-    const int32_t last = args->rank - 1;
     const void *operand[OPERANDS];
     struct map_tile tile = {.rows = rows, .n = n};
     for (int32_t i = 0; i < args->inputs; i++) {
-        const int64_t *stride = args->x_stride[i];
-        tile.row = last > 0 ? stride[last - 1] : 0;
-        tile.step = stride[last];
-        const int64_t at = ipex_row_offset(args->dims, stride, last, row) + begin * tile.step;
-        const char *from = (const char *)args->x[i] + at * size->x[i];
+        const char *from = (const char *)args->x[i] +
+                           map_place(args, args->x_stride[i], row, begin, &tile) * size->x[i];
         operand[i] = map_dense(&tile) ? from : blocks->x[i];
         if (operand[i] != from && !blocks->same[i])
-            map_gather(from, &tile, blocks->x[i], size->x[i]);
+            map_gather(from, tile, blocks->x[i], size->x[i]);
     }
-    tile.row = last > 0 ? args->y_stride[last - 1] : 0;
-    tile.step = args->y_stride[last];
-    const int64_t at = ipex_row_offset(args->dims, args->y_stride, last, row) + begin * tile.step;
-    char *to = (char *)args->y + at * size->y;
+    char *to = (char *)args->y + map_place(args, args->y_stride, row, begin, &tile) * size->y;
     const bool dense = map_dense(&tile);
     fn(operand, dense ? to : blocks->y, rows * n);
     if (!dense)
-        map_scatter(blocks->y, to, &tile, size->y);
+        map_scatter(blocks->y, to, tile, size->y);
 }
 
 static void map_run(const struct ipex_map_args *args, map_fn fn, struct map_sizes size,

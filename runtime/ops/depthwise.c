@@ -62,6 +62,8 @@ static void set_refs(struct ipex_bind *bind) {
 static void cut_pixels(struct ipex_bind *bind, int64_t pixel_flops) {
     struct ipex_depthwise_args *args = &bind->args.depthwise;
     const int64_t jobs = ipex_depthwise_jobs(args);
+    if (jobs >= bind->setup->threads || bind->lines)
+        return;
     const struct ipex_cut cut = {
         .count = args->pixels,
         .times = jobs,
@@ -70,8 +72,6 @@ static void cut_pixels(struct ipex_bind *bind, int64_t pixel_flops) {
         .multiple = 8, /* the largest blocks of the kernels */
         .again = args->kernel_w,
     };
-    if (jobs >= bind->setup->threads || bind->lines)
-        return;
     const int64_t pixels = ipex_cut_even(&cut, bind->setup->threads);
     args->pixels_per_job = pixels < args->pixels ? (int32_t)pixels : 0;
 }

@@ -8,7 +8,7 @@
 /* A step of a job below this many flops costs more to hand out than another thread saves. */
 #define JOB_FLOPS 1000000
 
-/* A part of a step's hidden units of a microsecond: a round takes about one. */
+/* A part of a step's hidden units: a microsecond, about what a round costs. */
 #define PART_FLOPS 100000
 #define PART_ROWS  2
 /* ... where a round is a call of the caller's parallel_for: 20 us, as of a step that is shared. */

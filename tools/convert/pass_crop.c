@@ -8,13 +8,9 @@
 
 #include "format/check.h"
 
-/* Places of a result that go: top left bottom right. */
-struct crop {
-    int64_t cut[4];
-};
-
-/* The slice leaves whole images and channels, and of rows and columns numbers off either end. */
-static bool find_crop(struct ipex_graph *graph, const struct ipex_node *slice, struct crop *ret) {
+/* Rows and columns that the slice cuts off: top left bottom right. False where these are not
+ * numbers, or the slice does more. */
+static bool find_crop(struct ipex_graph *graph, const struct ipex_node *slice, int64_t ret_cut[4]) {
     const struct ipex_value *x = slice->input[0], *y = slice->output;
     if (x->rank != 4)
         return false;
@@ -28,25 +24,25 @@ static bool find_crop(struct ipex_graph *graph, const struct ipex_node *slice, s
             !ipex_dim_number(&graph->dims, left, &end) || (i < 2 && (begin != 0 || end != 0)))
             return false;
         if (i >= 2) {
-            ret->cut[i - 2] = begin;
-            ret->cut[i] = end;
+            ret_cut[i - 2] = begin;
+            ret_cut[i] = end;
         }
     }
     return true;
 }
 
-/* The padding that leaves the crop out; false where there is none. With strides the length of what
- * is left must be a number: that of a symbol's is rounded. */
+/* The padding that leaves out what is cut off; false where there is none. With strides the length
+ * of what is left must be a number: that of a symbol's is rounded. */
 static bool find_padding(const struct ipex_graph *graph, const struct ipex_node *conv,
-                         const struct crop *crop, int64_t ret_pad[4]) {
+                         const int64_t cut[4], int64_t ret_pad[4]) {
     const struct ipex_conv *c = &conv->u.conv;
     for (int i = 0; i < 4; i++) {
         const int64_t stride = c->stride[i % 2];
         int64_t number;
-        if (stride > 1 && !c->transposed && crop->cut[i] > 0 &&
+        if (stride > 1 && !c->transposed && cut[i] > 0 &&
             !ipex_dim_number(&graph->dims, conv->output->dims[2 + i % 2], &number))
             return false;
-        ret_pad[i] = c->transposed ? c->pad[i] + crop->cut[i] : c->pad[i] - stride * crop->cut[i];
+        ret_pad[i] = c->transposed ? c->pad[i] + cut[i] : c->pad[i] - stride * cut[i];
         if (ret_pad[i] < 0 || ret_pad[i] > IPEX_HALO_MAX)
             return false;
     }
@@ -68,11 +64,10 @@ void ipex_pass_crop(struct ipex_graph *graph) {
         if (node->kind != IPEX_KIND_slice)
             continue;
         struct ipex_node *conv = node->input[0]->producer;
-        struct crop crop;
-        int64_t pad[4];
+        int64_t cut[4], pad[4];
         if (conv == NULL || conv->kind != IPEX_KIND_conv ||
-            ipex_value_only_reader(graph, node->input[0]) != node ||
-            !find_crop(graph, node, &crop) || !find_padding(graph, conv, &crop, pad))
+            ipex_value_only_reader(graph, node->input[0]) != node || !find_crop(graph, node, cut) ||
+            !find_padding(graph, conv, cut, pad))
             continue;
         ipex_ledger_add(graph->ledger, "crop", node->name, IPEX_REASON_applied,
                         "became less padding of the convolution before it");
