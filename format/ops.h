@@ -185,6 +185,10 @@ enum ipex_resize_rounding {
 };
 
 /* Positions in `ints` of grid_sample, and their values. */
+/* Where the rows of attention's q, k, v and y lie: behind the heads ([...][H][M][D]), before them
+ * ([...][M][H][D]), or before all other dims ([M][...][H][D]). */
+enum ipex_rows { IPEX_ROWS_behind_heads, IPEX_ROWS_before_heads, IPEX_ROWS_first };
+
 enum ipex_grid_attr { IPEX_GRID_MODE, IPEX_GRID_PADDING, IPEX_GRID_CORNERS_ALIGNED };
 enum ipex_grid_mode {
     IPEX_GRID_nearest,

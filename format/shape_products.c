@@ -75,25 +75,37 @@ static enum ipex_status check_mask(const struct rule *r, const struct ipex_shape
     return IPEX_OK;
 }
 
-/* Heads that lie behind the rows come before them, or the other way round. */
-static void swap_heads(struct ipex_shape_operand *x) {
-    int64_t *heads = &x->dims[x->rank - 3], swap = heads[0];
-    heads[0] = heads[1];
-    heads[1] = swap;
+/* Dims of an operand of attention whose rows are dim `from`, as if they were dim `to`. */
+static void move_rows(struct ipex_shape_operand *x, int32_t from, int32_t to) {
+    const int64_t rows = x->dims[from];
+    for (int32_t i = from; i != to; i += from < to ? 1 : -1)
+        x->dims[i] = x->dims[from < to ? i + 1 : i - 1];
+    x->dims[to] = rows;
+}
+
+/* The dim of an operand's rows. */
+static int32_t rows_at(const struct ipex_shape_operand *x, int32_t rows) {
+    switch (rows) {
+    case IPEX_ROWS_first:
+        return 0;
+    case IPEX_ROWS_before_heads:
+        return x->rank - 3;
+    default:
+        return x->rank - 2;
+    }
 }
 
 enum ipex_status ipex_rule_attention(const struct rule *r, struct ipex_shape_operand *y) {
     struct ipex_shape_operand x[3];
-    const int32_t heads_last = r->node->int_[1];
-    if (!in_range(heads_last, 0, 1))
-        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "heads_last is neither 0 nor 1");
+    const int32_t rows = r->node->int_[1];
+    if (!in_range(rows, 0, IPEX_ROWS_first))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown place of the rows");
     for (uint32_t i = 0; i < 3; i++) {
         IPEX_TRY(check_matrices(r, i));
         x[i] = *operand(r, i);
-        if (heads_last && x[i].rank < 3)
+        if (rows != IPEX_ROWS_behind_heads && x[i].rank < 3)
             return bad(r, IPEX_ERROR_MODEL_SHAPE, "an operand has no heads");
-        if (heads_last)
-            swap_heads(&x[i]);
+        move_rows(&x[i], rows_at(&x[i], rows), x[i].rank - 2);
     }
     if (!in_range(r->node->int_[0], 0, 1))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "causal is neither 0 nor 1");
@@ -106,8 +118,7 @@ enum ipex_status ipex_rule_attention(const struct rule *r, struct ipex_shape_ope
     const struct ipex_shape_operand scores = append_matrix(&batch, q->dims[q->rank - 2], keys);
     IPEX_TRY(check_mask(r, &scores));
     *y = append_matrix(&batch, q->dims[q->rank - 2], v->dims[v->rank - 1]);
-    if (heads_last)
-        swap_heads(y);
+    move_rows(y, y->rank - 2, rows_at(y, rows));
     return IPEX_OK;
 }
 

@@ -23,8 +23,9 @@
  *
  * log(x) = e ln 2 + f - f^2/2 + f^3 q(f), x = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); q's share
  * of the error is 0.01 ULP. log1p(x) = log(w) + (x - (w - 1)) / w, w = 1 + x rounded: the second
- * term is what rounding lost. expm1 is exp before 1 is added: 2^n p + (2^n - 1). softplus(x) =
- * max(x, 0) + log1p(exp(-|x|)).
+ * term is what rounding lost. expm1 is exp before 1 is added: 2^n p + (2^n - 1), -1 from
+ * IPEX_EXPM1_MIN down; elu, which takes only these x and those up to 0, then needs one factor.
+ * softplus(x) = max(x, 0) + log1p(exp(-|x|)).
  * sin, cos: x = n pi/2 + r, pi/2 in three parts, |r| <= 0.85; sin r = r + r^3 s(r^2), cos r = 1 -
  * r^2/2 + r^4 c(r^2) (0.005 ULP). Beyond IPEX_TRIG_MAX the result is that of IPEX_TRIG_MAX.
  * erf(x) = x p(x^2) / q(x^2) on |x| <= 3.95, where it has become 1 (0.35 ULP; all coefficients are
@@ -34,9 +35,9 @@
  * pow(a, b) = exp(b log|a|) with log|a| and the product in two floats each.
  *
  * Errors stay below, in ULP of the result: exp 1.1, weights 2.3 + |x| / 4, sigmoid 2.5, tanh 2,
- * expm1 1.5, log 1, log1p 2, softplus 2.5, sin and cos 2 (up to IPEX_TRIG_MAX), erf 7, atan 2.5,
- * mish 4.5, pow 20; in ULP of the argument: gelu 2.5, gelu_tanh 4. tests/checkkern/check_math.c
- * measures them. */
+ * expm1 and elu 1.5, log 1, log1p 2, softplus 2.5, sin and cos 2 (up to IPEX_TRIG_MAX), erf 7,
+ * atan 2.5, mish 4.5, pow 20; in ULP of the argument: gelu 2.5, gelu_tanh 4.
+ * tests/checkkern/check_math.c measures them. */
 #ifndef IPEX_KERNELS_MATH_CONSTANTS_H
 #define IPEX_KERNELS_MATH_CONSTANTS_H
 
@@ -57,6 +58,7 @@
 /* IPEX_EXP_MAGIC + 127: the integer stands there as the exponent of a float. At the bounds that is
  * 255, inf, and 0. */
 #define IPEX_EXPONENT_MAGIC 12583039.0f
+#define IPEX_EXPM1_MIN      -80.0f
 #define IPEX_SIGMOID_MIN    -89.0f
 #define IPEX_SIGMOID_MAX    88.0f
 

@@ -332,8 +332,20 @@ static inline vec vec_mish(vec x) {
     return vec_mul(x, vec_div(n, vec_add(n, two)));
 }
 
+/* The bits of vec_expm1 where x <= 0, in two thirds of its operations: from IPEX_EXPM1_MIN down
+ * both are -1, and above it 2^n needs no second factor. */
+static inline vec vec_expm1_negative(vec x) {
+    const vec magic = vec_set(IPEX_EXPONENT_MAGIC), t = vec_max(vec_set(IPEX_EXPM1_MIN), x);
+    const vec shifted = vec_fma(t, vec_set(IPEX_EXP_LOG2E), magic);
+    const vec n = vec_sub(shifted, magic);
+    const vec high = vec_fnma(n, vec_set(IPEX_EXP_LN2_HI), t);
+    const vec r = vec_fnma(n, vec_set(IPEX_EXP_LN2_LO), high);
+    const vec scale = vec_float(vec_int_to_exponent(vec_bits(shifted)));
+    return vec_fma(scale, vec_expm1_poly(r), vec_sub(scale, vec_set(1.0f)));
+}
+
 static inline vec vec_elu(vec x, vec alpha) {
-    return vec_select(vec_less(vec_set(0.0f), x), x, vec_mul(alpha, vec_expm1(x)));
+    return vec_select(vec_less(vec_set(0.0f), x), x, vec_mul(alpha, vec_expm1_negative(x)));
 }
 
 static inline vec vec_sign(vec x) {

@@ -245,14 +245,17 @@ static void set_attention_strides(struct ipex_bind *bind, const struct ipex_tens
     IPEX_BIND_REF(bind, attention, mask, 3, 0);
 }
 
-/* The tensor as if its heads came before its rows. */
-static struct ipex_tensor_info heads_first(const struct ipex_tensor_info *info) {
+/* The tensor as if its rows came behind its heads. */
+static struct ipex_tensor_info rows_behind_heads(const struct ipex_tensor_info *info,
+                                                 int32_t rows) {
     struct ipex_tensor_info ret = *info;
-    const int32_t at = info->rank - 3;
-    ret.dims[at] = info->dims[at + 1];
-    ret.dims[at + 1] = info->dims[at];
-    ret.strides[at] = info->strides[at + 1];
-    ret.strides[at + 1] = info->strides[at];
+    const int32_t heads = info->rank - 2, first = rows == IPEX_ROWS_first ? 0 : heads - 1;
+    for (int32_t i = first; i < heads; i++) {
+        ret.dims[i] = info->dims[i + 1];
+        ret.strides[i] = info->strides[i + 1];
+    }
+    ret.dims[heads] = info->dims[first];
+    ret.strides[heads] = info->strides[first];
     return ret;
 }
 
@@ -260,9 +263,10 @@ enum ipex_bound ipex_bind_attention(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x[OPERANDS] = {bind->input[0], bind->input[1], bind->input[2],
                                                   bind->input[3], bind->output};
     struct ipex_tensor_info turned[OPERANDS];
-    for (int32_t o = 0; bind->ints[1] != 0 && o < OPERANDS; o++)
+    const int32_t rows = bind->ints[1];
+    for (int32_t o = 0; rows != IPEX_ROWS_behind_heads && o < OPERANDS; o++)
         if (o != MASK) {
-            turned[o] = heads_first(x[o]);
+            turned[o] = rows_behind_heads(x[o], rows);
             x[o] = &turned[o];
         }
     const struct ipex_tensor_info *k = x[K], *y = x[Y];

@@ -28,6 +28,10 @@ static double exact_sign(double x) {
     return isnan(x) ? x : (x > 0) - (x < 0);
 }
 
+static double exact_elu(double x) {
+    return exact_act(x, IPEX_ACT_elu, 1, 0);
+}
+
 #define EXACT(name)                                                                                \
     static double exact_##name(double x) {                                                         \
         return exact_act(x, IPEX_ACT_##name, 0, 0);                                                \
@@ -42,6 +46,7 @@ static const struct function functions[] = {
     {"sigmoid", IPEX_STEP_sigmoid, exact_sigmoid, 2.5, false, 0, 0},
     {"tanh", IPEX_STEP_tanh, tanh, 2.0, false, 0, 0},
     {"expm1", IPEX_STEP_expm1, expm1, 1.5, false, 0, 0},
+    {"elu", IPEX_STEP_elu, exact_elu, 1.5, false, 0, 0},
     {"log", IPEX_STEP_log, log, 1.0, false, 0, 0},
     {"log1p", IPEX_STEP_log1p, log1p, 2.0, false, 0, 0},
     {"softplus", IPEX_STEP_softplus, exact_softplus, 2.5, false, 0, 0},
@@ -119,14 +124,16 @@ static int count_different(const float *got, const float *want) {
 
 static void check_function(const struct context *context, const struct function *f) {
     const uint32_t stride = context->float_stride;
-    static float x[ELEMENTS], want[ELEMENTS], got[ELEMENTS];
+    static float x[ELEMENTS], one[ELEMENTS], want[ELEMENTS], got[ELEMENTS];
     double worst = 0;
     float worst_x = 0;
     int different = 0;
+    for (int i = 0; i < ELEMENTS; i++)
+        one[i] = 1; /* elu's alpha */
     for (uint64_t base = 0; base < UINT64_C(0x100000000); base += (uint64_t)stride * ELEMENTS) {
         for (uint32_t i = 0; i < ELEMENTS; i++)
             x[i] = from_bits((uint32_t)(base + (uint64_t)i * stride));
-        run(&context->levels[0], f->step, x, x, want);
+        run(&context->levels[0], f->step, x, one, want);
         for (int i = 0; i < ELEMENTS; i++) {
             const double error = function_error(f, x[i], want[i]);
             if (error > worst || isnan(error)) {
@@ -135,7 +142,7 @@ static void check_function(const struct context *context, const struct function 
             }
         }
         for (size_t k = 1; k < context->n_levels; k++) {
-            run(&context->levels[k], f->step, x, x, got);
+            run(&context->levels[k], f->step, x, one, got);
             different += count_different(got, want);
         }
     }

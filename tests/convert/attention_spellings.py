@@ -450,6 +450,63 @@ def keys_turned_with_merged_heads(g):
     g.output(g.op("MatMul", g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3]), g.ints(2, 9, 24)), g.weight(24, 24)))
 
 
+def merged_heads(g, x, n, b, h, d):
+    """[n][b][h d] as PyTorch's MultiheadAttention reads it: by way of [n][b h][d]."""
+    apart = g.op("Transpose", g.op("Reshape", x, g.ints(n, b * h, d)), perm=[1, 0, 2])
+    return g.op("Reshape", apart, g.ints(b, h, n, d))
+
+
+def attend_first(g, q, k, v, *mask):
+    """[m][b][h e] of [b][h][..] operands: what follows has positions first again."""
+    scores = g.op("MatMul", g.op("Mul", q, g.scalar(0.6)), g.op("Mul", g.op("Transpose", k, perm=[0, 1, 3, 2]), g.scalar(0.6)))
+    for m in mask:
+        scores = g.op("Add", scores, m)
+    y = g.op("MatMul", g.op("Softmax", scores, axis=-1, name="p"), v)
+    return g.op("Transpose", y, perm=[2, 0, 1, 3])
+
+
+@applied(steps=dict(attention=1, transpose=0, copy=0, linear=2))
+def sequences_of_a_joint_projection(g):
+    """nn.MultiheadAttention of a batch: parts of a joint projection, positions first."""
+    x = g.op("MatMul", g.input(7, 2, 24), g.weight(24, 72))
+    parts = g.op("Split", x, g.ints(24, 24, 24), axis=2, outputs=3)
+    y = attend_first(g, *(merged_heads(g, part, 7, 2, 3, 8) for part in parts))
+    g.output(g.op("MatMul", g.op("Reshape", y, g.ints(7, 2, 24)), g.weight(24, 24)))
+
+
+@applied(steps=dict(attention=1, transpose=0, copy=0, linear=2))
+def sequences_before_positions_and_back(g):
+    """... with batch_first: its transposes, and those back, are no steps either."""
+    x = g.op("MatMul", g.op("Transpose", g.input(2, 7, 24), perm=[1, 0, 2]), g.weight(24, 72))
+    parts = g.op("Split", x, g.ints(24, 24, 24), axis=2, outputs=3)
+    y = attend_first(g, *(merged_heads(g, part, 7, 2, 3, 8) for part in parts))
+    y = g.op("MatMul", g.op("Reshape", y, g.ints(7, 2, 24)), g.weight(24, 24))
+    g.output(g.op("Transpose", y, perm=[1, 0, 2]))
+
+
+@applied(steps=dict(attention=1, transpose=0, copy=0, linear=4))
+def positions_first_of_two_sequences(g):
+    """Other keys than queries, other values than keys, and a mask for the keys of a sequence."""
+    m, n, b, h = 5, 9, 3, 2
+    q, k, v = (g.op("MatMul", g.input(rows, b, 24), g.weight(24, h * d)) for rows, d in ((m, 8), (n, 8), (n, 6)))
+    q, k, v = merged_heads(g, q, m, b, h, 8), merged_heads(g, k, n, b, h, 8), merged_heads(g, v, n, b, h, 6)
+    y = attend_first(g, q, k, v, g.input(b, 1, 1, n))
+    g.output(g.op("MatMul", g.op("Reshape", y, g.ints(m, b, h * 6)), g.weight(h * 6, 24)))
+
+
+@applied(steps=dict(attention=1, transpose=0, copy=0), **ANY)
+def positions_first_of_any_size(g):
+    x = g.input("s", "b", 24)
+    shape = g.op("Shape", x)
+    n, b = (g.op("Slice", shape, g.ints(i), g.ints(i + 1)) for i in (0, 1))
+    merged = g.op("Concat", n, g.op("Mul", b, g.ints(3)), g.ints(8), axis=0)
+    apart = g.op("Concat", b, g.ints(3), n, g.ints(8), axis=0)
+    q, k, v = (g.op("Reshape", g.op("Transpose", g.op("Reshape", g.op("MatMul", x, g.weight(24, 24)), merged), perm=[1, 0, 2]), apart)
+               for _ in range(3))
+    y = attend_first(g, q, k, v)
+    g.output(g.op("MatMul", g.op("Reshape", y, g.ints(0, 0, 24)), g.weight(24, 24)))
+
+
 @applied(steps=dict(attention=1, expand=0))
 def repeated_keys_turned_with_merged_heads(g):
     q, k, v = g.input(2, 6, 7, 8), g.input(2, 2, 9, 8), g.input(2, 2, 9, 5)

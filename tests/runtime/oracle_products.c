@@ -7,10 +7,18 @@
 
 #include "tests/runtime/net.h"
 
+/* The dim of a tensor that is dim d where rows come behind the heads. */
+static int dim_of(const struct net_tensor *t, int rows, int d) {
+    const int first = rows == IPEX_ROWS_first ? 0 : t->rank - 3;
+    if (rows == IPEX_ROWS_behind_heads || d < first || d == t->rank - 1)
+        return d;
+    return d == t->rank - 2 ? first : d + 1;
+}
+
 /* Element [row][column] of the matrix of operand x that belongs to y's batch index `at`: aligned at
  * the last, broadcast, and heads of q shared by `group`. */
-static float matrix_at(const struct net *net, int x, int y, const int64_t *at, int64_t group,
-                       int64_t row, int64_t column) {
+static float matrix_at(const struct net *net, int x, int y, int rows, const int64_t *at,
+                       int64_t group, int64_t row, int64_t column) {
     const struct net_tensor *t = &net->tensor[x];
     const int missing = net->tensor[y].rank - t->rank;
     int64_t in[8] = {0};
@@ -19,7 +27,8 @@ static float matrix_at(const struct net *net, int x, int y, const int64_t *at, i
                           : d == t->rank - 2 ? row
                           : d == t->rank - 3 ? at[d + missing] / group
                                              : at[d + missing];
-        in[d] = t->dims[d] == 1 ? 0 : i;
+        const int to = dim_of(t, rows, d);
+        in[to] = t->dims[to] == 1 ? 0 : i;
     }
     return *net_element(net, x, in);
 }
@@ -31,45 +40,55 @@ static float matmul_at(const struct net *net, const struct net_node *node, const
     const bool transposed = node->ints[0] != 0;
     struct net_chain chain = net_chain_begin(net, node->inputs[0], 0.0f);
     for (int64_t k = 0; k < a->dims[a->rank - 1]; k++)
-        net_chain_add(&chain, matrix_at(net, node->inputs[0], y, at, 1, row, k),
-                      matrix_at(net, node->inputs[1], y, at, 1, transposed ? column : k,
+        net_chain_add(&chain, matrix_at(net, node->inputs[0], y, 0, at, 1, row, k),
+                      matrix_at(net, node->inputs[1], y, 0, at, 1, transposed ? column : k,
                                 transposed ? k : column));
     net_chain_end(&chain);
     return node->floats[0] * chain.sum;
 }
 
-static int64_t heads_of(const struct net_tensor *t) {
-    return t->rank > 2 ? t->dims[t->rank - 3] : 1;
+static int64_t heads_of(const struct net_tensor *t, int rows) {
+    return t->rank > 2 ? t->dims[dim_of(t, rows, t->rank - 3)] : 1;
 }
 
-/* Score of key j for y's row `at`. */
+static int64_t rows_of(const struct net_tensor *t, int rows) {
+    return t->dims[dim_of(t, rows, t->rank - 2)];
+}
+
+/* Score of key j for y's row `at`, whose rows come behind the heads. */
 static double score(const struct net *net, const struct net_node *node, const int64_t *at,
                     int64_t group, int64_t j) {
     const struct net_tensor *q = &net->tensor[node->inputs[0]], *k = &net->tensor[node->inputs[1]];
-    const int y = node->output[0], rank = net->tensor[y].rank;
+    const int y = node->output[0], rank = net->tensor[y].rank, rows = node->ints[1];
     double sum = 0;
-    if (node->ints[0] != 0 && j > at[rank - 2] + k->dims[k->rank - 2] - q->dims[q->rank - 2])
+    if (node->ints[0] != 0 && j > at[rank - 2] + rows_of(k, rows) - rows_of(q, rows))
         return -INFINITY;
     for (int64_t c = 0; c < k->dims[k->rank - 1]; c++)
-        sum += (double)matrix_at(net, node->inputs[0], y, at, 1, at[rank - 2], c) *
-               (double)matrix_at(net, node->inputs[1], y, at, group, j, c);
+        sum += (double)matrix_at(net, node->inputs[0], y, rows, at, 1, at[rank - 2], c) *
+               (double)matrix_at(net, node->inputs[1], y, rows, at, group, j, c);
     sum *= (double)node->floats[0];
     if (node->n_inputs > 3)
-        sum += (double)matrix_at(net, node->inputs[3], y, at, 1, at[rank - 2], j);
+        sum += (double)matrix_at(net, node->inputs[3], y, 0, at, 1, at[rank - 2], j);
     return sum;
 }
 
-static float attention_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+static float attention_at(const struct net *net, const struct net_node *node,
+                          const int64_t *place) {
     const struct net_tensor *k = &net->tensor[node->inputs[1]];
     const struct net_tensor *v = &net->tensor[node->inputs[2]];
-    const int y = node->output[0], rank = net->tensor[y].rank;
-    const int64_t shared = heads_of(k) > heads_of(v) ? heads_of(k) : heads_of(v);
-    const int64_t group = shared > 1 ? heads_of(&net->tensor[y]) / shared : 1;
+    const int y = node->output[0], rank = net->tensor[y].rank, rows = node->ints[1];
+    const int64_t k_heads = heads_of(k, rows), v_heads = heads_of(v, rows);
+    const int64_t shared = k_heads > v_heads ? k_heads : v_heads;
+    const int64_t group = shared > 1 ? heads_of(&net->tensor[y], rows) / shared : 1;
+    int64_t at[8];
+    for (int d = 0; d < rank; d++)
+        at[d] = place[dim_of(&net->tensor[y], rows, d)];
     double sum = 0, weighted = 0;
-    for (int64_t j = 0; j < k->dims[k->rank - 2]; j++) {
+    for (int64_t j = 0; j < rows_of(k, rows); j++) {
         const double e = exp(score(net, node, at, group, j));
         sum += e;
-        weighted += e * (double)matrix_at(net, node->inputs[2], y, at, group, j, at[rank - 1]);
+        weighted +=
+            e * (double)matrix_at(net, node->inputs[2], y, rows, at, group, j, at[rank - 1]);
     }
     return (float)(weighted / sum);
 }

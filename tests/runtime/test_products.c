@@ -105,6 +105,36 @@ static void test_attention_shapes(void) {
     check_net(&net, "attention with broadcast", 1e-5);
 }
 
+/* An operand of b batches and h heads, its rows before these or before all. */
+static int rows_elsewhere(struct net *net, int rows, int64_t b, int64_t h, int64_t n, int64_t d,
+                          bool input) {
+    const bool first = rows == IPEX_ROWS_first;
+    const int64_t dims[] = {first ? n : b, first ? b : n, h, d};
+    return input ? net_input(net, 4, dims) : net_tensor(net, 4, dims);
+}
+
+/* Also with keys and values of fewer heads, and values of one batch. */
+static void test_attention_rows(void) {
+    struct net net;
+    net_init(&net);
+    const int mask = net_input(&net, NET_DIMS(2, 1, 33, 40));
+    for (int rows = IPEX_ROWS_before_heads; rows <= IPEX_ROWS_first; rows++) {
+        const int q = rows_elsewhere(&net, rows, 2, 4, 33, 20, true);
+        const int k = rows_elsewhere(&net, rows, 2, 4, 40, 20, true);
+        const int v = rows_elsewhere(&net, rows, 1, 4, 40, 24, true);
+        const int shared = net_slice(&net, k, 2, 1, 2), values = net_slice(&net, v, 2, 2, 2);
+        const int masked = rows_elsewhere(&net, rows, 2, 4, 33, 24, false);
+        const int grouped = rows_elsewhere(&net, rows, 2, 4, 33, 24, false);
+        net_node(&net, IPEX_OP_attention, masked, NET_IN(q, k, v, mask), NET_INTS_(0, rows),
+                 NET_FLOATS(0.4f));
+        net_node(&net, IPEX_OP_attention, grouped, NET_IN(q, shared, values), NET_INTS_(1, rows),
+                 NET_FLOATS(0.4f));
+        net_output(&net, masked);
+        net_output(&net, grouped);
+    }
+    check_net(&net, "attention with rows elsewhere", 1e-5);
+}
+
 static void test_norms(void) {
     struct net net;
     net_init(&net);
@@ -209,6 +239,7 @@ int main(void) {
     test_matmul_sizes();
     test_attention();
     test_attention_shapes();
+    test_attention_rows();
     test_norms();
     test_lstm();
     test_gru();

@@ -119,7 +119,7 @@ static struct ipex_value *one_operator(struct ipex_import *import, const struct 
                                               IPEX_DTYPE_f32, 4, dims, false);
     for (int32_t i = 0; i < 3 + !!a->mask; i++)
         ipex_node_add_input(node, operand[i]);
-    node->u.plan.ints = 2; /* causal, heads_last: lower.c */
+    node->u.plan.ints = 2; /* causal, rows: lower.c */
     node->u.plan.int_[0] = causal;
     node->u.plan.floats = 1;
     node->u.plan.float_[0] = a->scale;

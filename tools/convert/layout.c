@@ -43,20 +43,29 @@ static void move_last(int32_t rank, int32_t axis, int32_t *order) {
     order[rank - 1] = axis;
 }
 
-static const int32_t heads_last[4] = {0, 2, 1, 3};
+/* Of [B, H, N, D]. */
+static const int32_t attention_order[][4] = {
+    [IPEX_ROWS_behind_heads] = {0, 1, 2, 3},
+    [IPEX_ROWS_before_heads] = {0, 2, 1, 3},
+    [IPEX_ROWS_first] = {2, 0, 1, 3},
+};
 
-static bool has_heads_last(const struct ipex_value *value) {
-    return value->rank == 4 && value->layout &&
-           !memcmp(value->layout->order, heads_last, sizeof heads_last);
+enum ipex_rows ipex_attention_rows(const struct ipex_value *value) {
+    for (int32_t rows = IPEX_ROWS_first; rows > 0 && value->rank == 4 && value->layout; rows--)
+        if (!memcmp(value->layout->order, attention_order[rows], sizeof attention_order[rows]))
+            return (enum ipex_rows)rows;
+    return IPEX_ROWS_behind_heads;
 }
 
-/* Attention walks heads in either place: the result keeps them where the queries have them, or,
- * where those are of one token, for which it is the same, where the keys do. */
+/* Attention walks rows in any of these places: the result keeps them where the queries have them,
+ * or, where those are of one token, for which it is the same, where the keys do. */
 static void choose_attention_order(const struct ipex_node *node, int32_t *order) {
     const struct ipex_value *q = node->input[0];
-    if (node->output->rank == 4 &&
-        (has_heads_last(q) || (q->rank == 4 && q->dims[2] == 1 && has_heads_last(node->input[1]))))
-        memcpy(order, heads_last, sizeof heads_last);
+    enum ipex_rows rows = ipex_attention_rows(q);
+    if (rows == IPEX_ROWS_behind_heads && q->rank == 4 && q->dims[2] == 1)
+        rows = ipex_attention_rows(node->input[1]);
+    if (node->output->rank == 4)
+        memcpy(order, attention_order[rows], sizeof attention_order[rows]);
 }
 
 static void choose_plan_order(struct ipex_node *node, int32_t *order) {
@@ -108,7 +117,9 @@ static void choose_order(struct ipex_dims *dims, struct ipex_node *node) {
     case IPEX_KIND_plan:
         choose_plan_order(node, l->order);
         break;
-    case IPEX_KIND_linear:
+    case IPEX_KIND_linear: /* rows in any order */
+        if (x->layout && x->layout->order[x->rank - 1] == x->rank - 1)
+            memcpy(l->order, x->layout->order, sizeof l->order);
         break;
     case IPEX_KIND_reshape:
         choose_reshape_order(dims, node, l->order);

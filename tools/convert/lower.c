@@ -295,8 +295,8 @@ static void lower_plan_op(struct lower *lower, struct ipex_node *node) {
     ipex_plan_set_ints(lower->plan, step, p->ints);
     for (int32_t i = 0; i < p->ints; i++)
         ipex_lower_set_dim(lower, step, i, p->int_[i]);
-    if (p->op == IPEX_OP_attention && node->output->rank == 4)
-        step->int_[1] = node->output->layout->order[1] == 2;
+    if (p->op == IPEX_OP_attention)
+        step->int_[1] = ipex_attention_rows(node->output);
     ipex_plan_set_floats(lower->plan, step, p->floats);
     memcpy(step->float_, p->float_, (size_t)p->floats * sizeof *p->float_);
 }

@@ -111,6 +111,9 @@ void ipex_lower_linear(struct lower *lower, struct ipex_node *node);
 
 /* ---- layout.c ---- */
 
+/* Where attention finds the rows of q, k, v or y. */
+enum ipex_rows ipex_attention_rows(const struct ipex_value *value);
+
 /* Why x is not written straight into y's tensor. */
 enum ipex_reason ipex_concat_reason(const struct ipex_value *y, const struct ipex_value *x);
 

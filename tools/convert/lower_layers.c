@@ -216,11 +216,13 @@ void ipex_lower_linear(struct lower *lower, struct ipex_node *node) {
     const struct ipex_value *weight = node->input[1];
     const int64_t dims[2] = {node->fold.n, weight->dims[node->weight_kn ? 0 : 1]};
     struct ipex_value *value = node->input[0];
+    const int32_t *order = node->output->layout->order, rank = node->output->rank;
     int32_t x = ipex_reads_bf16(lower->graph, node)
-                    ? ipex_lower_bf16(lower, value, value->rank, ipex_identity_order, NULL)
-                    : ipex_lower_identity(lower, value);
-    int32_t residual =
-        node->epilogue.residual ? ipex_lower_identity(lower, node->epilogue.residual) : -1;
+                    ? ipex_lower_bf16(lower, value, rank, order, NULL)
+                    : ipex_lower_tensor(lower, value, rank, order, NULL);
+    int32_t residual = node->epilogue.residual
+                           ? ipex_lower_tensor(lower, node->epilogue.residual, rank, order, NULL)
+                           : -1;
     int32_t w = weight_of(lower, node, IPEX_RECIPE_linear, IPEX_LAYOUT_tiles, 2, dims),
             bias = bias_tensor(lower, node, 1);
     int32_t y = ipex_lower_own(lower, node->output);

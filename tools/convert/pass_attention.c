@@ -321,6 +321,30 @@ static struct ipex_value *unrepeated(struct ipex_graph *graph, struct ipex_value
     return in_shape(graph, apart, x->rank, dims, before);
 }
 
+/* x, [B, H, N, D], made of [N, B, H D] by way of [N, B H, D], as PyTorch's attention reads N
+ * positions of B sequences: without that way. Sequences and heads as one axis have no single stride
+ * where a projection is a part of a joint one. */
+static struct ipex_value *unmerged(struct ipex_graph *graph, struct ipex_value *x,
+                                   struct ipex_node *before) {
+    static const int32_t swap[] = {1, 0, 2}, perm[] = {1, 2, 0, 3};
+    const struct ipex_value *merged = ipex_before_reshapes(x);
+    const struct ipex_node *turn = merged->producer;
+    if (x->rank != 4 || merged->rank != 3 || !turn || turn->kind != IPEX_KIND_transpose ||
+        memcmp(turn->u.perm, swap, sizeof swap) != 0)
+        return x;
+    const int64_t dims[] = {x->dims[2], x->dims[0], x->dims[1], x->dims[3]};
+    const int64_t *parts = turn->input[0]->dims;
+    if (parts[0] != dims[0] || parts[2] != dims[3] || dims[1] == 1 || dims[2] == 1)
+        return x;
+    struct ipex_node *node =
+        ipex_graph_node(graph, IPEX_KIND_transpose, before->name, "Transpose", before);
+    memcpy(node->u.perm, perm, sizeof perm);
+    ipex_node_add_input(
+        node, ipex_graph_reshaped(graph, ipex_before_reshapes(turn->input[0]), 4, dims, node));
+    ipex_node_set_output(node, ipex_graph_value(graph, x->name, x->dtype, 4, x->dims));
+    return node->output;
+}
+
 static void find_operands(struct ipex_graph *graph, struct attention *a) {
     struct ipex_node *before = a->product;
     struct ipex_value *left = unscaled(graph, a->first->input[0], false, &a->scale),
@@ -337,6 +361,9 @@ static void find_operands(struct ipex_graph *graph, struct attention *a) {
         a->k = unrepeated(graph, a->k, k, k_heads, before);
         a->v = unrepeated(graph, a->v, v, v_heads, before);
     }
+    a->q = unmerged(graph, a->q, before);
+    a->k = unmerged(graph, a->k, before);
+    a->v = unmerged(graph, a->v, before);
 }
 
 /* ---- sites ---- */
@@ -419,7 +446,7 @@ static const char *apply(struct ipex_graph *graph, struct attention *a) {
         ipex_graph_node(graph, IPEX_KIND_plan, product->name, "Attention", product);
     node->u.plan = (struct ipex_plan_op){.op = IPEX_OP_attention,
                                          .policy = IPEX_ORDER_logical,
-                                         .ints = 2, /* heads_last: lower.c */
+                                         .ints = 2, /* causal, rows: lower.c */
                                          .floats = 1,
                                          .int_ = {causal},
                                          .float_ = {a->scale}};
