@@ -98,22 +98,72 @@ static void weave_3x8(const float *x, int64_t x_stride, float *y) {
     _mm256_storeu_ps(y + 16, _mm256_blend_ps(_mm256_blend_ps(b, c, SECOND), a, THIRD));
 }
 
+/* The same of 4 rows, anywhere. */
+static void transpose_4x8(const float *x, int64_t x_stride, float *y, int64_t y_stride) {
+    const __m256 r0 = _mm256_loadu_ps(x), r1 = _mm256_loadu_ps(x + x_stride);
+    const __m256 r2 = _mm256_loadu_ps(x + 2 * x_stride), r3 = _mm256_loadu_ps(x + 3 * x_stride);
+    const __m256 a = _mm256_unpacklo_ps(r0, r1), b = _mm256_unpackhi_ps(r0, r1);
+    const __m256 c = _mm256_unpacklo_ps(r2, r3), d = _mm256_unpackhi_ps(r2, r3);
+    const __m256 columns[] = {_mm256_shuffle_ps(a, c, 0x44), _mm256_shuffle_ps(a, c, 0xee),
+                              _mm256_shuffle_ps(b, d, 0x44), _mm256_shuffle_ps(b, d, 0xee)};
+    for (int i = 0; i < 4; i++) {
+        _mm_storeu_ps(y + i * y_stride, _mm256_castps256_ps128(columns[i]));
+        _mm_storeu_ps(y + (i + 4) * y_stride, _mm256_extractf128_ps(columns[i], 1));
+    }
+}
+
+/* The same of 8 rows and 4 columns, anywhere. */
+static void transpose_8x4(const float *x, int64_t x_stride, float *y, int64_t y_stride) {
+    __m256 r[4];
+    for (int i = 0; i < 4; i++)
+        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x + i * x_stride)),
+                                    _mm_loadu_ps(x + (i + 4) * x_stride), 1);
+    const __m256 a = _mm256_unpacklo_ps(r[0], r[1]), b = _mm256_unpackhi_ps(r[0], r[1]);
+    const __m256 c = _mm256_unpacklo_ps(r[2], r[3]), d = _mm256_unpackhi_ps(r[2], r[3]);
+    _mm256_storeu_ps(y, _mm256_shuffle_ps(a, c, 0x44));
+    _mm256_storeu_ps(y + y_stride, _mm256_shuffle_ps(a, c, 0xee));
+    _mm256_storeu_ps(y + 2 * y_stride, _mm256_shuffle_ps(b, d, 0x44));
+    _mm256_storeu_ps(y + 3 * y_stride, _mm256_shuffle_ps(b, d, 0xee));
+}
+
+/* y[c][r] = x[r][c] of 8 columns and rows that are a multiple of 4. */
+static void transpose_8_columns(const float *x, int64_t x_stride, float *y, int64_t y_stride,
+                                int64_t rows) {
+    int64_t r = 0;
+    for (; r + BLOCK <= rows; r += BLOCK)
+        transpose_8x8(x + r * x_stride, x_stride, y + r, y_stride);
+    if (r < rows)
+        transpose_4x8(x + r * x_stride, x_stride, y + r, y_stride);
+}
+
+/* The same of 4 columns. */
+static void transpose_4_columns(const float *x, int64_t x_stride, float *y, int64_t y_stride,
+                                int64_t rows) {
+    int64_t r = 0;
+    for (; r + BLOCK <= rows; r += BLOCK)
+        transpose_8x4(x + r * x_stride, x_stride, y + r, y_stride);
+    transpose_edges(x + r * x_stride, x_stride, y + r, y_stride, rows - r, BLOCK / 2, 0, 0);
+}
+
 /* y[c][r] = x[r][c]; blocks go down the columns of x so that y is written in runs. Two or three
  * rows that become one, as shuffled channels and the colours of a picture do, are a block. */
 static void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
                       int64_t columns) {
     const bool weaves = (rows == 2 || rows == 3) && y_stride == rows;
-    const int64_t whole_rows = weaves ? rows : rows / BLOCK * BLOCK;
-    const int64_t whole_columns = columns / BLOCK * BLOCK;
-    for (int64_t c = 0; c < whole_columns; c += BLOCK) {
+    const int64_t whole_rows = weaves ? rows : rows / (BLOCK / 2) * (BLOCK / 2);
+    int64_t c = 0;
+    for (; c + BLOCK <= columns; c += BLOCK)
         if (weaves && rows == 2)
             weave_2x8(x + c, x_stride, y + 2 * c);
         else if (weaves)
             weave_3x8(x + c, x_stride, y + 3 * c);
-        for (int64_t r = 0; !weaves && r < whole_rows; r += BLOCK)
-            transpose_8x8(x + r * x_stride + c, x_stride, y + c * y_stride + r, y_stride);
+        else
+            transpose_8_columns(x + c, x_stride, y + c * y_stride, y_stride, whole_rows);
+    if (!weaves && c + BLOCK / 2 <= columns) {
+        transpose_4_columns(x + c, x_stride, y + c * y_stride, y_stride, whole_rows);
+        c += BLOCK / 2;
     }
-    transpose_edges(x, x_stride, y, y_stride, rows, columns, whole_rows, whole_columns);
+    transpose_edges(x, x_stride, y, y_stride, rows, columns, whole_rows, c);
 }
 
 static void copy_elements(const struct copy *c, const char *x, char *y) {
