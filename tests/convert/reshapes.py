@@ -84,6 +84,32 @@ def heads_as_torch_has_them(g):
     g.output(g.op("MatMul", y, g.weight(16, 8)))
 
 
+def flat_rows(g, x, w):
+    """[5][3][k] by way of a layer of 15 rows, as PyTorch's attention ends, and back to [3][5][n]."""
+    y = g.op("MatMul", g.op("Reshape", g.op("Transpose", x, perm=[1, 0, 2]), g.ints(15, -1)), w)
+    return g.op("Transpose", g.op("Reshape", y, g.ints(5, 3, -1)), perm=[1, 0, 2])
+
+
+@case(("epilogue", "sum", APPLIED), steps=dict(linear=2, pointwise=0, transpose=0, copy=0))
+def flat_rows_before_a_sum(g):
+    """The rows of what the layer reads are moved instead, which is free, and the sum is computed in it."""
+    x = g.op("MatMul", g.input(3, 5, 8), g.weight(8, 16))
+    g.output(g.op("Add", flat_rows(g, x, g.weight(16, 24)), g.input(3, 5, 24), name="sum"))
+
+
+@case(steps=dict(linear=2, pointwise=1))
+def flat_rows_that_are_wider_before_the_layer(g):
+    x = g.op("MatMul", g.input(3, 5, 8), g.weight(8, 32))
+    g.output(g.op("Add", g.input(3, 5, 24), flat_rows(g, x, g.weight(32, 24)), name="sum"))
+
+
+@case(steps=dict(linear=2, pointwise=1))
+def columns_moved_before_a_sum(g):
+    x = g.op("MatMul", g.op("MatMul", g.input(4, 6, 8), g.weight(8, 8)), g.weight(8, 24))
+    y = g.op("Transpose", g.op("Reshape", x, g.ints(4, 6, 4, 6)), perm=[0, 3, 2, 1])
+    g.output(g.op("Add", y, g.input(4, 6, 4, 6), name="sum"))
+
+
 @case(steps=dict(attention=1, transpose=0, copy=0, gather=0))
 def one_token_asks(g):
     """The class token alone: it lies as its keys do."""

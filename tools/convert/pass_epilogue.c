@@ -260,10 +260,68 @@ static bool try_moved_residual(struct ipex_graph *graph, struct ipex_node *node)
     return false;
 }
 
+enum { MOST_MOVES = 8 };
+
+/* Whether the moves that lead from what a linear layer writes to x are few, and of its rows alone.
+ */
+static bool are_of_rows(const struct ipex_value *from, const struct ipex_value *x) {
+    for (int32_t moves = 0; x != from; moves++, x = x->producer->input[0]) {
+        const int32_t last = x->rank - 1;
+        if (x->rank == 0 || moves == MOST_MOVES || x->dims[last] != from->dims[from->rank - 1] ||
+            (x->producer->kind == IPEX_KIND_transpose && x->producer->u.perm[last] != last))
+            return false;
+    }
+    return true;
+}
+
+/* What the layer reads, moved as what it writes is from `from` to x. */
+static struct ipex_value *moved_rows(struct ipex_graph *graph, struct ipex_node *layer,
+                                     const struct ipex_value *from, const struct ipex_value *x) {
+    const struct ipex_node *move = x->producer;
+    if (x == from)
+        return layer->input[0];
+    struct ipex_value *rows = moved_rows(graph, layer, from, move->input[0]);
+    int64_t dims[IPEX_MAX_RANK];
+    memcpy(dims, x->dims, sizeof dims);
+    dims[x->rank - 1] = rows->dims[rows->rank - 1];
+    if (move->kind == IPEX_KIND_reshape)
+        return ipex_graph_reshaped(graph, ipex_before_reshapes(rows), x->rank, dims, layer);
+    struct ipex_node *turn =
+        ipex_graph_node(graph, IPEX_KIND_transpose, move->name, move->source_op, layer);
+    memcpy(turn->u.perm, move->u.perm, sizeof turn->u.perm);
+    ipex_node_add_input(turn, rows);
+    ipex_node_set_output(turn, ipex_graph_value(graph, x->name, x->dtype, x->rank, dims));
+    return turn->output;
+}
+
+/* Where the rows of a linear layer are moved before they are added to something, those of what it
+ * reads are moved instead, if they are no longer: PyTorch's attention ends in a layer of flat rows.
+ */
+static void move_rows_first(struct ipex_graph *graph, struct ipex_value *x,
+                            const struct ipex_value *other) {
+    struct ipex_value *from = behind_moves(graph, x);
+    struct ipex_node *layer = from->producer;
+    if (from == x || layer->kind != IPEX_KIND_linear || other->constant ||
+        !ipex_same_shape(x, other) || !ipex_value_only_reader(graph, x) ||
+        check_residual(graph, from) != IPEX_REASON_applied || !are_of_rows(from, x) ||
+        layer->input[0]->dims[layer->input[0]->rank - 1] > from->dims[from->rank - 1])
+        return;
+    ipex_node_set_input(layer, 0, moved_rows(graph, layer, from, x));
+    for (struct ipex_value *move = x; move != from;) {
+        struct ipex_node *node = move->producer;
+        move = node->input[0];
+        ipex_graph_remove(graph, node);
+    }
+    ipex_node_set_output(layer, x);
+}
+
 static void try_residual(struct ipex_graph *graph, struct ipex_node *node) {
     struct ipex_value *x[2] = {node->input[0], node->input[1]};
-    if (x[0] == x[1] || try_moved_residual(graph, node) ||
-        (!is_linear(x[0]->producer) && !is_linear(x[1]->producer)))
+    if (x[0] == x[1] || try_moved_residual(graph, node))
+        return;
+    for (int i = 0; i < 2 && !is_linear(x[0]->producer) && !is_linear(x[1]->producer); i++)
+        move_rows_first(graph, x[i], x[!i]);
+    if (!is_linear(x[0]->producer) && !is_linear(x[1]->producer))
         return;
     if (!ipex_same_shape(x[0], x[1]) || x[0]->constant || x[1]->constant) {
         record(graph, node, IPEX_REASON_broadcast, NULL, NULL);
