@@ -184,11 +184,16 @@ enum ipex_resize_rounding {
     IPEX_RESIZE_ROUNDING_COUNT,
 };
 
-/* Positions in `ints` of grid_sample, and their values. */
 /* Where the rows of attention's q, k, v and y lie: behind the heads ([...][H][M][D]), before them
  * ([...][M][H][D]), or before all other dims ([M][...][H][D]). */
 enum ipex_rows { IPEX_ROWS_behind_heads, IPEX_ROWS_before_heads, IPEX_ROWS_first };
 
+/* The dim of an operand's rows. */
+static inline int32_t ipex_rows_dim(int32_t rows, int32_t rank) {
+    return rows == IPEX_ROWS_first ? 0 : rank - (rows == IPEX_ROWS_before_heads ? 3 : 2);
+}
+
+/* Positions in `ints` of grid_sample, and their values. */
 enum ipex_grid_attr { IPEX_GRID_MODE, IPEX_GRID_PADDING, IPEX_GRID_CORNERS_ALIGNED };
 enum ipex_grid_mode {
     IPEX_GRID_nearest,

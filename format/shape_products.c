@@ -83,18 +83,6 @@ static void move_rows(struct ipex_shape_operand *x, int32_t from, int32_t to) {
     x->dims[to] = rows;
 }
 
-/* The dim of an operand's rows. */
-static int32_t rows_at(const struct ipex_shape_operand *x, int32_t rows) {
-    switch (rows) {
-    case IPEX_ROWS_first:
-        return 0;
-    case IPEX_ROWS_before_heads:
-        return x->rank - 3;
-    default:
-        return x->rank - 2;
-    }
-}
-
 enum ipex_status ipex_rule_attention(const struct rule *r, struct ipex_shape_operand *y) {
     struct ipex_shape_operand x[3];
     const int32_t rows = r->node->int_[1];
@@ -105,7 +93,7 @@ enum ipex_status ipex_rule_attention(const struct rule *r, struct ipex_shape_ope
         x[i] = *operand(r, i);
         if (rows != IPEX_ROWS_behind_heads && x[i].rank < 3)
             return bad(r, IPEX_ERROR_MODEL_SHAPE, "an operand has no heads");
-        move_rows(&x[i], rows_at(&x[i], rows), x[i].rank - 2);
+        move_rows(&x[i], ipex_rows_dim(rows, x[i].rank), x[i].rank - 2);
     }
     if (!in_range(r->node->int_[0], 0, 1))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "causal is neither 0 nor 1");
@@ -118,7 +106,7 @@ enum ipex_status ipex_rule_attention(const struct rule *r, struct ipex_shape_ope
     const struct ipex_shape_operand scores = append_matrix(&batch, q->dims[q->rank - 2], keys);
     IPEX_TRY(check_mask(r, &scores));
     *y = append_matrix(&batch, q->dims[q->rank - 2], v->dims[v->rank - 1]);
-    move_rows(y, y->rank - 2, rows_at(y, rows));
+    move_rows(y, y->rank - 2, ipex_rows_dim(rows, y->rank));
     return IPEX_OK;
 }
 

@@ -100,30 +100,22 @@ static void weave_3x8(const float *x, int64_t x_stride, float *y) {
 
 /* The same of 4 rows, anywhere. */
 static void transpose_4x8(const float *x, int64_t x_stride, float *y, int64_t y_stride) {
-    const __m256 r0 = _mm256_loadu_ps(x), r1 = _mm256_loadu_ps(x + x_stride);
-    const __m256 r2 = _mm256_loadu_ps(x + 2 * x_stride), r3 = _mm256_loadu_ps(x + 3 * x_stride);
-    const __m256 a = _mm256_unpacklo_ps(r0, r1), b = _mm256_unpackhi_ps(r0, r1);
-    const __m256 c = _mm256_unpacklo_ps(r2, r3), d = _mm256_unpackhi_ps(r2, r3);
-    const __m256 columns[] = {_mm256_shuffle_ps(a, c, 0x44), _mm256_shuffle_ps(a, c, 0xee),
-                              _mm256_shuffle_ps(b, d, 0x44), _mm256_shuffle_ps(b, d, 0xee)};
+    __m256 v[4] = {_mm256_loadu_ps(x), _mm256_loadu_ps(x + x_stride),
+                   _mm256_loadu_ps(x + 2 * x_stride), _mm256_loadu_ps(x + 3 * x_stride)};
+    transpose_halves(v);
     for (int i = 0; i < 4; i++) {
-        _mm_storeu_ps(y + i * y_stride, _mm256_castps256_ps128(columns[i]));
-        _mm_storeu_ps(y + (i + 4) * y_stride, _mm256_extractf128_ps(columns[i], 1));
+        _mm_storeu_ps(y + i * y_stride, _mm256_castps256_ps128(v[i]));
+        _mm_storeu_ps(y + (i + 4) * y_stride, _mm256_extractf128_ps(v[i], 1));
     }
 }
 
 /* The same of 8 rows and 4 columns, anywhere. */
 static void transpose_8x4(const float *x, int64_t x_stride, float *y, int64_t y_stride) {
-    __m256 r[4];
+    __m256 v[4];
     for (int i = 0; i < 4; i++)
-        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x + i * x_stride)),
-                                    _mm_loadu_ps(x + (i + 4) * x_stride), 1);
-    const __m256 a = _mm256_unpacklo_ps(r[0], r[1]), b = _mm256_unpackhi_ps(r[0], r[1]);
-    const __m256 c = _mm256_unpacklo_ps(r[2], r[3]), d = _mm256_unpackhi_ps(r[2], r[3]);
-    _mm256_storeu_ps(y, _mm256_shuffle_ps(a, c, 0x44));
-    _mm256_storeu_ps(y + y_stride, _mm256_shuffle_ps(a, c, 0xee));
-    _mm256_storeu_ps(y + 2 * y_stride, _mm256_shuffle_ps(b, d, 0x44));
-    _mm256_storeu_ps(y + 3 * y_stride, _mm256_shuffle_ps(b, d, 0xee));
+        v[i] = load_halves(x + i * x_stride, x + (i + 4) * x_stride);
+    transpose_halves(v);
+    store_rows(v, y, y_stride);
 }
 
 /* y[c][r] = x[r][c] of 8 columns and rows that are a multiple of 4. */

@@ -249,13 +249,13 @@ static void set_attention_strides(struct ipex_bind *bind, const struct ipex_tens
 static struct ipex_tensor_info rows_behind_heads(const struct ipex_tensor_info *info,
                                                  int32_t rows) {
     struct ipex_tensor_info ret = *info;
-    const int32_t heads = info->rank - 2, first = rows == IPEX_ROWS_first ? 0 : heads - 1;
-    for (int32_t i = first; i < heads; i++) {
+    const int32_t last = info->rank - 2, first = ipex_rows_dim(rows, info->rank);
+    for (int32_t i = first; i < last; i++) {
         ret.dims[i] = info->dims[i + 1];
         ret.strides[i] = info->strides[i + 1];
     }
-    ret.dims[heads] = info->dims[first];
-    ret.strides[heads] = info->strides[first];
+    ret.dims[last] = info->dims[first];
+    ret.strides[last] = info->strides[first];
     return ret;
 }
 

@@ -128,6 +128,18 @@ struct ipex_value *ipex_graph_reshaped(struct ipex_graph *graph, struct ipex_val
     return node->output;
 }
 
+struct ipex_value *ipex_graph_transposed(struct ipex_graph *graph, struct ipex_value *x,
+                                         const int32_t *perm, struct ipex_node *before) {
+    int64_t dims[IPEX_MAX_RANK];
+    struct ipex_node *node =
+        ipex_graph_node(graph, IPEX_KIND_transpose, before->name, "Transpose", before);
+    for (int32_t i = 0; i < x->rank; i++)
+        dims[i] = x->dims[node->u.perm[i] = perm[i]];
+    ipex_node_add_input(node, x);
+    ipex_node_set_output(node, ipex_graph_value(graph, x->name, x->dtype, x->rank, dims));
+    return node->output;
+}
+
 void ipex_graph_transfer(struct ipex_graph *from, struct ipex_graph *to, struct ipex_node *node) {
     unlink_node(from, node);
     from->nodes--;

@@ -210,6 +210,10 @@ struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *nam
 struct ipex_value *ipex_graph_reshaped(struct ipex_graph *graph, struct ipex_value *x, int32_t rank,
                                        const int64_t *dims, struct ipex_node *before);
 
+/* x with its axes in another order, axis i being x's perm[i]: a transpose before `before`. */
+struct ipex_value *ipex_graph_transposed(struct ipex_graph *graph, struct ipex_value *x,
+                                         const int32_t *perm, struct ipex_node *before);
+
 /* A new node before `before` (NULL: at the end). Its operands are set with the calls below. */
 struct ipex_node *ipex_graph_node(struct ipex_graph *graph, enum ipex_kind kind, const char *name,
                                   const char *source_op, struct ipex_node *before);

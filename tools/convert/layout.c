@@ -51,10 +51,11 @@ static const int32_t attention_order[][4] = {
 };
 
 enum ipex_rows ipex_attention_rows(const struct ipex_value *value) {
-    for (int32_t rows = IPEX_ROWS_first; rows > 0 && value->rank == 4 && value->layout; rows--)
-        if (!memcmp(value->layout->order, attention_order[rows], sizeof attention_order[rows]))
-            return (enum ipex_rows)rows;
-    return IPEX_ROWS_behind_heads;
+    int32_t rows = value->rank == 4 && value->layout ? IPEX_ROWS_first : IPEX_ROWS_behind_heads;
+    while (rows != IPEX_ROWS_behind_heads &&
+           memcmp(value->layout->order, attention_order[rows], sizeof attention_order[rows]))
+        rows--;
+    return (enum ipex_rows)rows;
 }
 
 /* Attention walks rows in any of these places: the result keeps them where the queries have them,

@@ -241,7 +241,6 @@ static struct ipex_value *swapped_merged(struct ipex_graph *graph, const struct 
 static struct ipex_value *swapped(struct ipex_graph *graph, struct ipex_value *x,
                                   struct ipex_node *before) {
     int32_t rank = x->rank, perm[IPEX_MAX_RANK];
-    int64_t dims[IPEX_MAX_RANK];
     struct ipex_value *from = swapped_merged(graph, x, before);
     bool same = true;
     if (from)
@@ -254,18 +253,9 @@ static struct ipex_value *swapped(struct ipex_graph *graph, struct ipex_value *x
         for (int32_t i = 0; i < rank; i++)
             perm[i] = x->producer->u.perm[i < rank - 2 ? i : 2 * rank - 3 - i];
     }
-    for (int32_t i = 0; i < rank; i++) {
+    for (int32_t i = 0; i < rank; i++)
         same &= perm[i] == i;
-        dims[i] = from->dims[perm[i]];
-    }
-    if (same)
-        return from;
-    struct ipex_node *turn =
-        ipex_graph_node(graph, IPEX_KIND_transpose, before->name, "Transpose", before);
-    memcpy(turn->u.perm, perm, sizeof perm);
-    ipex_node_add_input(turn, from);
-    ipex_node_set_output(turn, ipex_graph_value(graph, x->name, x->dtype, rank, dims));
-    return turn->output;
+    return same ? from : ipex_graph_transposed(graph, from, perm, before);
 }
 
 /* The dims [first, end) that are not 1, appended to a list. */
@@ -336,13 +326,8 @@ static struct ipex_value *unmerged(struct ipex_graph *graph, struct ipex_value *
     const int64_t *parts = turn->input[0]->dims;
     if (parts[0] != dims[0] || parts[2] != dims[3] || dims[1] == 1 || dims[2] == 1)
         return x;
-    struct ipex_node *node =
-        ipex_graph_node(graph, IPEX_KIND_transpose, before->name, "Transpose", before);
-    memcpy(node->u.perm, perm, sizeof perm);
-    ipex_node_add_input(
-        node, ipex_graph_reshaped(graph, ipex_before_reshapes(turn->input[0]), 4, dims, node));
-    ipex_node_set_output(node, ipex_graph_value(graph, x->name, x->dtype, 4, x->dims));
-    return node->output;
+    x = ipex_graph_reshaped(graph, ipex_before_reshapes(turn->input[0]), 4, dims, before);
+    return ipex_graph_transposed(graph, x, perm, before);
 }
 
 static void find_operands(struct ipex_graph *graph, struct attention *a) {

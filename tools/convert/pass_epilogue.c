@@ -281,17 +281,15 @@ static struct ipex_value *moved_rows(struct ipex_graph *graph, struct ipex_node 
     if (x == from)
         return layer->input[0];
     struct ipex_value *rows = moved_rows(graph, layer, from, move->input[0]);
+    if (move->kind == IPEX_KIND_transpose) {
+        rows = ipex_graph_transposed(graph, rows, move->u.perm, layer);
+        rows->producer->name = move->name;
+        return rows;
+    }
     int64_t dims[IPEX_MAX_RANK];
     memcpy(dims, x->dims, sizeof dims);
     dims[x->rank - 1] = rows->dims[rows->rank - 1];
-    if (move->kind == IPEX_KIND_reshape)
-        return ipex_graph_reshaped(graph, ipex_before_reshapes(rows), x->rank, dims, layer);
-    struct ipex_node *turn =
-        ipex_graph_node(graph, IPEX_KIND_transpose, move->name, move->source_op, layer);
-    memcpy(turn->u.perm, move->u.perm, sizeof turn->u.perm);
-    ipex_node_add_input(turn, rows);
-    ipex_node_set_output(turn, ipex_graph_value(graph, x->name, x->dtype, x->rank, dims));
-    return turn->output;
+    return ipex_graph_reshaped(graph, ipex_before_reshapes(rows), x->rank, dims, layer);
 }
 
 /* Where the rows of a linear layer are moved before they are added to something, those of what it
@@ -319,8 +317,9 @@ static void try_residual(struct ipex_graph *graph, struct ipex_node *node) {
     struct ipex_value *x[2] = {node->input[0], node->input[1]};
     if (x[0] == x[1] || try_moved_residual(graph, node))
         return;
-    for (int i = 0; i < 2 && !is_linear(x[0]->producer) && !is_linear(x[1]->producer); i++)
-        move_rows_first(graph, x[i], x[!i]);
+    for (int i = 0; i < 2; i++)
+        if (!is_linear(x[!i]->producer))
+            move_rows_first(graph, x[i], x[!i]);
     if (!is_linear(x[0]->producer) && !is_linear(x[1]->producer))
         return;
     if (!ipex_same_shape(x[0], x[1]) || x[0]->constant || x[1]->constant) {

@@ -42,15 +42,8 @@ static void apply(struct ipex_graph *graph, struct ipex_node *node) {
     for (int64_t p = 0; p < pixels; p++)
         for (int64_t c = 0; c < channels; c++)
             order[p * channels + c] = c * pixels + p;
-    struct ipex_node *transpose =
-        ipex_graph_node(graph, IPEX_KIND_transpose, node->name, node->source_op, node);
     static const int32_t perm[4] = {0, 2, 3, 1};
-    int64_t dims[4];
-    for (int i = 0; i < 4; i++)
-        dims[i] = x->dims[transpose->u.perm[i] = perm[i]];
-    ipex_node_add_input(transpose, x);
-    ipex_node_set_output(transpose, ipex_graph_value(graph, x->name, x->dtype, 4, dims));
-    ipex_node_set_input(node, 0, transpose->output);
+    ipex_node_set_input(node, 0, ipex_graph_transposed(graph, x, perm, node));
     for (struct ipex_node *reader = node->next; reader; reader = reader->next)
         if (reader->kind == IPEX_KIND_linear && reader->input[0] == node->output)
             reader->fold.k_order = order;

@@ -135,18 +135,6 @@ static struct ipex_node *plan_node(struct ipex_graph *graph, const struct norm *
     return node;
 }
 
-static struct ipex_value *turned(struct ipex_graph *graph, const struct norm *n,
-                                 struct ipex_value *x, const int32_t *perm) {
-    int64_t dims[IPEX_MAX_RANK];
-    struct ipex_node *node =
-        ipex_graph_node(graph, IPEX_KIND_transpose, n->last->name, "Transpose", n->last);
-    for (int32_t i = 0; i < x->rank; i++)
-        dims[i] = x->dims[node->u.perm[i] = perm[i]];
-    ipex_node_add_input(node, x);
-    ipex_node_set_output(node, ipex_graph_value(graph, x->name, x->dtype, x->rank, dims));
-    return node->output;
-}
-
 /* `writer` computes from now on what n->last did. */
 static void replace_last(struct ipex_graph *graph, const struct norm *n, struct ipex_node *writer) {
     struct ipex_value *y = n->last->output;
@@ -157,7 +145,7 @@ static void replace_last(struct ipex_graph *graph, const struct norm *n, struct 
 static void emit_layer_norm(struct ipex_graph *graph, const struct norm *n) {
     static const int32_t to_last[] = {0, 2, 3, 1}, back[] = {0, 3, 1, 2};
     const bool image = n->axis != n->x->rank - 1;
-    struct ipex_value *x = image ? turned(graph, n, n->x, to_last) : n->x;
+    struct ipex_value *x = image ? ipex_graph_transposed(graph, n->x, to_last, n->last) : n->x;
     struct ipex_node *node =
         plan_node(graph, n, IPEX_OP_layer_norm, IPEX_ORDER_rows, n->rms ? 1 : 0);
     add_operands(graph, node, x, n, n->x->dims[n->axis]);
