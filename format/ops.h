@@ -38,7 +38,13 @@ enum ipex_conv_attr {
     IPEX_CONV_ATTRS,
 };
 
-/* Positions in `ints` of conv_transpose: those of conv, then these. */
+/* Positions in `ints` of conv: these too. */
+enum ipex_conv_direct_attr {
+    IPEX_CONV_COLUMNS = IPEX_CONV_ATTRS,
+    IPEX_CONV_DIRECT_ATTRS,
+};
+
+/* Positions in `ints` of conv_transpose: those of winograd and depthwise, then these. */
 enum ipex_conv_transpose_attr {
     IPEX_CONV_TRANSPOSE_OUT_PAD_H = IPEX_CONV_ATTRS,
     IPEX_CONV_TRANSPOSE_OUT_PAD_W,

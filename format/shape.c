@@ -148,6 +148,16 @@ static enum ipex_status check_conv_weight(const struct rule *r, int64_t groups) 
     return IPEX_OK;
 }
 
+/* R69: a column is whole pairs of bf16 in rows that are one segment. */
+static enum ipex_status check_columns(const struct rule *r) {
+    const int32_t *ints = r->node->int_;
+    if (ints[IPEX_CONV_COLUMNS] != 0 &&
+        (ints[IPEX_CONV_COLUMNS] != 1 || ints[IPEX_CONV_GROUPS] != 1 ||
+         ints[IPEX_CONV_DILATION_W] != 1 || operand(r, 0)->dims[3] % 2 != 0))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "columns do not fit the convolution");
+    return IPEX_OK;
+}
+
 /* R69: the transformed kernels, 36 or 16 elements per pair of channels. */
 static enum ipex_status check_winograd_weight(const struct rule *r) {
     const int64_t *w = operand(r, 1)->dims;
@@ -175,8 +185,7 @@ enum ipex_status ipex_rule_conv(const struct rule *r, struct ipex_shape_operand 
     IPEX_TRY(check_act(r, r->node->int_[IPEX_CONV_ACT]));
     if (groups < 1)
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "groups below 1");
-    if (winograd)
-        IPEX_TRY(check_winograd_attributes(r));
+    IPEX_TRY(winograd ? check_winograd_attributes(r) : check_columns(r));
     IPEX_TRY(winograd ? check_winograd_weight(r) : check_conv_weight(r, groups));
     IPEX_TRY(check_halo(r));
     IPEX_TRY(window_output(r, false, operand(r, 1)->dims[2] * groups, y));

@@ -238,6 +238,25 @@ int64_t ipex_conv_pixel_blocks(const struct ipex_conv_args *args, int64_t most) 
     return blocks;
 }
 
+static int64_t not_negative(int64_t value) {
+    return value > 0 ? value : 0;
+}
+
+struct ipex_conv_column ipex_conv_column(const struct ipex_conv_args *args, int64_t i) {
+    const struct ipex_padding *padding = &args->padding_w;
+    const int64_t before = not_negative(padding->above), behind = not_negative(padding->below);
+    const int64_t column = i < before            ? i
+                           : i < before + behind ? args->columns - behind + (i - before)
+                                                 : i - behind;
+    const int64_t left = not_negative(before - column);
+    const int64_t right = not_negative(column - (args->columns - 1 - behind));
+    return (struct ipex_conv_column){
+        .k = column * ipex_div(args->k, args->columns),
+        .begin = ipex_div_up(left, padding->stride),
+        .end = args->pixels - ipex_div_up(right, padding->stride),
+    };
+}
+
 int64_t ipex_conv_jobs(const struct ipex_conv_args *args) {
     return args->images * ipex_div_up(args->lines, args->lines_per_job) * args->groups *
            ipex_div_up(ipex_conv_panels(args), args->panels_per_job);

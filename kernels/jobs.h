@@ -74,7 +74,7 @@ int64_t ipex_conv_part_segments(const struct ipex_conv_args *args, int64_t most)
 
 /* Whether taps beside x are left out. */
 static inline bool ipex_conv_leaves_out_taps(const struct ipex_conv_args *args) {
-    return args->padding_w.dilation != 0;
+    return args->padding_w.dilation != 0 && args->columns == 0;
 }
 
 /* Segments of a convolution that go into chains, kernel rows and taps in the padding left out: so
@@ -95,6 +95,14 @@ struct ipex_conv_run ipex_conv_pixel_run(const struct ipex_conv_args *args,
                                          int64_t w_kw, int64_t *ret_end);
 /* Blocks of `most` pixels or fewer that take the same, in a line. */
 int64_t ipex_conv_pixel_blocks(const struct ipex_conv_args *args, int64_t most);
+
+/* A column of a kernel that is taken column by column, the i-th in the order of chains: its
+ * elements of every segment begin at k; pixels [begin, end) take it, all of them the last one. */
+struct ipex_conv_column {
+    int64_t k, begin, end;
+};
+
+struct ipex_conv_column ipex_conv_column(const struct ipex_conv_args *args, int64_t i);
 
 /* One job of a convolution: lines [line, line_end) of one image, panels [panel, panel_end) of one
  * group. */

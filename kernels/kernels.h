@@ -59,7 +59,15 @@ struct ipex_padding {
  *
  * conv_bf16t and conv_i8 take kernel rows and taps in the padding like all others: nothing is set.
  *
- * Where K is cut (see cache_l2), unfinished chains are parked in y.
+ * With columns, a segment is a kernel row of so many taps, k / columns elements each (even for
+ * slots on bf16); chains take them column by column, in the order of ipex_conv_column
+ * (kernels/jobs.h), which leaves out those in the padding:
+ *     for i ascending over columns, s over segments, k over the column: chain = fma(x, w, chain)
+ * padding_w counts taps of a segment then; of at least one no pixel sees padding, and none is all
+ * padding. Only for one group with segments_w = 1, last_pixels = pixels and residual not y, not
+ * with planar, and not in conv_bf16t.
+ *
+ * Where K is cut (see cache_l2), or is taken by columns, unfinished chains are parked in y.
  *
  * planar is advice to conv_f32: few columns, so pixels go into lanes (kernels/conv_parts.h). Only
  * for one group with segments_w = 1, x_pixel > 0, segments_h = 1 or last_pixels = pixels, not with
@@ -82,8 +90,10 @@ struct ipex_conv_args {
     int32_t images, lines, pixels, last_pixels;
     int32_t groups, segments_h, segments_w, k, n;
     struct ipex_padding padding;   /* of kernel rows: segments_h */
-    struct ipex_padding padding_w; /* likewise of the taps in a kernel row: segments_w; what a pixel
-                                      has on its left and right. last_pixels = pixels then */
+    struct ipex_padding padding_w; /* likewise of the taps in a kernel row: segments_w or columns;
+                                      what a pixel has on its left and right. last_pixels = pixels
+                                      then */
+    int32_t columns;               /* of the kernel, where they are taken one by one; else 0 */
     int32_t lines_per_job, panels_per_job;
     int32_t act;
     float act_a, act_b;

@@ -105,12 +105,13 @@ static struct ipex_slot resolve(const struct ipex_plan_builder *b, int32_t tenso
     return ret;
 }
 
-/* Whether kernels of the operator read an element of input `input` only to make the same element of
+/* Whether kernels of the node read an element of input `input` only to make the same element of
  * their output. */
-static bool read_by_element(uint32_t op, uint32_t input) {
-    switch (op) {
-    case IPEX_OP_linear:
+static bool read_by_element(const struct ipex_plan_node *node, uint32_t input) {
+    switch (ipex_fb_node_op(node->fb)) {
     case IPEX_OP_conv:
+        return input == 3 && !node->ints[IPEX_CONV_COLUMNS]; /* or chains are parked there */
+    case IPEX_OP_linear:
     case IPEX_OP_depthwise:
     case IPEX_OP_winograd:
         return input == 3; /* the residual */
@@ -151,10 +152,9 @@ static int32_t reusable_operand(const struct ipex_plan_builder *b,
     const struct ipex_tensor_info *tensor = b->entry->tensor;
     const int32_t *inputs = ipex_fb_node_inputs(node->fb);
     const int32_t output = ipex_fb_node_outputs(node->fb)[0];
-    const uint32_t op = ipex_fb_node_op(node->fb);
     int32_t ret = -1;
     for (uint32_t i = 0; i < node->inputs && ret < 0; i++) {
-        if (inputs[i] < 0 || !read_by_element(op, i))
+        if (inputs[i] < 0 || !read_by_element(node, i))
             continue;
         const struct ipex_tensor_info *x = &tensor[inputs[i]];
         const bool whole = x->root == inputs[i] && tensor[output].root == output;
@@ -164,7 +164,7 @@ static int32_t reusable_operand(const struct ipex_plan_builder *b,
     }
     for (uint32_t i = 0; i < node->inputs && ret >= 0; i++)
         if (inputs[i] >= 0 && tensor[inputs[i]].root == ret &&
-            (inputs[i] != ret || !read_by_element(op, i)))
+            (inputs[i] != ret || !read_by_element(node, i)))
             return -1;
     for (int32_t i = b->step_begin; i < node->index && ret >= 0; i++)
         if (reads_root(b, i, ret))

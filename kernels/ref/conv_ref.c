@@ -3,22 +3,36 @@
  * activation. */
 #include "kernels/ref/math_ref.h"
 
+static void add_products(const float *x, const float *w, int64_t k_count, float chain[IPEX_PANEL]) {
+    for (int64_t k = 0; k < k_count; k++)
+        for (int64_t c = 0; c < IPEX_PANEL; c++)
+            chain[c] = fmaf(x[k], w[k * IPEX_PANEL + c], chain[c]);
+}
+
 /* The chains of one pixel and one panel. x: [segments] runs of k elements; w: this panel's tiles of
  * segment 0. */
 static void conv_chains(const struct ipex_conv_args *args, const struct ipex_kernel_rows *rows,
-                        const struct ipex_kernel_rows *columns, const float *x, const float *w,
-                        const float *bias, float chain[IPEX_PANEL]) {
+                        int64_t pixel, const float *x, const float *w, float chain[IPEX_PANEL]) {
     const int64_t segment_floats = ipex_conv_segment_floats(args);
-    for (int64_t c = 0; c < IPEX_PANEL; c++)
-        chain[c] = bias[c];
+    const struct ipex_kernel_rows taps =
+        ipex_kernel_rows(&args->padding_w, args->pixels, pixel, args->segments_w);
     for (int64_t h = rows->begin; h < rows->end; h++)
-        for (int64_t v = columns->begin; v < columns->end; v++) {
-            const float *xs = x + h * args->x_kh + v * args->x_kw;
-            const float *ws = w + (h * args->segments_w + v) * segment_floats;
-            for (int64_t k = 0; k < args->k; k++)
-                for (int64_t c = 0; c < IPEX_PANEL; c++)
-                    chain[c] = fmaf(xs[k], ws[k * IPEX_PANEL + c], chain[c]);
-        }
+        for (int64_t v = taps.begin; v < taps.end; v++)
+            add_products(x + h * args->x_kh + v * args->x_kw,
+                         w + (h * args->segments_w + v) * segment_floats, args->k, chain);
+}
+
+/* The same where a kernel is taken column by column. */
+static void column_chains(const struct ipex_conv_args *args, const struct ipex_kernel_rows *rows,
+                          int64_t pixel, const float *x, const float *w, float chain[IPEX_PANEL]) {
+    for (int64_t i = 0; i < args->columns; i++) {
+        const struct ipex_conv_column column = ipex_conv_column(args, i);
+        for (int64_t h = rows->begin; h < rows->end; h++)
+            if (column.begin <= pixel && pixel < column.end)
+                add_products(x + h * args->x_kh + column.k,
+                             w + h * ipex_conv_segment_floats(args) + column.k * IPEX_PANEL,
+                             args->k / args->columns, chain);
+    }
 }
 
 static void conv_panel(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
@@ -38,13 +52,14 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ipex_conv
     if (residual)
         residual +=
             job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
-    float bias[IPEX_PANEL] = {0}, chain[IPEX_PANEL];
-    memcpy(bias, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
+    float chain[IPEX_PANEL] = {0};
+    memcpy(chain, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
     const struct ipex_kernel_rows rows =
         ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
-    const struct ipex_kernel_rows taps =
-        ipex_kernel_rows(&args->padding_w, args->pixels, pixel, args->segments_w);
-    conv_chains(args, &rows, &taps, x, w, bias, chain);
+    if (args->columns)
+        column_chains(args, &rows, pixel, x, w, chain);
+    else
+        conv_chains(args, &rows, pixel, x, w, chain);
     for (int64_t c = 0; c < columns; c++) {
         const float sum = residual ? chain[c] + residual[c] : chain[c];
         y[c] = ref_act(sum, args->act, args->act_a, args->act_b);

@@ -20,7 +20,7 @@ _Static_assert((int)MAX_ROWS <= (int)BLOCK_ROWS, "all rows of a block are widene
 void ipex_k_conv_bf16__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                             void *scratch) {
     (void)scratch;
-    conv_jobs(&level, args, job_begin, job_end);
+    ipex_conv_walk(&level, args, job_begin, job_end);
 }
 
 void ipex_k_conv_transpose_bf16__avx2(const struct ipex_conv_transpose_args *args,

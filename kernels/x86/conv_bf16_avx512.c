@@ -18,5 +18,5 @@ _Static_assert((int)MAX_ROWS <= (int)BLOCK_ROWS, "all rows of a block are widene
 void ipex_k_conv_bf16__avx512(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                               void *scratch) {
     (void)scratch;
-    conv_jobs(&level, args, job_begin, job_end);
+    ipex_conv_walk(&level, args, job_begin, job_end);
 }

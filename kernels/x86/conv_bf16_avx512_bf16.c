@@ -29,7 +29,7 @@ static inline __m512bh pair_at(const uint16_t *p) {
 void ipex_k_conv_bf16__avx512_bf16(const struct ipex_conv_args *args, int64_t job_begin,
                                    int64_t job_end, void *scratch) {
     (void)scratch;
-    conv_jobs(&level, args, job_begin, job_end);
+    ipex_conv_walk(&level, args, job_begin, job_end);
 }
 
 void ipex_k_conv_transpose_bf16__avx512_bf16(const struct ipex_conv_transpose_args *args,

@@ -31,8 +31,8 @@ static void configure_and_walk(const struct conv_walk *walk, int64_t begin, int6
     walk_amx(walk, begin, end);
 }
 
-static const struct conv_level level = {.walk = walk_amx};
-static const struct conv_level transposed = {.walk = configure_and_walk};
+static const struct conv_level level = {CONV_OPERANDS, .walk = walk_amx};
+static const struct conv_level transposed = {CONV_OPERANDS, .walk = configure_and_walk};
 
 /* One row fills a sixteenth of a tile: it is left to vectors, which read weights as fast. */
 void ipex_k_conv_bf16t__amx(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
@@ -43,7 +43,7 @@ void ipex_k_conv_bf16t__amx(const struct ipex_conv_args *args, int64_t job_begin
         return;
     }
     configure(rows);
-    conv_jobs(&level, args, job_begin, job_end);
+    ipex_conv_walk(&level, args, job_begin, job_end);
     ipex_tile_release();
 }
 

@@ -9,10 +9,10 @@
 enum { ROWS_AT_ONCE = 6, ROWS_APART = 3 };
 #include "kernels/x86/conv_tiles_fma.h"
 
-static const struct conv_level level = {.walk = walk_tiles};
+static const struct conv_level level = {CONV_OPERANDS, .walk = walk_tiles};
 
 void ipex_k_conv_bf16t__avx512(const struct ipex_conv_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
     (void)scratch;
-    conv_jobs(&level, args, job_begin, job_end);
+    ipex_conv_walk(&level, args, job_begin, job_end);
 }

@@ -21,7 +21,7 @@
 void ipex_k_conv_bf16w__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                              void *scratch) {
     (void)scratch;
-    conv_jobs(&level, args, job_begin, job_end);
+    ipex_conv_walk(&level, args, job_begin, job_end);
 }
 
 void ipex_k_conv_transpose_bf16w__avx2(const struct ipex_conv_transpose_args *args,

@@ -29,5 +29,5 @@ void ipex_k_conv_bf16w__avx512(const struct ipex_conv_args *args, int64_t job_be
     if (args->spread)
         conv_spread_jobs(args, job_begin, job_end, scratch);
     else
-        conv_jobs(&level, args, job_begin, job_end);
+        ipex_conv_walk(&level, args, job_begin, job_end);
 }

@@ -19,7 +19,7 @@ void ipex_k_conv_f32__avx2(const struct ipex_conv_args *args, int64_t job_begin,
     if (args->planar)
         planar_jobs(args, job_begin, job_end, scratch);
     else
-        conv_jobs(&level, args, job_begin, job_end);
+        ipex_conv_walk(&level, args, job_begin, job_end);
 }
 
 void ipex_k_conv_transpose_f32__avx2(const struct ipex_conv_transpose_args *args, int64_t job_begin,

@@ -64,7 +64,7 @@ void ipex_k_conv_f32__avx512(const struct ipex_conv_args *args, int64_t job_begi
     else if (args->spread)
         conv_spread_jobs(args, job_begin, job_end, scratch);
     else
-        conv_jobs(&level, args, job_begin, job_end);
+        ipex_conv_walk(&level, args, job_begin, job_end);
 }
 
 void ipex_k_conv_transpose_f32__avx512(const struct ipex_conv_transpose_args *args,

@@ -22,12 +22,12 @@ static inline void finish_sums(const struct conv_walk *walk, int64_t panel, floa
 
 #include "kernels/x86/conv_tiles_amx.h"
 
-static const struct conv_level level = {.walk = walk_amx};
+static const struct conv_level level = {CONV_OPERANDS, .walk = walk_amx};
 
 void ipex_k_conv_i8__amx(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                          void *scratch) {
     (void)scratch;
     configure(rows_of_tiles(args));
-    conv_jobs(&level, args, job_begin, job_end);
+    ipex_conv_walk(&level, args, job_begin, job_end);
     ipex_tile_release();
 }

@@ -27,10 +27,10 @@ static inline void x_words(const int8_t *x, int32_t *to) {
 #define CORRECTED(sum)     vec_int_sub(sum, excess)
 #include "kernels/x86/conv_tiles_i8.h"
 
-static const struct conv_level level = {.walk = walk_tiles};
+static const struct conv_level level = {CONV_OPERANDS, .walk = walk_tiles};
 
 void ipex_k_conv_i8__avx512_vnni(const struct ipex_conv_args *args, int64_t job_begin,
                                  int64_t job_end, void *scratch) {
     (void)scratch;
-    conv_jobs(&level, args, job_begin, job_end);
+    ipex_conv_walk(&level, args, job_begin, job_end);
 }

@@ -41,7 +41,7 @@ static void conv_spread_jobs(const struct ipex_conv_args *args, int64_t job_begi
         last = job;
         spread.x = (const void *)((uintptr_t)scratch -
                                   (uintptr_t)(job.line * spread.x_line) * sizeof(float));
-        conv_jobs(&level, &spread, j, j + 1);
+        ipex_conv_walk(&level, &spread, j, j + 1);
     }
 }
 

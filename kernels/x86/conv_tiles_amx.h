@@ -226,7 +226,7 @@ static __attribute__((noinline)) void amx_block(const struct amx_block *b) {
     begin_results(b);
     for (int64_t h = 0; h < args->segments_h; h++)
         for (int64_t w = 0; w < args->segments_w; w++)
-            multiply_segment(b, b->walk->x + h * args->x_kh + w * args->x_kw,
+            multiply_segment(b, walk_x(b->walk) + h * args->x_kh + w * args->x_kw,
                              tile_weights(b->walk, h, w, b->panel));
     finish_results(b);
 }

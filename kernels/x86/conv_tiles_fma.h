@@ -155,7 +155,7 @@ static void tile_block(const struct conv_walk *walk, const struct tile_rows *row
         for (int64_t w = 0; w < args->segments_w; w++) {
             struct tile_product segment = p;
             segment.w = tile_weights(walk, h, w, panel);
-            multiply_segment(walk, rows, walk->x + h * args->x_kh + w * args->x_kw, segment,
+            multiply_segment(walk, rows, walk_x(walk) + h * args->x_kh + w * args->x_kw, segment,
                              panels);
         }
     for (int64_t i = 0; i < panels; i++)

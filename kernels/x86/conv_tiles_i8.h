@@ -86,7 +86,7 @@ static void tile_block(const struct conv_walk *walk, const struct tile_rows *row
     _Alignas(64) float tile[BLOCK_PANELS][BLOCK_TILE] = {{0}}; /* sums, then results */
     for (int64_t h = 0; h < args->segments_h; h++)
         for (int64_t w = 0; w < args->segments_w; w++)
-            multiply_segment(walk, rows, walk->x + h * args->x_kh + w * args->x_kw,
+            multiply_segment(walk, rows, walk_x(walk) + h * args->x_kh + w * args->x_kw,
                              tile_weights(walk, h, w, panel), panels, tile);
     for (int64_t i = 0; i < panels; i++) {
         scale_sums(walk, panel + i, tile[i], rows->count);

@@ -15,7 +15,7 @@ static void transpose_rectangle(const void *context, const struct ipex_conv_tran
     conv.act = act_is_clamp(args->act) ? args->act : IPEX_ACT_none;
     conv.act_a = args->act_a;
     conv.act_b = args->act_b;
-    const struct conv_cuts cuts = conv_cuts(level, &conv, false);
+    const struct conv_cuts cuts = ipex_conv_cuts(level, &conv, false);
     const struct conv_walk walk = {
         .level = level,
         .cuts = &cuts,

@@ -418,6 +418,17 @@ static struct ipex_padding padding_w(const struct ipex_bind *bind) {
                                                                  : ipex_bind_padding(bind, 1);
 }
 
+/* Whether the kernel is taken column by column: as the file has it, but for what may be cut in
+ * other ways, and where no column is taken by all pixels. */
+static bool takes_columns(const struct ipex_bind *bind, const struct ipex_padding *padding) {
+    const int64_t *y = bind->output->dims;
+    const int64_t before = ipex_max_i64(0, padding->above);
+    const int64_t behind = ipex_max_i64(0, padding->below);
+    return bind->ints[IPEX_CONV_COLUMNS] && y[1] > 1 && y[2] > 1 && !takes_tiles(bind) &&
+           before + behind < bind->ints[IPEX_CONV_KERNEL_W] &&
+           ipex_ceil_div(ipex_max_i64(before, behind), padding->stride) < y[2];
+}
+
 enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *w = bind->input[1];
     const int32_t *attr = bind->ints;
@@ -440,9 +451,14 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
                            attr[IPEX_CONV_PAD_RIGHT] == 0;
     if (pointwise && !bind->lines && !flatten(bind))
         return IPEX_BOUND_TOO_LARGE;
-    args->planar = is_planar(bind);
     args->padding = padding(bind);
     args->padding_w = padding_w(bind);
+    const struct ipex_padding beside = ipex_bind_padding(bind, 1);
+    if (takes_columns(bind, &beside)) {
+        args->padding_w = beside;
+        args->columns = kernel_w;
+    }
+    args->planar = !args->columns && is_planar(bind);
     /* A signal's only line is cut like a matrix, so that work can be shared out along it. */
     const bool signal =
         !pointwise && !bind->lines && args->lines == 1 && !(args->planar && args->segments_h > 1);

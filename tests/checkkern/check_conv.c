@@ -52,10 +52,12 @@ static int64_t line_pixels(const struct ipex_conv_args *args, int64_t line) {
     return line == args->lines - 1 ? args->last_pixels : args->pixels;
 }
 
-/* Whether segment s belongs to the chains of line l. */
-static bool is_taken(const struct ipex_conv_args *a, int64_t l, int64_t p, int64_t s) {
+/* Whether element k of segment s belongs to the chains of pixel p of line l. */
+static bool is_taken(const struct ipex_conv_args *a, int64_t l, int64_t p, int64_t s, int64_t k) {
+    const int64_t taps = a->columns ? a->columns : a->segments_w;
+    const int64_t tap = a->columns ? k / (a->k / a->columns) : s % a->segments_w;
     return takes_row(&a->padding, a->lines, l, a->segments_h, s / a->segments_w) &&
-           takes_row(&a->padding_w, a->pixels, p, a->segments_w, s % a->segments_w);
+           takes_row(&a->padding_w, a->pixels, p, taps, tap);
 }
 
 /* Calls visit(x offset) for every element of x that the formula in kernels.h reads. */
@@ -65,10 +67,11 @@ static void visit_x(const struct ipex_conv_args *a, void (*visit)(void *, int64_
             for (int64_t p = 0; p < line_pixels(a, l); p++)
                 for (int64_t g = 0; g < a->groups; g++)
                     for (int64_t s = 0; s < a->segments_h * a->segments_w; s++)
-                        for (int64_t k = 0; is_taken(a, l, p, s) && k < a->k; k++)
-                            visit(data, i * a->x_image + l * a->x_line + p * a->x_pixel +
-                                            g * a->x_group + s / a->segments_w * a->x_kh +
-                                            s % a->segments_w * a->x_kw + k);
+                        for (int64_t k = 0; k < a->k; k++)
+                            if (is_taken(a, l, p, s, k))
+                                visit(data, i * a->x_image + l * a->x_line + p * a->x_pixel +
+                                                g * a->x_group + s / a->segments_w * a->x_kh +
+                                                s % a->segments_w * a->x_kw + k);
 }
 
 static void visit_last(void *data, int64_t offset) {
@@ -132,6 +135,7 @@ static struct operands make_operands(const struct shape *s, struct ipex_conv_arg
     struct ipex_conv_args all = *a; /* rows that are left out are there, but hold NaN */
     int64_t last = 0;
     all.padding = all.padding_w = (struct ipex_padding){.above = 0};
+    all.columns = 0;
     visit_x(&all, visit_last, &last);
     ret.x = buffer_make((size_t)(last + 1) * 4);
     fill_poison(&ret.x);
@@ -208,7 +212,9 @@ static double exact_output(const struct ipex_conv_args *a, int64_t i, int64_t l,
     const int64_t segments = (int64_t)a->segments_h * a->segments_w;
     double sum = (double)a->bias[c], magnitude = fabs(sum);
     for (int64_t s = 0; s < segments; s++)
-        for (int64_t k = 0; is_taken(a, l, p, s) && k < a->k; k++) {
+        for (int64_t k = 0; k < a->k; k++) {
+            if (!is_taken(a, l, p, s, k))
+                continue;
             const float x =
                 ((const float *)
                      a->x)[i * a->x_image + l * a->x_line + p * a->x_pixel + c / a->n * a->x_group +
@@ -255,7 +261,7 @@ static void describe(const struct shape *s, const char *level, char *text, size_
     snprintf(
         text, size,
         "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d pads %d,%d groups %d %d->%d "
-        "act %d residual %d%s outside %d%s jobs %d,%d l2 %d gaps %d,%d%s%s%s",
+        "act %d residual %d%s outside %d%s jobs %d,%d l2 %d gaps %d,%d%s%s%s%s",
         slot_names[s->slot], level, c.images, c.lines, c.pixels, c.last_pixels, c.kernel_h,
         c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_bottom,
         c.groups, c.k, c.n, s->act, s->residual, s->in_place ? " in place" : "", s->panels_outside,
@@ -264,7 +270,7 @@ static void describe(const struct shape *s, const char *level, char *text, size_
         s->planar   ? " planar"
         : s->spread ? " spread"
                     : "",
-        s->own_weights ? " own weights" : "");
+        s->own_weights ? " own weights" : "", c.by_columns ? " by columns" : "");
 }
 
 /* bf16 weights give the bits of conv_f32 on the widened weights. */
@@ -309,6 +315,46 @@ static int check_shape(const struct context *context, const struct shape *s, str
     }
     buffer_free(&want);
     free_operands(&operands);
+    return failed;
+}
+
+/* Kernels that are taken column by column, with parts of K small and large. */
+static int check_columns(const struct context *context, enum slot slot, struct rng *rng) {
+    int failed = 0;
+    for (int i = 0; i < context->cases; i++) {
+        struct shape s = {
+            .conv =
+                {
+                    .images = (int32_t)rng_range(rng, 1, 2),
+                    .lines = (int32_t)rng_range(rng, 2, 9),
+                    .pixels = (int32_t)rng_range(rng, 2, rng_one_in(rng, 3) ? 40 : 12),
+                    .kernel_h = (int32_t)rng_range(rng, 1, 4),
+                    .kernel_w = (int32_t)rng_range(rng, 2, 7),
+                    .stride_h = (int32_t)rng_range(rng, 1, 2),
+                    .stride_w = (int32_t)rng_range(rng, 1, 3),
+                    .pad_top = (int32_t)rng_range(rng, 0, 2),
+                    .pad_bottom = (int32_t)rng_range(rng, -1, 2),
+                    .pad_left = (int32_t)rng_range(rng, 0, 3),
+                    .pad_right = (int32_t)rng_range(rng, -1, 3),
+                    .by_columns = true,
+                    .k = 2 * (int32_t)rng_range(rng, 1, rng_one_in(rng, 4) ? 90 : 16),
+                    .n = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 40),
+                    .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
+                },
+            .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
+            .residual = rng_one_in(rng, 2),
+            .panels_outside = rng_one_in(rng, 2),
+            .weights_far = rng_one_in(rng, 2),
+            .special = rng_one_in(rng, 5) && !context->only_normal,
+            .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
+            .slot = slot,
+        };
+        if (slot == CONV_F32 && rng_one_in(rng, 2))
+            s.conv.k--;
+        s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
+        s.panels_per_job = (int32_t)rng_range(rng, 1, (s.conv.n + 15) / 16);
+        failed += check_shape(context, &s, rng);
+    }
     return failed;
 }
 
@@ -495,6 +541,10 @@ static void check_slot(const struct context *context, enum slot slot) {
     report(check_deep(context, slot, &rng) == 0, text, "see above");
     snprintf(text, sizeof text, "%s: wide windows that overlap", slot_names[slot]);
     report(check_overlaps(context, slot, &rng) == 0, text, "see above");
+    if (slot != CONV_BF16T) {
+        snprintf(text, sizeof text, "%s: column by column", slot_names[slot]);
+        report(check_columns(context, slot, &rng) == 0, text, "see above");
+    }
     if (slot == CONV_F32)
         report(check_planar(context, &rng) == 0, "conv_f32: pixels in lanes", "see above");
     int failed = 0;

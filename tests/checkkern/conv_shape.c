@@ -24,6 +24,7 @@ struct conv_shape conv_shape_whole(const struct conv_shape *s) {
         .pad_left = s->pad_left,
         .pad_right = s->pad_right,
         .cut_taps = s->cut_taps,
+        .by_columns = s->by_columns,
         .groups = or_one(s->groups),
         .k = or_one(s->k),
         .n = or_one(s->n),
@@ -33,9 +34,18 @@ struct conv_shape conv_shape_whole(const struct conv_shape *s) {
     };
 }
 
+/* Whether some column of a kernel lies in x for all pixels, and each for some. */
+static bool may_take_columns(const struct conv_shape *s, bool joined) {
+    const int32_t left = s->pad_left > 0 ? s->pad_left : 0;
+    const int32_t right = s->pad_right > 0 ? s->pad_right : 0;
+    return s->by_columns && joined && s->kernel_w > 1 && left + right < s->kernel_w &&
+           left <= (s->pixels - 1) * s->stride_w && right <= (s->pixels - 1) * s->stride_w;
+}
+
 struct ipex_conv_args conv_shape_args(const struct conv_shape *shape) {
     const struct conv_shape s = conv_shape_whole(shape);
     const bool joined = s.groups == 1 && s.dilation_w == 1 && s.x_gap == 0;
+    const bool columns = may_take_columns(&s, joined);
     const int64_t x_pitch = (int64_t)s.groups * s.k + s.x_gap;
     const int64_t x_row = x_pitch * ((int64_t)(s.pixels - 1) * s.stride_w +
                                      (int64_t)(s.kernel_w - 1) * s.dilation_w + 1);
@@ -66,7 +76,8 @@ struct ipex_conv_args conv_shape_args(const struct conv_shape *shape) {
         .k = joined ? s.k * s.kernel_w : s.k,
         .n = s.n,
         .padding = {s.pad_top, s.pad_bottom, s.stride_h, s.dilation_h},
-        .padding_w = s.cut_taps && !joined && s.kernel_w > 1
+        .columns = columns ? s.kernel_w : 0,
+        .padding_w = columns || (s.cut_taps && !joined && s.kernel_w > 1)
                          ? (struct ipex_padding){s.pad_left, s.pad_right, s.stride_w, s.dilation_w}
                          : (struct ipex_padding){.above = 0},
         .lines_per_job = s.lines,

@@ -13,6 +13,7 @@ struct conv_shape {
     int32_t pad_top, pad_bottom; /* of the rows that windows see, so many are no rows of x */
     int32_t pad_left, pad_right; /* likewise of columns, where `cut_taps` */
     bool cut_taps;               /* taps beside x are left out */
+    bool by_columns;             /* and kernels taken by columns, where their rows are segments */
     int32_t groups, k, n;        /* channels per group: in, out */
     int32_t x_gap, y_gap, r_gap;
 };

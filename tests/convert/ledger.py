@@ -407,6 +407,16 @@ def more_growth_than_the_budget(g):
     g.output(y, g.op("Gemm", g.input(1, 300), g.weight(300, 300, scale=0.05)))
 
 
+@case(("columns", "small+Relu1", APPLIED), ("columns", "down", APPLIED), ("columns", "line+HardSwish4", APPLIED), opset=14,
+      sizes=[{"h": 7, "w": 7}, {"h": 1, "w": 9}, {"h": 5, "w": 1}, {"h": 8, "w": 2}], flags=["--dim", "h=1..14", "--dim", "w=1..14"])
+def kernels_column_by_column(g):
+    """As in the last stages of ResNets and of Inception; sizes at which nothing is left out."""
+    x = g.op("Relu", g.conv(g.input(1, 32, "h", "w"), 32, 40, bias=True, pads=[1, 1, 1, 1], name="small", scale=0.05))
+    y = g.conv(x, 40, 48, pads=[1, 1, 1, 1], strides=[2, 2], name="down", scale=0.05)
+    w = g.weight(40, 40, 1, 7, scale=0.05)
+    g.output(y, g.op("HardSwish", g.op("Conv", x, w, g.weight(40), name="line", pads=[0, 3, 0, 3], kernel_shape=[1, 7])))
+
+
 @case(*[("winograd", f"step{i}+Tanh{2 * i + 1}", APPLIED) for i in range(5)], ("winograd", "small", "winograd_slower"), steps=dict(winograd=5))
 def a_weight_of_several_layers(g):
     """Steps of a recurrence share their transformed kernels, which the budget has room for once, not five times; a layer
@@ -778,6 +788,28 @@ def check_taps(tap, bench):
         said = [row["text"] for row in bench.ledger() if row["pass"] == "taps"]
         tap.ok(f"{image} by {kernel}, {attributes}: {left or 'as it is'}", why is None and len(said) == bool(left)
                and all(text.startswith(left) for text in said), why, *said)
+
+
+def check_columns(tap, bench):
+    """Which convolutions are taken column by column, and what the ledger says of these."""
+    for image, kernel, channels, attributes, left_out in [
+            ((7, 7), (3, 3), 32, dict(pads=[1] * 4), "9.5 %"),
+            ((14, 14), (3, 3), 64, dict(pads=[1] * 4, strides=[2, 2]), "4.8 %"),
+            ((9, 17), (1, 7), 128, dict(pads=[0, 3, 0, 3]), "10.1 %"),
+            ((9, 8), (3, 4), 32, dict(pads=[1, 0, 1, 3]), "18.8 %"),
+            ((7, 7), (3, 3), 4, dict(pads=[1] * 4), None),
+            ((7, 7), (3, 3), 33, dict(pads=[1] * 4), None),
+            ((7, 7), (3, 3), 32, dict(pads=[1] * 4, dilations=[1, 2]), None),
+            ((7, 7), (3, 3), 32, dict(pads=[1, 0, 1, 0]), None),
+            ((1, 7), (1, 3), 32, dict(pads=[0, 1, 0, 1]), None),
+            ((30, 60), (3, 5), 32, dict(pads=[1, 2, 1, 2]), None)]:
+        graph = Graph()
+        x, w = graph.input(1, channels, *image), graph.weight(20, channels, *kernel, scale=0.1)
+        graph.output(graph.op("Conv", x, w, name="conv", kernel_shape=list(kernel), **attributes))
+        why = bench.right(graph)
+        said = [row["text"] for row in bench.ledger() if row["pass"] == "columns"]
+        tap.ok(f"{channels} channels of {image} by {kernel}, {attributes}: {left_out or 'rows whole'}", why is None and
+               [text.split(" of")[0] for text in said] == [left_out] * bool(left_out), why, *said)
 
 
 # ---- focus ----
@@ -1202,6 +1234,7 @@ def main():
             seen |= {row["reason"] for row in check_case(tap, bench, each)}
         check_growth(tap, bench)
         check_taps(tap, bench)
+        check_columns(tap, bench)
         seen |= check_pictures(tap, bench)
         seen |= check_bf16(tap, bench)
         check_why(tap, bench)

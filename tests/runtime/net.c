@@ -229,11 +229,12 @@ void net_also(struct net *net, int y) {
 
 static void windowed(struct net *net, enum ipex_op op, int y, int n_inputs, const int *inputs,
                      struct net_window w, int groups, int last) {
-    const int32_t ints[] = {w.kernel, w.kernel, w.stride,   w.stride,   w.pad,  w.pad,
-                            w.pad,    w.pad,    w.dilation, w.dilation, groups, last};
+    const int32_t ints[] = {w.kernel, w.kernel,   w.stride,   w.stride, w.pad, w.pad,    w.pad,
+                            w.pad,    w.dilation, w.dilation, groups,   last,  w.columns};
     const float floats[] = {0.1f, 0.5f};
     const bool pool = op == IPEX_OP_max_pool || op == IPEX_OP_avg_pool;
-    net_node(net, op, y, n_inputs, inputs, 12, ints, pool ? 0 : 2, floats);
+    net_node(net, op, y, n_inputs, inputs, op == IPEX_OP_conv ? 13 : 12, ints, pool ? 0 : 2,
+             floats);
 }
 
 static enum ipex_dtype weight_dtype(const struct net *net, int x) {

@@ -101,6 +101,7 @@ void net_output(struct net *net, int tensor);
 /* Nodes. act is of format/ops.h; residual and bias may be -1 / false. */
 struct net_window {
     int kernel, stride, pad, dilation, groups;
+    bool columns; /* of net_conv: an attribute */
 };
 void net_conv(struct net *net, int x, int y, struct net_window window, bool bias, int residual,
               enum ipex_act act);

@@ -132,6 +132,60 @@ static bool leaves_out(const struct net *net, const struct net_node *node, int64
            (row < 0 || row >= x->dims[1]);
 }
 
+static int64_t column_of(const struct net_node *node, int64_t q, int64_t kw) {
+    const int32_t *a = node->ints;
+    return q * a[IPEX_CONV_STRIDE_W] - a[IPEX_CONV_PAD_LEFT] + kw * a[IPEX_CONV_DILATION_W];
+}
+
+/* How many columns of y a kernel column meets x in. */
+static int64_t meets_x(const struct net *net, const struct net_node *node, int64_t kw) {
+    const int64_t width = net->tensor[node->inputs[0]].dims[2];
+    int64_t ret = 0;
+    for (int64_t q = 0; q < net->tensor[node->output[0]].dims[2]; q++)
+        ret += 0 <= column_of(node, q, kw) && column_of(node, q, kw) < width;
+    return ret;
+}
+
+/* Whether kernel columns come one after the other. */
+static bool by_columns(const struct net *net, const struct net_node *node) {
+    const struct net_tensor *x = &net->tensor[node->inputs[0]], *y = &net->tensor[node->output[0]];
+    const bool tiles = x->dtype == IPEX_DTYPE_bf16 && net->arithmetic == IPEX_ARITHMETIC_bf16_amx;
+    bool all = false, none = false;
+    for (int64_t kw = 0; kw < node->ints[IPEX_CONV_KERNEL_W]; kw++) {
+        all = all || meets_x(net, node, kw) == y->dims[2];
+        none = none || meets_x(net, node, kw) == 0;
+    }
+    return node->ints[IPEX_CONV_COLUMNS] && !tiles && y->dims[1] > 1 && y->dims[2] > 1 && all &&
+           !none;
+}
+
+/* What a kernel's tap gives to an output. */
+static void add_tap(const struct net *net, const struct net_node *node, const int64_t *at,
+                    int64_t first, int64_t kh, int64_t kw, struct net_chain *chain) {
+    const int x = node->inputs[0];
+    for (int64_t c = 0; c < net->tensor[x].dims[3] / node->ints[IPEX_CONV_GROUPS]; c++)
+        net_chain_add(
+            chain,
+            padded(net, x, at[0], row_of(node, at[1], kh), column_of(node, at[2], kw), first + c),
+            weight_at(net, node, at[3], kh, kw, c));
+}
+
+/* Kernel columns that some column of y leaves out, then those that none does. */
+static void add_columns(const struct net *net, const struct net_node *node, const int64_t *at,
+                        struct net_chain *chain) {
+    const struct net_tensor *x = &net->tensor[node->inputs[0]], *y = &net->tensor[node->output[0]];
+    for (int whole = 0; whole < 2; whole++)
+        for (int64_t kw = 0; kw < node->ints[IPEX_CONV_KERNEL_W]; kw++) {
+            const int64_t column = column_of(node, at[2], kw);
+            if ((meets_x(net, node, kw) == y->dims[2]) != (whole == 1) || column < 0 ||
+                column >= x->dims[2])
+                continue;
+            for (int64_t kh = 0; kh < node->ints[IPEX_CONV_KERNEL_H]; kh++, net_chain_end(chain))
+                if (!leaves_out(net, node, at[1], kh))
+                    add_tap(net, node, at, 0, kh, kw, chain);
+        }
+}
+
 static float conv_at(const struct net *net, const struct net_node *node, const int64_t *at) {
     const int32_t *a = node->ints;
     const int x = node->inputs[0], bias = node->inputs[2];
@@ -139,19 +193,17 @@ static float conv_at(const struct net *net, const struct net_node *node, const i
     const int64_t channels = net->tensor[x].dims[3] / groups;
     const int64_t first = m / (net->tensor[node->output[0]].dims[3] / groups) * channels;
     const bool rows = groups == 1 && a[IPEX_CONV_DILATION_W] == 1; /* are segments; else taps are */
+    const bool columns = by_columns(net, node);
     struct net_chain chain = net_chain_begin(net, x, bias >= 0 ? net->tensor[bias].value[m] : 0.0f);
-    for (int64_t kh = 0; kh < a[IPEX_CONV_KERNEL_H]; kh++, net_chain_end(&chain)) {
+    if (columns)
+        add_columns(net, node, at, &chain);
+    for (int64_t kh = 0; kh < a[IPEX_CONV_KERNEL_H] && !columns; kh++, net_chain_end(&chain)) {
         if (leaves_out(net, node, at[1], kh))
             continue;
         for (int64_t kw = 0; kw < a[IPEX_CONV_KERNEL_W]; kw++) {
             if (!rows)
                 net_chain_end(&chain);
-            for (int64_t c = 0; c < channels; c++) {
-                const int64_t w = at[2] * a[IPEX_CONV_STRIDE_W] - a[IPEX_CONV_PAD_LEFT] +
-                                  kw * a[IPEX_CONV_DILATION_W];
-                net_chain_add(&chain, padded(net, x, at[0], row_of(node, at[1], kh), w, first + c),
-                              weight_at(net, node, m, kh, kw, c));
-            }
+            add_tap(net, node, at, first, kh, kw, &chain);
         }
     }
     if (node->inputs[3] >= 0)

@@ -58,6 +58,9 @@ static void test_conv(enum operands operands) {
     const int z = net_tensor(&net, NET_DIMS(2, 11, 9, 35));
     net_conv(&net, all, y, dilated, true, -1, IPEX_ACT_clip);
     net_conv(&net, all, z, k1, true, cat, IPEX_ACT_none);
+    const int v = net_tensor(&net, NET_DIMS(2, 11, 9, 35));
+    net_conv(&net, xh, v, (struct net_window){3, 1, 1, 1, 1, true}, true, z, IPEX_ACT_relu);
+    net_output(&net, v);
     net_output(&net, y);
     net_output(&net, z);
     check_named(&net, "conv", operands, 0);

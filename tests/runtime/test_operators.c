@@ -24,6 +24,47 @@ static void test_conv_halo(void) {
     check_net(&net, "conv over halos", 0);
 }
 
+/* Kernels taken column by column: of 3x3 and 5x5, stride 2, with a residual; a last column of x
+ * that windows do not reach; and what the attribute changes nothing of: one line, one column, a
+ * kernel of which no column lies in x for all of y. */
+static void test_columns(void) {
+    struct net net;
+    net_init(&net);
+    const struct net_window columns = {3, 1, 1, 1, 1, true}, down = {3, 2, 1, 1, 1, true};
+    const struct net_window wide = {5, 1, 2, 1, 1, true};
+    const int x = net_input(&net, NET_DIMS(2, 7, 8, 6));
+    const int xh = net_halo(&net, NET_DIMS(2, 7, 8, 6), 2);
+    const int a = net_halo(&net, NET_DIMS(2, 7, 8, 34), 2);
+    const int b = net_tensor(&net, NET_DIMS(2, 7, 8, 34));
+    const int c = net_halo(&net, NET_DIMS(2, 4, 4, 20), 2);
+    const int d = net_halo(&net, NET_DIMS(2, 4, 4, 20), 1);
+    const int e = net_tensor(&net, NET_DIMS(2, 4, 4, 10));
+    net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+    net_conv(&net, xh, a, columns, true, -1, IPEX_ACT_relu);
+    net_conv(&net, a, b, wide, true, a, IPEX_ACT_leaky_relu);
+    net_conv(&net, a, c, down, false, -1, IPEX_ACT_leaky_relu);
+    net_conv(&net, c, d, wide, true, -1, IPEX_ACT_none);
+    net_conv(&net, d, e, columns, true, -1, IPEX_ACT_clip);
+    net_output(&net, b);
+    net_output(&net, e);
+    for (int side = 0; side < 2; side++) {
+        const int64_t h = side ? 5 : 1, w = side ? 1 : 5;
+        const int line = net_input(&net, NET_DIMS(1, h, w, 4));
+        const int halo = net_halo(&net, NET_DIMS(1, h, w, 4), 1);
+        const int y = net_tensor(&net, NET_DIMS(1, h, w, 17));
+        net_node(&net, IPEX_OP_copy, halo, NET_IN(line), 0, NULL, 0, NULL);
+        net_conv(&net, halo, y, columns, true, -1, IPEX_ACT_relu);
+        net_output(&net, y);
+    }
+    const int few = net_input(&net, NET_DIMS(1, 2, 2, 4));
+    const int halo = net_halo(&net, NET_DIMS(1, 2, 2, 4), 2);
+    const int y = net_tensor(&net, NET_DIMS(1, 2, 2, 17));
+    net_node(&net, IPEX_OP_copy, halo, NET_IN(few), 0, NULL, 0, NULL);
+    net_conv(&net, halo, y, wide, true, -1, IPEX_ACT_relu);
+    net_output(&net, y);
+    check_net(&net, "kernels by columns", 0);
+}
+
 /* A bottleneck: 1x1 flattened, 3x3, 1x1 with residual, on storages that are used again. */
 static void test_residual(void) {
     struct net net;
@@ -367,6 +408,7 @@ static void test_signal(int groups, int stride) {
 
 int main(void) {
     test_conv_halo();
+    test_columns();
     test_signal(1, 1);
     test_signal(2, 2);
     test_residual();

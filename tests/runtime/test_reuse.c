@@ -27,12 +27,13 @@ static void check_places(struct net *net, int x, int y, bool shared, const char 
     check_net(net, name, 0);
 }
 
-/* The residual of every operator that has one. */
-enum kind { CONV, DEPTHWISE, WINOGRAD, LINEAR };
+/* The residual of every operator that has one; not where chains are parked in y before it is read.
+ */
+enum kind { CONV, COLUMNS, DEPTHWISE, WINOGRAD, LINEAR };
 
 static void test_residual(enum kind kind, int64_t lines, int64_t pixels, int64_t channels,
                           const char *name) {
-    static const struct net_window window = {3, 1, 1, 1, 1};
+    const struct net_window window = {3, 1, 1, 1, 1, kind == COLUMNS};
     struct net net;
     net_init(&net);
     const int x = net_input(&net, NET_DIMS(2, lines, pixels, channels));
@@ -42,7 +43,7 @@ static void test_residual(enum kind kind, int64_t lines, int64_t pixels, int64_t
     const int z = net_tensor(&net, NET_DIMS(2, lines, pixels, channels));
     add(&net, a, x, x);
     add(&net, r, a, x);
-    if (kind == CONV)
+    if (kind == CONV || kind == COLUMNS)
         net_conv(&net, a, y, window, true, r, IPEX_ACT_leaky_relu);
     else if (kind == WINOGRAD)
         net_winograd(&net, 4, a, y, 1, 1, true, r, IPEX_ACT_leaky_relu);
@@ -54,7 +55,7 @@ static void test_residual(enum kind kind, int64_t lines, int64_t pixels, int64_t
         net.node[net.nodes - 1].inputs[3] = r;
     add(&net, z, y, x);
     net_output(&net, z);
-    check_places(&net, r, y, true, name);
+    check_places(&net, r, y, kind != COLUMNS, name);
 }
 
 static void test_pointwise(void) {
@@ -94,7 +95,7 @@ static void test_operand_is_residual(void) {
     const int y = net_halo(&net, NET_DIMS(1, 9, 10, 16), 1);
     const int z = net_tensor(&net, NET_DIMS(1, 9, 10, 16));
     add(&net, a, x, x);
-    net_conv(&net, a, y, (struct net_window){3, 1, 1, 1, 1}, true, a, IPEX_ACT_none);
+    net_conv(&net, a, y, (struct net_window){3, 1, 1, 1, 1, false}, true, a, IPEX_ACT_none);
     add(&net, z, y, y);
     net_output(&net, z);
     check_places(&net, a, y, false, "the residual is convolved too");
@@ -145,7 +146,7 @@ static void test_halo(void) {
     const int y = net_tensor(&net, NET_DIMS(1, 5, 6, 16));
     add(&net, a, x, x);
     add(&net, b, a, x);
-    net_conv(&net, b, y, (struct net_window){3, 1, 1, 1, 1}, false, -1, IPEX_ACT_none);
+    net_conv(&net, b, y, (struct net_window){3, 1, 1, 1, 1, false}, false, -1, IPEX_ACT_none);
     net_output(&net, y);
     check_places(&net, a, b, false, "another halo");
 }
@@ -153,6 +154,7 @@ static void test_halo(void) {
 int main(void) {
     test_residual(CONV, 13, 29, 40, "convolution with residual");
     test_residual(CONV, 7, 7, 24, "convolution with residual, short lines");
+    test_residual(COLUMNS, 7, 7, 24, "kernel by columns with residual");
     test_residual(DEPTHWISE, 12, 31, 40, "depthwise with residual");
     test_residual(DEPTHWISE, 5, 7, 16, "depthwise with residual, short lines");
     test_residual(WINOGRAD, 11, 18, 40, "winograd with residual");

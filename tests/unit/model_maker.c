@@ -121,10 +121,10 @@ static void default_nodes(struct maker_model *m) {
     node(m, N_COPY, IPEX_OP_copy, T_X, T_XH);
     struct maker_node *n = node(m, N_CONV, IPEX_OP_conv, T_XH, T_CAT_A);
     operands(n, T_CONV_W, T_CONV_B);
-    ints(n, "3 3 1 1 1 1 1 1 1 1 1 1");
+    ints(n, "3 3 1 1 1 1 1 1 1 1 1 1 0");
     n = node(m, N_POINT, IPEX_OP_conv, T_XH, T_CAT_B);
     operands(n, T_POINT_W, -1);
-    ints(n, "1 1 1 1 0 0 0 0 1 1 1 0");
+    ints(n, "1 1 1 1 0 0 0 0 1 1 1 0 0");
     n = node(m, N_DEPTH, IPEX_OP_depthwise, T_CAT, T_DEPTH);
     operands(n, T_DEPTH_W, -2);
     ints(n, "3 3 2 2 1 1 1 1 1 1 24 0");

@@ -261,7 +261,7 @@ static void pool_windows(void **state) {
 }
 
 static void conv_shapes(void **state) {
-    int32_t ints[IPEX_CONV_ATTRS] = {3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, IPEX_ACT_relu};
+    int32_t ints[IPEX_CONV_DIRECT_ATTRS] = {3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, IPEX_ACT_relu};
     const float floats[2] = {0};
     struct ipex_shape_operand x = {
         .dtype = IPEX_DTYPE_f32, .rank = 4, .halo = {1, 1, 1, 1}, .dims = {2, 224, 200, 16}};
@@ -273,7 +273,7 @@ static void conv_shapes(void **state) {
     struct ipex_shape_operand y = {0};
     struct ipex_shape_node node = {.op = IPEX_OP_conv,
                                    .inputs = 2,
-                                   .ints = IPEX_CONV_ATTRS,
+                                   .ints = IPEX_CONV_DIRECT_ATTRS,
                                    .floats = 2,
                                    .input = {&x, &w},
                                    .int_ = ints,
@@ -290,8 +290,16 @@ static void conv_shapes(void **state) {
     residual.dims[2]++;
     assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_SHAPE);
     node.inputs = 2;
-    /* four groups: a segment per tap */
+    /* column by column: of rows that are one segment */
+    ints[IPEX_CONV_COLUMNS] = 1;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    ints[IPEX_CONV_DILATION_W] = 2;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_ATTRIBUTE);
+    ints[IPEX_CONV_DILATION_W] = 1;
     ints[IPEX_CONV_GROUPS] = 4;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_ATTRIBUTE);
+    ints[IPEX_CONV_COLUMNS] = 0;
+    /* four groups: a segment per tap */
     assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_SHAPE);
     memcpy(w.dims, ((int64_t[]){4, 9, 6, 1, 4}), 40);
     assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);

@@ -97,6 +97,7 @@ struct ipex_conv {
     int64_t kernel[2], stride[2], pad[4] /* top left bottom right */, dilation[2];
     int64_t groups;
     int32_t winograd; /* computed by F(4,3), 4, or F(2,3), 2: algorithm.c; 0: directly */
+    bool columns;     /* its kernel is taken column by column: algorithm.c */
     bool transposed;  /* w is [C][M/G][KH][KW] */
     int64_t out_pad[2];
 };

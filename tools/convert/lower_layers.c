@@ -124,7 +124,7 @@ static enum ipex_op conv_op(const struct ipex_node *node) {
     return ipex_node_is_depthwise(node) ? IPEX_OP_depthwise : IPEX_OP_conv;
 }
 
-/* The attributes that conv, depthwise and conv_transpose share, from position 0 on. */
+/* The attributes that conv, winograd, depthwise and conv_transpose share, from position 0 on. */
 static void set_conv_ints(struct ipex_plan_node *step, const struct ipex_conv *c) {
     for (int i = 0; i < 2; i++) {
         step->int_[IPEX_CONV_KERNEL_H + i] = (int32_t)c->kernel[i];
@@ -207,8 +207,11 @@ void ipex_lower_conv(struct lower *lower, struct ipex_node *node) {
     int32_t y = ipex_lower_own(lower, node->output);
     struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, conv_op(node), node->name, y);
     set_operands(step, x, w, bias, residual);
-    ipex_plan_set_ints(lower->plan, step, IPEX_CONV_ATTRS);
+    const bool direct = conv_op(node) == IPEX_OP_conv;
+    ipex_plan_set_ints(lower->plan, step, direct ? IPEX_CONV_DIRECT_ATTRS : IPEX_CONV_ATTRS);
     set_conv_ints(step, &node->u.conv);
+    if (direct)
+        step->int_[IPEX_CONV_COLUMNS] = node->u.conv.columns;
     set_epilogue(lower, node, step, IPEX_CONV_ACT);
 }
 

@@ -18,6 +18,8 @@ static const struct {
     {"branch", "convolutions of one value that were added are one"},
     {"half", "casts to half precision left out: values stay in f32"},
     {"winograd", "3x3 convolutions with transformed weights: a quarter of the products, or 4/9"},
+    {"columns",
+     "convolutions that leave out what lies beside the image, a kernel column at a time"},
     {"dtype", "products on bf16"},
     {"concat", "concatenated values written straight into place"},
     {"slice", "slices that are views"},
