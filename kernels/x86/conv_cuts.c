@@ -50,6 +50,25 @@ struct conv_lines ipex_conv_lines(const struct conv_walk *walk, const struct con
                                        : walk->cuts->last};
 }
 
+int64_t ipex_conv_piece(const struct conv_walk *walk, const struct conv_part *part,
+                        const struct conv_lines *all, int64_t first, struct conv_lines *ret) {
+    const struct ipex_conv_args *args = walk->args;
+    const int64_t most = ipex_div(walk->cuts->most, all->count);
+    int64_t next;
+    *ret = *all;
+    if (!args->columns) {
+        ret->run = ipex_conv_pixel_run(args, &all->run, first, walk->w_kw, &next);
+        ret->cut = ipex_cut_line(next - first, most);
+        return next;
+    }
+    if (part->pixel <= first && first < part->pixel_end)
+        return part->pixel_end;
+    next = first < part->pixel ? part->pixel : args->pixels;
+    ret->run = (struct ipex_conv_run){.segments = 0, .taps = 1};
+    ret->cut = ipex_cut_line(part->first ? next - first : 0, most);
+    return next;
+}
+
 /* See fetch_y (kernels/x86/conv_walk.h). */
 enum { FETCH_Y_LEAST_K = 128 };
 

@@ -228,10 +228,9 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
 }
 
 /* Pixels of lines from `first` on. */
-static __attribute__((noinline, unused)) void
-walk_pixels(const struct conv_walk *walk, const struct conv_part *part,
-            const struct conv_lines *lines, struct conv_block *b, int64_t line, int64_t first,
-            int64_t begin, int64_t end) {
+static inline void walk_pixels(const struct conv_walk *walk, const struct conv_part *part,
+                               const struct conv_lines *lines, struct conv_block *b, int64_t line,
+                               int64_t first, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t column = begin * IPEX_PANEL;
     const struct ipex_conv_run *run = &lines->run;
@@ -283,37 +282,20 @@ walk_pixels(const struct conv_walk *walk, const struct conv_part *part,
     }
 }
 
-/* Chains of the pixels beside a part's, in its first part: what they begin with goes to y. */
-static inline void begin_chains(const struct conv_walk *walk, const struct conv_part *part,
-                                struct conv_block *b, int64_t line, int64_t lines, int64_t begin,
-                                int64_t end) {
-    const int64_t first[] = {0, part->pixel_end}, behind[] = {part->pixel, walk->args->pixels};
-    struct conv_lines none = {lines, {.segments = 0, .taps = 1}, {.count = 0}};
-    for (int side = 0; side < 2; side++) {
-        none.cut = ipex_cut_line(behind[side] - first[side], ipex_div(walk->cuts->most, lines));
-        walk_pixels(walk, part, &none, b, line, first[side], begin, end);
-    }
-}
-
-/* Where taps are left out, a line comes in runs of pixels that take the same ones. */
 static __attribute__((noinline, unused)) void
 walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
-    const bool apart = ipex_conv_leaves_out_taps(args);
+    const bool apart = ipex_conv_leaves_out_taps(args) || args->columns;
     struct conv_block b = part_block(walk, part);
     for (int64_t line = walk->job->line; line < walk->job->line_end;) {
         struct conv_lines lines = ipex_conv_lines(walk, part, line);
-        const struct ipex_conv_run all = lines.run;
-        for (int64_t first = part->pixel, next = part->pixel_end; first < part->pixel_end;
-             first = next) {
-            if (apart) {
-                lines.run = ipex_conv_pixel_run(args, &all, first, walk->w_kw, &next);
-                lines.cut = ipex_cut_line(next - first, walk->cuts->most);
-            }
-            walk_pixels(walk, part, &lines, &b, line, first, begin, end);
+        const struct conv_lines all = lines;
+        for (int64_t first = 0, next = args->pixels; first < args->pixels; first = next) {
+            if (apart)
+                next = ipex_conv_piece(walk, part, &all, first, &lines);
+            if (lines.cut.count > 0)
+                walk_pixels(walk, part, &lines, &b, line, first, begin, end);
         }
-        if (part->first && args->columns)
-            begin_chains(walk, part, &b, line, lines.count, begin, end);
         line += lines.count;
     }
     if (b.pending.rows > 0)
