@@ -175,6 +175,29 @@ struct ipex_kernel_rows ipex_kernel_rows(const struct ipex_padding *padding, int
     return begin < end ? (struct ipex_kernel_rows){begin, end} : (struct ipex_kernel_rows){0, rows};
 }
 
+/* Lines at one border that may see `rows` rows of padding. */
+static int64_t border_lines(int64_t rows, int64_t stride, int64_t lines) {
+    return rows > 0 ? ipex_smaller(ipex_div_up(rows, stride), lines) : 0;
+}
+
+int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t lines, int64_t rows) {
+    int64_t ret = 0;
+    if (padding->dilation == 0)
+        return 0;
+    if (padding->stride == 0) { /* all lines are one */
+        const struct ipex_kernel_rows taken = ipex_kernel_rows(padding, lines, 0, rows);
+        return lines * (rows - (taken.end - taken.begin));
+    }
+    const int64_t top = border_lines(padding->above, padding->stride, lines);
+    const int64_t bottom = border_lines(padding->below, padding->stride, lines - top);
+    for (int64_t i = 0; i < top + bottom; i++) {
+        const int64_t line = i < top ? i : lines - 1 - (i - top);
+        const struct ipex_kernel_rows taken = ipex_kernel_rows(padding, lines, line, rows);
+        ret += rows - (taken.end - taken.begin);
+    }
+    return ret;
+}
+
 struct ipex_conv_run ipex_conv_run(const struct ipex_conv_args *args, int64_t segment,
                                    int64_t segments, int64_t line, int64_t w_kh, int64_t w_kw) {
     const struct ipex_kernel_rows rows =

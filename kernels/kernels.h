@@ -29,6 +29,9 @@ struct ipex_padding {
     int32_t stride, dilation;
 };
 
+/* How many of a kernel's `rows` all lines together leave out. */
+int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t lines, int64_t rows);
+
 /* Dense and grouped convolution, and linear (one image, kernel of one tap).
  *
  * y[i][l][p][g*n + c] = act(chain + residual[i][l][p][g*n + c]); without residual nothing is added

@@ -185,7 +185,7 @@ struct ipex_step_info {
     const char *op;       /* plan operator */
     const char *kernel;   /* "conv_f32__avx512" */
     int64_t flops;        /* of the direct algorithm: 2 per multiply-add */
-    int64_t spared_flops; /* of these, those that Winograd does without */
+    int64_t spared_flops; /* of these, those that Winograd does without, or that lie in padding */
     int64_t bytes;        /* inputs read + weights read + outputs written, once each */
     int64_t jobs;
     int32_t node, nodes; /* it belongs to this node of the file, or does so many from it on */

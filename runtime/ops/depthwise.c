@@ -107,6 +107,8 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     args->streams = streams(bind);
     bind->jobs = ipex_depthwise_jobs(args);
     bind->flops = ipex_mul_sat(products, ipex_info_numel(y));
+    bind->spared_flops = bind->flops / args->lines / args->kernel_h *
+                         ipex_kernel_rows_left_out(&args->padding, args->lines, args->kernel_h);
     IPEX_BIND_KERNEL(bind, depthwise_f32, depthwise);
     return IPEX_BOUND;
 }

@@ -232,6 +232,16 @@ static size_t spread_rows(struct ipex_bind *bind) {
     return (size_t)ipex_min_i64(rows, most) * row;
 }
 
+/* Of all products those in the padding that are left out. */
+static int64_t spared_flops(const struct ipex_conv_args *args, int64_t flops) {
+    const int64_t rows = ipex_kernel_rows_left_out(&args->padding, args->lines, args->segments_h);
+    const int64_t taps = args->columns ? args->columns : args->segments_w;
+    const int64_t columns = ipex_kernel_rows_left_out(&args->padding_w, args->pixels, taps);
+    const double taken = (1 - (double)rows / ((double)args->lines * args->segments_h)) *
+                         (1 - (double)columns / ((double)args->pixels * (double)taps));
+    return rows + columns > 0 ? flops - (int64_t)((double)flops * taken) : 0;
+}
+
 /* Operands 1.. of linear and conv are the same: weight, bias, residual; then the epilogue. */
 static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shift) {
     struct ipex_conv_args *args = &bind->args.conv;
@@ -255,6 +265,7 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     bind->jobs = ipex_conv_jobs(args);
     bind->scratch = spread_rows(bind);
     bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * ipex_conv_depth(args));
+    bind->spared_flops = spared_flops(args, bind->flops);
     choose_kernel(bind);
     return IPEX_BOUND;
 }
