@@ -285,21 +285,22 @@ static void record(struct ipex_graph *graph, const struct site *site, const stru
 
 /* Taking a kernel column by column leaves out what lies beside x, and parks every chain once more
  * for every further column, which takes as long as so many products. It pays where that is less,
- * and no trifle. */
+ * and no trifle, at the largest of the image's sizes: at smaller ones it leaves out more. */
 #define PARKED_PRODUCTS 12
-#define LEAST_LEFT_OUT  25 /* of so many products one */
-#define PLANAR_COLUMNS  12 /* runtime/ops/linear_conv.c: pixels in lanes, rows whole */
+#define WIDEST          1000 /* image, that any kernel leaves out enough of */
+#define LEAST_LEFT_OUT  25   /* of so many products one */
+#define PLANAR_COLUMNS  12   /* runtime/ops/linear_conv.c: pixels in lanes, rows whole */
 
 /* Looks at one convolution whose algorithm is chosen. */
 static void consider_columns(struct ipex_graph *graph, struct ipex_node *node) {
     struct ipex_conv *c = &node->u.conv;
     const int64_t *x = node->input[0]->dims, *w = node->input[1]->dims, *y = node->output->dims;
-    const int64_t height = ipex_dim_at(&graph->dims, y[2], IPEX_DIM_MIDDLE),
-                  width = ipex_dim_at(&graph->dims, y[3], IPEX_DIM_MIDDLE),
-                  from = ipex_dim_at(&graph->dims, x[3], IPEX_DIM_MIDDLE);
+    const int64_t height = ipex_dim_at(&graph->dims, y[2], IPEX_DIM_HIGHEST),
+                  width = ipex_dim_at(&graph->dims, y[3], IPEX_DIM_HIGHEST),
+                  from = ipex_dim_at(&graph->dims, x[3], IPEX_DIM_HIGHEST);
     int64_t left_out = 0, least = width, most = 0;
     if (c->winograd || c->transposed || c->groups > 1 || c->dilation[1] > 1 || w[1] % 2 != 0 ||
-        w[0] <= PLANAR_COLUMNS || height == 1 || width == 1)
+        w[0] <= PLANAR_COLUMNS || height == 1 || width == 1 || width > WIDEST)
         return;
     for (int64_t tap = 0; tap < c->kernel[1]; tap++) {
         const int64_t beside = in_padding(c, 1, from, width, tap);
@@ -320,9 +321,8 @@ void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth) {
     struct choice choice = {0};
     for (struct ipex_node *node = graph->first; node; node = node->next) {
         choice.weight_bytes += weight_bytes(node);
-        if (node->kind != IPEX_KIND_conv)
-            continue;
-        consider(graph, node, &choice);
+        if (node->kind == IPEX_KIND_conv)
+            consider(graph, node, &choice);
     }
     for (size_t i = 0; i < choice.sites; i++)
         add_up(&choice.site[i]);
