@@ -232,14 +232,20 @@ static size_t spread_rows(struct ipex_bind *bind) {
     return (size_t)ipex_min_i64(rows, most) * row;
 }
 
-/* Of all products those in the padding that are left out. */
+/* Of all products those in the padding that are left out. In integers: a run at other sizes binds
+ * too, and leaves the caller's floating-point flags as they were. */
 static int64_t spared_flops(const struct ipex_conv_args *args, int64_t flops) {
-    const int64_t rows = ipex_kernel_rows_left_out(&args->padding, args->lines, args->segments_h);
     const int64_t taps = args->columns ? args->columns : args->segments_w;
-    const int64_t columns = ipex_kernel_rows_left_out(&args->padding_w, args->pixels, taps);
-    const double taken = (1 - (double)rows / ((double)args->lines * args->segments_h)) *
-                         (1 - (double)columns / ((double)args->pixels * (double)taps));
-    return rows + columns > 0 ? flops - (int64_t)((double)flops * taken) : 0;
+    const int64_t rows = (int64_t)args->lines * args->segments_h;
+    const int64_t columns = (int64_t)args->pixels * taps;
+    const int64_t rows_out =
+        ipex_kernel_rows_left_out(&args->padding, args->lines, args->segments_h);
+    const int64_t columns_out = ipex_kernel_rows_left_out(&args->padding_w, args->pixels, taps);
+    if (rows_out + columns_out == 0)
+        return 0;
+    return ipex_mul_sat(
+        flops / rows / columns,
+        ipex_add_sat(ipex_mul_sat(rows_out, columns), ipex_mul_sat(rows - rows_out, columns_out)));
 }
 
 /* Operands 1.. of linear and conv are the same: weight, bias, residual; then the epilogue. */

@@ -335,7 +335,7 @@ static int check_shape(const struct context *context, const struct shape *s, str
 /* Kernels that are taken column by column, with parts of K small and large. */
 static int check_columns(const struct context *context, enum slot slot, struct rng *rng) {
     int failed = 0;
-    for (int i = 0; i < context->cases; i++) {
+    for (int i = 0; i <= context->cases / 4; i++) {
         struct shape s = {
             .conv =
                 {
@@ -351,7 +351,7 @@ static int check_columns(const struct context *context, enum slot slot, struct r
                     .pad_left = (int32_t)rng_range(rng, 0, 3),
                     .pad_right = (int32_t)rng_range(rng, -1, 3),
                     .by_columns = true,
-                    .k = 2 * (int32_t)rng_range(rng, 1, rng_one_in(rng, 4) ? 210 : 16),
+                    .k = 2 * (int32_t)rng_range(rng, 1, rng_one_in(rng, 16) ? 210 : 16),
                     .n = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 40),
                     .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
                 },

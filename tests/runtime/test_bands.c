@@ -50,7 +50,7 @@ static const struct chain chains[] = {
      3,
      {CONV(1, 1, 0, 37, relu),
       DEPTHWISE(3, 1, 1, 1, clip),
-      {.window = {1, 1, 0, 1, 1}, .channels = 16, .act = IPEX_ACT_none, .residual = true}}},
+      {.window = {1, 1, 0, 1, 1, false}, .channels = 16, .act = IPEX_ACT_none, .residual = true}}},
     {"expand, depthwise of stride 2, project",
      3,
      14,
