@@ -175,7 +175,7 @@ struct ipex_kernel_rows ipex_kernel_rows(const struct ipex_padding *padding, int
     return begin < end ? (struct ipex_kernel_rows){begin, end} : (struct ipex_kernel_rows){0, rows};
 }
 
-/* Lines at one border that may see `rows` rows of padding. */
+/* Lines at a border, where the first one sees `rows` rows of padding, that see some. */
 static int64_t border_lines(int64_t rows, int64_t stride, int64_t lines) {
     return rows > 0 ? ipex_smaller(ipex_div_up(rows, stride), lines) : 0;
 }
@@ -261,22 +261,20 @@ int64_t ipex_conv_pixel_blocks(const struct ipex_conv_args *args, int64_t most) 
     return blocks;
 }
 
-static int64_t not_negative(int64_t value) {
-    return value > 0 ? value : 0;
-}
-
 struct ipex_conv_column ipex_conv_column(const struct ipex_conv_args *args, int64_t i) {
     const struct ipex_padding *padding = &args->padding_w;
-    const int64_t before = not_negative(padding->above), behind = not_negative(padding->below);
-    const int64_t column = i < before            ? i
-                           : i < before + behind ? args->columns - behind + (i - before)
-                                                 : i - behind;
-    const int64_t left = not_negative(before - column);
-    const int64_t right = not_negative(column - (args->columns - 1 - behind));
+    const int64_t before = padding->above > 0 ? padding->above : 0;
+    const int64_t behind = padding->below > 0 ? padding->below : 0;
+    const int64_t whole = args->columns - behind; /* those from before to here are */
+    const int64_t column = i < before ? i : i < before + behind ? whole + i - before : i - behind;
+    if (args->columns == 0)
+        return (struct ipex_conv_column){.k_count = args->k, .end = args->pixels};
+    const int64_t depth = ipex_div(args->k, args->columns);
     return (struct ipex_conv_column){
-        .k = column * ipex_div(args->k, args->columns),
-        .begin = ipex_div_up(left, padding->stride),
-        .end = args->pixels - ipex_div_up(right, padding->stride),
+        .k = column * depth,
+        .k_count = depth,
+        .begin = border_lines(before - column, padding->stride, args->pixels),
+        .end = args->pixels - border_lines(column - whole + 1, padding->stride, args->pixels),
     };
 }
 

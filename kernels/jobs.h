@@ -96,10 +96,16 @@ struct ipex_conv_run ipex_conv_pixel_run(const struct ipex_conv_args *args,
 /* Blocks of `most` pixels or fewer that take the same, in a line. */
 int64_t ipex_conv_pixel_blocks(const struct ipex_conv_args *args, int64_t most);
 
-/* A column of a kernel that is taken column by column, the i-th in the order of chains: its
- * elements of every segment begin at k; pixels [begin, end) take it, all of them the last one. */
+/* What chains take before anything else: the columns of a kernel that is taken column by column;
+ * else there is one, of whole rows. */
+static inline int64_t ipex_conv_columns(const struct ipex_conv_args *args) {
+    return args->columns ? args->columns : 1;
+}
+
+/* The i-th in the order of chains: its elements of every segment begin at k, and are so many;
+ * pixels [begin, end) take it, all of them the last one. */
 struct ipex_conv_column {
-    int64_t k, begin, end;
+    int64_t k, k_count, begin, end;
 };
 
 struct ipex_conv_column ipex_conv_column(const struct ipex_conv_args *args, int64_t i);

@@ -10,28 +10,18 @@ static void conv_chains(const struct ipex_conv_args *args, const struct ref_bf16
     const int64_t segment_bytes = ipex_conv_segment_words(args, 2) * 4;
     const struct ipex_kernel_rows taps =
         ipex_kernel_rows(&args->padding_w, args->pixels, pixel, args->segments_w);
-    for (int64_t h = rows->begin; h < rows->end; h++)
-        for (int64_t v = taps.begin; v < taps.end; v++) {
-            const int64_t x = x_first + h * args->x_kh + v * args->x_kw;
-            ref_bf16_chains(product, (const char *)args->x + x * product->x_size,
-                            w + (h * args->segments_w + v) * segment_bytes, args->k, chain);
-        }
-}
-
-/* The same where a kernel is taken column by column. */
-static void column_chains(const struct ipex_conv_args *args, const struct ref_bf16_product *product,
-                          const struct ipex_kernel_rows *rows, int64_t pixel, int64_t x_first,
-                          const char *w, float chain[IPEX_PANEL]) {
-    const int64_t segment_bytes = ipex_conv_segment_words(args, 2) * 4;
-    for (int64_t i = 0; i < args->columns; i++) {
+    for (int64_t i = 0; i < ipex_conv_columns(args); i++) {
         const struct ipex_conv_column column = ipex_conv_column(args, i);
-        for (int64_t h = rows->begin; h < rows->end; h++) {
-            const int64_t x = x_first + h * args->x_kh + column.k;
-            if (column.begin <= pixel && pixel < column.end)
+        if (pixel < column.begin || pixel >= column.end)
+            continue;
+        const char *ws = w + column.k / 2 * IPEX_PANEL * 4;
+        for (int64_t h = rows->begin; h < rows->end; h++)
+            for (int64_t v = taps.begin; v < taps.end; v++) {
+                const int64_t x = x_first + h * args->x_kh + v * args->x_kw + column.k;
                 ref_bf16_chains(product, (const char *)args->x + x * product->x_size,
-                                w + h * segment_bytes + column.k / 2 * IPEX_PANEL * 4,
-                                args->k / args->columns, chain);
-        }
+                                ws + (h * args->segments_w + v) * segment_bytes, column.k_count,
+                                chain);
+            }
     }
 }
 
@@ -53,10 +43,7 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ref_bf16_
     memcpy(chain, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
     const struct ipex_kernel_rows rows =
         ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
-    if (args->columns)
-        column_chains(args, product, &rows, pixel, x_first, w, chain);
-    else
-        conv_chains(args, product, &rows, pixel, x_first, w, chain);
+    conv_chains(args, product, &rows, pixel, x_first, w, chain);
     const float *residual = args->residual;
     if (residual)
         residual +=

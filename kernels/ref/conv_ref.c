@@ -13,25 +13,19 @@ static void add_products(const float *x, const float *w, int64_t k_count, float 
  * segment 0. */
 static void conv_chains(const struct ipex_conv_args *args, const struct ipex_kernel_rows *rows,
                         int64_t pixel, const float *x, const float *w, float chain[IPEX_PANEL]) {
-    const int64_t segment_floats = ipex_conv_segment_floats(args);
     const struct ipex_kernel_rows taps =
         ipex_kernel_rows(&args->padding_w, args->pixels, pixel, args->segments_w);
-    for (int64_t h = rows->begin; h < rows->end; h++)
-        for (int64_t v = taps.begin; v < taps.end; v++)
-            add_products(x + h * args->x_kh + v * args->x_kw,
-                         w + (h * args->segments_w + v) * segment_floats, args->k, chain);
-}
-
-/* The same where a kernel is taken column by column. */
-static void column_chains(const struct ipex_conv_args *args, const struct ipex_kernel_rows *rows,
-                          int64_t pixel, const float *x, const float *w, float chain[IPEX_PANEL]) {
-    for (int64_t i = 0; i < args->columns; i++) {
+    for (int64_t i = 0; i < ipex_conv_columns(args); i++) {
         const struct ipex_conv_column column = ipex_conv_column(args, i);
+        if (pixel < column.begin || pixel >= column.end)
+            continue;
         for (int64_t h = rows->begin; h < rows->end; h++)
-            if (column.begin <= pixel && pixel < column.end)
-                add_products(x + h * args->x_kh + column.k,
-                             w + h * ipex_conv_segment_floats(args) + column.k * IPEX_PANEL,
-                             args->k / args->columns, chain);
+            for (int64_t v = taps.begin; v < taps.end; v++) {
+                const int64_t segment = h * args->segments_w + v;
+                add_products(x + h * args->x_kh + v * args->x_kw + column.k,
+                             w + segment * ipex_conv_segment_floats(args) + column.k * IPEX_PANEL,
+                             column.k_count, chain);
+            }
     }
 }
 
@@ -56,10 +50,7 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ipex_conv
     memcpy(chain, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
     const struct ipex_kernel_rows rows =
         ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
-    if (args->columns)
-        column_chains(args, &rows, pixel, x, w, chain);
-    else
-        conv_chains(args, &rows, pixel, x, w, chain);
+    conv_chains(args, &rows, pixel, x, w, chain);
     for (int64_t c = 0; c < columns; c++) {
         const float sum = residual ? chain[c] + residual[c] : chain[c];
         y[c] = ref_act(sum, args->act, args->act_a, args->act_b);

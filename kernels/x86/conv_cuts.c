@@ -104,17 +104,10 @@ static int64_t words_to(const struct conv_walk *walk, int64_t segment, int64_t k
     return segment * walk->w_kw + k / walk->level->k_per_row * IPEX_PANEL;
 }
 
-/* What is taken at once: of kernels that are taken column by column, one of them. */
-static struct ipex_conv_column column_at(const struct ipex_conv_args *args, int64_t i) {
-    return args->columns ? ipex_conv_column(args, i)
-                         : (struct ipex_conv_column){.end = args->pixels};
-}
-
 /* conv_part's next: the next line's own weights, or the next part of K, else the next panels, else
- * what lies behind these in the file: another node's weights. k_end: of a segment's elements that
- * are taken at once, which begin at k_begin. */
+ * what lies behind these in the file: another node's weights. column: the part's. */
 static int64_t next_weights(const struct conv_walk *walk, const struct conv_part *part,
-                            int64_t k_begin, int64_t k_end, int64_t begin, int64_t end) {
+                            const struct ipex_conv_column *column, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t at = words_to(walk, part->segment, part->k);
     const int64_t segment = part->segment + part->segments;
@@ -122,12 +115,12 @@ static int64_t next_weights(const struct conv_walk *walk, const struct conv_part
         return args->w_line;
     if (part->last)
         return (end - begin) * ipex_conv_panel_words(args, walk->level->k_per_row) +
-               words_to(walk, 0, column_at(args, 0).k) - at;
-    if (part->k + part->k_count < k_end)
+               words_to(walk, 0, ipex_conv_column(args, 0).k) - at;
+    if (part->k + part->k_count < column->k + column->k_count)
         return words_to(walk, part->segment, part->k + part->k_count) - at;
     return segment < (int64_t)args->segments_h * args->segments_w
-               ? words_to(walk, segment, k_begin) - at
-               : words_to(walk, 0, column_at(args, part->column + 1).k) - at;
+               ? words_to(walk, segment, column->k) - at
+               : words_to(walk, 0, ipex_conv_column(args, part->column + 1).k) - at;
 }
 
 static struct conv_line_cuts line_cuts(const struct conv_cuts *cuts, int64_t pixels) {
@@ -144,7 +137,7 @@ static struct conv_line_cuts line_cuts(const struct conv_cuts *cuts, int64_t pix
 static void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t segments = (int64_t)args->segments_h * args->segments_w;
-    const int64_t columns = args->columns ? args->columns : 1, depth = ipex_div(args->k, columns);
+    const int64_t columns = ipex_conv_columns(args), depth = ipex_div(args->k, columns);
     int64_t limit = ipex_div(args->cache_l2 / 2 * walk->level->k_per_row,
                              (end - begin) * IPEX_PANEL * (int64_t)sizeof(float));
     if (limit < IPEX_TILE_ROWS)
@@ -162,13 +155,12 @@ static void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end)
         walk->level->lines(walk, &part, begin, end);
     }
     for (; part.column < columns; part.column++) {
-        const struct ipex_conv_column column = column_at(args, part.column);
-        const int64_t k_end = column.k + depth;
-        if (args->columns) {
-            part.pixel = column.begin;
-            part.pixel_end = column.end;
+        const struct ipex_conv_column column = ipex_conv_column(args, part.column);
+        const int64_t k_end = column.k + column.k_count;
+        part.pixel = column.begin;
+        part.pixel_end = column.end;
+        if (args->columns)
             part.lines = line_cuts(walk->cuts, column.end - column.begin);
-        }
         for (part.segment = 0; part.segment < segments; part.segment += part.segments) {
             part.segments = ipex_smaller(whole ? whole : 1, segments - part.segment);
             for (part.k = column.k; part.k < k_end; part.k += part.k_count) {
@@ -177,8 +169,7 @@ static void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end)
                             part.segment + part.segments == segments &&
                             part.k + part.k_count == k_end;
                 part.blocks = fetches(walk->level, args) ? row_blocks(walk, &part) : 0;
-                part.next =
-                    part.blocks < 2 ? 0 : next_weights(walk, &part, column.k, k_end, begin, end);
+                part.next = part.blocks < 2 ? 0 : next_weights(walk, &part, &column, begin, end);
                 walk->level->lines(walk, &part, begin, end);
                 part.first = false;
             }
@@ -245,9 +236,9 @@ static bool conv_streams(const struct conv_level *level, const struct ipex_conv_
     return !args->w_line && weights <= args->cache_l2 / 2 && args->lines * line > args->cache_l2;
 }
 
-/* Two lines go together where 7 pixels and at most 6 rows are
- * 3 + 3, 2 + 2, 2 + 2 instead of 4, 3, 4, 3; not where x and y stream: what is prefetched follows
- * one line (1x1 16->32 at 368x368: 1.4 of the time). */
+/* Two lines go together where 7 pixels and at most 6 rows are 3 + 3, 2 + 2, 2 + 2 instead of 4, 3,
+ * 4, 3; not where x and y stream: what is prefetched follows one line (1x1 16->32 at 368x368: 1.4
+ * of the time). */
 struct conv_cuts ipex_conv_cuts(const struct conv_level *level, const struct ipex_conv_args *args,
                                 bool streams) {
     if (level->panels_for == NULL) /* no register blocks */

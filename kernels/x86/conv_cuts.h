@@ -89,9 +89,9 @@ struct conv_lines {
 struct conv_lines ipex_conv_lines(const struct conv_walk *walk, const struct conv_part *part,
                                   int64_t line);
 
-/* Where taps are left out, or columns: what of all a part takes of its lines' pixels from `first`
- * on that take the same, and where these end. Chains that a part's first line begins without it are
- * in a piece of no segments; what neither begins nor goes on in none at all. */
+/* Where taps are left out, or columns: the pixels from `first` on that take the same of a part,
+ * what that is of `all`, and where they end. Pixels that take nothing begin their chains in the
+ * first part, in a piece of no segments; in others theirs has no blocks. */
 int64_t ipex_conv_piece(const struct conv_walk *walk, const struct conv_part *part,
                         const struct conv_lines *all, int64_t first, struct conv_lines *ret);
 

@@ -11,7 +11,7 @@ static void transpose_rectangle(const void *context, const struct ipex_conv_tran
                                 const struct ipex_transpose_rectangle *rectangle) {
     const struct conv_level *level = context;
     struct ipex_conv_args conv = rectangle->conv;
-    conv.y = args->y; /* conv_walk.h asks whether it is the residual */
+    conv.y = args->y; /* conv_cuts.c asks whether it is the residual */
     conv.act = act_is_clamp(args->act) ? args->act : IPEX_ACT_none;
     conv.act_a = args->act_a;
     conv.act_b = args->act_b;

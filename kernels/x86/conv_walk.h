@@ -282,6 +282,7 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
     }
 }
 
+/* Where taps are left out, or columns, lines come in pieces. */
 static __attribute__((noinline, unused)) void
 walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t begin, int64_t end) {
     const struct ipex_conv_args *args = walk->args;

@@ -65,8 +65,7 @@ static void dilate(struct maker_model *m) {
 }
 
 static void transform_kernel(struct maker_model *m, int32_t tile) {
-    NODE(N_CONV).op = IPEX_OP_winograd;
-    NODE(N_CONV).ints = IPEX_CONV_ATTRS;
+    maker_winograd(&NODE(N_CONV));
     resize(m, W_CONV, T_CONV_W, 1, ipex_winograd_points(tile), 8, 1, 3);
 }
 

@@ -187,6 +187,11 @@ void maker_default(struct maker_model *model) {
     default_records(model);
 }
 
+void maker_winograd(struct maker_node *conv) {
+    conv->op = IPEX_OP_winograd;
+    conv->ints = IPEX_CONV_ATTRS;
+}
+
 void maker_become(struct maker_node *n, int op, const char *list) {
     const struct ipex_op_info *info = ipex_op_info((uint32_t)op);
     n->op = (uint16_t)op;

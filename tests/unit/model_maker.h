@@ -164,6 +164,8 @@ void maker_default(struct maker_model *model);
 
 /* Makes a node one of another operator, with these ints and floats of 0. Its operands stay. */
 void maker_become(struct maker_node *node, int op, const char *ints);
+/* A convolution as it is, but for the operator and the attribute that it has not. */
+void maker_winograd(struct maker_node *conv);
 
 /* Adds nodes about integers, bools, indices and order to a default model: what they give is named
  * here, and nobody reads the last of it. T_SCALE stays f32. */
