@@ -574,6 +574,7 @@ enum ipex_cpu_feature {
     IPEX_CPU_AMX_BF16 = 1 << 6,
     IPEX_CPU_AMX_INT8 = 1 << 7,
     IPEX_CPU_AMX = IPEX_CPU_AMX_TILE | IPEX_CPU_AMX_BF16 | IPEX_CPU_AMX_INT8,
+    IPEX_CPU_SLOW_BF16_DOT = 1 << 8, /* vdpbf16ps takes longer than widening and two FMA */
 };
 struct ipex_cpu {
     uint32_t features;

@@ -62,12 +62,16 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(cast, avx512);
 }
 
-static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
-    TAKE(conv_bf16, avx512_bf16);
+/* Where vdpbf16ps is slow, products stay with AVX-512's FMA, which give the same bits. */
+static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
+                             bool slow_dot) {
     TAKE(conv_transpose_bf16, avx512_bf16);
+    TAKE(cast, avx512_bf16);
+    if (slow_dot)
+        return;
+    TAKE(conv_bf16, avx512_bf16);
     TAKE(matmul_bf16, avx512_bf16);
     TAKE(attention_bf16, avx512_bf16);
-    TAKE(cast, avx512_bf16);
 }
 
 static void take_amx(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
@@ -93,7 +97,7 @@ static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *nam
     take_avx512(kernels, names);
     if (isa < IPEX_ISA_avx512_bf16 || !(cpu.features & IPEX_CPU_AVX512_BF16))
         return;
-    take_avx512_bf16(kernels, names);
+    take_avx512_bf16(kernels, names, cpu.features & IPEX_CPU_SLOW_BF16_DOT);
     if (isa < IPEX_ISA_amx || !(cpu.features & IPEX_CPU_AMX_BF16))
         return;
     take_amx(kernels, names);

@@ -9,12 +9,16 @@
 
 #define TILE_DOT(c, a, b) IPEX_TILE_DOT_BF16(c, a, b)
 
-/* The bias, one row for all, or what y holds. */
-static inline bool begin_sums(const struct conv_walk *walk, const struct tile_rows *rows,
-                              int64_t panel, float *tile, int64_t n) {
-    const bool one = !walk->args->resume;
-    begin_tile(walk, rows, panel, tile, one ? 1 : n);
-    return one;
+enum { SUMS_ARE_RESULTS = 1 };
+
+/* The bias. */
+static inline const float *begin_sums(const struct conv_walk *walk, int64_t panel, float *tile) {
+    const float *bias = walk->bias + panel * IPEX_PANEL;
+    const int64_t columns = tile_columns(walk, panel);
+    if (columns == IPEX_PANEL)
+        return bias;
+    load_columns(tile, bias, columns);
+    return tile;
 }
 
 static inline void finish_sums(const struct conv_walk *walk, int64_t panel, float *tile,

@@ -7,12 +7,13 @@
 
 #define TILE_DOT(c, a, b) IPEX_TILE_DOT_I8(c, a, b)
 
-static inline bool begin_sums(const struct conv_walk *walk, const struct tile_rows *rows,
-                              int64_t panel, float *tile, int64_t n) {
-    (void)walk, (void)rows, (void)panel, (void)n;
+enum { SUMS_ARE_RESULTS = 0 };
+
+static inline const float *begin_sums(const struct conv_walk *walk, int64_t panel, float *tile) {
+    (void)walk, (void)panel;
     for (int64_t c = 0; c < IPEX_PANEL; c += LANES)
         vec_store(tile + c, vec_set(0.0f));
-    return true;
+    return tile;
 }
 
 static inline void finish_sums(const struct conv_walk *walk, int64_t panel, float *tile,

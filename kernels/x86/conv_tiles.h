@@ -15,12 +15,6 @@ enum {
     TILE_ROW_BYTES = IPEX_PANEL * 4,
 };
 
-/* Rows of a tile: elements from the walk's x, y and residual to theirs. */
-struct tile_rows {
-    int64_t count;
-    int64_t x[TILE_ROWS_MOST], y[TILE_ROWS_MOST], residual[TILE_ROWS_MOST];
-};
-
 /* Loops beside the products stay as they are written: compilers would vectorise and unroll them to
  * several times the code, of which a copy is in every kernel. */
 #define AS_WRITTEN __asm__ volatile("")
@@ -29,24 +23,6 @@ struct tile_rows {
 static inline int64_t job_pixels(const struct conv_walk *walk) {
     const int64_t last = walk->job->line_end - 1;
     return (last - walk->job->line) * walk->args->pixels + ipex_conv_line_pixels(walk->args, last);
-}
-
-/* Rows for `count` pixels of a job from its `first` on. */
-static __attribute__((noinline)) void tile_rows_at(const struct conv_walk *walk, int64_t first,
-                                                   int64_t count, struct tile_rows *ret) {
-    const struct ipex_conv_args *args = walk->args;
-    int64_t line = walk->job->line + first / args->pixels, pixel = first % args->pixels;
-    ret->count = count;
-    for (int64_t r = 0; r < count; r++) {
-        AS_WRITTEN;
-        ret->x[r] = line * args->x_line + pixel * args->x_pixel;
-        ret->y[r] = line * args->y_line + pixel * args->y_pixel;
-        ret->residual[r] = line * args->r_line + pixel * args->r_pixel;
-        if (++pixel == args->pixels) {
-            pixel = 0;
-            line++;
-        }
-    }
 }
 
 /* Columns of a panel. */
@@ -58,50 +34,6 @@ static inline int64_t tile_columns(const struct conv_walk *walk, int64_t panel) 
 static inline void load_columns(float *to, const float *from, int64_t columns) {
     for (int64_t c = 0; c < IPEX_PANEL; c += LANES)
         vec_store(to + c, vec_load_part(from + c, columns - c));
-}
-
-/* The first `filled` rows get what chains begin with; behind the last pixel that is of no use. */
-static __attribute__((noinline, unused)) void begin_tile(const struct conv_walk *walk,
-                                                         const struct tile_rows *rows,
-                                                         int64_t panel, float *tile,
-                                                         int64_t filled) {
-    const int64_t column = panel * IPEX_PANEL, columns = tile_columns(walk, panel);
-    __asm__("" : "+r"(filled)); /* or compilers would write all rows out */
-    for (int64_t r = 0; r < filled; r++) {
-        const bool resume = walk->args->resume && r < rows->count;
-        const float *from = resume ? walk->y + rows->y[r] : walk->bias;
-        load_columns(tile + r * IPEX_PANEL, from + column, columns);
-    }
-}
-
-/* Rows from `first` on get the residual and the activation, and go to y. */
-static __attribute__((noinline)) void finish_tile(const struct conv_walk *walk,
-                                                  const struct tile_rows *rows, int64_t panel,
-                                                  float *tile, int64_t first) {
-    const struct ipex_conv_args *args = walk->args;
-    const int64_t column = panel * IPEX_PANEL, columns = tile_columns(walk, panel);
-    const vec low = vec_set(act_low(args->act, args->act_a));
-    const vec high = vec_set(act_high(args->act, args->act_b));
-    for (int64_t r = first; walk->residual && r < rows->count; r++)
-        for (int64_t c = 0; c < columns; c += LANES) {
-            AS_WRITTEN;
-            const float *from = walk->residual + rows->residual[r] + column + c;
-            float *to = tile + r * IPEX_PANEL + c;
-            vec_store(to, vec_add(vec_load(to), vec_load_part(from, columns - c)));
-        }
-    if (!act_is_clamp(args->act)) {
-        const struct ipex_act_rows whole =
-            ipex_act_rows(tile + first * IPEX_PANEL, rows->count - first, IPEX_PANEL, IPEX_PANEL,
-                          args->act, args->act_a, args->act_b);
-        IPEX_LEVEL(activate)(&whole);
-    }
-    for (int64_t r = first; r < rows->count; r++)
-        for (int64_t c = 0; c < columns; c += LANES) {
-            AS_WRITTEN;
-            const vec value = vec_load(tile + r * IPEX_PANEL + c);
-            vec_store_part(walk->y + rows->y[r] + column + c, columns - c,
-                           vec_min(high, vec_max(low, value)));
-        }
 }
 
 /* Weights of a panel's first tile of a segment. */

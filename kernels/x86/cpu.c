@@ -20,6 +20,7 @@ enum {
     L7_EBX_AVX512BW = 1 << 30,
     L7_ECX_AVX512_VNNI = 1 << 11,
     L7_EDX_AMX_BF16 = 1 << 22,
+    L7_EDX_AVX512_FP16 = 1 << 23,
     L7_EDX_AMX_TILE = 1 << 24,
     L7_EDX_AMX_INT8 = 1 << 25,
     L71_EAX_AVX_VNNI = 1 << 4,
@@ -64,6 +65,16 @@ static uint32_t detect_amx(uint32_t l7_edx) {
            (has(l7_edx, L7_EDX_AMX_INT8) ? IPEX_CPU_AMX_INT8 : 0);
 }
 
+/* Intel's cores from Golden Cove on, which are the first with AVX512-FP16, begin a vdpbf16ps every
+ * other cycle and two FMA in every one (Emerald Rapids): tiles do better. AMD's begin one in every
+ * cycle, as many as FMA (Zen 4) or half as many (Zen 5). */
+static bool bf16_dot_is_slow(uint32_t l7_edx) {
+    const struct ipex_cpuid vendor = ipex_probe_cpuid(0, 0);
+    const uint32_t genu = 0x756e6547, inei = 0x49656e69, ntel = 0x6c65746e;
+    return vendor.ebx == genu && vendor.edx == inei && vendor.ecx == ntel &&
+           has(l7_edx, L7_EDX_AVX512_FP16);
+}
+
 static uint32_t detect_features(void) {
     const struct ipex_cpuid l1 = ipex_probe_cpuid(1, 0), l7 = ipex_probe_cpuid(7, 0);
     const struct ipex_cpuid l71 = l7.eax >= 1 ? ipex_probe_cpuid(7, 1) : (struct ipex_cpuid){0};
@@ -83,7 +94,7 @@ static uint32_t detect_features(void) {
     if (has(l7.ecx, L7_ECX_AVX512_VNNI))
         ret |= IPEX_CPU_AVX512_VNNI;
     if (has(l71.eax, L71_EAX_AVX512_BF16))
-        ret |= IPEX_CPU_AVX512_BF16;
+        ret |= IPEX_CPU_AVX512_BF16 | (bf16_dot_is_slow(l7.edx) ? IPEX_CPU_SLOW_BF16_DOT : 0);
     return ret | detect_amx(l7.edx);
 }
 

@@ -17,8 +17,10 @@ struct matrix_line {
 static const struct matrix_line matrix_line_blocks = {84, 56, 112, 14};
 static const struct matrix_line matrix_line_tiles = {96, 48, 144, 48};
 
-/* A job below this many flops costs more to hand out than another thread saves. */
-#define JOB_FLOPS 1000000
+/* A job below this many flops costs more to hand out than another thread saves; tiles make so many
+ * times as many in the time. */
+#define JOB_FLOPS  1000000
+#define TILES_RATE 4
 
 static bool set_i32(int32_t *field, int64_t value) {
     *field = (int32_t)value;
@@ -29,11 +31,19 @@ static bool set_i32(int32_t *field, int64_t value) {
 struct sizes {
     int64_t x;         /* bytes of an element */
     int64_t k_per_row; /* of a tile of the weight */
+    int64_t rate;      /* flops that take as long as one of vectors: 1, or TILES_RATE */
 };
+
+/* Whether pixels are taken 16 at a time, as profile bf16-amx does. */
+static bool takes_tiles(const struct ipex_bind *bind) {
+    return bind->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx &&
+           bind->input[0]->dtype == IPEX_DTYPE_bf16;
+}
 
 static struct sizes sizes_of(const struct ipex_bind *bind) {
     return (struct sizes){ipex_dtype_size((enum ipex_dtype)bind->input[0]->dtype),
-                          ipex_tile_k_per_row((enum ipex_dtype)bind->input[1]->dtype)};
+                          ipex_tile_k_per_row((enum ipex_dtype)bind->input[1]->dtype),
+                          bind->setup->isa == IPEX_ISA_amx && takes_tiles(bind) ? TILES_RATE : 1};
 }
 
 /* Bytes of weights that one panel of one group has. */
@@ -79,13 +89,14 @@ static void block_for_cache(struct ipex_conv_args *args, const struct sizes *siz
 }
 
 /* Cuts lines into as many jobs as all threads want. */
-static void cut_lines(const struct ipex_setup *setup, struct ipex_conv_args *args, int64_t panels) {
+static void cut_lines(const struct ipex_setup *setup, const struct sizes *sizes,
+                      struct ipex_conv_args *args, int64_t panels) {
     const int64_t flops = line_flops(args, args->panels_per_job);
     const struct ipex_cut cut = {
         .count = args->lines,
         .times = ipex_mul_sat((int64_t)args->images * args->groups,
                               ipex_ceil_div(panels, args->panels_per_job)),
-        .least = ipex_units_worth(JOB_FLOPS, flops),
+        .least = ipex_units_worth(JOB_FLOPS * sizes->rate, flops),
         .most = args->lines_per_job,
         .multiple = 1,
         /* Rows of x that a job shares with the next one are transposed in both. */
@@ -97,8 +108,8 @@ static void cut_lines(const struct ipex_setup *setup, struct ipex_conv_args *arg
 /* A product of fewer rows takes as long, since it reads all weights. */
 #define FEW_ROWS 4
 
-static void cut_panels(const struct ipex_setup *setup, struct ipex_conv_args *args,
-                       int64_t panels) {
+static void cut_panels(const struct ipex_setup *setup, const struct sizes *sizes,
+                       struct ipex_conv_args *args, int64_t panels) {
     const int64_t rows = (int64_t)args->lines_per_job * args->pixels;
     const int64_t flops =
         ipex_mul_sat(2 * ipex_conv_depth(args) * IPEX_PANEL, ipex_max_i64(FEW_ROWS, rows));
@@ -106,7 +117,7 @@ static void cut_panels(const struct ipex_setup *setup, struct ipex_conv_args *ar
         .count = panels,
         .times = ipex_mul_sat((int64_t)args->images * args->groups,
                               ipex_ceil_div(args->lines, args->lines_per_job)),
-        .least = ipex_max_i64(2, ipex_units_worth(JOB_FLOPS, flops)),
+        .least = ipex_max_i64(2, ipex_units_worth(JOB_FLOPS * sizes->rate, flops)),
         .most = args->panels_per_job,
         .multiple = 2, /* products of one panel are slower */
         .again = 0.125,
@@ -128,29 +139,29 @@ static bool shares_lines(const struct ipex_setup *setup, const struct ipex_conv_
 
 /* First along the dimension that does not share what the cache holds, but for many lines; along the
  * other one where that is not enough. */
-static void block_for_threads(const struct ipex_setup *setup, struct ipex_conv_args *args,
-                              int64_t panels) {
+static void block_for_threads(const struct ipex_setup *setup, const struct sizes *sizes,
+                              struct ipex_conv_args *args, int64_t panels) {
     const bool panels_first =
         args->panels_outside && args->panels_per_job > 2 && !shares_lines(setup, args);
     if (panels_first)
-        cut_panels(setup, args, panels);
+        cut_panels(setup, sizes, args, panels);
     else
-        cut_lines(setup, args, panels);
+        cut_lines(setup, sizes, args, panels);
     if (ipex_conv_jobs(args) >= setup->threads)
         return;
     if (panels_first)
-        cut_lines(setup, args, panels);
+        cut_lines(setup, sizes, args, panels);
     else
-        cut_panels(setup, args, panels);
+        cut_panels(setup, sizes, args, panels);
 }
 
 /* With one thread, or many lines, whole-tensor jobs would leave a late thread with everything:
  * blocks of about this many flops at most. */
 #define JOB_FLOPS_MOST 40000000
 
-static void block_lines(struct ipex_conv_args *args) {
+static void block_lines(struct ipex_conv_args *args, const struct sizes *sizes) {
     const int64_t flops = line_flops(args, args->panels_per_job);
-    const int64_t most = ipex_max_i64(1, JOB_FLOPS_MOST / ipex_max_i64(1, flops));
+    const int64_t most = ipex_max_i64(1, JOB_FLOPS_MOST * sizes->rate / ipex_max_i64(1, flops));
     if (!args->panels_outside && args->lines_per_job > most)
         args->lines_per_job = (int32_t)most;
 }
@@ -160,8 +171,8 @@ static void choose_blocks(const struct ipex_setup *setup, const struct sizes *si
     const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL);
     args->cache_l2 = setup->l2_bytes;
     block_for_cache(args, sizes, panels);
-    block_lines(args);
-    block_for_threads(setup, args, panels);
+    block_lines(args, sizes);
+    block_for_threads(setup, sizes, args, panels);
 }
 
 static void choose_kernel(struct ipex_bind *bind) {
@@ -280,12 +291,6 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
 static int64_t slowest_rows(int64_t images, int64_t rows, int64_t line, int64_t threads) {
     const int64_t lines = ipex_mul_sat(images, ipex_ceil_div(rows, line));
     return ipex_min_i64(ipex_ceil_div(lines, threads), lines) * line;
-}
-
-/* Whether pixels are taken 16 at a time, as profile bf16-amx does. */
-static bool takes_tiles(const struct ipex_bind *bind) {
-    return bind->setup->arithmetic == IPEX_ARITHMETIC_bf16_amx &&
-           bind->input[0]->dtype == IPEX_DTYPE_bf16;
 }
 
 /* Few rows: as many lines for every thread, whose rows the next layer finds in its cache, where L2

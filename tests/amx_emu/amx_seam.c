@@ -8,6 +8,7 @@
  *   refused    AMX, but the operating system gives no permission
  *   no-state   AMX, but the operating system does not save its registers
  *   masked     AMX hidden by a hypervisor: not in cpuid
+ *   intel      AMX, and vdpbf16ps as slow as on Intel's CPUs that have it
  *   linux      AMX in cpuid, and permission as Linux itself answers, which is no on other CPUs
  *   foreign    AMX and permission, but not by this emulator: by another one */
 #include "kernels/x86/cpu_probe.h"
@@ -22,6 +23,7 @@
 
 enum {
     L7_EDX_AMX = 1 << 22 | 1 << 24 | 1 << 25, /* BF16, TILE, INT8 */
+    L7_EDX_AVX512_FP16 = 1 << 23,
     XCR0_TILES = 0x60000,
 };
 
@@ -31,13 +33,13 @@ uint64_t real_probe_xcr0(void);
 bool real_probe_amx_permission(void);
 int real_probe_amx_request(void);
 
-enum machine { AS_IT_IS, EMULATED, REFUSED, NO_STATE, MASKED, LINUX, FOREIGN };
+enum machine { AS_IT_IS, EMULATED, REFUSED, NO_STATE, MASKED, INTEL, LINUX, FOREIGN };
 static enum machine machine;
 
 bool amx_seam_machine(const char *name) {
     static const char *const names[] = {
-        [AS_IT_IS] = "0",    [REFUSED] = "refused", [NO_STATE] = "no-state",
-        [MASKED] = "masked", [LINUX] = "linux",     [FOREIGN] = "foreign"};
+        [AS_IT_IS] = "0",  [REFUSED] = "refused", [NO_STATE] = "no-state", [MASKED] = "masked",
+        [INTEL] = "intel", [LINUX] = "linux",     [FOREIGN] = "foreign"};
     if (!name) {
         machine = amx_emu_installed() ? EMULATED : AS_IT_IS;
         return true;
@@ -56,7 +58,8 @@ __attribute__((constructor)) static void start(void) {
     if (!name)
         amx_emu_install();
     if (!amx_seam_machine(name)) {
-        fprintf(stderr, "AMX_EMU=%s: not one of 0, refused, no-state, masked, linux, foreign\n",
+        fprintf(stderr,
+                "AMX_EMU=%s: not one of 0, refused, no-state, masked, intel, linux, foreign\n",
                 name);
         exit(2);
     }
@@ -68,6 +71,10 @@ struct ipex_cpuid ipex_probe_cpuid(uint32_t leaf, uint32_t subleaf) {
         return ret;
     if (leaf == 7 && subleaf == 0)
         ret.edx = machine == MASKED ? ret.edx & ~(uint32_t)L7_EDX_AMX : ret.edx | L7_EDX_AMX;
+    if (machine == INTEL && leaf == 0)
+        ret.ebx = 0x756e6547, ret.edx = 0x49656e69, ret.ecx = 0x6c65746e; /* GenuineIntel */
+    if (machine == INTEL && leaf == 7 && subleaf == 0)
+        ret.edx |= L7_EDX_AVX512_FP16;
     if (leaf == 0x1d && subleaf == 0)
         ret.eax = 1; /* the highest palette */
     if (leaf == 0x1d && subleaf == 1)
@@ -83,7 +90,7 @@ uint64_t ipex_probe_xcr0(void) {
 }
 
 bool ipex_probe_amx_permission(void) {
-    if (machine == EMULATED || machine == FOREIGN)
+    if (machine == EMULATED || machine == INTEL || machine == FOREIGN)
         return machine == FOREIGN || amx_emu_permitted();
     return (machine == AS_IT_IS || machine == LINUX) && real_probe_amx_permission();
 }
@@ -91,7 +98,7 @@ bool ipex_probe_amx_permission(void) {
 int ipex_probe_amx_request(void) {
     if (machine == AS_IT_IS || machine == LINUX)
         return real_probe_amx_request();
-    if (machine != EMULATED)
+    if (machine != EMULATED && machine != INTEL)
         return EPERM;
     amx_emu_permit(true);
     return 0;

@@ -24,15 +24,21 @@ def bench(file, options, *more):
     return bound(options.threads, CLI, "bench", file, "--threads", options.threads, "--seconds", options.seconds, "--json", *more)
 
 
-def peak_gflops(options):
-    """Of bf16, as every step at the best level can reach it; None where the machine has no instruction for it."""
-    peaks = measure_machine(options.threads)["peaks"]
-    return max((peak["gflops"] for peak in peaks if (peak["isa"], peak["dtype"]) == ("avx512_bf16", "bf16")), default=None)
+def products_of(steps):
+    """Convolutions and linear layers on bf16, with what rides along in their epilogues."""
+    return [step for step in steps if step["op"] in ("conv", "linear") and ("_bf16__" in step["kernel"] or "_bf16t__" in step["kernel"])]
+
+
+def peak_gflops(peaks, steps):
+    """Of bf16, by the instructions of these steps or by FMA; None where the machine has no instruction for it."""
+    tiles = any("_bf16t__amx" in step["kernel"] for step in steps)
+    if not any(peak["dtype"] == "bf16" for peak in peaks):
+        return None
+    return max(peak["gflops"] for peak in peaks if tiles or peak["isa"] != "amx")
 
 
 def products_gflops(steps):
-    """Of all convolutions and linear layers on bf16 together, with what rides along in their epilogues."""
-    products = [step for step in steps if step["op"] in ("conv", "linear") and "_bf16__" in step["kernel"]]
+    products = products_of(steps)
     return sum(step["flops"] for step in products) / sum(step["median_us"] for step in products) / 1e3
 
 
@@ -97,14 +103,14 @@ def main():
     options = parser.parse_args()
     default, direct = [], []
     with Load() as load:
-        peak = peak_gflops(options)
+        peaks = measure_machine(options.threads)["peaks"]
         for name in options.names:
             if not Work(name).is_here():
                 continue
             print(f"  measuring {name}", file=sys.stderr)
             best, steps, size = measure(name, options)
             default.append([name, *row_default(best, steps, size)])
-            direct.append([name, *row_direct(best, steps, peak)])
+            direct.append([name, *row_direct(best, steps, peak_gflops(peaks, steps))])
     print(f"{cpu_name()}, {options.threads} thread(s), {options.rounds} rounds")
     print_table(["network", "f32", "--dtype bf16", "--weights bf16", "casts", "file"], default)
     print_table(["network", "f32 --size", f"--dtype bf16: times as fast, >= {FASTER}", f"at avx512: time, <= {SLOWER}",

@@ -1162,7 +1162,23 @@ def check_bf16(tap, bench):
         seen |= {row["reason"] for row in rows}
         for row in wanted[flags[0]]:
             tap.ok(f"{name}: {row[0]} of {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
-    return seen | check_bf16_bands(tap, bench)
+    return seen | check_bf16_bands(tap, bench) | check_bf16_heads(tap, bench)
+
+
+def check_bf16_heads(tap, bench):
+    """Attention by heads of few channels stays in f32, where they have more it does not."""
+    g = Graph(opset=14)
+    for name, channels, values in (("small", 12, 8), ("wide", 16, 16), ("wide values", 8, 16)):
+        q, k = (g.input(2, 3, 10, channels) for _ in range(2))
+        dots = g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2]))
+        g.output(g.op("MatMul", g.op("Softmax", dots, axis=-1), g.input(2, 3, 10, values), name=name))
+    done = bench.convert(g.model(), "--dtype", "bf16")
+    why = done.stderr or bench.compare_bits(g.feeds())
+    tap.ok("heads on bf16: converts and runs, with the same bits at all levels", not why, why)
+    rows = bench.ledger()
+    for row in (("dtype", "small", "small_heads"), ("dtype", "wide", APPLIED), ("dtype", "wide values", APPLIED)):
+        tap.ok(f"heads on bf16: {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
+    return {row["reason"] for row in rows}
 
 
 def check_bf16_bands(tap, bench):

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernels/kernels.h"
 #include "tests/amx_emu/amx_emu.h"
 #include "tests/runtime/harness.h"
 
@@ -138,6 +139,32 @@ static void check_machine(const char *machine, enum ipex_amx_state state, const 
     amx_seam_machine(NULL);
 }
 
+/* Where vdpbf16ps is slow, level avx512_bf16 multiplies by FMA: the same bits. */
+static void test_slow_dot(void) {
+    struct ipex_cpu cpu;
+    struct ipex_kernels kernels;
+    struct ipex_kernel_names names;
+    ipex_cpu_detect(&cpu);
+    const bool slow = cpu.features & IPEX_CPU_SLOW_BF16_DOT;
+    ipex_kernels_init(&kernels, &names, IPEX_ISA_avx512_bf16);
+    check(strcmp(names.conv_bf16, slow ? "conv_bf16__avx512" : "conv_bf16__avx512_bf16") == 0,
+          "this machine's products of bf16", names.conv_bf16);
+    amx_seam_machine("intel");
+    ipex_cpu_detect(&cpu);
+    ipex_kernels_init(&kernels, &names, IPEX_ISA_avx512_bf16);
+    check(cpu.features & IPEX_CPU_SLOW_BF16_DOT, "intel: vdpbf16ps is known to be slow",
+          "it is not");
+    check(strcmp(names.conv_bf16, "conv_bf16__avx512") == 0 &&
+              strcmp(names.matmul_bf16, "matmul_bf16__avx512") == 0 &&
+              strcmp(names.attention_bf16, "attention_bf16__avx512") == 0 &&
+              strcmp(names.cast, "cast__avx512_bf16") == 0,
+          "intel: products of bf16 by FMA, casts by their instruction", names.conv_bf16);
+    ipex_kernels_init(&kernels, &names, IPEX_ISA_amx);
+    check(strcmp(names.conv_bf16t, "conv_bf16t__amx") == 0, "intel: tiles at level amx",
+          names.conv_bf16t);
+    amx_seam_machine(NULL);
+}
+
 /* Calls it in a child process under a filter that answers arch_prctl with `action`; the exit
  * status, or 128 + the signal. */
 static int under_filter(uint32_t action, int (*fn)(void)) {
@@ -215,6 +242,7 @@ int main(void) {
     check_machine("masked", IPEX_AMX_absent, "a hypervisor hides it");
     check_machine("0", IPEX_AMX_absent, "the CPU has no AMX");
     check_machine("linux", IPEX_AMX_refused, "refuses permission to use AMX (error ");
+    test_slow_dot();
     test_filters();
     test_results(&net);
     harness_close(&h);
