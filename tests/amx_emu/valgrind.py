@@ -28,7 +28,7 @@ def main(program):
     tap.ok("valgrind: no error", not done.stderr, done.stderr)
     done = command(*WATCHED, program, "--over-read", "--heap")
     tap.ok("valgrind: a tile that reaches behind its buffer is found", done.returncode == ERROR and "Invalid read" in done.stderr
-           and "amx_block" in done.stderr, done.returncode, done.stderr)
+           and "multiply_tiles" in done.stderr, done.returncode, done.stderr)
     return tap.done()
 
 
