@@ -12,13 +12,13 @@
 enum { SUMS_ARE_RESULTS = 1 };
 
 /* The bias. */
-static inline const float *begin_sums(const struct conv_walk *walk, int64_t panel, float *tile) {
+static inline const float *begin_sums(const struct conv_walk *walk, int64_t panel, float *row) {
     const float *bias = walk->bias + panel * IPEX_PANEL;
     const int64_t columns = tile_columns(walk, panel);
     if (columns == IPEX_PANEL)
         return bias;
-    load_columns(tile, bias, columns);
-    return tile;
+    load_columns(row, bias, columns);
+    return row;
 }
 
 static inline void finish_sums(const struct conv_walk *walk, int64_t panel, float *tile,

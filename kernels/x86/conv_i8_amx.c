@@ -9,11 +9,11 @@
 
 enum { SUMS_ARE_RESULTS = 0 };
 
-static inline const float *begin_sums(const struct conv_walk *walk, int64_t panel, float *tile) {
+static inline const float *begin_sums(const struct conv_walk *walk, int64_t panel, float *row) {
     (void)walk, (void)panel;
     for (int64_t c = 0; c < IPEX_PANEL; c += LANES)
-        vec_store(tile + c, vec_set(0.0f));
-    return tile;
+        vec_store(row + c, vec_set(0.0f));
+    return row;
 }
 
 static inline void finish_sums(const struct conv_walk *walk, int64_t panel, float *tile,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear in the order of AMX's products, which take a tile of K at a time: what all
- * levels do before and behind the products. Results are made in tiles of rows of 16 columns in L1,
- * whose rows are pixels of a job, counted through its lines. Include a vec_*.h first, and say what
- * CONV_X and CONV_K_PER_ROW are (kernels/x86/conv_walk.h). */
+ * levels share. Results are made in tiles of rows of 16 columns, whose rows are pixels of a job,
+ * counted through its lines. Include a vec_*.h first, and say what CONV_X and CONV_K_PER_ROW are
+ * (kernels/x86/conv_walk.h). */
 #ifndef IPEX_KERNELS_X86_CONV_TILES_H
 #define IPEX_KERNELS_X86_CONV_TILES_H
 
@@ -11,7 +11,6 @@
 enum {
     TILE_K = IPEX_TILE_ROWS * CONV_K_PER_ROW, /* elements of K that one product takes */
     TILE_WORDS = IPEX_TILE_BYTES / 4,         /* of weights, and of results */
-    TILE_ROWS_MOST = IPEX_TILE_ROWS,          /* of results */
     TILE_ROW_BYTES = IPEX_PANEL * 4,
 };
 

@@ -12,8 +12,8 @@
  *
  * Included after kernels/x86/conv_tiles.h; the includer says what TILE_DOT(c, a, b) is, and where
  * sums become results:
- *   begin_sums(walk, panel, tile)      what all rows begin with, 16 words: where they lie, which
- *                                      may be in tile
+ *   begin_sums(walk, panel, row)       where the 16 words lie that all rows begin with: in row, if
+ *                                      they lie nowhere else
  *   finish_sums(walk, panel, tile, n)  sums of n rows become results
  *   SUMS_ARE_RESULTS                   whether they are already */
 #ifndef IPEX_KERNELS_X86_CONV_TILES_AMX_H
@@ -60,7 +60,7 @@ static inline int64_t rows_of_tiles(const struct ipex_conv_args *args) {
     const int64_t run = !lines_follow(args) && args->lines > 1 ? args->pixels
                         : job < all                            ? job
                                                                : all;
-    return run < TILE_ROWS_MOST ? run : TILE_ROWS_MOST;
+    return ipex_smaller(run, IPEX_TILE_ROWS);
 }
 
 static inline struct tile_grid grid_of(const struct conv_walk *walk) {
@@ -163,8 +163,8 @@ static inline bool lies_in_y(const struct amx_block *b, const struct amx_rows *r
            columns == IPEX_PANEL;
 }
 
-/* Chains that wait in y, if need be by way of `tile`. */
-static inline void resume_result(const struct amx_block *b, int64_t i, int64_t p, float *tile) {
+/* Chains that wait in y. */
+static inline void resume_result(const struct amx_block *b, int64_t i, int64_t p) {
     const struct ipex_conv_args *args = b->walk->args;
     const struct amx_rows *rows = &b->rows[i];
     const int64_t columns = tile_columns(b->walk, b->panel + p);
@@ -173,6 +173,7 @@ static inline void resume_result(const struct amx_block *b, int64_t i, int64_t p
         load_results(i * b->panels + p, y, args->y_pixel * (int64_t)sizeof *y);
         return;
     }
+    _Alignas(64) float tile[TILE_WORDS] = {0};
     struct row_cursor row = {0, rows->left};
     for (int64_t r = rows->first; r < rows->count; r++) {
         AS_WRITTEN;
@@ -183,16 +184,15 @@ static inline void resume_result(const struct amx_block *b, int64_t i, int64_t p
 }
 
 static void begin_results(const struct amx_block *b) {
-    _Alignas(64) float tile[TILE_WORDS] = {0};
+    const bool resume = b->walk->args->resume;
+    _Alignas(64) float row[IPEX_PANEL];
     for (int64_t p = 0; p < b->panels; p++) {
-        if (b->walk->args->resume) {
-            for (int64_t i = 0; i < b->tiles; i++)
-                resume_result(b, i, p, tile);
-            continue;
-        }
-        const float *sums = begin_sums(b->walk, b->panel + p, tile);
+        const float *sums = resume ? NULL : begin_sums(b->walk, b->panel + p, row);
         for (int64_t i = 0; i < b->tiles; i++)
-            load_results(i * b->panels + p, sums, 0);
+            if (resume)
+                resume_result(b, i, p);
+            else
+                load_results(i * b->panels + p, sums, 0);
     }
 }
 
@@ -419,11 +419,11 @@ static void walk_amx(const struct conv_walk *walk, int64_t begin, int64_t end) {
         const int64_t block = outside ? i % tile_blocks : i / panel_blocks;
         const int64_t panel = begin + (outside ? i / tile_blocks : i % panel_blocks) * most;
         take_block(&b, &grid, block * X_TILES, panel, end - panel);
-        const int64_t lines =
-            outside && panel + 2 * b.panels <= end ? b.panels * IPEX_TILE_ROWS : 0;
+        const int64_t behind = outside ? end - panel - b.panels : 0;
+        const int64_t lines = ipex_smaller(behind, b.panels) * IPEX_TILE_ROWS;
         const int64_t share = ipex_div_up(lines, tile_blocks);
-        b.fetch = block * share < lines ? block * share : lines;
-        b.fetch_end = b.fetch + share < lines ? b.fetch + share : lines;
+        b.fetch = ipex_smaller(block * share, lines);
+        b.fetch_end = ipex_smaller(b.fetch + share, lines);
         amx_block(&b);
     }
 }

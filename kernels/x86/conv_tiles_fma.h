@@ -141,6 +141,19 @@ static inline void multiply_segment(const struct conv_walk *walk, const struct t
     }
 }
 
+/* Rows get what chains begin with; behind the last pixel that is of no use. */
+static __attribute__((noinline)) void
+begin_tile(const struct conv_walk *walk, const struct tile_rows *rows, int64_t panel, float *tile) {
+    const int64_t column = panel * IPEX_PANEL, columns = tile_columns(walk, panel);
+    int64_t filled = BLOCK_ROWS;
+    __asm__("" : "+r"(filled)); /* or compilers would write all rows out */
+    for (int64_t r = 0; r < filled; r++) {
+        const bool resume = walk->args->resume && r < rows->count;
+        const float *from = resume ? walk->y + rows->y[r] : walk->bias;
+        load_columns(tile + r * IPEX_PANEL, from + column, columns);
+    }
+}
+
 static void tile_block(const struct conv_walk *walk, const struct tile_rows *rows, int64_t panel,
                        int64_t panels) {
     const struct ipex_conv_args *args = walk->args;
@@ -150,7 +163,7 @@ static void tile_block(const struct conv_walk *walk, const struct tile_rows *row
         .w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW),
     };
     for (int64_t i = 0; i < panels; i++)
-        begin_tile(walk, rows, panel + i, tile[i], BLOCK_ROWS);
+        begin_tile(walk, rows, panel + i, tile[i]);
     for (int64_t h = 0; h < args->segments_h; h++)
         for (int64_t w = 0; w < args->segments_w; w++) {
             struct tile_product segment = p;
@@ -159,7 +172,7 @@ static void tile_block(const struct conv_walk *walk, const struct tile_rows *row
                              panels);
         }
     for (int64_t i = 0; i < panels; i++)
-        finish_tile(walk, rows, panel + i, tile[i], 0);
+        finish_tile(walk, rows, panel + i, tile[i]);
 }
 
 #endif

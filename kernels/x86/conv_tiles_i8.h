@@ -90,7 +90,7 @@ static void tile_block(const struct conv_walk *walk, const struct tile_rows *row
                              tile_weights(walk, h, w, panel), panels, tile);
     for (int64_t i = 0; i < panels; i++) {
         scale_sums(walk, panel + i, tile[i], rows->count);
-        finish_tile(walk, rows, panel + i, tile[i], 0);
+        finish_tile(walk, rows, panel + i, tile[i]);
     }
 }
 

@@ -15,7 +15,7 @@ enum {
 /* Rows of a tile: elements from the walk's x, y and residual to theirs. */
 struct tile_rows {
     int64_t count;
-    int64_t x[TILE_ROWS_MOST], y[TILE_ROWS_MOST], residual[TILE_ROWS_MOST];
+    int64_t x[BLOCK_ROWS], y[BLOCK_ROWS], residual[BLOCK_ROWS];
 };
 
 /* Rows for `count` pixels of a job from its `first` on. */
@@ -36,29 +36,15 @@ static __attribute__((noinline)) void tile_rows_at(const struct conv_walk *walk,
     }
 }
 
-/* The first `filled` rows get what chains begin with; behind the last pixel that is of no use. */
-static __attribute__((noinline, unused)) void begin_tile(const struct conv_walk *walk,
-                                                         const struct tile_rows *rows,
-                                                         int64_t panel, float *tile,
-                                                         int64_t filled) {
-    const int64_t column = panel * IPEX_PANEL, columns = tile_columns(walk, panel);
-    __asm__("" : "+r"(filled)); /* or compilers would write all rows out */
-    for (int64_t r = 0; r < filled; r++) {
-        const bool resume = walk->args->resume && r < rows->count;
-        const float *from = resume ? walk->y + rows->y[r] : walk->bias;
-        load_columns(tile + r * IPEX_PANEL, from + column, columns);
-    }
-}
-
-/* Rows from `first` on get the residual and the activation, and go to y. */
+/* Rows get the residual and the activation, and go to y. */
 static __attribute__((noinline)) void finish_tile(const struct conv_walk *walk,
                                                   const struct tile_rows *rows, int64_t panel,
-                                                  float *tile, int64_t first) {
+                                                  float *tile) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t column = panel * IPEX_PANEL, columns = tile_columns(walk, panel);
     const vec low = vec_set(act_low(args->act, args->act_a));
     const vec high = vec_set(act_high(args->act, args->act_b));
-    for (int64_t r = first; walk->residual && r < rows->count; r++)
+    for (int64_t r = 0; walk->residual && r < rows->count; r++)
         for (int64_t c = 0; c < columns; c += LANES) {
             AS_WRITTEN;
             const float *from = walk->residual + rows->residual[r] + column + c;
@@ -66,12 +52,11 @@ static __attribute__((noinline)) void finish_tile(const struct conv_walk *walk,
             vec_store(to, vec_add(vec_load(to), vec_load_part(from, columns - c)));
         }
     if (!act_is_clamp(args->act)) {
-        const struct ipex_act_rows whole =
-            ipex_act_rows(tile + first * IPEX_PANEL, rows->count - first, IPEX_PANEL, IPEX_PANEL,
-                          args->act, args->act_a, args->act_b);
+        const struct ipex_act_rows whole = ipex_act_rows(tile, rows->count, IPEX_PANEL, IPEX_PANEL,
+                                                         args->act, args->act_a, args->act_b);
         IPEX_LEVEL(activate)(&whole);
     }
-    for (int64_t r = first; r < rows->count; r++)
+    for (int64_t r = 0; r < rows->count; r++)
         for (int64_t c = 0; c < columns; c += LANES) {
             AS_WRITTEN;
             const vec value = vec_load(tile + r * IPEX_PANEL + c);
