@@ -32,18 +32,11 @@ struct tile_grid {
     int64_t per_line, tiles; /* of a line that is not the last, and in all */
 };
 
-/* A tile of x: elements from the walk's x to its first row, of which it has `count`, x_pixel apart.
- * Rows before `first` are another tile's; from there on they lie in y and in the residual from
- * these elements on, `left` of them to the end of a line. */
-struct amx_rows {
-    int64_t count, first, left;
-    int64_t x, y, residual;
-};
-
 /* One register block: up to two tiles of x and two panels, or one and four. */
 struct amx_block {
     const struct conv_walk *walk;
-    struct amx_rows rows[X_TILES];
+    struct tile_rows rows[X_TILES]; /* their own: they are stored */
+    int64_t first[X_TILES];         /* so many before are another tile's, and computed again */
     int64_t tile_rows, tiles, panel, panels;
     int64_t fetch, fetch_end; /* lines of a tile of K of the next panels (see fetch_tiles) */
 };
@@ -80,32 +73,25 @@ static inline struct tile_grid grid_of(const struct conv_walk *walk) {
     return ret;
 }
 
-/* Tile `index` of x. */
-static inline struct amx_rows tile_at(const struct conv_walk *walk, const struct tile_grid *grid,
-                                      int64_t index) {
-    const struct ipex_conv_args *args = walk->args;
-    int64_t line = grid->lines > 1 ? index / grid->per_line : 0;
-    if (line > grid->lines - 1)
-        line = grid->lines - 1;
+/* Tile `index` of x becomes the block's i-th. */
+static inline void take_tile(struct amx_block *b, const struct tile_grid *grid, int64_t index,
+                             int64_t i) {
+    const int64_t line = ipex_smaller(index / grid->per_line, grid->lines - 1);
     const int64_t pixels = line == grid->lines - 1 ? grid->last_pixels : grid->pixels;
-    int64_t pixel = (index - line * grid->per_line) * grid->rows; /* the first that is its own */
-    int64_t begin = pixel;
-    if (begin + grid->rows > pixels)
-        begin = pixels > grid->rows ? pixels - grid->rows : 0;
-    struct amx_rows ret = {
-        .count = pixels - begin < grid->rows ? pixels - begin : grid->rows,
-        .first = pixel - begin,
-    };
-    line += walk->job->line;
-    ret.x = line * args->x_line + begin * args->x_pixel;
-    if (pixel >= args->pixels) { /* lines that follow */
-        line += pixel / args->pixels;
-        pixel %= args->pixels;
-    }
-    ret.y = line * args->y_line + pixel * args->y_pixel;
-    ret.residual = line * args->r_line + pixel * args->r_pixel;
-    ret.left = args->pixels - pixel;
-    return ret;
+    const int64_t pixel = (index - line * grid->per_line) * grid->rows;
+    const int64_t count = ipex_smaller(grid->rows, pixels - pixel);
+    b->rows[i] = tile_rows_at(b->walk, line * grid->pixels + pixel, count);
+    b->first[i] = ipex_smaller(grid->rows - count, pixel);
+}
+
+/* Elements from the walk's x to the first row of the block's i-th tile, and how many rows it has.
+ */
+static inline int64_t tile_x(const struct amx_block *b, int64_t i) {
+    return b->rows[i].x - b->first[i] * b->walk->args->x_pixel;
+}
+
+static inline int64_t tile_count(const struct amx_block *b, int64_t i) {
+    return b->first[i] + b->rows[i].count;
 }
 
 static inline void load_results(int64_t tile, const float *from, int64_t stride) {
@@ -142,45 +128,27 @@ static inline void store_results(int64_t tile, float *to, int64_t stride) {
     }
 }
 
-/* Where the rows of a tile lie in y or in the residual, one after the other. */
-struct row_cursor {
-    int64_t at, left; /* elements from the first row's, rows to the end of its line */
-};
-
-static inline void next_row(struct row_cursor *row, int64_t pixel, int64_t line, int64_t pixels) {
-    row->at += pixel;
-    if (--row->left == 0) {
-        row->at += line - pixels * pixel;
-        row->left = pixels;
-    }
+/* Whether the i-th tile of results lies in y as it is in a register: all of it there and its own,
+ * its rows one distance apart. */
+static inline bool lies_in_y(const struct amx_block *b, int64_t i, int64_t p) {
+    return b->rows[i].count == b->tile_rows && b->rows[i].left >= b->tile_rows &&
+           tile_columns(b->walk, b->panel + p) == IPEX_PANEL;
 }
 
-/* Whether a tile of results lies in y as it is in a register: all of it there and its own, its rows
- * one distance apart. */
-static inline bool lies_in_y(const struct amx_block *b, const struct amx_rows *rows,
-                             int64_t columns) {
-    return rows->first == 0 && rows->count == b->tile_rows && rows->left >= rows->count &&
-           columns == IPEX_PANEL;
+static inline float *tile_y(const struct amx_block *b, int64_t i, int64_t p) {
+    return b->walk->y + b->rows[i].y + (b->panel + p) * IPEX_PANEL;
 }
 
 /* Chains that wait in y. */
 static inline void resume_result(const struct amx_block *b, int64_t i, int64_t p) {
-    const struct ipex_conv_args *args = b->walk->args;
-    const struct amx_rows *rows = &b->rows[i];
-    const int64_t columns = tile_columns(b->walk, b->panel + p);
-    const float *y = b->walk->y + rows->y + (b->panel + p) * IPEX_PANEL;
-    if (lies_in_y(b, rows, columns)) {
-        load_results(i * b->panels + p, y, args->y_pixel * (int64_t)sizeof *y);
+    const int64_t tile = i * b->panels + p;
+    if (lies_in_y(b, i, p)) {
+        load_results(tile, tile_y(b, i, p), b->walk->args->y_pixel * (int64_t)sizeof(float));
         return;
     }
-    _Alignas(64) float tile[TILE_WORDS] = {0};
-    struct row_cursor row = {0, rows->left};
-    for (int64_t r = rows->first; r < rows->count; r++) {
-        AS_WRITTEN;
-        load_columns(tile + r * IPEX_PANEL, y + row.at, columns);
-        next_row(&row, args->y_pixel, args->y_line, args->pixels);
-    }
-    load_results(i * b->panels + p, tile, TILE_ROW_BYTES);
+    _Alignas(64) float chains[TILE_WORDS] = {0};
+    load_rows(b->walk, &b->rows[i], b->panel + p, chains + b->first[i] * IPEX_PANEL);
+    load_results(tile, chains, TILE_ROW_BYTES);
 }
 
 static void begin_results(const struct amx_block *b) {
@@ -196,50 +164,6 @@ static void begin_results(const struct amx_block *b) {
     }
 }
 
-/* Rows of a tile get the residual and the activation, and go to y. Once for panels whose columns
- * all exist, and once for the others. */
-static inline __attribute__((always_inline)) void store_rows(const struct conv_walk *walk,
-                                                             const struct amx_rows *rows,
-                                                             int64_t panel, float *tile,
-                                                             int64_t columns) {
-    const struct ipex_conv_args *args = walk->args;
-    const bool clamps = act_is_clamp(args->act);
-    const vec low = vec_set(act_low(args->act, args->act_a));
-    const vec high = vec_set(act_high(args->act, args->act_b));
-    float *y = walk->y + rows->y + panel * IPEX_PANEL;
-    const float *residual =
-        walk->residual ? walk->residual + rows->residual + panel * IPEX_PANEL : NULL;
-    struct row_cursor in_y = {0, rows->left}, in_residual = in_y;
-    if (!clamps) {
-        for (int64_t r = rows->first; residual && r < rows->count; r++) {
-            AS_WRITTEN;
-            for (int64_t c = 0; c < IPEX_PANEL; c += LANES) {
-                float *to = tile + r * IPEX_PANEL + c;
-                const vec more = vec_load_part(residual + in_residual.at + c, columns - c);
-                vec_store(to, vec_add(vec_load(to), more));
-            }
-            next_row(&in_residual, args->r_pixel, args->r_line, args->pixels);
-        }
-        residual = NULL;
-        const struct ipex_act_rows all =
-            ipex_act_rows(tile + rows->first * IPEX_PANEL, rows->count - rows->first, IPEX_PANEL,
-                          IPEX_PANEL, args->act, args->act_a, args->act_b);
-        IPEX_LEVEL(activate)(&all);
-    }
-    for (int64_t r = rows->first; r < rows->count; r++) {
-        AS_WRITTEN;
-        for (int64_t c = 0; c < IPEX_PANEL; c += LANES) {
-            vec value = vec_load(tile + r * IPEX_PANEL + c);
-            if (residual)
-                value = vec_add(value, vec_load_part(residual + in_residual.at + c, columns - c));
-            vec_store_part(y + in_y.at + c, columns - c, vec_min(high, vec_max(low, value)));
-        }
-        next_row(&in_y, args->y_pixel, args->y_line, args->pixels);
-        if (residual)
-            next_row(&in_residual, args->r_pixel, args->r_line, args->pixels);
-    }
-}
-
 /* Whether sums go to y as they are. A bias alone does not: a clamp makes zeros of its denormals, as
  * every product does. */
 static inline bool are_results(const struct conv_walk *walk) {
@@ -251,40 +175,33 @@ static inline bool are_results(const struct conv_walk *walk) {
 /* All tiles leave their registers first: a row cannot be read before the last one of its tile has
  * been written. */
 static void finish_results(const struct amx_block *b) {
-    const struct ipex_conv_args *args = b->walk->args;
+    const int64_t y_bytes = b->walk->args->y_pixel * (int64_t)sizeof(float);
     const bool as_they_are = are_results(b->walk);
     _Alignas(64) float tiles[RESULTS][TILE_WORDS];
-    bool stored[RESULTS];
     for (int64_t i = 0, tile = 0; i < b->tiles; i++)
-        for (int64_t p = 0; p < b->panels; p++, tile++) {
-            float *y = b->walk->y + b->rows[i].y + (b->panel + p) * IPEX_PANEL;
-            const int64_t columns = tile_columns(b->walk, b->panel + p);
-            stored[tile] = as_they_are && lies_in_y(b, &b->rows[i], columns);
-            store_results(tile, stored[tile] ? y : tiles[tile],
-                          stored[tile] ? args->y_pixel * (int64_t)sizeof *y : TILE_ROW_BYTES);
-        }
-    for (int64_t i = 0, tile = 0; i < b->tiles; i++)
-        for (int64_t p = 0; p < b->panels; p++, tile++) {
-            const int64_t panel = b->panel + p, columns = tile_columns(b->walk, panel);
-            if (stored[tile])
-                continue;
-            finish_sums(b->walk, panel, tiles[tile], b->tile_rows);
-            if (columns == IPEX_PANEL)
-                store_rows(b->walk, &b->rows[i], panel, tiles[tile], IPEX_PANEL);
+        for (int64_t p = 0; p < b->panels; p++, tile++)
+            if (as_they_are && lies_in_y(b, i, p))
+                store_results(tile, tile_y(b, i, p), y_bytes);
             else
-                store_rows(b->walk, &b->rows[i], panel, tiles[tile], columns);
+                store_results(tile, tiles[tile], TILE_ROW_BYTES);
+    for (int64_t i = 0, tile = 0; i < b->tiles; i++)
+        for (int64_t p = 0; p < b->panels; p++, tile++) {
+            if (as_they_are && lies_in_y(b, i, p))
+                continue;
+            finish_sums(b->walk, b->panel + p, tiles[tile], b->tile_rows);
+            finish_rows(b->walk, &b->rows[i], b->panel + p, tiles[tile] + b->first[i] * IPEX_PANEL);
         }
 }
 
 /* Elements [0, k) of a tile's rows, zeros behind them and in rows that there are not. */
-static inline void copy_tile(const struct amx_block *b, const struct amx_rows *rows,
-                             const CONV_X *x, int64_t k, CONV_X *to) {
+static inline void copy_tile(const struct amx_block *b, int64_t i, const CONV_X *x, int64_t k,
+                             CONV_X *to) {
     const int64_t bytes = (k < TILE_K ? k : TILE_K) * (int64_t)sizeof *x;
     const int64_t pixel = b->walk->args->x_pixel;
     for (int64_t r = 0; r < b->tile_rows; r++) {
         float *row = (float *)(void *)(to + r * TILE_K);
-        const bool there = r < rows->count;
-        const char *from = there ? (const char *)(x + rows->x + r * pixel) : NULL;
+        const bool there = r < tile_count(b, i);
+        const char *from = there ? (const char *)(x + tile_x(b, i) + r * pixel) : NULL;
         for (int64_t at = 0; at < TILE_ROW_BYTES; at += (int64_t)sizeof(vec)) {
             const vec_int part = there ? vec_load_bytes(from + at, bytes - at) : vec_int_set(0);
             vec_store(row + at / 4, vec_float(part));
@@ -302,58 +219,56 @@ PREFETCHES fetch_tiles(const struct amx_block *b, const float *ahead, int64_t w_
                      _MM_HINT_T1);
 }
 
-/* The products of `count` tiles of K. x: the tiles of x, whose rows are stride bytes apart;
- * w_panel: words from panel to panel. */
+/* The products of one tile of K. x0, x1: the tiles of x; w_panel: words from panel to panel. */
+static inline void multiply_pair(const CONV_X *x0, const CONV_X *x1, int64_t stride, const float *w,
+                                 int64_t w_panel, int64_t panels) {
+    IPEX_TILE_LOAD(6, w, TILE_ROW_BYTES);
+    IPEX_TILE_LOAD(4, x0, stride);
+    TILE_DOT(0, 4, 6);
+    IPEX_TILE_LOAD(5, x1, stride);
+    if (panels > 1) {
+        IPEX_TILE_LOAD(7, w + w_panel, TILE_ROW_BYTES);
+        TILE_DOT(1, 4, 7);
+        TILE_DOT(2, 5, 6);
+        TILE_DOT(3, 5, 7);
+    } else {
+        TILE_DOT(1, 5, 6);
+    }
+}
+
+static inline void multiply_single(const CONV_X *x, int64_t stride, const float *w, int64_t w_panel,
+                                   int64_t panels) {
+    IPEX_TILE_LOAD(4, x, stride);
+    IPEX_TILE_LOAD(6, w, TILE_ROW_BYTES);
+    TILE_DOT(0, 4, 6);
+    if (panels > 1) {
+        IPEX_TILE_LOAD(7, w + w_panel, TILE_ROW_BYTES);
+        TILE_DOT(1, 4, 7);
+    }
+    if (panels > 2) {
+        IPEX_TILE_LOAD(6, w + 2 * w_panel, TILE_ROW_BYTES);
+        TILE_DOT(2, 4, 6);
+    }
+    if (panels > 3) {
+        IPEX_TILE_LOAD(7, w + 3 * w_panel, TILE_ROW_BYTES);
+        TILE_DOT(3, 4, 7);
+    }
+}
+
+/* Of `count` tiles of K. x: the tiles of x, whose rows are stride bytes apart. */
 static __attribute__((noinline)) void multiply_tiles(const struct amx_block *b,
                                                      const CONV_X *const x[X_TILES], int64_t stride,
                                                      const float *w, int64_t w_panel,
                                                      int64_t count) {
+    const int64_t tiles = b->tiles, panels = b->panels; /* every product may write to memory */
     const CONV_X *x0 = x[0], *x1 = x[1];
-    const float *w1 = w + w_panel, *end = w + count * TILE_WORDS;
-    const float *const ahead = w + b->panels * w_panel;
-    const bool fetches = b->fetch < b->fetch_end;
-    if (b->tiles == X_TILES && b->panels > 1)
-        for (const float *from = w; w < end; x0 += TILE_K, x1 += TILE_K) {
-            if (fetches)
-                fetch_tiles(b, ahead + (w - from), w_panel);
-            IPEX_TILE_LOAD(6, w, TILE_ROW_BYTES);
-            IPEX_TILE_LOAD(4, x0, stride);
-            TILE_DOT(0, 4, 6);
-            IPEX_TILE_LOAD(5, x1, stride);
-            IPEX_TILE_LOAD(7, w1, TILE_ROW_BYTES);
-            TILE_DOT(1, 4, 7);
-            TILE_DOT(2, 5, 6);
-            TILE_DOT(3, 5, 7);
-            w += TILE_WORDS, w1 += TILE_WORDS;
-        }
-    else if (b->tiles == X_TILES)
-        for (; w < end; w += TILE_WORDS, x0 += TILE_K, x1 += TILE_K) {
-            IPEX_TILE_LOAD(6, w, TILE_ROW_BYTES);
-            IPEX_TILE_LOAD(4, x0, stride);
-            TILE_DOT(0, 4, 6);
-            IPEX_TILE_LOAD(5, x1, stride);
-            TILE_DOT(1, 5, 6);
-        }
-    else
-        for (const float *from = w; w < end; w += TILE_WORDS, w1 += TILE_WORDS, x0 += TILE_K) {
-            if (fetches)
-                fetch_tiles(b, ahead + (w - from), w_panel);
-            IPEX_TILE_LOAD(4, x0, stride);
-            IPEX_TILE_LOAD(6, w, TILE_ROW_BYTES);
-            TILE_DOT(0, 4, 6);
-            if (b->panels > 1) {
-                IPEX_TILE_LOAD(7, w1, TILE_ROW_BYTES);
-                TILE_DOT(1, 4, 7);
-            }
-            if (b->panels > 2) {
-                IPEX_TILE_LOAD(6, w + 2 * w_panel, TILE_ROW_BYTES);
-                TILE_DOT(2, 4, 6);
-            }
-            if (b->panels > 3) {
-                IPEX_TILE_LOAD(7, w1 + 2 * w_panel, TILE_ROW_BYTES);
-                TILE_DOT(3, 4, 7);
-            }
-        }
+    for (; count > 0; count--, w += TILE_WORDS, x0 += TILE_K, x1 += TILE_K) {
+        fetch_tiles(b, w + panels * w_panel, w_panel);
+        if (tiles == X_TILES)
+            multiply_pair(x0, x1, stride, w, w_panel, panels);
+        else
+            multiply_single(x0, stride, w, w_panel, panels);
+    }
 }
 
 /* One segment of K: x from its first element on, w the first panel's tiles. Tiles whose rows are
@@ -361,15 +276,15 @@ static __attribute__((noinline)) void multiply_tiles(const struct amx_block *b,
 static void multiply_segment(const struct amx_block *b, const CONV_X *x, const float *w) {
     const struct ipex_conv_args *args = b->walk->args;
     const int64_t w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW);
-    const bool in_place = b->rows[0].count == b->tile_rows && b->rows[1].count == b->tile_rows;
+    const bool in_place = tile_count(b, 0) == b->tile_rows && tile_count(b, 1) == b->tile_rows;
     const int64_t whole = in_place ? args->k / TILE_K : 0;
-    const CONV_X *const tiles[X_TILES] = {x + b->rows[0].x, x + b->rows[1].x};
+    const CONV_X *const tiles[X_TILES] = {x + tile_x(b, 0), x + tile_x(b, 1)};
     multiply_tiles(b, tiles, args->x_pixel * (int64_t)sizeof *x, w, w_panel, whole);
     for (int64_t k = whole * TILE_K; k < args->k; k += TILE_K) {
         _Alignas(64) CONV_X copy[X_TILES][IPEX_TILE_ROWS * TILE_K];
         const CONV_X *const copies[X_TILES] = {copy[0], copy[1]};
         for (int64_t i = 0; i < b->tiles; i++)
-            copy_tile(b, &b->rows[i], x + k, args->k - k, copy[i]);
+            copy_tile(b, i, x + k, args->k - k, copy[i]);
         multiply_tiles(b, copies, TILE_ROW_BYTES, w + k / TILE_K * TILE_WORDS, w_panel, 1);
     }
 }
@@ -384,16 +299,19 @@ static __attribute__((noinline)) void amx_block(const struct amx_block *b) {
     finish_results(b);
 }
 
+/* Panels of a block, where there are so many. */
+static inline int64_t most_panels(const struct tile_grid *grid) {
+    return RESULTS / (grid->tiles < X_TILES ? 1 : X_TILES);
+}
+
 /* The block at a tile of x and a panel; which has how many of both follows from what is left. */
 static inline void take_block(struct amx_block *b, const struct tile_grid *grid, int64_t tile,
                               int64_t panel, int64_t panels_left) {
-    const int64_t tiles_left = grid->tiles - tile;
-    b->tiles = tiles_left < X_TILES ? tiles_left : X_TILES;
-    const int64_t most = RESULTS / (grid->tiles < X_TILES ? 1 : X_TILES);
+    b->tiles = ipex_smaller(grid->tiles - tile, X_TILES);
     b->panel = panel;
-    b->panels = panels_left < most ? panels_left : most;
+    b->panels = ipex_smaller(panels_left, most_panels(grid));
     for (int64_t i = 0; i < X_TILES; i++)
-        b->rows[i] = tile_at(b->walk, grid, tile + (i < b->tiles ? i : 0));
+        take_tile(b, grid, tile + (i < b->tiles ? i : 0), i);
 }
 
 /* Panels go outside the tiles of x where that is wanted, and where these come from L2 in either
@@ -411,7 +329,7 @@ static inline bool panels_outside(const struct conv_walk *walk, const struct til
 static void walk_amx(const struct conv_walk *walk, int64_t begin, int64_t end) {
     const struct tile_grid grid = grid_of(walk);
     const int64_t tile_blocks = ipex_div_up(grid.tiles, X_TILES);
-    const int64_t most = RESULTS / (grid.tiles < X_TILES ? 1 : X_TILES);
+    const int64_t most = most_panels(&grid);
     const int64_t panel_blocks = ipex_div_up(end - begin, most);
     const bool outside = panels_outside(walk, &grid);
     struct amx_block b = {.walk = walk, .tile_rows = grid.rows};

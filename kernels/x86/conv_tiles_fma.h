@@ -113,11 +113,13 @@ static __attribute__((noinline)) void multiply_block(struct tile_product p, int6
 }
 
 /* Elements [0, k) of every row, k <= TILE_K, and +0 behind them. */
-static __attribute__((noinline)) void widen_rows(const uint16_t *x, const struct tile_rows *rows,
-                                                 int64_t k, struct widened *to) {
-    for (int64_t r = 0; r < rows->count; r++) {
+static __attribute__((noinline)) void widen_rows(const struct conv_walk *walk, const uint16_t *x,
+                                                 const struct tile_rows *rows, int64_t k,
+                                                 struct widened *to) {
+    struct tile_rows at = *rows;
+    for (int64_t r = 0; r < rows->count; r++, next_row(walk->args, &at)) {
         _Alignas(64) uint16_t part[TILE_K] = {0};
-        const uint16_t *from = x + rows->x[r];
+        const uint16_t *from = x + at.x;
         if (k < TILE_K)
             from = memcpy(part, from, (size_t)k * sizeof *part);
         for (int64_t i = 0; i < TILE_PAIRS; i += LANES) {
@@ -135,7 +137,7 @@ static inline void multiply_segment(const struct conv_walk *walk, const struct t
     struct widened widened = {0};
     p.x = widened.row[0];
     for (int64_t k = walk->args->k; k > 0; k -= TILE_K, x += TILE_K, p.w += TILE_WORDS) {
-        widen_rows(x, rows, k < TILE_K ? k : TILE_K, &widened);
+        widen_rows(walk, x, rows, k < TILE_K ? k : TILE_K, &widened);
         p.pairs = k < TILE_K - 1 ? (k + 1) / 2 + 1 : TILE_PAIRS;
         multiply_block(p, rows->count, panels);
     }
@@ -144,14 +146,13 @@ static inline void multiply_segment(const struct conv_walk *walk, const struct t
 /* Rows get what chains begin with; behind the last pixel that is of no use. */
 static __attribute__((noinline)) void
 begin_tile(const struct conv_walk *walk, const struct tile_rows *rows, int64_t panel, float *tile) {
-    const int64_t column = panel * IPEX_PANEL, columns = tile_columns(walk, panel);
-    int64_t filled = BLOCK_ROWS;
-    __asm__("" : "+r"(filled)); /* or compilers would write all rows out */
-    for (int64_t r = 0; r < filled; r++) {
-        const bool resume = walk->args->resume && r < rows->count;
-        const float *from = resume ? walk->y + rows->y[r] : walk->bias;
-        load_columns(tile + r * IPEX_PANEL, from + column, columns);
+    for (int64_t r = 0; r < BLOCK_ROWS; r++) {
+        AS_WRITTEN;
+        load_columns(tile + r * IPEX_PANEL, walk->bias + panel * IPEX_PANEL,
+                     tile_columns(walk, panel));
     }
+    if (walk->args->resume)
+        load_rows(walk, rows, panel, tile);
 }
 
 static void tile_block(const struct conv_walk *walk, const struct tile_rows *rows, int64_t panel,
@@ -172,7 +173,7 @@ static void tile_block(const struct conv_walk *walk, const struct tile_rows *row
                              panels);
         }
     for (int64_t i = 0; i < panels; i++)
-        finish_tile(walk, rows, panel + i, tile[i]);
+        finish_rows(walk, rows, panel + i, tile[i]);
 }
 
 #endif

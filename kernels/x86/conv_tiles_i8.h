@@ -52,13 +52,15 @@ static __attribute__((noinline)) void multiply_rows(const int32_t *x, const floa
 }
 
 /* Elements [0, k) of every row, and zeros behind them to a multiple of four. */
-static __attribute__((noinline)) void make_words(const int8_t *x, const struct tile_rows *rows,
-                                                 int64_t k, struct words *to) {
-    for (int64_t r = 0; r < rows->count; r++)
+static __attribute__((noinline)) void make_words(const struct conv_walk *walk, const int8_t *x,
+                                                 const struct tile_rows *rows, int64_t k,
+                                                 struct words *to) {
+    struct tile_rows at = *rows;
+    for (int64_t r = 0; r < rows->count; r++, next_row(walk->args, &at))
         for (int64_t i = 0; i < k; i += CONV_K_PER_ROW) {
             int8_t four[CONV_K_PER_ROW] = {0};
             const int64_t left = k - i;
-            memcpy(four, x + rows->x[r] + i, left < CONV_K_PER_ROW ? (size_t)left : sizeof four);
+            memcpy(four, x + at.x + i, left < CONV_K_PER_ROW ? (size_t)left : sizeof four);
             x_words(four, to->row[r] + i / CONV_K_PER_ROW * X_WORDS);
         }
 }
@@ -71,7 +73,7 @@ static void multiply_segment(const struct conv_walk *walk, const struct tile_row
     struct words words = {0};
     for (int64_t k = walk->args->k; k > 0; k -= PART_K, x += PART_K) {
         const int64_t part = k < PART_K ? k : PART_K, fours = ipex_div_up(part, CONV_K_PER_ROW);
-        make_words(x, rows, part, &words);
+        make_words(walk, x, rows, part, &words);
         for (int64_t panel = 0; panel < panels; panel++)
             for (int64_t r = 0; r < rows->count; r += ROWS_AT_ONCE)
                 multiply_rows(words.row[r], w + panel * w_panel, fours,
@@ -90,7 +92,7 @@ static void tile_block(const struct conv_walk *walk, const struct tile_rows *row
                              tile_weights(walk, h, w, panel), panels, tile);
     for (int64_t i = 0; i < panels; i++) {
         scale_sums(walk, panel + i, tile[i], rows->count);
-        finish_tile(walk, rows, panel + i, tile[i]);
+        finish_rows(walk, rows, panel + i, tile[i]);
     }
 }
 

@@ -89,16 +89,23 @@ uint64_t ipex_probe_xcr0(void) {
     return machine == NO_STATE ? real & ~(uint64_t)XCR0_TILES : real | XCR0_TILES;
 }
 
+/* Whether the emulator gives permission to who asks. */
+static bool may_be_asked(void) {
+    return machine == EMULATED || machine == INTEL;
+}
+
 bool ipex_probe_amx_permission(void) {
-    if (machine == EMULATED || machine == INTEL || machine == FOREIGN)
-        return machine == FOREIGN || amx_emu_permitted();
+    if (may_be_asked())
+        return amx_emu_permitted();
+    if (machine == FOREIGN)
+        return true;
     return (machine == AS_IT_IS || machine == LINUX) && real_probe_amx_permission();
 }
 
 int ipex_probe_amx_request(void) {
     if (machine == AS_IT_IS || machine == LINUX)
         return real_probe_amx_request();
-    if (machine != EMULATED && machine != INTEL)
+    if (!may_be_asked())
         return EPERM;
     amx_emu_permit(true);
     return 0;

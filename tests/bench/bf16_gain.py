@@ -24,11 +24,6 @@ def bench(file, options, *more):
     return bound(options.threads, CLI, "bench", file, "--threads", options.threads, "--seconds", options.seconds, "--json", *more)
 
 
-def products_of(steps):
-    """Convolutions and linear layers on bf16, with what rides along in their epilogues."""
-    return [step for step in steps if step["op"] in ("conv", "linear") and ("_bf16__" in step["kernel"] or "_bf16t__" in step["kernel"])]
-
-
 def peak_gflops(peaks, steps):
     """Of bf16, by the instructions of these steps or by FMA; None where the machine has no instruction for it."""
     tiles = any("_bf16t__amx" in step["kernel"] for step in steps)
@@ -38,7 +33,9 @@ def peak_gflops(peaks, steps):
 
 
 def products_gflops(steps):
-    products = products_of(steps)
+    """Of all convolutions and linear layers on bf16 together, with what rides along in their epilogues."""
+    kernels = ("conv_bf16__", "conv_bf16t__")
+    products = [step for step in steps if step["op"] in ("conv", "linear") and step["kernel"].startswith(kernels)]
     return sum(step["flops"] for step in products) / sum(step["median_us"] for step in products) / 1e3
 
 

@@ -50,9 +50,8 @@
     X(rounded_between, "what lies between is rounded to bf16 by a step of its own")                \
     X(weights_too_large, "the weights, read again for every band, would cost what bands save")     \
     X(bf16_weights, "transformed kernels would lose too much in bf16")                             \
-    X(small_heads, "heads of so few channels take longer in bf16 on every CPU: rounding scores "   \
-                   "costs more than "                                                              \
-                   "products save")                                                                \
+    X(small_heads, "bf16 takes longer for heads of so few channels: rounding their scores costs "  \
+                   "more than their products save")                                                \
     X(no_bf16_kernel, "there is no bf16 kernel for this operator: it computes in f32")             \
     X(not_an_activation, "the nodes around it spell none of the known activations")                \
     X(not_attention, "the softmax is not between a product and its use as weights of another")     \
