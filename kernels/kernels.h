@@ -77,7 +77,10 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * resume.
  *
  * spread is advice to conv_f32 and conv_bf16w: rows of x share sets of the L1 cache, so jobs copy
- * them. Only for one group and one segment. */
+ * them. Only for one group and one segment.
+ *
+ * most_rows is advice: register blocks of at most so many pixels, 2 or more; 0: as many as
+ * registers hold. */
 struct ipex_conv_args {
     const void *x;         /* f32; conv_bf16, conv_bf16t: bf16; conv_i8: i8 */
     const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */
@@ -97,7 +100,7 @@ struct ipex_conv_args {
                                       what a pixel has on its left and right. last_pixels = pixels
                                       then */
     int32_t columns;               /* of the kernel, where they are taken one by one; else 0 */
-    int32_t lines_per_job, panels_per_job;
+    int32_t lines_per_job, panels_per_job, most_rows;
     int32_t act;
     float act_a, act_b;
     bool panels_outside; /* in a job: panels outside lines (weights larger than activations) */
@@ -575,6 +578,7 @@ enum ipex_cpu_feature {
     IPEX_CPU_AMX_INT8 = 1 << 7,
     IPEX_CPU_AMX = IPEX_CPU_AMX_TILE | IPEX_CPU_AMX_BF16 | IPEX_CPU_AMX_INT8,
     IPEX_CPU_SLOW_BF16_DOT = 1 << 8, /* vdpbf16ps takes longer than widening and two FMA */
+    IPEX_CPU_SPLITS_512 = 1 << 9,    /* 512 bits take two passes through units of 256 */
 };
 struct ipex_cpu {
     uint32_t features;

@@ -25,7 +25,8 @@ struct ipex_setup {
     int32_t threads;
     bool callers_threads; /* not a pool's: what one call of them costs is not known */
     int32_t l2_bytes;
-    bool no_bands; /* members of band groups are run one by one */
+    bool splits_512; /* see enum ipex_cpu_feature */
+    bool no_bands;   /* members of band groups are run one by one */
 };
 
 #define IPEX_BIND_INPUTS 8

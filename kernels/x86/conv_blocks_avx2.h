@@ -44,10 +44,12 @@ enum { JOINS_HALF = true };
     acc##r##_##c =                                                                                 \
         _mm256_add_ps(acc##r##_##c, vec_load_masked(AT(r0, r1, r_row, r) + LANES * c, mask_r));
 #define STORE_LAST(r, c) STORE(r, c)
-#define STORE(r, c)                                                                                \
-    _mm256_storeu_ps(AT(y0, y1, y_row, r) + LANES * c,                                             \
-                     _mm256_min_ps(hi, _mm256_max_ps(lo, acc##r##_##c)));
-#define WEIGHT(c) W_AT(w + (c / 2) * w_panel + (c % 2) * LANES)
+#define STORE(r, c)      _mm256_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, acc##r##_##c);
+#define LOW(r, c)        acc##r##_##c = _mm256_max_ps(lo, acc##r##_##c);
+#define LOW_LAST(r, c)   LOW(r, c)
+#define HIGH(r, c)       acc##r##_##c = _mm256_min_ps(hi, acc##r##_##c);
+#define HIGH_LAST(r, c)  HIGH(r, c)
+#define WEIGHT(c)        W_AT(w + (c / 2) * w_panel + (c % 2) * LANES)
 
 #define INIT_ROW_1(r)      COLS_1(INIT, r)
 #define RESUME_ROW_1(r)    COLS_1(RESUME, r)
@@ -73,6 +75,19 @@ enum { JOINS_HALF = true };
 #define RESUME_ROW_2H(r)   COLS_2H(RESUME, r)
 #define RESIDUAL_ROW_2H(r) COLS_2H(RESIDUAL, r)
 #define STORE_ROW_2H(r)    COLS_2H(STORE, r)
+
+#define LOW_ROW_1(r)   COLS_1(LOW, r)
+#define LOW_ROW_2(r)   COLS_2(LOW, r)
+#define LOW_ROW_4(r)   COLS_4(LOW, r)
+#define LOW_ROW_1H(r)  COLS_1H(LOW, r)
+#define LOW_ROW_1C(r)  COLS_1C(LOW, r)
+#define LOW_ROW_2H(r)  COLS_2H(LOW, r)
+#define HIGH_ROW_1(r)  COLS_1(HIGH, r)
+#define HIGH_ROW_2(r)  COLS_2(HIGH, r)
+#define HIGH_ROW_4(r)  COLS_4(HIGH, r)
+#define HIGH_ROW_1H(r) COLS_1H(HIGH, r)
+#define HIGH_ROW_1C(r) COLS_1C(HIGH, r)
+#define HIGH_ROW_2H(r) COLS_2H(HIGH, r)
 
 /* One step of K. By rows: one broadcast at a time, weights of one panel in registers. By columns:
  * one weight at a time, broadcasts of up to three rows in registers. */
@@ -154,7 +169,14 @@ static inline vec_mask mask_of_last(const struct conv_block *b) {
             (void)mask_r;                                                                          \
             ROWS_##MR(RESIDUAL_ROW_##NP)                                                           \
         }                                                                                          \
-        const __m256 lo = _mm256_set1_ps(b->lo), hi = _mm256_set1_ps(b->hi);                       \
+        if (CLAMPS(b->clamps_low)) {                                                               \
+            const __m256 lo = _mm256_set1_ps(b->lo);                                               \
+            ROWS_##MR(LOW_ROW_##NP)                                                                \
+        }                                                                                          \
+        if (CLAMPS(b->clamps_high)) {                                                              \
+            const __m256 hi = _mm256_set1_ps(b->hi);                                               \
+            ROWS_##MR(HIGH_ROW_##NP)                                                               \
+        }                                                                                          \
         float *y0 = b->y, *y1 = y0 + b->y_half;                                                    \
         const int64_t y_row = b->y_row;                                                            \
         ROWS_##MR(STORE_ROW_##NP)(void) w_panel;                                                   \
@@ -307,8 +329,6 @@ static const struct conv_level level = {
     .max_rows_3 = MAX_ROWS,
     .panels_for = panels_for,
     .run = run,
-    .acts_at_once = true,
-    .panels_at_once = INT32_MAX,
 };
 
 #endif

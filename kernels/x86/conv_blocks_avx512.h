@@ -110,13 +110,17 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define RESIDUAL_HALF(r, c)                                                                        \
     acc##r##_##c = _mm256_add_ps(                                                                  \
         acc##r##_##c, _mm256_maskz_loadu_ps((__mmask8)mask, AT(r0, r1, r_row, r) + LANES * c));
-#define CLAMP(r, c)      _mm512_min_ps(hi, _mm512_max_ps(lo, acc##r##_##c))
-#define STORE(r, c)      _mm512_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, CLAMP(r, c));
-#define STORE_LAST(r, c) _mm512_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, mask, CLAMP(r, c));
+#define LOW(r, c)       acc##r##_##c = _mm512_max_ps(lo, acc##r##_##c);
+#define LOW_LAST(r, c)  LOW(r, c)
+#define LOW_HALF(r, c)  acc##r##_##c = _mm256_max_ps(_mm512_castps512_ps256(lo), acc##r##_##c);
+#define HIGH(r, c)      acc##r##_##c = _mm512_min_ps(hi, acc##r##_##c);
+#define HIGH_LAST(r, c) HIGH(r, c)
+#define HIGH_HALF(r, c) acc##r##_##c = _mm256_min_ps(_mm512_castps512_ps256(hi), acc##r##_##c);
+#define STORE(r, c)     _mm512_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, acc##r##_##c);
+#define STORE_LAST(r, c)                                                                           \
+    _mm512_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, mask, acc##r##_##c);
 #define STORE_HALF(r, c)                                                                           \
-    _mm256_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, (__mmask8)mask,                        \
-                          _mm256_min_ps(_mm512_castps512_ps256(hi),                                \
-                                        _mm256_max_ps(_mm512_castps512_ps256(lo), acc##r##_##c)));
+    _mm256_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, (__mmask8)mask, acc##r##_##c);
 
 #define WEIGHT(c)        const OPERAND b##c = W_AT(w + c * w_panel);
 #define WEIGHT_STREAM(c) WEIGHT(c) PREFETCH(c)
@@ -202,6 +206,21 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define AFFINE_ROW_1H(r) COLS_1H(AFFINE, r)
 #define AFFINE_ROW_2H(r) COLS_2H(AFFINE, r)
 
+#define LOW_ROW_1(r)   COLS_1(LOW, r)
+#define LOW_ROW_2(r)   COLS_2(LOW, r)
+#define LOW_ROW_3(r)   COLS_3(LOW, r)
+#define LOW_ROW_4(r)   COLS_4(LOW, r)
+#define LOW_ROW_8(r)   COLS_8(LOW, r)
+#define LOW_ROW_1H(r)  COLS_1H(LOW, r)
+#define LOW_ROW_2H(r)  COLS_2H(LOW, r)
+#define HIGH_ROW_1(r)  COLS_1(HIGH, r)
+#define HIGH_ROW_2(r)  COLS_2(HIGH, r)
+#define HIGH_ROW_3(r)  COLS_3(HIGH, r)
+#define HIGH_ROW_4(r)  COLS_4(HIGH, r)
+#define HIGH_ROW_8(r)  COLS_8(HIGH, r)
+#define HIGH_ROW_1H(r) COLS_1H(HIGH, r)
+#define HIGH_ROW_2H(r) COLS_2H(HIGH, r)
+
 #define STEP(MR, NR) WEIGHTS_##NR ROWS_##MR(MULTIPLY_ROW_##NR)
 
 #define BLOCK(MR, NR)                                                                              \
@@ -234,7 +253,14 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
             const int64_t r_row = b->r_row;                                                        \
             ROWS_##MR(RESIDUAL_ROW_##NR)                                                           \
         }                                                                                          \
-        ACTIVATE(MR, NR) const __m512 lo = _mm512_set1_ps(b->lo), hi = _mm512_set1_ps(b->hi);      \
+        ACTIVATE(MR, NR) if (CLAMPS(b->clamps_low)) {                                              \
+            const __m512 lo = _mm512_set1_ps(b->lo);                                               \
+            ROWS_##MR(LOW_ROW_##NR)                                                                \
+        }                                                                                          \
+        if (CLAMPS(b->clamps_high)) {                                                              \
+            const __m512 hi = _mm512_set1_ps(b->hi);                                               \
+            ROWS_##MR(HIGH_ROW_##NR)                                                               \
+        }                                                                                          \
         float *y0 = b->y, *y1 = y0 + b->y_half;                                                    \
         const int64_t y_row = b->y_row;                                                            \
         ROWS_##MR(STORE_ROW_##NR)                                                                  \
@@ -354,7 +380,6 @@ static const struct conv_level level = {
     .panels_for = panels_for,
     .run = run,
     .prefetches_y = true,
-    .panels_at_once = 2,
 #ifdef CONV_FETCHES_NEXT
     .fetches_next = true,
 #endif

@@ -19,7 +19,9 @@ static int64_t most_rows(const struct conv_level *level, const struct ipex_conv_
                          : three                   ? level->max_rows_3
                                                    : level->max_rows;
     const bool in_place = level->panels_widened == 0;
-    return in_place && args->x_pixel * level->x_size % 4096 == 0 && most > 6 ? 6 : most;
+    const bool conflicts = in_place && args->x_pixel * level->x_size % 4096 == 0;
+    const int64_t limit = conflicts ? 6 : args->most_rows ? args->most_rows : most;
+    return ipex_smaller(limit, most);
 }
 
 static bool same_run(struct ipex_conv_run a, struct ipex_conv_run b) {
@@ -214,11 +216,9 @@ enum { AT_ONCE_BYTES = 8192 };
 static int64_t blocks_at_once(const struct conv_level *level, const struct ipex_conv_args *args,
                               const struct conv_cuts *cuts, bool streams) {
     const bool clamp = act_is_clamp(args->act), in_place = level->panels_widened == 0;
-    const bool few =
-        ipex_conv_panels(args) <= level->panels_at_once && (clamp || level->acts_at_once);
     const int64_t depth = ipex_conv_depth(args);
     const bool rest = streams && depth <= level->max_rows; /* prefetch_rest */
-    if (!in_place || !few || rest || fetches(level, args) || fetches_y(args, streams))
+    if (!in_place || rest || fetches(level, args) || fetches_y(args, streams))
         return 1;
     const int64_t rows = block_rows(cuts);
     const int64_t x = depth * level->x_size;

@@ -108,8 +108,8 @@ static inline void widen_chunk(const struct conv_block *b, const struct widen_ch
     ret->y = chunk->last ? b->y : parked;
     ret->y_row = chunk->last ? b->y_row : PARKED_ROW;
     ret->y_half = chunk->last ? b->y_half : half * PARKED_ROW;
-    ret->lo = chunk->last ? b->lo : -__builtin_inff();
-    ret->hi = chunk->last ? b->hi : __builtin_inff();
+    ret->clamps_low = chunk->last && b->clamps_low;
+    ret->clamps_high = chunk->last && b->clamps_high;
 }
 
 /* Up to PANELS_ONCE panels, as walk_panels. */

@@ -65,14 +65,25 @@ static uint32_t detect_amx(uint32_t l7_edx) {
            (has(l7_edx, L7_EDX_AMX_INT8) ? IPEX_CPU_AMX_INT8 : 0);
 }
 
+/* The maker's name, as cpuid leaf 0 spells it. */
+static bool is_made_by(uint32_t ebx, uint32_t edx, uint32_t ecx) {
+    const struct ipex_cpuid maker = ipex_probe_cpuid(0, 0);
+    return maker.ebx == ebx && maker.edx == edx && maker.ecx == ecx;
+}
+
 /* Intel's cores from Golden Cove on, which are the first with AVX512-FP16, begin a vdpbf16ps every
  * other cycle and two FMA in every one (Emerald Rapids): tiles do better. AMD's begin one in every
  * cycle, as many as FMA (Zen 4) or half as many (Zen 5). */
 static bool bf16_dot_is_slow(uint32_t l7_edx) {
-    const struct ipex_cpuid vendor = ipex_probe_cpuid(0, 0);
     const uint32_t genu = 0x756e6547, inei = 0x49656e69, ntel = 0x6c65746e;
-    return vendor.ebx == genu && vendor.edx == inei && vendor.ecx == ntel &&
-           has(l7_edx, L7_EDX_AVX512_FP16);
+    return is_made_by(genu, inei, ntel) && has(l7_edx, L7_EDX_AVX512_FP16);
+}
+
+/* AMD's first cores with AVX-512, Zen 4 (family 0x19): whether later ones do, the model decides. */
+static bool splits_512(uint32_t l1_eax) {
+    const uint32_t auth = 0x68747541, enti = 0x69746e65, camd = 0x444d4163;
+    const uint32_t family = (l1_eax >> 8 & 15) + (l1_eax >> 20 & 255); /* base 15, and extended */
+    return is_made_by(auth, enti, camd) && family == 0x19;
 }
 
 static uint32_t detect_features(void) {
@@ -90,7 +101,7 @@ static uint32_t detect_features(void) {
     if (!has(os, XCR0_ZMM) || !has(l7.ebx, L7_EBX_AVX512F | L7_EBX_AVX512DQ | L7_EBX_AVX512CD |
                                                L7_EBX_AVX512BW | L7_EBX_AVX512VL))
         return ret;
-    ret |= IPEX_CPU_AVX512;
+    ret |= IPEX_CPU_AVX512 | (splits_512(l1.eax) ? IPEX_CPU_SPLITS_512 : 0);
     if (has(l7.ecx, L7_ECX_AVX512_VNNI))
         ret |= IPEX_CPU_AVX512_VNNI;
     if (has(l71.eax, L71_EAX_AVX512_BF16))

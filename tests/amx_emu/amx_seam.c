@@ -9,6 +9,7 @@
  *   no-state   AMX, but the operating system does not save its registers
  *   masked     AMX hidden by a hypervisor: not in cpuid
  *   intel      AMX, and vdpbf16ps as slow as on Intel's CPUs that have it
+ *   zen4       AMX, and 512 bits in two passes as on AMD's first CPUs with AVX-512
  *   linux      AMX in cpuid, and permission as Linux itself answers, which is no on other CPUs
  *   foreign    AMX and permission, but not by this emulator: by another one */
 #include "kernels/x86/cpu_probe.h"
@@ -33,13 +34,13 @@ uint64_t real_probe_xcr0(void);
 bool real_probe_amx_permission(void);
 int real_probe_amx_request(void);
 
-enum machine { AS_IT_IS, EMULATED, REFUSED, NO_STATE, MASKED, INTEL, LINUX, FOREIGN };
+enum machine { AS_IT_IS, EMULATED, REFUSED, NO_STATE, MASKED, INTEL, ZEN4, LINUX, FOREIGN };
 static enum machine machine;
 
 bool amx_seam_machine(const char *name) {
     static const char *const names[] = {
         [AS_IT_IS] = "0",  [REFUSED] = "refused", [NO_STATE] = "no-state", [MASKED] = "masked",
-        [INTEL] = "intel", [LINUX] = "linux",     [FOREIGN] = "foreign"};
+        [INTEL] = "intel", [ZEN4] = "zen4",       [LINUX] = "linux",       [FOREIGN] = "foreign"};
     if (!name) {
         machine = amx_emu_installed() ? EMULATED : AS_IT_IS;
         return true;
@@ -58,9 +59,10 @@ __attribute__((constructor)) static void start(void) {
     if (!name)
         amx_emu_install();
     if (!amx_seam_machine(name)) {
-        fprintf(stderr,
-                "AMX_EMU=%s: not one of 0, refused, no-state, masked, intel, linux, foreign\n",
-                name);
+        fprintf(
+            stderr,
+            "AMX_EMU=%s: not one of 0, refused, no-state, masked, intel, zen4, linux, foreign\n",
+            name);
         exit(2);
     }
 }
@@ -75,6 +77,10 @@ struct ipex_cpuid ipex_probe_cpuid(uint32_t leaf, uint32_t subleaf) {
         ret.ebx = 0x756e6547, ret.edx = 0x49656e69, ret.ecx = 0x6c65746e; /* GenuineIntel */
     if (machine == INTEL && leaf == 7 && subleaf == 0)
         ret.edx |= L7_EDX_AVX512_FP16;
+    if (machine == ZEN4 && leaf == 0)
+        ret.ebx = 0x68747541, ret.edx = 0x69746e65, ret.ecx = 0x444d4163; /* AuthenticAMD */
+    if (machine == ZEN4 && leaf == 1)
+        ret.eax = 0x00a10f11;
     if (leaf == 0x1d && subleaf == 0)
         ret.eax = 1; /* the highest palette */
     if (leaf == 0x1d && subleaf == 1)
@@ -91,7 +97,7 @@ uint64_t ipex_probe_xcr0(void) {
 
 /* Whether the emulator gives permission to who asks. */
 static bool may_be_asked(void) {
-    return machine == EMULATED || machine == INTEL;
+    return machine == EMULATED || machine == INTEL || machine == ZEN4;
 }
 
 bool ipex_probe_amx_permission(void) {

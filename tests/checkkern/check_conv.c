@@ -18,7 +18,7 @@ static const char *const slot_names[SLOTS] = {"conv_f32", "conv_bf16w", "conv_bf
 
 struct shape {
     struct conv_shape conv;
-    int32_t lines_per_job, panels_per_job, cache_l2;
+    int32_t lines_per_job, panels_per_job, most_rows, cache_l2;
     int32_t act;
     bool residual, in_place, panels_outside, weights_far, special, planar, spread, own_weights;
     enum slot slot;
@@ -34,6 +34,7 @@ static struct ipex_conv_args make_args(const struct shape *s) {
     struct ipex_conv_args ret = conv_shape_args(&s->conv);
     ret.lines_per_job = s->lines_per_job;
     ret.panels_per_job = s->panels_per_job;
+    ret.most_rows = s->most_rows;
     ret.act = s->act;
     ret.act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f;
     ret.act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f;
@@ -270,12 +271,12 @@ static void describe(const struct shape *s, const char *level, char *text, size_
     snprintf(
         text, size,
         "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d pads %d,%d groups %d %d->%d "
-        "act %d residual %d%s outside %d%s jobs %d,%d l2 %d gaps %d,%d%s%s%s%s",
+        "act %d residual %d%s outside %d%s jobs %d,%d rows %d l2 %d gaps %d,%d%s%s%s%s",
         slot_names[s->slot], level, c.images, c.lines, c.pixels, c.last_pixels, c.kernel_h,
         c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_bottom,
         c.groups, c.k, c.n, s->act, s->residual, s->in_place ? " in place" : "", s->panels_outside,
-        s->weights_far ? " far" : "", s->lines_per_job, s->panels_per_job, s->cache_l2, c.x_gap,
-        c.y_gap, s->special ? " special" : "",
+        s->weights_far ? " far" : "", s->lines_per_job, s->panels_per_job, s->most_rows,
+        s->cache_l2, c.x_gap, c.y_gap, s->special ? " special" : "",
         s->planar   ? " planar"
         : s->spread ? " spread"
                     : "",
@@ -332,6 +333,10 @@ static int check_shape(const struct context *context, const struct shape *s, str
     return failed;
 }
 
+static int32_t random_most_rows(struct rng *rng) {
+    return rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 2, 16) : 0;
+}
+
 /* Kernels that are taken column by column, with parts of K small and large. */
 static int check_columns(const struct context *context, enum slot slot, struct rng *rng) {
     int failed = 0;
@@ -367,6 +372,7 @@ static int check_columns(const struct context *context, enum slot slot, struct r
             s.conv.k--;
         s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
         s.panels_per_job = (int32_t)rng_range(rng, 1, (s.conv.n + 15) / 16);
+        s.most_rows = random_most_rows(rng);
         failed += check_shape(context, &s, rng);
     }
     return failed;
@@ -405,6 +411,7 @@ static struct shape random_shape(struct rng *rng) {
     s.in_place = s.residual && rng_one_in(rng, 2);
     s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
     s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
+    s.most_rows = random_most_rows(rng);
     s.panels_per_job = (s.conv.n + 15) / 16;
     if (rng_one_in(rng, 2))
         s.panels_per_job = (int32_t)rng_range(rng, 1, s.panels_per_job);

@@ -165,6 +165,21 @@ static void test_slow_dot(void) {
     amx_seam_machine(NULL);
 }
 
+/* Which CPU it is decides how many rows a block of short chains has, not their bits
+ * (tests/checkkern). */
+static void test_split_512(void) {
+    struct ipex_cpu cpu;
+    amx_seam_machine("zen4");
+    ipex_cpu_detect(&cpu);
+    const bool avx512 = cpu.features & IPEX_CPU_AVX512;
+    check(!(cpu.features & IPEX_CPU_SPLITS_512) == !avx512,
+          "zen4: 512 bits are known to take two passes", "they are not");
+    amx_seam_machine("intel");
+    ipex_cpu_detect(&cpu);
+    check(!(cpu.features & IPEX_CPU_SPLITS_512), "intel: 512 bits take one pass", "two");
+    amx_seam_machine(NULL);
+}
+
 /* Calls it in a child process under a filter that answers arch_prctl with `action`; the exit
  * status, or 128 + the signal. */
 static int under_filter(uint32_t action, int (*fn)(void)) {
@@ -243,6 +258,7 @@ int main(void) {
     check_machine("0", IPEX_AMX_absent, "the CPU has no AMX");
     check_machine("linux", IPEX_AMX_refused, "refuses permission to use AMX (error ");
     test_slow_dot();
+    test_split_512();
     test_filters();
     test_results(&net);
     harness_close(&h);
