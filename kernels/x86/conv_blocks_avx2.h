@@ -121,7 +121,9 @@ enum { JOINS_HALF = true };
 #define BROADCAST(r)              const __m256 v##r = X_AT(AT(a0, a1, x_row, r));
 #define MULTIPLY_HALF(c, MR)                                                                       \
     {                                                                                              \
-        const __m256 b_c = WEIGHT(c);                                                              \
+        __m256 b_c = WEIGHT(c);                                                                    \
+        if (MR == 2) /* gcc would load it anew for either row */                                   \
+            __asm__("" : "+x"(b_c));                                                               \
         MULTIPLY_##MR(c)                                                                           \
     }
 #define MULTIPLY_1(c)   acc0_##c = PRODUCT(v0, b_c, acc0_##c);
@@ -224,7 +226,7 @@ static const conv_block_fn blocks_cut[MAX_ROWS + 1] = {BLOCKS_OF_1(NAME, 1C)};
 static const conv_block_fn blocks_2h[] = {BLOCKS_OF_2H(NAME)};
 #endif
 
-/* Policy: how many panels a block of so many rows takes, widest first. */
+/* Policy: how many panels, all of them whole, a block of so many rows takes, widest first. */
 static const struct {
     int32_t max_rows, panels;
 } policy[] = {{1, 4}, {MAX_ROWS_2, 2}, {MAX_ROWS_HALF, 1}};
@@ -233,7 +235,8 @@ static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
     if (JOINS_HALF && panels == 2 && columns <= IPEX_PANEL + LANES)
         return 2; /* run_2h */
     for (size_t i = 0;; i++)
-        if (rows <= policy[i].max_rows && panels >= policy[i].panels)
+        if (rows <= policy[i].max_rows && panels >= policy[i].panels &&
+            (policy[i].panels == 1 || columns >= policy[i].panels * IPEX_PANEL))
             return policy[i].panels;
 }
 

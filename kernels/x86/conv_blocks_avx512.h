@@ -122,8 +122,13 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define STORE_HALF(r, c)                                                                           \
     _mm256_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, (__mmask8)mask, acc##r##_##c);
 
-#define WEIGHT(c)        const OPERAND b##c = W_AT(w + c * w_panel);
-#define WEIGHT_STREAM(c) WEIGHT(c) PREFETCH(c)
+#define WEIGHT(c) OPERAND b##c = W_AT(w + c * w_panel);
+/* Of two or three rows gcc would load weights anew for every row. */
+#define WEIGHT_STREAM(c)                                                                           \
+    WEIGHT(c)                                                                                      \
+    if (FEW_ROWS)                                                                                  \
+        __asm__("" : "+v"(b##c));                                                                  \
+    PREFETCH(c)
 #define WEIGHT_HALF(c)                                                                             \
     const OPERAND_HALF b##c = W_AT_HALF(w + c * w_panel);                                          \
     PREFETCH(c)
@@ -132,7 +137,7 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define STEP_PREFETCHES true
 #endif
 #define PREFETCH(c)                                                                                \
-    if (STEP_PREFETCHES) {                                                                         \
+    if (STEP_PREFETCHES && FETCHES_AHEAD) {                                                        \
         PREFETCH_##c                                                                               \
     }
 #define PREFETCH_0 prefetch(w, ahead_first);
@@ -225,7 +230,7 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 
 #define BLOCK(MR, NR)                                                                              \
     static void block_##MR##x##NR(const struct conv_block *b) {                                    \
-        enum { HALF = (MR + 1) / 2 };                                                              \
+        enum { HALF = (MR + 1) / 2, FETCHES_AHEAD = MR > 2, FEW_ROWS = MR == 2 || MR == 3 };       \
         const vec_mask mask = vec_first(b->columns);                                               \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \

@@ -237,8 +237,10 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
         .act_a = args->act_a,
         .act_b = args->act_b,
     };
-    if (part->last)
-        set_clamp(&ret, act_low(args->act, args->act_a), act_high(args->act, args->act_b));
+    set_clamp(&ret, part->last ? act_low(args->act, args->act_a) : -__builtin_inff(),
+              part->last ? act_high(args->act, args->act_b) : __builtin_inff());
+    if (part->segments == 0) /* the bias alone: no product has made its denormals zero */
+        ret.clamps_low = true;
     return ret;
 }
 
