@@ -22,6 +22,8 @@ struct depthwise_block {
     int64_t x_last;                    /* from a kernel row's first tap to its last */
     struct ipex_kernel_rows rows, low; /* that the line takes, and of two lines the lower one */
     int64_t apart;                     /* rows of x from one line to the other */
+    int64_t w_begin, x_begin;          /* to the first row's taps and elements */
+    int64_t w_apart;                   /* from a row's taps to those `apart` rows on */
     int64_t kernel_h, kernel_w, channels;
     float lo, hi;
 };
@@ -29,15 +31,27 @@ struct depthwise_block {
 /* Vectors of channels [c, end); the last one ends there. */
 #define DW_EACH_VECTOR                                                                             \
     for (; c < end; c = c + LANES < end && c + 2 * LANES > end ? end - LANES : c + LANES)
-#define DW_INIT(r)     vec acc##r = init;
-#define DW_TAP(r)      acc##r = vec_fma(vec_load(AT(t0, t1, x_row, r)), w, acc##r);
-#define DW_TAP_CUT(r)  acc##r = vec_fma(vec_load_masked(AT(t0, t1, x_row, r), mask), w, acc##r);
-#define DW_RESIDUAL(r) acc##r = vec_add(acc##r, vec_load(b->residual + (r)*b->r_row + c));
-#define DW_RESIDUAL_CUT(r)                                                                         \
-    acc##r = vec_add(acc##r, vec_load_masked(b->residual + (r)*b->r_row + c, mask));
-#define DW_CLAMP(r)     vec_clip(acc##r, lo, hi)
-#define DW_STORE(r)     vec_store(b->y + (r)*b->y_row + c, DW_CLAMP(r));
-#define DW_STORE_CUT(r) vec_store_masked(b->y + (r)*b->y_row + c, mask, DW_CLAMP(r));
+#define DW_INIT(r)         vec acc##r = init;
+#define DW_TAP(r)          acc##r = vec_fma(vec_load(AT(t0, t1, x_row, r)), w, acc##r);
+#define DW_TAP_CUT(r)      acc##r = vec_fma(vec_load_masked(AT(t0, t1, x_row, r), mask), w, acc##r);
+#define DW_RESIDUAL(r)     acc##r = vec_add(acc##r, vec_load(z + (r)*z_row));
+#define DW_RESIDUAL_CUT(r) acc##r = vec_add(acc##r, vec_load_masked(z + (r)*z_row, mask));
+#define DW_STORE(r)        vec_store(y + (r)*y_row, vec_clip(acc##r, lo, hi));
+#define DW_STORE_CUT(r)    vec_store_masked(y + (r)*y_row, mask, vec_clip(acc##r, lo, hi));
+/* What becomes of finished chains. Addresses are read once: for all that compilers know, a store
+ * may change what the block says of them (3x3 at 28x28 takes 0.95 of the time, with AVX2 0.9). */
+#define DW_FINISH(RESIDUALS, STORES)                                                               \
+    if (b->residual) {                                                                             \
+        const float *z = b->residual + c;                                                          \
+        const int64_t z_row = b->r_row, z_line = b->r_line;                                        \
+        (void)z_line;                                                                              \
+        RESIDUALS                                                                                  \
+    }                                                                                              \
+    const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                            \
+    float *y = b->y + c;                                                                           \
+    const int64_t y_row = b->y_row, y_line = b->y_line;                                            \
+    (void)y_line;                                                                                  \
+    STORES
 
 /* MR pixels, channels [c, end) by vectors; TAP, RESIDUAL and STORE are for whole or cut ones. */
 #define DEPTHWISE_VECTOR(MR, SUFFIX, TAP, RESIDUAL, STORE)                                         \
@@ -57,11 +71,7 @@ struct depthwise_block {
                     t1 += b->x_kw;                                                                 \
                 }                                                                                  \
             }                                                                                      \
-            if (b->residual) {                                                                     \
-                ROWS_##MR(RESIDUAL)                                                                \
-            }                                                                                      \
-            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
-            ROWS_##MR(STORE)                                                                       \
+            DW_FINISH(ROWS_##MR(RESIDUAL), ROWS_##MR(STORE))                                       \
         }                                                                                          \
     }
 
@@ -191,6 +201,9 @@ static inline struct depthwise_block depthwise_block_at(const struct ipex_depthw
         .lo = act_low(args->act, args->act_a),
         .hi = act_high(args->act, args->act_b),
     };
+    b.w_begin = b.rows.begin * b.kernel_w * b.w_tap;
+    b.w_apart = b.apart * b.kernel_w * b.w_tap;
+    b.x_begin = b.rows.begin * b.x_kh;
     if (args->residual)
         b.residual = args->residual + image * args->r_image + line * args->r_line;
     return b;

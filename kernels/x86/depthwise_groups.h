@@ -49,11 +49,7 @@ enum { GROUPS_ROWS = VEC_REGISTERS == 32 ? 8 : 6 };
                     }                                                                              \
                 }                                                                                  \
             }                                                                                      \
-            if (b->residual) {                                                                     \
-                ROWS_##MR(DW_RESIDUAL_CUT)                                                         \
-            }                                                                                      \
-            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
-            ROWS_##MR(DW_STORE_CUT)                                                                \
+            DW_FINISH(ROWS_##MR(DW_RESIDUAL_CUT), ROWS_##MR(DW_STORE_CUT))                         \
         }                                                                                          \
     }
 

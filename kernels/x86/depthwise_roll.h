@@ -90,14 +90,11 @@
         (void)mask;                                                                                \
         DW_EACH_VECTOR {                                                                           \
             ROLL_READ const vec init = vec_load(b->bias + c);                                      \
-            const float *wp = b->w + b->rows.begin * b->kernel_w * w_tap + c;                      \
-            const float *t = b->x + b->rows.begin * b->x_kh + c;                                   \
+            const float *wp = b->w + b->w_begin + c;                                               \
+            const float *t = b->x + b->x_begin + c;                                                \
             ROWS_##P(DW_INIT) DW_EACH_ROW(b->rows.begin, b->rows.end) ROLL_ROW(P, ROLL_ONE)        \
-                ROLL_READ if (b->residual) {                                                       \
-                ROWS_##P(DW_RESIDUAL)                                                              \
-            }                                                                                      \
-            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
-            ROWS_##P(DW_STORE)                                                                     \
+                ROLL_READ                                                                          \
+                DW_FINISH_LINE(P)                                                                  \
         }                                                                                          \
     }
 
@@ -111,8 +108,8 @@
         (void)mask;                                                                                \
         DW_EACH_VECTOR {                                                                           \
             ROLL_READ const vec init = vec_load(b->bias + c);                                      \
-            const float *wp = b->w + b->rows.begin * b->kernel_w * w_tap + c;                      \
-            const float *t = b->x + b->rows.begin * b->x_kh + c;                                   \
+            const float *wp = b->w + b->w_begin + c;                                               \
+            const float *t = b->x + b->x_begin + c;                                                \
             ROWS_##P(DW_INIT) ROWS_##P(DW_LOW_INIT) int64_t i = b->rows.begin;                     \
             for (; i < b->apart; i++)                                                              \
                 ROLL_ROW(P, ROLL_ONE)                                                              \
@@ -120,11 +117,7 @@
                 ROLL_ROW(P, ROLL_BOTH)                                                             \
             for (; i < b->apart + b->low.end; i++)                                                 \
                 ROLL_ROW(P, ROLL_LAST)                                                             \
-            ROLL_READ if (b->residual) {                                                           \
-                ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL)                                    \
-            }                                                                                      \
-            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
-            ROWS_##P(DW_STORE) ROWS_##P(DW_LOW_STORE)                                              \
+            ROLL_READ DW_FINISH_TWO(P)                                                             \
         }                                                                                          \
     }
 

@@ -183,6 +183,8 @@
 #define DW_EACH_ROW_TO(end) _Pragma("clang loop unroll(disable)") for (; i < end; i++)
 #define DW_NEXT_ROW(K)      t += b->x_kh, wp += K * w_tap
 
+#define DW_FINISH_LINE(P) DW_FINISH(ROWS_##P(DW_RESIDUAL), ROWS_##P(DW_STORE))
+
 #define SLIDE(KIND, K, P)                                                                          \
     static void slide_##KIND##_##P(const struct depthwise_block *b, int64_t c, int64_t end,        \
                                    vec_mask mask) {                                                \
@@ -197,11 +199,7 @@
                 DW_BASES COLUMNS_##KIND##_##P(DW_ONE) DW_NEXT_ROW(K);                              \
             }                                                                                      \
             (void)mask;                                                                            \
-            if (b->residual) {                                                                     \
-                ROWS_##P(DW_RESIDUAL)                                                              \
-            }                                                                                      \
-            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
-            ROWS_##P(DW_STORE)                                                                     \
+            DW_FINISH_LINE(P)                                                                      \
         }                                                                                          \
     }
 
@@ -281,10 +279,12 @@
     }
 #endif
 
-#define DW_LOW_INIT(r) vec low##r = init;
-#define DW_LOW_RESIDUAL(r)                                                                         \
-    low##r = vec_add(low##r, vec_load(b->residual + b->r_line + (r)*b->r_row + c));
-#define DW_LOW_STORE(r) vec_store(b->y + b->y_line + (r)*b->y_row + c, vec_clip(low##r, lo, hi));
+#define DW_LOW_INIT(r)     vec low##r = init;
+#define DW_LOW_RESIDUAL(r) low##r = vec_add(low##r, vec_load(z + z_line + (r)*z_row));
+#define DW_LOW_STORE(r)    vec_store(y + y_line + (r)*y_row, vec_clip(low##r, lo, hi));
+#define DW_FINISH_TWO(P)                                                                           \
+    DW_FINISH(ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL),                                     \
+              ROWS_##P(DW_STORE) ROWS_##P(DW_LOW_STORE))
 #define TWO_LINES(KIND, K, P, HOW)                                                                 \
     static void slide_##HOW##_##KIND##_##P(const struct depthwise_block *b, int64_t c,             \
                                            int64_t end, vec_mask mask) {                           \
@@ -293,11 +293,7 @@
             const vec init = vec_load(b->bias + c);                                                \
             const float *wp = b->w + c, *t = b->x + c;                                             \
             ROWS_##P(DW_INIT) ROWS_##P(DW_LOW_INIT) DW_##HOW(K, COLUMNS_##KIND##_##P)(void) mask;  \
-            if (b->residual) {                                                                     \
-                ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL)                                    \
-            }                                                                                      \
-            const vec lo = vec_set(b->lo), hi = vec_set(b->hi);                                    \
-            ROWS_##P(DW_STORE) ROWS_##P(DW_LOW_STORE)                                              \
+            DW_FINISH_TWO(P)                                                                       \
         }                                                                                          \
     }
 #define SLIDE_TOUCH(KIND, K, P) TWO_LINES(KIND, K, P, TOUCH)
