@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pointwise_f32: random programs over random broadcasts, rows longer and shorter than a block,
- * special values. */
+/* pointwise_f32: random programs over random broadcasts, rows longer and shorter than a block, few
+ * and many, an operand that y takes the place of, special values. */
 #include "tests/checkkern/checkkern.h"
 
 #include <string.h>
@@ -10,6 +10,7 @@ struct program {
     float constants[4];
     struct buffer x[IPEX_POINTWISE_INPUTS];
     int64_t y_elements;
+    int32_t in_place; /* the input that y takes the place of, or -1 */
 };
 
 /* Inputs, constants, or a register that some step before this one has written. */
@@ -45,6 +46,8 @@ static void random_dims(struct rng *rng, struct program *p, struct ipex_pointwis
     for (int32_t i = 0; i < a->rank; i++)
         a->dims[i] = rng_range(rng, 1, 4);
     a->dims[a->rank - 1] = rng_range(rng, 1, rng_one_in(rng, 3) ? 600 : 40);
+    if (a->rank > 1 && rng_one_in(rng, 2))
+        a->dims[a->rank - 2] = rng_range(rng, 1, 60);
     int64_t y_stride = 1;
     for (int32_t i = a->rank - 1; i >= 0; i--) {
         a->y_stride[i] = y_stride;
@@ -53,7 +56,8 @@ static void random_dims(struct rng *rng, struct program *p, struct ipex_pointwis
     p->y_elements = 1;
     for (int32_t i = 0; i < a->rank; i++)
         p->y_elements += (a->dims[i] - 1) * a->y_stride[i];
-    a->rows_per_job = rng_range(rng, 1, 5);
+    a->rows_per_job = rng_range(rng, 1, rng_one_in(rng, 2) ? 5 : 100);
+    p->in_place = rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 0, a->inputs - 1) : -1;
 }
 
 static void random_input(struct rng *rng, struct program *p, struct ipex_pointwise_args *a,
@@ -64,6 +68,10 @@ static void random_input(struct rng *rng, struct program *p, struct ipex_pointwi
         a->x_stride[input][i] = broadcast ? 0 : n;
         n = broadcast ? n : n * a->dims[i];
     }
+    if (input == p->in_place) {
+        memcpy(a->x_stride[input], a->y_stride, sizeof a->y_stride);
+        n = p->y_elements;
+    }
     p->x[input] = buffer_make((size_t)n * 4);
     const bool special = rng_one_in(rng, 2);
     for (int64_t i = 0; i < n; i++)
@@ -72,11 +80,15 @@ static void random_input(struct rng *rng, struct program *p, struct ipex_pointwi
 }
 
 static struct buffer run_level(const struct level *level, const struct ipex_pointwise_args *args,
-                               int64_t elements, struct rng *rng) {
+                               const struct program *p, struct rng *rng) {
     struct ipex_pointwise_args a = *args;
-    struct buffer y = buffer_make((size_t)elements * 4);
+    struct buffer y = buffer_make((size_t)p->y_elements * 4);
     fill_canary(&y);
     a.y = y.data;
+    if (p->in_place >= 0) {
+        memcpy(y.data, p->x[p->in_place].data, (size_t)p->y_elements * 4);
+        a.x[p->in_place] = a.y;
+    }
     running("pointwise_f32", level->name);
     run_jobs(rng, (ipex_kernel_fn)level->kernels.pointwise_f32, &a, ipex_pointwise_jobs(&a),
              ipex_pointwise_scratch(&a));
@@ -92,10 +104,10 @@ static int check_program(const struct context *context, struct rng *rng) {
     random_program(rng, &program, &args);
     for (int32_t i = 0; i < args.inputs; i++)
         random_input(rng, &program, &args, i);
-    struct buffer want = run_level(&context->levels[0], &args, program.y_elements, rng);
+    struct buffer want = run_level(&context->levels[0], &args, &program, rng);
     int failed = 0;
     for (size_t i = 1; i < context->n_levels; i++) {
-        struct buffer got = run_level(&context->levels[i], &args, program.y_elements, rng);
+        struct buffer got = run_level(&context->levels[i], &args, &program, rng);
         const int64_t at = first_difference(&want, &got);
         if (at >= 0)
             failed += !report(false, "pointwise_f32 program",
