@@ -215,6 +215,8 @@ enum { AT_ONCE_BYTES = 8192 };
 
 static int64_t blocks_at_once(const struct conv_level *level, const struct ipex_conv_args *args,
                               const struct conv_cuts *cuts, bool streams) {
+    if (cuts->lines.line.count < 2)
+        return 1;
     const bool clamp = act_is_clamp(args->act), in_place = level->panels_widened == 0;
     const int64_t depth = ipex_conv_depth(args);
     const bool rest = streams && depth <= level->max_rows; /* prefetch_rest */

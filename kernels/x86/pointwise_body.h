@@ -214,6 +214,9 @@ static inline bool pointwise_is_same(struct pointwise_operand operand) {
     return operand.row == 0 && operand.step == 1;
 }
 
+/* Rows of such an operand that pay for laying it out once more. */
+enum { JOINT_LEAST = 4 };
+
 /* How many rows may be taken as one, which is best of whole vectors: those of y and of the operands
  * lie behind each other, but for operands of all rows alike, for which there is room. */
 static inline int64_t pointwise_joint(const struct ipex_pointwise_args *args,
@@ -231,7 +234,8 @@ static inline int64_t pointwise_joint(const struct ipex_pointwise_args *args,
     const int64_t even = ipex_div(LANES, ipex_smaller(LANES, all.n & -all.n));
     const int64_t block = ipex_div(IPEX_POINTWISE_BLOCK, all.n);
     const int64_t wanted = block > even ? block - ipex_divide(block, even).rest : even;
-    return ipex_smaller(wanted, ipex_smaller(room, all.rows));
+    const int64_t ret = ipex_smaller(wanted, room);
+    return all.rows < JOINT_LEAST * ret ? 1 : ret;
 }
 
 /* `rows` neighbours of the last but innermost dim, from x and y on. Short rows that others are

@@ -179,16 +179,19 @@ static void choose_blocks(const struct ipex_setup *setup, const struct sizes *si
  * block keep products waiting, 60 cycles of the 28 K that 14 rows of two panels take (Zen 4: 1x1 16
  * to 96 at 112x112 takes 0.9 of the time in blocks of 7 rows, 64 to 256 at 56x56 0.98, depths from
  * 128 on as long). A hard swish between products and stores has the same effect. */
-#define FEW_STORES_DEPTH 64
-#define FEW_STORES_ROWS  7
+#define FEW_STORES_DEPTH  64
+#define FEW_STORES_ROWS   7
+#define FEW_STORES_BLOCKS 16 /* of fewer, it is the first products of each that wait */
 
 static int32_t most_rows(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
     const bool swish = args->act == IPEX_ACT_hard_swish || args->act == IPEX_ACT_hard_swish_affine;
-    return bind->setup->splits_512 && bind->input[1]->dtype == IPEX_DTYPE_f32 && !swish &&
-                   args->n > 3 * IPEX_PANEL / 2 && ipex_conv_depth(args) <= FEW_STORES_DEPTH
-               ? FEW_STORES_ROWS
-               : 0;
+    const bool narrow = args->n <= 3 * IPEX_PANEL / 2,
+               f32 = bind->input[1]->dtype == IPEX_DTYPE_f32;
+    const int64_t elements = ipex_mul_sat(ipex_conv_rows(args), args->n);
+    const bool few = elements < FEW_STORES_BLOCKS * FEW_STORES_ROWS * 2 * IPEX_PANEL;
+    const bool helps = bind->setup->splits_512 && f32 && !swish && !narrow && !few;
+    return helps && ipex_conv_depth(args) <= FEW_STORES_DEPTH ? FEW_STORES_ROWS : 0;
 }
 
 static void choose_kernel(struct ipex_bind *bind) {
