@@ -186,10 +186,10 @@ static void choose_blocks(const struct ipex_setup *setup, const struct sizes *si
 static int32_t most_rows(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
     const bool swish = args->act == IPEX_ACT_hard_swish || args->act == IPEX_ACT_hard_swish_affine;
-    const bool narrow = args->n <= 3 * IPEX_PANEL / 2,
-               f32 = bind->input[1]->dtype == IPEX_DTYPE_f32;
-    const int64_t elements = ipex_mul_sat(ipex_conv_rows(args), args->n);
-    const bool few = elements < FEW_STORES_BLOCKS * FEW_STORES_ROWS * 2 * IPEX_PANEL;
+    const bool f32 = bind->input[1]->dtype == IPEX_DTYPE_f32;
+    const bool narrow = args->n <= 3 * IPEX_PANEL / 2; /* blocks of one panel and a half */
+    const int64_t block = FEW_STORES_ROWS * 2 * IPEX_PANEL;
+    const bool few = ipex_mul_sat(ipex_conv_rows(args), args->n) < FEW_STORES_BLOCKS * block;
     const bool helps = bind->setup->splits_512 && f32 && !swish && !narrow && !few;
     return helps && ipex_conv_depth(args) <= FEW_STORES_DEPTH ? FEW_STORES_ROWS : 0;
 }
