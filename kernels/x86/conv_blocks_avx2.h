@@ -171,14 +171,7 @@ static inline vec_mask mask_of_last(const struct conv_block *b) {
             (void)mask_r;                                                                          \
             ROWS_##MR(RESIDUAL_ROW_##NP)                                                           \
         }                                                                                          \
-        if (CLAMPS(b->clamps_low)) {                                                               \
-            const __m256 lo = _mm256_set1_ps(b->lo);                                               \
-            ROWS_##MR(LOW_ROW_##NP)                                                                \
-        }                                                                                          \
-        if (CLAMPS(b->clamps_high)) {                                                              \
-            const __m256 hi = _mm256_set1_ps(b->hi);                                               \
-            ROWS_##MR(HIGH_ROW_##NP)                                                               \
-        }                                                                                          \
+        CLAMP(ROWS_##MR(LOW_ROW_##NP), ROWS_##MR(HIGH_ROW_##NP))                                   \
         float *y0 = b->y, *y1 = y0 + b->y_half;                                                    \
         const int64_t y_row = b->y_row;                                                            \
         ROWS_##MR(STORE_ROW_##NP)(void) w_panel;                                                   \

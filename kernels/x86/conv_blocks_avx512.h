@@ -258,15 +258,9 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
             const int64_t r_row = b->r_row;                                                        \
             ROWS_##MR(RESIDUAL_ROW_##NR)                                                           \
         }                                                                                          \
-        ACTIVATE(MR, NR) if (CLAMPS(b->clamps_low)) {                                              \
-            const __m512 lo = _mm512_set1_ps(b->lo);                                               \
-            ROWS_##MR(LOW_ROW_##NR)                                                                \
-        }                                                                                          \
-        if (CLAMPS(b->clamps_high)) {                                                              \
-            const __m512 hi = _mm512_set1_ps(b->hi);                                               \
-            ROWS_##MR(HIGH_ROW_##NR)                                                               \
-        }                                                                                          \
-        float *y0 = b->y, *y1 = y0 + b->y_half;                                                    \
+        ACTIVATE(MR, NR)                                                                           \
+        CLAMP(ROWS_##MR(LOW_ROW_##NR), ROWS_##MR(HIGH_ROW_##NR)) float *y0 = b->y;                 \
+        float *y1 = y0 + b->y_half;                                                                \
         const int64_t y_row = b->y_row;                                                            \
         ROWS_##MR(STORE_ROW_##NR)                                                                  \
     }

@@ -60,7 +60,7 @@ struct conv_block {
     uintptr_t ahead_first_next, ahead_others_next; /* and what it prefetches */
     int32_t block;                                 /* of the part's blocks of rows */
     float lo, hi;                                  /* clamp of the store */
-    bool clamps_low, clamps_high;                  /* whether there is such a bound */
+    bool clamps_low, clamps_high; /* whether there is such a bound: less code than comparing it */
     int32_t act; /* hard_swish or its affine form, or none: blocks may apply them */
     float act_a, act_b;
     struct ipex_act_rows pending; /* of the block before: its activation, which is no clamp */
@@ -88,9 +88,17 @@ static inline void to_next_block(struct conv_block *b) {
     b->ahead_others += b->ahead_others_next;
 }
 
-/* Out of the way of the others: gcc would keep accumulators of bf16 on the stack (kernels/x86/
- * conv_bf16_avx512.c). */
-#define CLAMPS(clamps) __builtin_expect(clamps, false)
+/* LOWS and HIGHS bound all rows of a block from `lo` and to `hi`. Out of the way of what else it
+ * does: gcc would keep accumulators of bf16 on the stack (kernels/x86/conv_bf16_avx512.c). */
+#define CLAMP(LOWS, HIGHS)                                                                         \
+    if (__builtin_expect(b->clamps_low, false)) {                                                  \
+        const vec lo = vec_set(b->lo);                                                             \
+        LOWS                                                                                       \
+    }                                                                                              \
+    if (__builtin_expect(b->clamps_high, false)) {                                                 \
+        const vec hi = vec_set(b->hi);                                                             \
+        HIGHS                                                                                      \
+    }
 
 /* All of b's blocks; b lies where the last one does then. */
 static inline void run_blocks(struct conv_block *b, conv_block_fn block) {
