@@ -328,6 +328,8 @@ int64_t ipex_map_jobs(const struct ipex_map_args *args) {
 size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
     if (args->planar)
         return (size_t)ipex_conv_parts(args, IPEX_PANEL).total * sizeof(float);
+    if (args->eights)
+        return (size_t)ipex_conv_eights(args, IPEX_EIGHTS_GROUPS).total * sizeof(float);
     return args->spread ? (size_t)ipex_conv_rows(args) * ipex_conv_spread_row(args) : 0;
 }
 

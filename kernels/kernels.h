@@ -79,6 +79,10 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * spread is advice to conv_f32 and conv_bf16w: rows of x share sets of the L1 cache, so jobs copy
  * them. Only for one group and one segment.
  *
+ * eights is advice to conv_f32 and conv_bf16w: groups of 8 columns, whose x is copied so that those
+ * of a vector lie side by side (kernels/conv_parts.h). Only without resume, columns, w_line, and
+ * taps in the padding left out, and where x_pixel is a multiple of x_kw or segments_w is 1.
+ *
  * most_rows is advice: register blocks of at most so many pixels, 2 or more; 0: as many as
  * registers hold. */
 struct ipex_conv_args {
@@ -109,6 +113,7 @@ struct ipex_conv_args {
     bool resume; /* the chains go on from what y holds, instead of from the bias; no residual */
     bool planar;
     bool spread;
+    bool eights;
 };
 
 /* Rows of an image. */

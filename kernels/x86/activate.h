@@ -40,6 +40,15 @@ static inline bool act_is_clamp(int32_t act) {
     return act == IPEX_ACT_none || act == IPEX_ACT_relu || act == IPEX_ACT_clip;
 }
 
+/* Their bounds. */
+static inline float act_low(int32_t act, float a) {
+    return act == IPEX_ACT_relu ? 0.0f : act == IPEX_ACT_clip ? a : -__builtin_inff();
+}
+
+static inline float act_high(int32_t act, float b) {
+    return act == IPEX_ACT_clip ? b : __builtin_inff();
+}
+
 void ipex_k_activate__avx2(const struct ipex_act_rows *args);
 void ipex_k_activate__avx512(const struct ipex_act_rows *args);
 

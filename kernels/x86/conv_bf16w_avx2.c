@@ -5,6 +5,7 @@
 #define CONV_K_PER_ROW      2
 #define CONV_SMALLER_BLOCKS 5
 #include "kernels/x86/vec_avx2.h"
+#include "kernels/x86/conv_eights.h"
 #include "kernels/x86/conv_halves.h"
 #include "kernels/x86/conv_transpose_walk.h"
 
@@ -20,8 +21,10 @@
 
 void ipex_k_conv_bf16w__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                              void *scratch) {
-    (void)scratch;
-    ipex_conv_walk(&level, args, job_begin, job_end);
+    if (args->eights)
+        ipex_k_conv_eights__avx2(args, job_begin, job_end, scratch, true);
+    else
+        ipex_conv_walk(&level, args, job_begin, job_end);
 }
 
 void ipex_k_conv_transpose_bf16w__avx2(const struct ipex_conv_transpose_args *args,

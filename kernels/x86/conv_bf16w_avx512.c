@@ -6,6 +6,7 @@
 #define CONV_SMALLER_BLOCKS
 #define CONV_FETCHES_NEXT
 #include "kernels/x86/vec_avx512.h"
+#include "kernels/x86/conv_eights.h"
 #include "kernels/x86/conv_halves.h"
 #include "kernels/x86/conv_walk.h"
 
@@ -28,6 +29,8 @@ void ipex_k_conv_bf16w__avx512(const struct ipex_conv_args *args, int64_t job_be
                                int64_t job_end, void *scratch) {
     if (args->spread)
         conv_spread_jobs(args, job_begin, job_end, scratch);
+    else if (args->eights)
+        ipex_k_conv_eights__avx512(args, job_begin, job_end, scratch, true);
     else
         ipex_conv_walk(&level, args, job_begin, job_end);
 }

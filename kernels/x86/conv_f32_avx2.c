@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on f32 with AVX2 and FMA. */
 #include "kernels/x86/vec_avx2.h"
+#include "kernels/x86/conv_eights.h"
 #include "kernels/x86/conv_planar.h"
 #include "kernels/x86/conv_transpose_walk.h"
 
@@ -18,6 +19,8 @@ void ipex_k_conv_f32__avx2(const struct ipex_conv_args *args, int64_t job_begin,
                            void *scratch) {
     if (args->planar)
         planar_jobs(args, job_begin, job_end, scratch);
+    else if (args->eights)
+        ipex_k_conv_eights__avx2(args, job_begin, job_end, scratch, false);
     else
         ipex_conv_walk(&level, args, job_begin, job_end);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on f32 with AVX-512. */
 #include "kernels/x86/vec_avx512.h"
+#include "kernels/x86/conv_eights.h"
 #include "kernels/x86/conv_planar.h"
 #include "kernels/x86/conv_transpose_walk.h"
 
@@ -61,6 +62,8 @@ void ipex_k_conv_f32__avx512(const struct ipex_conv_args *args, int64_t job_begi
                              void *scratch) {
     if (args->planar)
         planar_jobs(args, job_begin, job_end, scratch);
+    else if (args->eights)
+        ipex_k_conv_eights__avx512(args, job_begin, job_end, scratch, false);
     else if (args->spread)
         conv_spread_jobs(args, job_begin, job_end, scratch);
     else

@@ -335,14 +335,6 @@ static inline void planar_row(struct planar *p, int64_t r) {
             planar_finish(p, planar_line_chains(p, line), line);
 }
 
-/* Where lines have no rows in common, every line's are counted on their own. */
-static inline int64_t planar_step(const struct ipex_conv_args *args) {
-    const int64_t rows = args->segments_h;
-    const bool shared = args->x_kh > 0 && ipex_divide(args->x_line, args->x_kh).rest == 0;
-    const int64_t step = shared ? ipex_div(args->x_line, args->x_kh) : rows;
-    return 0 < step && step < rows ? step : rows;
-}
-
 /* A column's in a row. */
 static inline void planar_weights(const struct ipex_conv_args *args, float *to) {
     const float *w = args->w;
@@ -363,7 +355,7 @@ static inline void planar_jobs(const struct ipex_conv_args *args, int64_t job_be
         .line = scratch + at.line,
         .line_row = at.line_row,
         .w = scratch + at.w,
-        .step = planar_step(args),
+        .step = ipex_conv_step(args),
     };
     planar_weights(args, p.w);
     for (int64_t j = job_begin; j < job_end; j++) {

@@ -130,11 +130,21 @@ static inline vec_int vec_bits(vec a) {
 static inline vec vec_float(vec_int a) {
     return _mm256_castsi256_ps(a);
 }
-/* The first n bytes, zeros behind them; memory behind them is not touched. */
+/* The first n bytes, zeros behind them; memory behind them is not touched. There are no masks of
+ * bytes: words by a mask, then the bytes of one. */
 static inline vec_int vec_load_bytes(const void *p, int64_t n) {
-    uint8_t bytes[sizeof(vec_int)] = {0}; /* there are no masks of bytes */
-    memcpy(bytes, p, n >= (int64_t)sizeof bytes ? sizeof bytes : n <= 0 ? 0 : (size_t)n);
-    return _mm256_loadu_si256((const __m256i *)(const void *)bytes);
+    const int64_t words = n >= (int64_t)sizeof(vec_int) ? LANES : n <= 0 ? 0 : n / 4;
+    const vec_int all = _mm256_maskload_epi32(p, _mm256_castps_si256(vec_first(words)));
+    if (words == LANES || n % 4 <= 0)
+        return all;
+    const uint8_t *rest = (const uint8_t *)p + 4 * words;
+    uint16_t half = 0;
+    if (n & 2)
+        memcpy(&half, rest, sizeof half);
+    const uint32_t word = half | (uint32_t)(n & 1 ? rest[n & 2] : 0) << 8 * (n & 2);
+    const vec_int lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const vec_int at = _mm256_cmpeq_epi32(lane, _mm256_set1_epi32((int32_t)words));
+    return _mm256_blendv_epi8(all, _mm256_set1_epi32((int32_t)word), at);
 }
 /* Rounded to bf16 as kernels/bf16.h says, LANES elements at p. */
 static inline void vec_store_bf16(void *p, vec a) {

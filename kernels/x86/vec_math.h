@@ -48,13 +48,4 @@ static inline vec vec_act(vec x, int32_t act, float a, float b) {
     }
 }
 
-/* The bounds of a clamp (act_is_clamp). */
-static inline float act_low(int32_t act, float a) {
-    return act == IPEX_ACT_relu ? 0.0f : act == IPEX_ACT_clip ? a : -__builtin_inff();
-}
-
-static inline float act_high(int32_t act, float b) {
-    return act == IPEX_ACT_clip ? b : __builtin_inff();
-}
-
 #endif

@@ -262,6 +262,14 @@ static size_t spread_rows(struct ipex_bind *bind) {
     return (size_t)ipex_min_i64(rows, most) * row;
 }
 
+/* Groups of 8 columns fill half a panel each. */
+static bool has_eights(const struct ipex_bind *bind) {
+    const struct ipex_conv_args *args = &bind->args.conv;
+    return bind->input[0]->dtype == IPEX_DTYPE_f32 && args->groups > 1 && args->n == 8 &&
+           args->padding_w.dilation == 0 &&
+           (args->segments_w == 1 || (args->x_kw > 0 && args->x_pixel % args->x_kw == 0));
+}
+
 /* Of all products those in the padding that are left out. In integers: a run at other sizes binds
  * too, and leaves the caller's floating-point flags as they were. */
 static int64_t spared_flops(const struct ipex_conv_args *args, int64_t flops) {
@@ -299,6 +307,7 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
     choose_blocks(bind->setup, &sizes, args);
     args->most_rows = most_rows(bind);
+    args->eights = has_eights(bind);
     bind->jobs = ipex_conv_jobs(args);
     bind->scratch = spread_rows(bind);
     bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * ipex_conv_depth(args));

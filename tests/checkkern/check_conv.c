@@ -21,6 +21,7 @@ struct shape {
     int32_t lines_per_job, panels_per_job, most_rows, cache_l2;
     int32_t act;
     bool residual, in_place, panels_outside, weights_far, special, planar, spread, own_weights;
+    bool eights;
     enum slot slot;
 };
 
@@ -42,6 +43,7 @@ static struct ipex_conv_args make_args(const struct shape *s) {
     ret.weights_far = s->weights_far;
     ret.cache_l2 = s->cache_l2;
     ret.planar = s->planar;
+    ret.eights = s->eights;
     ret.spread = s->spread && ret.groups == 1 && ret.segments_h * ret.segments_w == 1;
     if (s->own_weights)
         ret.w_line =
@@ -279,6 +281,7 @@ static void describe(const struct shape *s, const char *level, char *text, size_
         s->cache_l2, c.x_gap, c.y_gap, s->special ? " special" : "",
         s->planar   ? " planar"
         : s->spread ? " spread"
+        : s->eights ? " eights"
                     : "",
         s->own_weights ? " own weights" : "", c.by_columns ? " by columns" : "");
 }
@@ -551,6 +554,52 @@ static int check_planar(const struct context *context, struct rng *rng) {
     return failed;
 }
 
+/* Groups of 8 columns: an even and an odd number of them, lines that share blocks, and lines of
+ * more than one; jobs of some groups, of some lines. */
+static int check_eights(const struct context *context, enum slot slot, struct rng *rng) {
+    int failed = 0;
+    for (int i = 0; i < context->cases; i++) {
+        struct shape s = {
+            .conv =
+                {
+                    .images = (int32_t)rng_range(rng, 1, 2),
+                    .lines = (int32_t)rng_range(rng, 1, 9),
+                    .pixels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 2) ? 45 : 9),
+                    .kernel_h = (int32_t)rng_range(rng, 1, 4),
+                    .kernel_w = (int32_t)rng_range(rng, 1, 5),
+                    .stride_h = (int32_t)rng_range(rng, 1, 3),
+                    .stride_w = (int32_t)rng_range(rng, 1, 3),
+                    .dilation_h = (int32_t)rng_range(rng, 1, 2),
+                    .groups = (int32_t)rng_range(rng, 2, 7),
+                    .k = rng_one_in(rng, 2) ? 8 : (int32_t)rng_range(rng, 1, 20),
+                    .n = 8,
+                    .x_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 9) : 0,
+                    .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
+                },
+            .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
+            .residual = rng_one_in(rng, 3),
+            .panels_per_job = 1,
+            .special = rng_one_in(rng, 5) && !context->only_normal,
+            .cache_l2 = 1 << 20,
+            .eights = true,
+            .slot = slot,
+        };
+        if (s.conv.kernel_w == 1 || s.conv.stride_w == 2)
+            s.conv.dilation_w = (int32_t)rng_range(rng, 1, 2);
+        s.conv.last_pixels =
+            rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
+        s.in_place = s.residual && rng_one_in(rng, 2);
+        s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
+        s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
+        if (rng_one_in(rng, 2)) {
+            s.conv.pad_top = (int32_t)rng_range(rng, -2, s.conv.kernel_h + 1);
+            s.conv.pad_bottom = (int32_t)rng_range(rng, -2, s.conv.kernel_h + 1);
+        }
+        failed += check_shape(context, &s, rng);
+    }
+    return failed;
+}
+
 static void check_slot(const struct context *context, enum slot slot) {
     char text[80];
     if (!wanted(context, slot_names[slot]))
@@ -568,6 +617,10 @@ static void check_slot(const struct context *context, enum slot slot) {
     }
     if (slot == CONV_F32)
         report(check_planar(context, &rng) == 0, "conv_f32: pixels in lanes", "see above");
+    if (slot <= CONV_BF16W) {
+        snprintf(text, sizeof text, "%s: groups of 8 columns", slot_names[slot]);
+        report(check_eights(context, slot, &rng) == 0, text, "see above");
+    }
     int failed = 0;
     for (int i = 0; i < context->cases; i++) {
         struct shape s = random_shape(&rng);

@@ -1162,7 +1162,7 @@ def check_bf16(tap, bench):
         seen |= {row["reason"] for row in rows}
         for row in wanted[flags[0]]:
             tap.ok(f"{name}: {row[0]} of {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
-    return seen | check_bf16_bands(tap, bench) | check_bf16_heads(tap, bench)
+    return seen | check_bf16_bands(tap, bench) | check_bf16_heads(tap, bench) | check_bf16_groups(tap, bench)
 
 
 def check_bf16_heads(tap, bench):
@@ -1178,6 +1178,23 @@ def check_bf16_heads(tap, bench):
     rows = bench.ledger()
     for row in (("dtype", "small", "small_heads"), ("dtype", "wide", APPLIED), ("dtype", "wide values", APPLIED)):
         tap.ok(f"heads on bf16: {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
+    return {row["reason"] for row in rows}
+
+
+def check_bf16_groups(tap, bench):
+    """Convolutions by groups of up to 8 channels compute in f32, by weights in bf16; by others in bf16."""
+    g = Graph(opset=13)
+    texts = {"eight": "bf16 weights, f32 arithmetic", "odd": "bf16 weights, f32 arithmetic", "nine": "bf16 operands, summed in f32"}
+    for name, channels, groups in (("eight", 8, 5), ("odd", 5, 3), ("nine", 9, 2)):
+        width = channels * groups
+        g.output(g.conv(g.input(1, width, 9, 11), width, width, groups=groups, pads=[1, 1, 1, 1], name=name, scale=0.1))
+    done = bench.convert(g.model(), "--dtype", "bf16")
+    why = done.stderr or bench.compare_bits(g.feeds())
+    tap.ok("groups on bf16: converts and runs, with the same bits at all levels", not why, why)
+    rows = bench.ledger()
+    for name, text in texts.items():
+        mine = [row for row in rows if fits(row, ("dtype", name, APPLIED))]
+        tap.ok(f"groups on bf16: {name} has {text}", [row["text"] for row in mine] == [text], *rows)
     return {row["reason"] for row in rows}
 
 
