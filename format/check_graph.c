@@ -100,6 +100,17 @@ static enum ipex_status resolve_constant(const struct ipex_checked_entry *e,
     return IPEX_OK;
 }
 
+/* Elements from a row to the next one, where rows have borders: an odd number of lines of 64 bytes,
+ * so that rows, and the pixels of some hundred channels in them, lie in many sets of a cache. It
+ * does not fall where rows grow. */
+static int64_t row_pitch(const struct ipex_tensor_info *t, int64_t width) {
+    enum { LINE = 64 };
+    const int64_t size = ipex_dtype_size((enum ipex_dtype)t->dtype), row = width * t->dims[3];
+    if (t->halo[1] + t->halo[3] == 0)
+        return row;
+    return ((row * size + LINE - 1) / LINE | 1) * LINE / size;
+}
+
 /* R44: the storage of a root; with a halo its rows and columns are wider than its dims say. */
 static enum ipex_status resolve_root(const struct ipex_checked_entry *e,
                                      struct ipex_tensor_info *t) {
@@ -115,8 +126,11 @@ static enum ipex_status resolve_root(const struct ipex_checked_entry *e,
                "too many elements with the halo");
     t->strides[3] = 1;
     t->strides[2] = t->dims[3];
-    t->strides[1] = width * t->strides[2];
+    t->strides[1] = row_pitch(t, width);
     t->strides[0] = height * t->strides[1];
+    const int64_t rows[3] = {t->dims[0], height, t->strides[1]};
+    IPEX_CHECK(ipex_numel(rows, 3, &t->storage), e->report, IPEX_ERROR_MODEL_TENSOR,
+               "too many elements with the halo");
     t->offset = t->halo[0] * t->strides[1] + t->halo[1] * t->strides[2];
     return IPEX_OK;
 }

@@ -65,7 +65,7 @@ bool ipex_weight_bytes(enum ipex_dtype dtype, enum ipex_layout layout, const int
         if (rank == 0)
             return false;
         bytes = bytes / dims[rank - 1] * size;
-        if (!multiply(&bytes, divide_up(dims[rank - 1], IPEX_PANEL) * IPEX_PANEL))
+        if (!multiply(&bytes, ipex_channels_pitch(dims[rank - 1])))
             return false;
         *ret = bytes;
         return true;

@@ -80,6 +80,12 @@ static inline int64_t ipex_tile_k_per_row(enum ipex_dtype dtype) {
     }
 }
 
+/* Elements from a row of layout `channels` to the next one: an odd multiple of 16, so that the rows
+ * of a window's taps lie in different sets of a cache. */
+static inline int64_t ipex_channels_pitch(int64_t channels) {
+    return ((channels + IPEX_PANEL - 1) / IPEX_PANEL | 1) * IPEX_PANEL;
+}
+
 /* Whether groups of so many inputs and outputs are narrow: 1, 2 or 4 outputs of 1, 2 or 4 inputs,
  * no more than outputs, so that all that a vector of 8 or 16 outputs reads fits a vector. depthwise
  * takes them, many to a vector. */

@@ -51,8 +51,8 @@ struct ipex_conv_eights {
     int64_t w, bias, total;
 };
 
-/* A vector of most groups, and the pixels that the largest register block may read in vain. */
-enum { IPEX_EIGHTS_GROUPS = 2, IPEX_EIGHTS_ROWS = 14 };
+/* Pixels of the largest register block, which it may read in vain. */
+enum { IPEX_EIGHTS_ROWS = 14 };
 
 /* Pixels of x that so many pixels of a line see. */
 static inline int64_t ipex_eights_pixels(const struct ipex_conv_args *args, int64_t apart,

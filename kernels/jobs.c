@@ -27,11 +27,13 @@ struct ipex_conv_job ipex_conv_job(const struct ipex_conv_args *args, int64_t jo
     const int64_t panel_blocks = ipex_div_up(panels, args->panels_per_job);
     const int64_t line_blocks = ipex_div_up(args->lines, args->lines_per_job);
     const struct ipex_quotient panel = ipex_divide(job, panel_blocks);
-    const struct ipex_quotient group = ipex_divide(panel.whole, args->groups);
+    const struct ipex_quotient group = ipex_divide(panel.whole, ipex_conv_sets(args));
+    const int64_t groups = args->eights ? IPEX_EIGHTS_GROUPS : 1;
     const struct ipex_quotient line = ipex_divide(group.whole, line_blocks);
     struct ipex_conv_job ret;
     ret.panel = panel.rest * args->panels_per_job;
-    ret.group = group.rest;
+    ret.group = group.rest * groups;
+    ret.group_end = ipex_smaller(ret.group + groups, args->groups);
     ret.line = line.rest * args->lines_per_job;
     ret.image = line.whole;
     ret.panel_end = ret.panel + args->panels_per_job;
@@ -279,7 +281,7 @@ struct ipex_conv_column ipex_conv_column(const struct ipex_conv_args *args, int6
 }
 
 int64_t ipex_conv_jobs(const struct ipex_conv_args *args) {
-    return args->images * ipex_div_up(args->lines, args->lines_per_job) * args->groups *
+    return args->images * ipex_div_up(args->lines, args->lines_per_job) * ipex_conv_sets(args) *
            ipex_div_up(ipex_conv_panels(args), args->panels_per_job);
 }
 

@@ -110,10 +110,10 @@ struct ipex_conv_column {
 
 struct ipex_conv_column ipex_conv_column(const struct ipex_conv_args *args, int64_t i);
 
-/* One job of a convolution: lines [line, line_end) of one image, panels [panel, panel_end) of one
- * group. */
+/* One job of a convolution: lines [line, line_end) of one image, panels [panel, panel_end) of
+ * groups [group, group_end): one, or with eights two. */
 struct ipex_conv_job {
-    int64_t image, line, line_end, group, panel, panel_end;
+    int64_t image, line, line_end, group, group_end, panel, panel_end;
 };
 
 struct ipex_conv_job ipex_conv_job(const struct ipex_conv_args *args, int64_t job);

@@ -45,7 +45,7 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * rows is cut into such lines). An x_pixel that is a multiple of 1024 floats costs L1 conflicts.
  *
  * job = ((image * line_blocks + line_block) * groups + group) * panel_blocks + panel_block, in
- * blocks of lines_per_job and panels_per_job.
+ * blocks of lines_per_job and panels_per_job; with eights, group counts pairs of groups.
  *
  * conv_bf16w: w is bf16, which is widened: the bits are those of conv_f32 on the widened weights.
  * conv_bf16: x and w are bf16, widened, and K counts in pairs, as the instruction vdpbf16ps does:
@@ -121,6 +121,14 @@ static inline int64_t ipex_conv_rows(const struct ipex_conv_args *args) {
     return (int64_t)(args->lines - 1) * args->pixels + args->last_pixels;
 }
 
+/* Groups of 8 columns that a job has (eights): as many as fill the longest vector. */
+enum { IPEX_EIGHTS_GROUPS = 2 };
+
+/* Groups, or those pairs of them, that jobs are of. */
+static inline int64_t ipex_conv_sets(const struct ipex_conv_args *args) {
+    return args->eights ? (args->groups + 1) / IPEX_EIGHTS_GROUPS : args->groups;
+}
+
 /* Products in the chain of an output. */
 static inline int64_t ipex_conv_depth(const struct ipex_conv_args *args) {
     return (int64_t)args->segments_h * args->segments_w * args->k;
@@ -189,7 +197,7 @@ static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args)
  */
 struct ipex_depthwise_args {
     const float *x;        /* first tap of output pixel (0, 0) */
-    const float *w;        /* [kernel_h][kernel_w][group_inputs][channels rounded up to 16] */
+    const float *w;        /* [kernel_h][kernel_w][group_inputs][ipex_channels_pitch] */
     const float *bias;     /* [channels] */
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
     float *y;

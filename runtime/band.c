@@ -200,7 +200,7 @@ static void add_buffer(struct group *group, const struct ipex_tensor_info *root)
     group->args->buffer[at] = (struct ipex_band_buffer){
         .row = root->strides[1],
         .left = root->halo[1] * root->strides[2],
-        .right = root->halo[3] * root->strides[2],
+        .right = root->strides[1] - (root->halo[1] + root->dims[2]) * root->strides[2],
         .top = root->halo[0],
         .lines = root->dims[1],
         .below = root->halo[2],

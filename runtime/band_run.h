@@ -14,7 +14,7 @@ struct ipex_band_buffer {
     int64_t begin; /* floats from scratch */
     int64_t row;   /* floats, borders included */
     int64_t rows;
-    int64_t left, right;           /* floats of the borders of a row */
+    int64_t left, right;           /* floats of the borders of a row, and the gap behind it */
     int64_t top, lines, below;     /* rows: a border, the tensor's lines, a border */
     int64_t above, stride, window; /* line l of the reader reads rows from above + l * stride on */
     int32_t reader;                /* member */

@@ -129,7 +129,7 @@ def unpack(data, weight):
         return untile(data, dtype, dims)
     if layout == "plain":
         return np.frombuffer(data, dtype[1]).reshape(dims)
-    rows = np.frombuffer(data, dtype[1]).reshape(*dims[:-1], -(-dims[-1] // 16) * 16)
+    rows = np.frombuffer(data, dtype[1]).reshape(*dims[:-1], (-(-dims[-1] // 16) | 1) * 16)
     if rows[..., dims[-1]:].any():
         raise FormatError("the padding of a row of channels is not zero")
     return rows[..., : dims[-1]]

@@ -57,11 +57,12 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ref_bf16_
 static void conv_run(const struct ipex_conv_args *args, const struct ref_bf16_product *product,
                      int64_t job_begin, int64_t job_end) {
     for (int64_t j = job_begin; j < job_end; j++) {
-        const struct ipex_conv_job job = ipex_conv_job(args, j);
-        for (int64_t line = job.line; line < job.line_end; line++)
-            for (int64_t panel = job.panel; panel < job.panel_end; panel++)
-                for (int64_t pixel = 0; pixel < ipex_conv_line_pixels(args, line); pixel++)
-                    conv_panel(args, product, &job, line, pixel, panel);
+        struct ipex_conv_job job = ipex_conv_job(args, j);
+        for (; job.group < job.group_end; job.group++)
+            for (int64_t line = job.line; line < job.line_end; line++)
+                for (int64_t panel = job.panel; panel < job.panel_end; panel++)
+                    for (int64_t pixel = 0; pixel < ipex_conv_line_pixels(args, line); pixel++)
+                        conv_panel(args, product, &job, line, pixel, panel);
     }
 }
 

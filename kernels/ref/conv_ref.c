@@ -61,10 +61,11 @@ void IPEX_REF(conv_f32)(const struct ipex_conv_args *args, int64_t job_begin, in
                         void *scratch) {
     (void)scratch;
     for (int64_t j = job_begin; j < job_end; j++) {
-        const struct ipex_conv_job job = ipex_conv_job(args, j);
-        for (int64_t line = job.line; line < job.line_end; line++)
-            for (int64_t panel = job.panel; panel < job.panel_end; panel++)
-                for (int64_t pixel = 0; pixel < ipex_conv_line_pixels(args, line); pixel++)
-                    conv_panel(args, &job, line, pixel, panel);
+        struct ipex_conv_job job = ipex_conv_job(args, j);
+        for (; job.group < job.group_end; job.group++)
+            for (int64_t line = job.line; line < job.line_end; line++)
+                for (int64_t panel = job.panel; panel < job.panel_end; panel++)
+                    for (int64_t pixel = 0; pixel < ipex_conv_line_pixels(args, line); pixel++)
+                        conv_panel(args, &job, line, pixel, panel);
     }
 }

@@ -6,7 +6,7 @@
 static void depthwise_pixel(const struct ipex_depthwise_args *args,
                             const struct ipex_kernel_rows *rows, const float *x,
                             const float *residual, float *y) {
-    const int64_t w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL;
+    const int64_t w_tap = ipex_channels_pitch(args->channels);
     const int64_t inputs = args->group_inputs;
     for (int64_t c = 0; c < args->channels; c++) {
         const float *w = args->w + rows->begin * args->kernel_w * inputs * w_tap + c;

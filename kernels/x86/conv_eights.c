@@ -4,14 +4,14 @@
 
 #include "kernels/conv_parts.h"
 
-/* A job's lines, of a set of groups from `group` on. */
+/* A job's lines, of a set of its groups from job.group on. */
 struct eights {
     const struct eights_level *level;
     const struct ipex_conv_args *args;
     const struct ipex_conv_eights *at;
     float *scratch;
     struct ipex_conv_job job;
-    int64_t groups; /* of the set: fewer behind the last one */
+    int64_t groups; /* of the set: as many as the level takes, or what is left */
     int64_t copied; /* rows of x, counted from the job's first, before the next one */
 };
 
@@ -163,11 +163,10 @@ static void walk_lines(struct eights *e, int64_t line, int64_t count) {
     }
 }
 
-/* Jobs of the same lines go together: each is a group. */
 void ipex_conv_eights_walk(const struct eights_level *level, const struct ipex_conv_args *args,
                            int64_t job_begin, int64_t job_end, float *scratch, bool bf16) {
     const struct ipex_conv_eights at = ipex_conv_eights(args, level->groups);
-    for (int64_t j = job_begin, groups; j < job_end; j += groups) {
+    for (int64_t j = job_begin; j < job_end; j++) {
         struct eights set = {
             .level = level,
             .args = args,
@@ -175,12 +174,14 @@ void ipex_conv_eights_walk(const struct eights_level *level, const struct ipex_c
             .scratch = scratch,
             .job = ipex_conv_job(args, j),
         };
-        const int64_t left = ipex_smaller(args->groups - set.job.group, job_end - j);
-        set.groups = groups = ipex_smaller(left, level->groups);
-        copy_weights(&set, bf16);
-        for (int64_t line = set.job.line, count; line < set.job.line_end; line += count) {
-            count = pairs(&set, line) ? 2 : 1;
-            walk_lines(&set, line, count);
+        for (; set.job.group < set.job.group_end; set.job.group += set.groups) {
+            set.groups = ipex_smaller(level->groups, set.job.group_end - set.job.group);
+            set.copied = 0;
+            copy_weights(&set, bf16);
+            for (int64_t line = set.job.line, count; line < set.job.line_end; line += count) {
+                count = pairs(&set, line) ? 2 : 1;
+                walk_lines(&set, line, count);
+            }
         }
     }
 }

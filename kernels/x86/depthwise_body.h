@@ -188,7 +188,7 @@ static inline struct depthwise_block depthwise_block_at(const struct ipex_depthw
         .x_kh = args->x_kh,
         .x_kw = args->x_kw,
         .x_last = (args->kernel_w - 1) * args->x_kw,
-        .w_tap = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL,
+        .w_tap = ipex_channels_pitch(args->channels),
         .y_row = args->y_pixel,
         .y_line = args->y_line,
         .r_row = args->r_pixel,

@@ -8,7 +8,7 @@
 #include "kernels/x86/transpose_8x8.h"
 #include "kernels/x86/vec_avx2.h"
 
-enum { MAX_DIMS = 8, BLOCK = 8 };
+enum { MAX_DIMS = 8, BLOCK = 8, SET_STRIDE = 256 /* floats */ };
 
 /* A copy with the jobs of this call as its first dim. Strides in elements. */
 struct copy {
@@ -128,6 +128,21 @@ static void transpose_8_columns(const float *x, int64_t x_stride, float *y, int6
         transpose_4x8(x + r * x_stride, x_stride, y + r, y_stride);
 }
 
+/* The same of 16 columns, so that a cache line of x is read at once, and one of y written soon. */
+static void transpose_16_columns(const float *x, int64_t x_stride, float *y, int64_t y_stride,
+                                 int64_t rows) {
+    int64_t r = 0;
+    for (; r + 2 * BLOCK <= rows; r += 2 * BLOCK)
+        for (int64_t i = 0; i < 4; i++) {
+            const int64_t row = r + i / 2 * BLOCK, column = i % 2 * BLOCK;
+            transpose_8x8(x + row * x_stride + column, x_stride, y + column * y_stride + row,
+                          y_stride);
+        }
+    for (int64_t column = 0; column < 2 * BLOCK && r < rows; column += BLOCK)
+        transpose_8_columns(x + r * x_stride + column, x_stride, y + column * y_stride + r,
+                            y_stride, rows - r);
+}
+
 /* The same of 4 columns. */
 static void transpose_4_columns(const float *x, int64_t x_stride, float *y, int64_t y_stride,
                                 int64_t rows) {
@@ -142,8 +157,14 @@ static void transpose_4_columns(const float *x, int64_t x_stride, float *y, int6
 static void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
                       int64_t columns) {
     const bool weaves = (rows == 2 || rows == 3) && y_stride == rows;
+    /* Where rows of x fall into few sets of a cache, lines are gone when their second half is
+     * wanted (64 by 64 pixels of 64 channels: 0.45 of the time; others 1.15). */
+    const bool shares_sets =
+        x_stride % SET_STRIDE == 0 && (y_stride % SET_STRIDE != 0 || y_stride <= x_stride);
     const int64_t whole_rows = weaves ? rows : rows / (BLOCK / 2) * (BLOCK / 2);
     int64_t c = 0;
+    for (; shares_sets && !weaves && c + 2 * BLOCK <= columns; c += 2 * BLOCK)
+        transpose_16_columns(x + c, x_stride, y + c * y_stride, y_stride, whole_rows);
     for (; c + BLOCK <= columns; c += BLOCK)
         if (weaves && rows == 2)
             weave_2x8(x + c, x_stride, y + 2 * c);

@@ -94,7 +94,7 @@ static void cut_lines(const struct ipex_setup *setup, const struct sizes *sizes,
     const int64_t flops = line_flops(args, args->panels_per_job);
     const struct ipex_cut cut = {
         .count = args->lines,
-        .times = ipex_mul_sat((int64_t)args->images * args->groups,
+        .times = ipex_mul_sat(args->images * ipex_conv_sets(args),
                               ipex_ceil_div(panels, args->panels_per_job)),
         .least = ipex_units_worth(JOB_FLOPS * sizes->rate, flops),
         .most = args->lines_per_job,
@@ -115,7 +115,7 @@ static void cut_panels(const struct ipex_setup *setup, const struct sizes *sizes
         ipex_mul_sat(2 * ipex_conv_depth(args) * IPEX_PANEL, ipex_max_i64(FEW_ROWS, rows));
     const struct ipex_cut cut = {
         .count = panels,
-        .times = ipex_mul_sat((int64_t)args->images * args->groups,
+        .times = ipex_mul_sat(args->images * ipex_conv_sets(args),
                               ipex_ceil_div(args->lines, args->lines_per_job)),
         .least = ipex_max_i64(2, ipex_units_worth(JOB_FLOPS * sizes->rate, flops)),
         .most = args->panels_per_job,
@@ -262,10 +262,11 @@ static size_t spread_rows(struct ipex_bind *bind) {
     return (size_t)ipex_min_i64(rows, most) * row;
 }
 
-/* Groups of 8 columns fill half a panel each. */
+/* Groups of 8 columns fill half a panel each. Of three, AVX-512 would compute a fourth in vain. */
 static bool has_eights(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
-    return bind->input[0]->dtype == IPEX_DTYPE_f32 && args->groups > 1 && args->n == 8 &&
+    const bool fills = args->groups != 3 || bind->setup->isa < IPEX_ISA_avx512;
+    return bind->input[0]->dtype == IPEX_DTYPE_f32 && args->groups > 1 && args->n == 8 && fills &&
            args->padding_w.dilation == 0 &&
            (args->segments_w == 1 || (args->x_kw > 0 && args->x_pixel % args->x_kw == 0));
 }
@@ -305,9 +306,9 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, conv, residual, 3, 0);
     IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
+    args->eights = has_eights(bind);
     choose_blocks(bind->setup, &sizes, args);
     args->most_rows = most_rows(bind);
-    args->eights = has_eights(bind);
     bind->jobs = ipex_conv_jobs(args);
     bind->scratch = spread_rows(bind);
     bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * ipex_conv_depth(args));

@@ -132,7 +132,7 @@ static int64_t last_x(const struct ipex_depthwise_args *a, int64_t inputs) {
 
 static struct operands make_operands(const struct shape *s, struct ipex_depthwise_args *a,
                                      struct rng *rng) {
-    const int64_t padded = (a->channels + 15) / 16 * 16;
+    const int64_t padded = ipex_channels_pitch(a->channels);
     const int64_t taps = a->kernel_h * a->kernel_w * a->group_inputs;
     const int64_t outputs = a->images * a->y_image - s->y_gap;
     struct operands o = {
@@ -173,7 +173,7 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
 /* The sum of an output, x[at] being its pixel's first tap, and of the magnitudes of its terms. */
 static double exact_sum(const struct ipex_depthwise_args *a, int64_t line, int64_t at, int64_t c,
                         double *magnitude) {
-    const int64_t padded = (a->channels + 15) / 16 * 16, inputs = a->group_inputs;
+    const int64_t padded = ipex_channels_pitch(a->channels), inputs = a->group_inputs;
     double sum = (double)a->bias[c];
     *magnitude = fabs(sum);
     for (int64_t t = 0; t < inputs * a->kernel_h * a->kernel_w; t++) {

@@ -22,6 +22,8 @@ static int64_t lay_out(const struct ipex_move_args *a, const int32_t *perm, stru
         stride[d] = step;
         span += (a->dims[d] - 1) * step;
         step = step * a->dims[d] + (rng_one_in(rng, 4) ? rng_range(rng, 1, 3) : 0);
+        if (a->size == 4 && rng_one_in(rng, 6)) /* rows of few sets of a cache */
+            step = (step + 255) / 256 * 256;
     }
     return span;
 }

@@ -180,7 +180,9 @@ static void weight_bytes(void **state) {
     assert_int_equal(bytes_of(IPEX_DTYPE_i8, IPEX_LAYOUT_tiles, linear, 2), 2 * 1 * 1024);
     /* groups x segments x panels x k tiles */
     assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_tiles, conv, 5), 2 * 3 * 2 * 1 * 1024);
-    assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_channels, deep, 3), 9 * 32 * 4);
+    /* rows of an odd multiple of 16 */
+    assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_channels, deep, 3), 9 * 48 * 4);
+    assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_channels, linear, 2), 17 * 48 * 4);
     assert_int_equal(bytes_of(IPEX_DTYPE_i8, IPEX_LAYOUT_plain, deep, 3), 9 * 17);
     assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_plain, NULL, 0), 4);
     assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_channels, NULL, 0), -1);
@@ -742,16 +744,16 @@ static void resolved_tensors(void **state) {
     (void)state;
     assert_int_equal(ipex_check_header(file.bytes, file.size, &header, NULL), IPEX_OK);
     assert_int_equal(ipex_check(file.bytes, &header, t, &model, NULL), IPEX_OK);
-    /* [1][6][6][24] with a halo of 1: 8 x 8 pixels of 24 */
-    assert_int_equal(t[T_CAT].storage, 8 * 8 * 24);
-    assert_memory_equal(t[T_CAT].strides, ((int64_t[]){8 * 8 * 24, 8 * 24, 24, 1}), 32);
-    assert_int_equal(t[T_CAT].offset, (8 + 1) * 24);
+    /* [1][6][6][24] with a halo of 1: 8 rows of 8 pixels of 24, which take 13 x 64 bytes */
+    assert_int_equal(t[T_CAT].storage, 8 * 13 * 16);
+    assert_memory_equal(t[T_CAT].strides, ((int64_t[]){8 * 13 * 16, 13 * 16, 24, 1}), 32);
+    assert_int_equal(t[T_CAT].offset, 13 * 16 + 24);
     assert_false(t[T_CAT].dense);
     assert_int_equal(t[T_CAT].first, N_CONV);
     assert_int_equal(t[T_CAT].last, N_DEPTH);
     assert_int_equal(t[T_CAT_B].root, T_CAT);
     assert_memory_equal(t[T_CAT_B].strides, t[T_CAT].strides, 32);
-    assert_int_equal(t[T_CAT_B].offset, (8 + 1) * 24 + 8);
+    assert_int_equal(t[T_CAT_B].offset, 13 * 16 + 24 + 8);
     assert_int_equal(t[T_CAT_B].slice_axis, 3);
     assert_int_equal(t[T_CAT_B].slice_start, 8);
     assert_int_equal(t[T_FLAT].root, T_MAX);

@@ -157,7 +157,7 @@ static void pack_linear(const struct ipex_plan_weight *w, float *out) {
 static void pack_depthwise(const struct ipex_plan_weight *w, float *out) {
     const int64_t inputs = w->source->dims[1], channels = w->dims[2];
     const int64_t window = w->dims[0] * w->dims[1] / inputs;
-    const int64_t pitch = (channels + IPEX_PANEL - 1) / IPEX_PANEL * IPEX_PANEL;
+    const int64_t pitch = ipex_channels_pitch(channels);
     for (int64_t row = 0; row < window * inputs; row++, out += pitch)
         for (int64_t m = 0; m < channels; m++) {
             const int64_t i = ipex_depthwise_input(m, row % inputs, inputs);
