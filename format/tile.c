@@ -64,10 +64,10 @@ bool ipex_weight_bytes(enum ipex_dtype dtype, enum ipex_layout layout, const int
     case IPEX_LAYOUT_channels:
         if (rank == 0)
             return false;
-        bytes = bytes / dims[rank - 1] * size;
-        if (!multiply(&bytes, ipex_channels_pitch(dims[rank - 1])))
+        bytes /= dims[rank - 1];
+        if (!multiply(&bytes, ipex_channels_pitch(dims[rank - 1]) * size))
             return false;
-        *ret = bytes;
+        *ret = bytes - ipex_channels_gap(dims[rank - 1]) * size;
         return true;
     case IPEX_LAYOUT_tiles:
         if (!ipex_tiles_of(dtype, dims, rank, &tiles))

@@ -129,7 +129,9 @@ def unpack(data, weight):
         return untile(data, dtype, dims)
     if layout == "plain":
         return np.frombuffer(data, dtype[1]).reshape(dims)
-    rows = np.frombuffer(data, dtype[1]).reshape(*dims[:-1], (-(-dims[-1] // 16) | 1) * 16)
+    aligned, pitch = -(-dims[-1] // 16) * 16, (-(-dims[-1] // 16) | 1) * 16
+    elements = np.frombuffer(data, dtype[1])
+    rows = np.append(elements, np.zeros(pitch - aligned, dtype[1])).reshape(*dims[:-1], pitch)
     if rows[..., dims[-1]:].any():
         raise FormatError("the padding of a row of channels is not zero")
     return rows[..., : dims[-1]]

@@ -133,12 +133,13 @@ static int64_t last_x(const struct ipex_depthwise_args *a, int64_t inputs) {
 static struct operands make_operands(const struct shape *s, struct ipex_depthwise_args *a,
                                      struct rng *rng) {
     const int64_t padded = ipex_channels_pitch(a->channels);
-    const int64_t taps = a->kernel_h * a->kernel_w * a->group_inputs;
+    const int64_t gap = ipex_channels_gap(a->channels); /* not behind the last row */
+    const int64_t weights = a->kernel_h * a->kernel_w * a->group_inputs * padded - gap;
     const int64_t outputs = a->images * a->y_image - s->y_gap;
     struct operands o = {
         .x = buffer_make((size_t)last_x(a, s->inputs) * 4),
-        .w = buffer_make((size_t)(taps * padded) * 4),
-        .bias = buffer_make((size_t)padded * 4),
+        .w = buffer_make((size_t)weights * 4),
+        .bias = buffer_make((size_t)(padded - gap) * 4),
         .residual = buffer_make((size_t)outputs * 4),
         .y = buffer_make((size_t)outputs * 4),
     };
@@ -147,7 +148,7 @@ static struct operands make_operands(const struct shape *s, struct ipex_depthwis
     fill_poison(&o.bias);
     for (int64_t c = 0; c < a->channels; c++)
         ((float *)o.bias.data)[c] = rng_value(rng, s->special);
-    for (int64_t i = 0; i < taps * padded; i++)
+    for (int64_t i = 0; i < weights; i++)
         ((float *)o.w.data)[i] = i % padded < a->channels ? rng_float(rng) : 0.0f;
     for (int64_t i = 0; i < outputs; i++)
         ((float *)o.residual.data)[i] = rng_value(rng, s->special);

@@ -180,9 +180,10 @@ static void weight_bytes(void **state) {
     assert_int_equal(bytes_of(IPEX_DTYPE_i8, IPEX_LAYOUT_tiles, linear, 2), 2 * 1 * 1024);
     /* groups x segments x panels x k tiles */
     assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_tiles, conv, 5), 2 * 3 * 2 * 1 * 1024);
-    /* rows of an odd multiple of 16 */
-    assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_channels, deep, 3), 9 * 48 * 4);
+    /* rows an odd multiple of 16 apart, the last one of a multiple of 16 */
+    assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_channels, deep, 3), (8 * 48 + 32) * 4);
     assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_channels, linear, 2), 17 * 48 * 4);
+    assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_channels, linear, 1), 32 * 4);
     assert_int_equal(bytes_of(IPEX_DTYPE_i8, IPEX_LAYOUT_plain, deep, 3), 9 * 17);
     assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_plain, NULL, 0), 4);
     assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_channels, NULL, 0), -1);
