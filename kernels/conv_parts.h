@@ -45,8 +45,7 @@ static inline struct ipex_conv_parts ipex_conv_parts(const struct ipex_conv_args
  * r % slots, as many as a line sees, or two; then, from w on, a set's weights
  * [segments_h][segments_w][k][8 * groups] and bias [8 * groups]. */
 struct ipex_conv_eights {
-    int64_t step,
-        apart; /* rows of x from a line to the next one, pixels from a pixel to the next */
+    int64_t step, apart; /* rows of x from a line to the next, pixels from a pixel to the next */
     int64_t slots, row;
     int64_t w, bias, total;
 };

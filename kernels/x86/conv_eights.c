@@ -2,8 +2,6 @@
 /* Walks convolutions by groups of 8 columns, for all levels: set by set of groups, line by line. */
 #include "kernels/x86/conv_eights.h"
 
-#include "kernels/conv_parts.h"
-
 /* A job's lines, of a set of its groups from job.group on. */
 struct eights {
     const struct eights_level *level;

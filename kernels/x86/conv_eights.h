@@ -12,10 +12,10 @@
 
 #include <stdbool.h>
 
+#include "kernels/conv_parts.h"
 #include "kernels/x86/activate.h"
-#include "kernels/x86/x86.h"
 
-enum { EIGHT = 8, EIGHTS_MOST = 14 };
+enum { EIGHT = 8, EIGHTS_MOST = IPEX_EIGHTS_ROWS };
 
 /* Chains of pixels: the first half of them at x, the others at x_second: the following pixels, or
  * those of the next line, whose rows begin in another slot. So do the results at y and y_second,

@@ -271,6 +271,15 @@ static bool has_eights(const struct ipex_bind *bind) {
            (args->segments_w == 1 || (args->x_kw > 0 && args->x_pixel % args->x_kw == 0));
 }
 
+/* Rows of a matrix are cut into lines that may be longer where there are fewer rows: room for the
+ * longest. */
+static size_t eights_scratch(const struct ipex_bind *bind) {
+    struct ipex_conv_args longest = bind->args.conv;
+    const int64_t rows = ipex_min_i64(ipex_conv_rows(&longest), matrix_line_blocks.most);
+    longest.pixels = (int32_t)ipex_max_i64(longest.pixels, rows);
+    return ipex_conv_scratch(&longest);
+}
+
 /* Of all products those in the padding that are left out. In integers: a run at other sizes binds
  * too, and leaves the caller's floating-point flags as they were. */
 static int64_t spared_flops(const struct ipex_conv_args *args, int64_t flops) {
@@ -310,7 +319,7 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     choose_blocks(bind->setup, &sizes, args);
     args->most_rows = most_rows(bind);
     bind->jobs = ipex_conv_jobs(args);
-    bind->scratch = spread_rows(bind);
+    bind->scratch = args->eights ? eights_scratch(bind) : spread_rows(bind);
     bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * ipex_conv_depth(args));
     bind->spared_flops = spared_flops(args, bind->flops);
     choose_kernel(bind);

@@ -184,6 +184,30 @@ static void net_texts(struct net *net, struct size s, bool open) {
         forget_codes(net);
 }
 
+/* Signals, any number of any length (n, w), by groups of 8 channels: rows of a matrix, which are
+ * cut into lines of other lengths at other sizes, then lines with borders. */
+static void net_signals(struct net *net, struct size s, bool open) {
+    net_init(net);
+    const struct dim n = open_dim(net, "batch", s.n, 1, 3, 1);
+    const struct dim l = open_dim(net, "length", s.w, 1, 300, 1);
+    const struct dim one = {1, 0};
+    const struct net_window rows = {.kernel = 1, .stride = 1, .dilation = 1, .groups = 5};
+    const struct net_window lines = {
+        .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 5};
+    const int x = image(net, n, one, l, 40, 0);
+    net->input[net->inputs++] = x;
+    net->port[x] = "signal";
+    const int a = image(net, n, one, l, 40, 1), b = image(net, n, one, l, 40, 0);
+    const int c = image(net, n, one, l, 40, 0);
+    net_conv(net, x, a, rows, true, -1, IPEX_ACT_relu);
+    net_conv(net, x, b, rows, true, -1, IPEX_ACT_leaky_relu);
+    net_conv(net, a, c, lines, true, b, IPEX_ACT_none);
+    net_output(net, b);
+    net_output(net, c);
+    if (!open)
+        forget_codes(net);
+}
+
 typedef void (*net_fn)(struct net *net, struct size s, bool open);
 
 /* ---- the same bits ---- */
@@ -237,6 +261,9 @@ static const struct size sizes[] = {{1, 4, 5},  {3, 14, 11}, {2, 8, 7},  {2, 8, 
 
 static const struct size lengths[] = {{1, 1, 0},  {3, 70, 0}, {2, 15, 0}, {2, 16, 0},
                                       {3, 33, 0}, {1, 70, 0}, {2, 1, 0},  {3, 64, 0}};
+
+static const struct size signals[] = {{1, 1, 1},   {3, 1, 300}, {1, 1, 224}, {2, 1, 56},
+                                      {1, 1, 112}, {2, 1, 1},   {1, 1, 98},  {3, 1, 112}};
 
 static void test_same_bits(const char *name, net_fn make, struct size largest,
                            const struct size *list, size_t count) {
@@ -633,6 +660,8 @@ int main(void) {
     test_same_bits("images", net_images, highest, sizes, sizeof sizes / sizeof *sizes);
     test_same_bits("texts", net_texts, (struct size){3, 70, 0}, lengths,
                    sizeof lengths / sizeof *lengths);
+    test_same_bits("signals", net_signals, (struct size){3, 1, 300}, signals,
+                   sizeof signals / sizeof *signals);
     test_memory();
     test_entries();
     test_refused();
