@@ -100,38 +100,47 @@ static enum ipex_status resolve_constant(const struct ipex_checked_entry *e,
     return IPEX_OK;
 }
 
-/* Elements from a row to the next one, where rows have borders: an odd number of lines of 64 bytes,
- * so that rows, and the pixels of some hundred channels in them, lie in many sets of a cache. It
- * does not fall where rows grow. */
-static int64_t row_pitch(const struct ipex_tensor_info *t, int64_t width) {
+/* Elements from a row of so many to the next one, where rows have borders: an odd number of lines
+ * of 64 bytes, so that rows, and the pixels of some hundred channels in them, lie in many sets of a
+ * cache. It does not fall where rows grow. */
+static int64_t row_pitch(const struct ipex_tensor_info *t, int64_t row) {
     enum { LINE = 64 };
-    const int64_t size = ipex_dtype_size((enum ipex_dtype)t->dtype), row = width * t->dims[3];
+    const int64_t size = ipex_dtype_size((enum ipex_dtype)t->dtype);
     if (t->halo[1] + t->halo[3] == 0)
         return row;
     return ((row * size + LINE - 1) / LINE | 1) * LINE / size;
 }
 
-/* R44: the storage of a root; with a halo its rows and columns are wider than its dims say. */
-static enum ipex_status resolve_root(const struct ipex_checked_entry *e,
-                                     struct ipex_tensor_info *t) {
-    if (!has_halo(t)) {
-        set_dense_strides(t);
-        t->storage = numel_of(t);
-        return IPEX_OK;
-    }
-    int64_t height = t->halo[0] + t->dims[1] + t->halo[2];
-    int64_t width = t->halo[1] + t->dims[2] + t->halo[3];
-    const int64_t padded[4] = {t->dims[0], height, width, t->dims[3]};
-    IPEX_CHECK(ipex_numel(padded, 4, &t->storage), e->report, IPEX_ERROR_MODEL_TENSOR,
-               "too many elements with the halo");
+/* Strides and storage with a halo: rows and columns are wider than the dims say. False: too many
+ * elements. */
+static bool set_halo_strides(struct ipex_tensor_info *t) {
+    const int64_t height = t->halo[0] + t->dims[1] + t->halo[2];
+    const int64_t width = t->halo[1] + t->dims[2] + t->halo[3];
+    const int64_t pixels[2] = {width, t->dims[3]};
+    int64_t row;
+    if (!ipex_numel(pixels, 2, &row))
+        return false;
+    const int64_t rows[3] = {t->dims[0], height, row_pitch(t, row)};
+    if (!ipex_numel(rows, 3, &t->storage))
+        return false;
     t->strides[3] = 1;
     t->strides[2] = t->dims[3];
-    t->strides[1] = row_pitch(t, width);
+    t->strides[1] = rows[2];
     t->strides[0] = height * t->strides[1];
-    const int64_t rows[3] = {t->dims[0], height, t->strides[1]};
-    IPEX_CHECK(ipex_numel(rows, 3, &t->storage), e->report, IPEX_ERROR_MODEL_TENSOR,
-               "too many elements with the halo");
     t->offset = t->halo[0] * t->strides[1] + t->halo[1] * t->strides[2];
+    return true;
+}
+
+/* R44: the storage of a root. */
+static enum ipex_status resolve_root(const struct ipex_checked_entry *e,
+                                     struct ipex_tensor_info *t) {
+    if (has_halo(t)) {
+        IPEX_CHECK(set_halo_strides(t), e->report, IPEX_ERROR_MODEL_TENSOR,
+                   "too many elements with the halo");
+        return IPEX_OK;
+    }
+    set_dense_strides(t);
+    t->storage = numel_of(t);
     return IPEX_OK;
 }
 

@@ -88,7 +88,7 @@ static inline int64_t ipex_channels_pitch(int64_t channels) {
 
 /* Those of them that the last row does without: 0 or 16. */
 static inline int64_t ipex_channels_gap(int64_t channels) {
-    return (channels + IPEX_PANEL - 1) / IPEX_PANEL % 2 ? 0 : IPEX_PANEL;
+    return ipex_channels_pitch(channels) - (channels + IPEX_PANEL - 1) / IPEX_PANEL * IPEX_PANEL;
 }
 
 /* Whether groups of so many inputs and outputs are narrow: 1, 2 or 4 outputs of 1, 2 or 4 inputs,

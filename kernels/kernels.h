@@ -126,7 +126,8 @@ enum { IPEX_EIGHTS_GROUPS = 2 };
 
 /* Groups, or those pairs of them, that jobs are of. */
 static inline int64_t ipex_conv_sets(const struct ipex_conv_args *args) {
-    return args->eights ? (args->groups + 1) / IPEX_EIGHTS_GROUPS : args->groups;
+    return args->eights ? (args->groups + IPEX_EIGHTS_GROUPS - 1) / IPEX_EIGHTS_GROUPS
+                        : args->groups;
 }
 
 /* Products in the chain of an output. */

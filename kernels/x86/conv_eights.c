@@ -113,13 +113,17 @@ static void run_block(const struct eights *e, struct eights_block *b,
                          tile + (done - begin + l * (size / 2)) * lanes);
 }
 
-/* What all blocks of a line have alike. */
+/* The block that begins a line, and what all of its blocks have alike; x_second: the next line's.
+ */
 static struct eights_block line_block(const struct eights *e, int64_t line) {
     const struct ipex_conv_args *args = e->args;
     const struct ipex_kernel_rows rows = rows_of(e, line);
     const int64_t groups = e->level->groups, steps = (int64_t)args->segments_w * args->k;
     const int64_t row = e->at->row * (int64_t)sizeof(float);
+    const int64_t r = first_row(e, line) + rows.begin;
     return (struct eights_block){
+        .x = (const char *)slot_of(e, r),
+        .x_second = (const char *)slot_of(e, r + e->at->step),
         .slots_end = (const char *)e->scratch + e->at->slots * row,
         .w = e->scratch + e->at->w + rows.begin * steps * groups * EIGHT,
         .init = e->scratch + e->at->bias,
@@ -135,8 +139,8 @@ static struct eights_block line_block(const struct eights *e, int64_t line) {
 static void walk_lines(struct eights *e, int64_t line, int64_t count) {
     const struct ipex_conv_args *args = e->args;
     const int64_t pixels = ipex_conv_line_pixels(args, line);
-    const int64_t r = first_row(e, line) + rows_of(e, line).begin;
     struct eights_block b = line_block(e, line);
+    const char *x = b.x;
     struct eights_line lines[2];
     for (int64_t l = 0; l < count; l++) {
         copy_rows(e, line + l);
@@ -148,9 +152,10 @@ static void walk_lines(struct eights *e, int64_t line, int64_t count) {
         const int64_t begin =
             count > 1 || done + size <= pixels || pixels < size ? done : pixels - size;
         end = ipex_smaller(begin + size, pixels);
-        b.x = (const char *)slot_of(e, r) + begin * b.x_row;
-        b.x_second =
-            count > 1 ? (const char *)slot_of(e, r + e->at->step) : b.x + size / 2 * b.x_row;
+        if (count == 1) {
+            b.x = x + begin * b.x_row;
+            b.x_second = b.x + size / 2 * b.x_row;
+        }
         run_block(e, &b, lines, count, size, begin, done, end);
     }
     for (int64_t l = 0; l < count && !act_is_clamp(args->act); l++) {

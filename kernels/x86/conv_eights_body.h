@@ -4,6 +4,7 @@
 #define IPEX_KERNELS_X86_CONV_EIGHTS_BODY_H
 
 #include "kernels/x86/conv_eights.h"
+#include "kernels/x86/conv_halves.h"
 #include "kernels/x86/rows.h"
 #include "kernels/x86/vec_math.h"
 
@@ -50,11 +51,8 @@ static inline const char *eights_next(const struct eights_block *b, const char *
     return x < b->slots_end ? x : x - b->x_slots;
 }
 
-#define EIGHTS_BYTES(r)                                                                            \
-    ((r) == 0 ? 0 : (r) == 3 ? x_3 : (r) == 6 ? 2 * x_3 : (r) == 5 ? x_5 : (r)*x_1)
-#define EIGHTS_X(r)     ((r) < HALF ? x0 + EIGHTS_BYTES(r) : x1 + EIGHTS_BYTES((r)-HALF))
 #define EIGHTS_INIT(r)  vec acc##r = init;
-#define EIGHTS_STEP(r)  acc##r = vec_fma(eights_x(EIGHTS_X(r)), w, acc##r);
+#define EIGHTS_STEP(r)  acc##r = vec_fma(eights_x(AT_BYTES(x0, x1, r)), w, acc##r);
 #define EIGHTS_STORE(r) vec_store(AT(y0, y1, y_row, r), vec_clip(eights_part(acc##r), lo, hi));
 
 #define EIGHTS(MR)                                                                                 \
@@ -68,9 +66,7 @@ static inline const char *eights_next(const struct eights_block *b, const char *
             const char *x0 = first, *x1 = second;                                                  \
             for (int64_t k = b->steps; k > 0; k--, wp += LANES, x0 += X_STEP, x1 += X_STEP) {      \
                 const vec w = vec_load(wp);                                                        \
-                ROWS_##MR(EIGHTS_STEP) __asm__(""                                                  \
-                                               : "+r"(x0), "+r"(x1), "+r"(wp), "+r"(x_1),          \
-                                                 "+r"(x_3), "+r"(x_5));                            \
+                ROWS_##MR(EIGHTS_STEP) ROWS_ANEW(x0, x1, wp);                                      \
             }                                                                                      \
             first = eights_next(b, first), second = eights_next(b, second);                        \
         }                                                                                          \
@@ -111,10 +107,9 @@ static void eights_copy(const float *x, int64_t x_pixel, int64_t pixels, int64_t
 static void eights_weights(const float *w, int64_t apart, int64_t k, bool bf16, float *to) {
     for (int64_t i = 0; i < k; i += 1 + bf16, w += IPEX_PANEL) {
         const vec both = eights_join(eights_load(w), eights_load(w + apart));
-        vec_store(to + i * LANES, bf16 ? vec_float(vec_int_to_upper_half(vec_bits(both))) : both);
+        vec_store(to + i * LANES, bf16 ? half_of(vec_bits(both), false) : both);
         if (bf16 && i + 1 < k)
-            vec_store(to + (i + 1) * LANES,
-                      vec_float(vec_and(vec_bits(both), vec_int_set((int32_t)0xffff0000))));
+            vec_store(to + (i + 1) * LANES, half_of(vec_bits(both), true));
     }
 }
 
@@ -122,18 +117,13 @@ static void eights_finish(const struct ipex_conv_args *args, const struct eights
                           int64_t pixel, int64_t pixels, const float *chains) {
     const vec lo = vec_set(act_low(args->act, args->act_a));
     const vec hi = vec_set(act_high(args->act, args->act_b));
-    const vec_mask mask = vec_first(line->columns);
     float *y = line->y + pixel * args->y_pixel;
     const float *residual = line->residual ? line->residual + pixel * args->r_pixel : NULL;
     for (int64_t p = 0; p < pixels; p++, y += args->y_pixel, chains += LANES) {
         vec v = vec_load(chains);
         if (residual)
-            v = vec_add(v, vec_load_masked(residual + p * args->r_pixel, mask));
-        v = vec_clip(v, lo, hi);
-        if (line->columns == LANES)
-            vec_store(y, v);
-        else
-            vec_store_masked(y, mask, v);
+            v = vec_add(v, vec_load_part(residual + p * args->r_pixel, line->columns));
+        vec_store_part(y, line->columns, vec_clip(v, lo, hi));
     }
 }
 

@@ -28,17 +28,14 @@
 #define TWO_STEPS_8  true
 #define TWO_STEPS_1H true
 #define TWO_STEPS_2H false
-#define X_BYTES(r)   ((r) == 0 ? 0 : (r) == 3 ? x_3 : (r) == 6 ? 2 * x_3 : (r) == 5 ? x_5 : (r)*x_1)
-#define X_ROW(r)                                                                                   \
-    (const float *)((r) < HALF ? (const char *)a0 + X_BYTES((r))                                   \
-                               : (const char *)a1 + X_BYTES((r)-HALF))
+#define X_ROW(r)     (const float *)AT_BYTES(a0, a1, r)
 #define STEPS_IN_TWOS(MR, NR, BETWEEN, BEHIND)                                                     \
     for (; k > 1; k -= 2) {                                                                        \
         {STEP(MR, NR)} BETWEEN;                                                                    \
         a0++, a1++, w += LANES;                                                                    \
         {STEP(MR, NR)} BEHIND;                                                                     \
         a0++, a1++, w += LANES;                                                                    \
-        __asm__("" : "+r"(a0), "+r"(a1), "+r"(w), "+r"(x_1), "+r"(x_3), "+r"(x_5));                \
+        ROWS_ANEW(a0, a1, w);                                                                      \
     }
 #define CHAINS(MR, NR)                                                                             \
     int64_t x_1 = x_row * (int64_t)sizeof(float), x_3 = 3 * x_1, x_5 = 5 * x_1;                    \

@@ -84,6 +84,11 @@ static void weave_2x8(const float *x, int64_t x_stride, float *y) {
     _mm256_storeu_ps(y + 8, _mm256_permute2f128_ps(low, high, 0x31));
 }
 
+/* Lanes 0 3 6 of a, 1 4 7 of b and 2 5 of c. */
+static __m256 take_turns(__m256 a, __m256 b, __m256 c) {
+    return _mm256_blend_ps(_mm256_blend_ps(a, b, 0x92), c, 0x24);
+}
+
 /* The same of 3 rows. Lane i of a's, b's and c's permutation is of the third of y that i is in. */
 static void weave_3x8(const float *x, int64_t x_stride, float *y) {
     const __m256 a =
@@ -92,24 +97,22 @@ static void weave_3x8(const float *x, int64_t x_stride, float *y) {
                                               _mm256_setr_epi32(5, 0, 3, 6, 1, 4, 7, 2));
     const __m256 c = _mm256_permutevar8x32_ps(_mm256_loadu_ps(x + 2 * x_stride),
                                               _mm256_setr_epi32(2, 5, 0, 3, 6, 1, 4, 7));
-    enum { SECOND = 0x92, THIRD = 0x24 }; /* lanes 1 4 7, lanes 2 5 */
-    _mm256_storeu_ps(y, _mm256_blend_ps(_mm256_blend_ps(a, b, SECOND), c, THIRD));
-    _mm256_storeu_ps(y + 8, _mm256_blend_ps(_mm256_blend_ps(c, a, SECOND), b, THIRD));
-    _mm256_storeu_ps(y + 16, _mm256_blend_ps(_mm256_blend_ps(b, c, SECOND), a, THIRD));
+    _mm256_storeu_ps(y, take_turns(a, b, c));
+    _mm256_storeu_ps(y + 8, take_turns(c, a, b));
+    _mm256_storeu_ps(y + 16, take_turns(b, c, a));
 }
 
 /* y[c][r] = x[r][c] of 8 rows and 3 columns, the other way. */
 static void unweave_8x3(const float *x, float *y, int64_t y_stride) {
-    enum { SECOND = 0x92, THIRD = 0x24 };
     const __m256 a = _mm256_loadu_ps(x), b = _mm256_loadu_ps(x + 8), c = _mm256_loadu_ps(x + 16);
-    const __m256 first = _mm256_blend_ps(_mm256_blend_ps(a, b, SECOND), c, THIRD);
-    const __m256 second = _mm256_blend_ps(_mm256_blend_ps(c, a, SECOND), b, THIRD);
-    const __m256 third = _mm256_blend_ps(_mm256_blend_ps(b, c, SECOND), a, THIRD);
-    _mm256_storeu_ps(y, _mm256_permutevar8x32_ps(first, _mm256_setr_epi32(0, 3, 6, 1, 4, 7, 2, 5)));
-    _mm256_storeu_ps(y + y_stride,
-                     _mm256_permutevar8x32_ps(second, _mm256_setr_epi32(1, 4, 7, 2, 5, 0, 3, 6)));
-    _mm256_storeu_ps(y + 2 * y_stride,
-                     _mm256_permutevar8x32_ps(third, _mm256_setr_epi32(2, 5, 0, 3, 6, 1, 4, 7)));
+    _mm256_storeu_ps(y, _mm256_permutevar8x32_ps(take_turns(a, b, c),
+                                                 _mm256_setr_epi32(0, 3, 6, 1, 4, 7, 2, 5)));
+    _mm256_storeu_ps(
+        y + y_stride,
+        _mm256_permutevar8x32_ps(take_turns(c, a, b), _mm256_setr_epi32(1, 4, 7, 2, 5, 0, 3, 6)));
+    _mm256_storeu_ps(
+        y + 2 * y_stride,
+        _mm256_permutevar8x32_ps(take_turns(b, c, a), _mm256_setr_epi32(2, 5, 0, 3, 6, 1, 4, 7)));
 }
 
 /* y[c][r] = x[r][c] of 4 rows and 8 columns, anywhere. */

@@ -37,4 +37,16 @@ static inline int64_t row_at(int64_t rows, int64_t row, int64_t half, int64_t r)
     return r < first ? r * row : half + (r - first) * row;
 }
 
+/* AT in bytes, by three registers, which addresses multiply by 1, 2 or 4, not by six: x_1 of the
+ * enclosing function is the stride, x_3 and x_5 are three and five of them. */
+#define ROW_BYTES(r) ((r) == 0 ? 0 : (r) == 3 ? x_3 : (r) == 6 ? 2 * x_3 : (r) == 5 ? x_5 : (r)*x_1)
+#define AT_BYTES(first, second, r)                                                                 \
+    ((r) < HALF ? (const char *)(first) + ROW_BYTES(r)                                             \
+                : (const char *)(second) + ROW_BYTES((r)-HALF))
+
+/* These, and what follows the rows, are what the compiler then knows nothing of: gcc would give
+ * every access a pointer of its own. */
+#define ROWS_ANEW(first, second, w)                                                                \
+    __asm__("" : "+r"(first), "+r"(second), "+r"(w), "+r"(x_1), "+r"(x_3), "+r"(x_5))
+
 #endif

@@ -381,6 +381,19 @@ static int check_columns(const struct context *context, enum slot slot, struct r
     return failed;
 }
 
+/* In place or not, and how many lines a job has. */
+static void random_residual_and_jobs(struct shape *s, struct rng *rng) {
+    s->in_place = s->residual && rng_one_in(rng, 2);
+    s->conv.r_gap = s->in_place ? s->conv.y_gap : (int32_t)rng_range(rng, 0, 5);
+    s->lines_per_job = (int32_t)rng_range(rng, 1, s->conv.lines);
+}
+
+/* At times every row that some line sees is padding. */
+static void random_rows_out(struct shape *s, struct rng *rng) {
+    s->conv.pad_top = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
+    s->conv.pad_bottom = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
+}
+
 static struct shape random_shape(struct rng *rng) {
     struct shape s = {
         .conv =
@@ -411,9 +424,7 @@ static struct shape random_shape(struct rng *rng) {
         rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
     s.own_weights = rng_one_in(rng, 3);
     s.spread = rng_one_in(rng, 3);
-    s.in_place = s.residual && rng_one_in(rng, 2);
-    s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
-    s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
+    random_residual_and_jobs(&s, rng);
     s.most_rows = random_most_rows(rng);
     s.panels_per_job = (s.conv.n + 15) / 16;
     if (rng_one_in(rng, 2))
@@ -421,12 +432,10 @@ static struct shape random_shape(struct rng *rng) {
     return s;
 }
 
-/* At times every row that some line sees is padding. */
 static void random_padding(struct shape *s, struct rng *rng) {
     if (s->slot == CONV_BF16T || rng_one_in(rng, 2))
         return;
-    s->conv.pad_top = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
-    s->conv.pad_bottom = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
+    random_rows_out(s, rng);
     if (rng_one_in(rng, 2) || s->conv.last_pixels != s->conv.pixels)
         return;
     const int32_t far = s->conv.kernel_w * s->conv.dilation_w + 1;
@@ -545,9 +554,7 @@ static int check_planar(const struct context *context, struct rng *rng) {
         s.conv.last_pixels = s.conv.kernel_h == 1 && rng_one_in(rng, 2)
                                  ? (int32_t)rng_range(rng, 1, s.conv.pixels)
                                  : s.conv.pixels;
-        s.in_place = s.residual && rng_one_in(rng, 2);
-        s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
-        s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
+        random_residual_and_jobs(&s, rng);
         random_padding(&s, rng);
         failed += check_shape(context, &s, rng);
     }
@@ -588,13 +595,9 @@ static int check_eights(const struct context *context, enum slot slot, struct rn
             s.conv.dilation_w = (int32_t)rng_range(rng, 1, 2);
         s.conv.last_pixels =
             rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
-        s.in_place = s.residual && rng_one_in(rng, 2);
-        s.conv.r_gap = s.in_place ? s.conv.y_gap : (int32_t)rng_range(rng, 0, 5);
-        s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
-        if (rng_one_in(rng, 2)) {
-            s.conv.pad_top = (int32_t)rng_range(rng, -2, s.conv.kernel_h + 1);
-            s.conv.pad_bottom = (int32_t)rng_range(rng, -2, s.conv.kernel_h + 1);
-        }
+        random_residual_and_jobs(&s, rng);
+        if (rng_one_in(rng, 2))
+            random_rows_out(&s, rng);
         failed += check_shape(context, &s, rng);
     }
     return failed;

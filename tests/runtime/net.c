@@ -154,14 +154,14 @@ int net_constant(struct net *net, int rank, const int64_t *dims) {
     return net_typed_constant(net, IPEX_DTYPE_f32, rank, dims);
 }
 
-/* Layout channels: [rows][channels], the channels rounded up to 16. */
+/* Layout channels. */
 static int channels_constant(struct net *net, int rank, const int64_t *dims) {
     const int t = net_tensor(net, rank, dims);
-    const int64_t channels = dims[rank - 1], padded = ((channels + 15) / 16 | 1) * 16;
+    const int64_t channels = dims[rank - 1], pitch = ipex_channels_pitch(channels);
     net_randomize(net, &net->tensor[t]);
     float *bytes = add_weight(net, t, IPEX_LAYOUT_channels);
     for (int64_t i = 0; i < net_numel(&net->tensor[t]); i++)
-        bytes[i / channels * padded + i % channels] = net->tensor[t].value[i];
+        bytes[i / channels * pitch + i % channels] = net->tensor[t].value[i];
     return t;
 }
 
