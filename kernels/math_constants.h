@@ -9,17 +9,17 @@
  * applied as by two factors, so that n = 128 and results below 2^-126 (then flushed to 0) need no
  * special case.
  *
- * The weights of softmax and attention, e^x for x <= 0, take fewer operations and no second part of
- * ln 2: 2^n / 2^r, n = round(x log2 e), r = n - x log2 e in one fma, whose error is that of log2 e
- * in f32, 1.3e-8 |x|, which matters to no sum that holds e^0. 2^-r is a minimax polynomial with
- * p(0) = 1 (0.8 ULP at 1). 2^n is made in place, 0 from n = -127 on.
+ * The weights of softmax and attention, e^x for x <= 0, take fewer operations: 2^n 2^(k/8) 2^r, n +
+ * k/8 = x log2 e rounded to eighths, the second from a table of eight, which one instruction looks
+ * up, and 2^r, |r| <= 1/16, a minimax polynomial of degree 3 with p(0) = 1 (0.2 ULP). r has one
+ * part: its error is that of log2 e in f32, 1.3e-8 |x|, which matters to no sum that holds e^0. 2^n
+ * is added to the exponent of the table's value; the result is 0 from n = -127 on.
  *
- * sigmoid(x) = 1 / (1 + e^-x), silu(x) = x / (1 + e^-x), where one fma makes the sum: e^-x is 2^n
- * times the polynomial, and may be taken as 0 below 2^-127 and as inf above 2^127.5, so that 2^n
- * needs no second factor.
+ * sigmoid(x) = 1 / (1 + e^-x), silu(x) = x / (1 + e^-x): e^-x in the same way, but log2 e in two
+ * parts. It may be taken as 0 below 2^-126 and as inf from 2^128 on, and one fma makes the sum.
  *
- * tanh(|x|) = |x| + |x|^3 q(x^2) below 0.625, where q fits (tanh(x) - x) / x^3 in the same way
- * (0.08 ULP), and 1 - 2 / (1 + e^(2 |x|)) from there on; the sign of x is put back.
+ * tanh(|x|) = t / (t + 2), t = e^(2 |x|) - 1 = 2^n p + (2^n - 1) as expm1 below, with one part of
+ * ln 2: the quotient depends the less on t the larger n is. The sign of x is put back.
  *
  * log(x) = e ln 2 + f - f^2/2 + f^3 q(f), x = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); q's share
  * of the error is 0.01 ULP. log1p(x) = log(w) + (x - (w - 1)) / w, w = 1 + x rounded: the second
@@ -29,17 +29,21 @@
  * sin, cos: x = n pi/2 + r, pi/2 in three parts, |r| <= 0.85; sin r = r + r^3 s(r^2), cos r = 1 -
  * r^2/2 + r^4 c(r^2) (0.005 ULP). Beyond IPEX_TRIG_MAX the result is that of IPEX_TRIG_MAX.
  * erf(x) = x p(x^2) / q(x^2) on |x| <= 3.95, where it has become 1 (0.35 ULP; all coefficients are
- * positive). gelu(x) = x/2 (1 + erf(x sqrt(1/2))); gelu_tanh(x) = x / (1 + e^-u), u = x (K1 + K3
- * x^2), K1 = 2 sqrt(2/pi), K3 = 0.044715 K1; mish(x) = x n / (n + 2), n = e^x (e^x + 2).
- * atan(x) = x + x^3 q(x^2) on [0, 1] (0.01 ULP), pi/2 - atan(1/x) above.
- * pow(a, b) = exp(b log|a|) with log|a| and the product in two floats each.
+ * positive). gelu(x) = max(x, 0) - |x| Q(|x|), Q the normal distribution's upper tail: polynomials
+ * of degree 6 in r on eight pieces, |x| 19/16 = n + r, |r| <= 1/2 (2e-8; piece 7 is 0), whose
+ * coefficients the same instruction looks up. gelu_tanh(x) = x / (1 + e^-u), u = x (K1 + K3 x^2),
+ * K1 = 2 sqrt(2/pi), K3 = 0.044715 K1; mish(x) = x n / (n + 2), n = e^x (e^x + 2). atan(x) = x +
+ * x^3 q(x^2) on [0, 1] (0.01 ULP), pi/2 - atan(1/x) above. pow(a, b) = exp(b log|a|) with log|a|
+ * and the product in two floats each.
  *
- * Errors stay below, in ULP of the result: exp 1.1, weights 2.3 + |x| / 4, sigmoid 2.5, tanh 2,
- * expm1 and elu 1.5, log 1, log1p 2, softplus 2.5, sin and cos 2 (up to IPEX_TRIG_MAX), erf 7,
- * atan 2.5, mish 4.5, pow 20; in ULP of the argument: gelu 2.5, gelu_tanh 4.
+ * Errors stay below, in ULP of the result: exp 1.1, weights 2.3 + |x| / 4, sigmoid 3, tanh 3, expm1
+ * and elu 1.5, log 1, log1p 2, softplus 2.5, sin and cos 2 (up to IPEX_TRIG_MAX), erf 7, atan 2.5,
+ * mish 4.5, pow 20; in ULP of the argument: gelu 1.5, gelu_tanh 4. gelu(-inf) is its limit, 0.
  * tests/checkkern/check_math.c measures them. */
 #ifndef IPEX_KERNELS_MATH_CONSTANTS_H
 #define IPEX_KERNELS_MATH_CONSTANTS_H
+
+#include <stdint.h>
 
 #define IPEX_EXP_LOG2E  0x1.715476p+0f
 #define IPEX_EXP_LN2_HI 0x1.62e430p-1f
@@ -59,23 +63,25 @@
  * 255, inf, and 0. */
 #define IPEX_EXPONENT_MAGIC 12583039.0f
 #define IPEX_EXPM1_MIN      -80.0f
-#define IPEX_SIGMOID_MIN    -89.0f
-#define IPEX_SIGMOID_MAX    88.0f
 
-/* Here n is -127. */
+/* 1.5 * 2^20: adding it rounds to eighths; 8 n + k then stands in the low bits. */
+#define IPEX_EIGHTHS_MAGIC 1572864.0f
+/* The bits of 2^(k/8), less those that k leaves in 8 n + k where that is shifted to n's place. */
+static const uint32_t ipex_exp2_eighths[8] = {
+    0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
+};
+#define IPEX_EXP2_P1  0x1.62e430p-1f
+#define IPEX_EXP2_P2  0x1.ec0c2cp-3f
+#define IPEX_EXP2_P3  0x1.c6ba64p-5f
+#define IPEX_LOG2E_LO 0x1.4ae0c0p-26f
+
+/* Here n is -127 and k 0. */
 #define IPEX_WEIGHT_MIN -88.0f
-#define IPEX_WEIGHT_P1  -0x1.62e42ap-1f
-#define IPEX_WEIGHT_P2  0x1.ebf9c2p-3f
-#define IPEX_WEIGHT_P3  -0x1.c6b6d8p-5f
-#define IPEX_WEIGHT_P4  0x1.3ce8acp-7f
-#define IPEX_WEIGHT_P5  -0x1.5bda3ep-10f
+/* ... and here, and where n is 128 and k 0. */
+#define IPEX_SIGMOID_MAX 88.0f
+#define IPEX_SIGMOID_MIN -88.72f
 
-#define IPEX_TANH_SMALL 0.625f
-#define IPEX_TANH_Q0    -0x1.555532p-2f
-#define IPEX_TANH_Q1    0x1.1106f6p-3f
-#define IPEX_TANH_Q2    -0x1.b835a4p-5f
-#define IPEX_TANH_Q3    0x1.51f8cep-6f
-#define IPEX_TANH_Q4    -0x1.750ce2p-8f
+#define IPEX_TANH_MAX 20.0f /* of 2 |x|: t / (t + 2) is 1 */
 
 /* The bits of sqrt(1/2): what is above them, in the exponent's place, is e. */
 #define IPEX_LOG_ORIGIN 0x3f3504f3
@@ -119,7 +125,25 @@
 #define IPEX_ERF_Q4  0x1.32e018p-10f
 #define IPEX_ERF_Q5  0x1.3d58dap-15f
 
-#define IPEX_SQRT_HALF    0x1.6a09e6p-1f
+#define IPEX_GELU_SCALE 1.1875f
+#define IPEX_GELU_MAX   0x1.79435ep+2f /* 7 / IPEX_GELU_SCALE */
+/* Of r^0 to r^6, piece by piece. */
+static const float ipex_gelu_pieces[7][8] = {
+    {0x1.000000p-1f, 0x1.995292p-3f, 0x1.7968d4p-5f, 0x1.79b3fcp-8f, 0x1.8c5cb6p-12f,
+     0x1.ab7118p-17f, 0x1.d3deeep-23f, 0.0f},
+    {-0x1.5803a8p-2f, -0x1.e2a28ep-3f, -0x1.4d2f3ep-4f, -0x1.c4b854p-7f, -0x1.2eb266p-10f,
+     -0x1.8e6dd0p-15f, -0x1.0237c4p-20f, 0.0f},
+    {0x1.0bac02p-19f, 0x1.56412ap-4f, 0x1.d88d0ep-5f, 0x1.e19116p-7f, 0x1.ad4da0p-10f,
+     0x1.612286p-14f, 0x1.128f72p-19f, 0.0f},
+    {0x1.4511d4p-5f, 0x1.09bc3cp-7f, -0x1.2136e0p-6f, -0x1.2020a0p-7f, -0x1.72208ep-10f,
+     -0x1.8887eep-14f, -0x1.71c06ap-19f, 0.0f},
+    {0x1.2ab5e2p-13f, -0x1.727a46p-7f, -0x1.266a9ep-11f, 0x1.811c7cp-9f, 0x1.a7b472p-11f,
+     0x1.32e38ap-14f, 0x1.6a815ap-19f, 0.0f},
+    {-0x1.301110p-8f, 0x1.618b6ap-11f, 0x1.0608c0p-9f, -0x1.27706cp-12f, -0x1.43b322p-12f,
+     -0x1.746356p-15f, -0x1.301822p-19f, 0.0f},
+    {0x1.3dbdacp-11f, 0x1.f15286p-11f, -0x1.a68b50p-12f, -0x1.64feaap-13f, 0x1.184398p-14f,
+     0x1.35f8f4p-16f, 0x1.5a4630p-20f, 0.0f},
+};
 #define IPEX_GELU_TANH_K1 0x1.988454p+0f
 #define IPEX_GELU_TANH_K3 0x1.2444f2p-4f
 #define IPEX_MISH_MAX     20.0f /* from here on n / (n + 2) is 1 */

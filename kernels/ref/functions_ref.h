@@ -79,16 +79,25 @@ static inline float ref_exp(float x) {
     return ref_exp_scale(ref_exp_poly(e.r), e.n);
 }
 
+/* 2^r, |r| <= 1/16. */
+static inline float ref_exp2_poly(float r) {
+    float p = fmaf(IPEX_EXP2_P3, r, IPEX_EXP2_P2);
+    p = fmaf(p, r, IPEX_EXP2_P1);
+    return fmaf(p, r, 1.0f);
+}
+
+/* 2^((8 n + k) / 8) of what IPEX_EIGHTHS_MAGIC was added to. */
+static inline float ref_eighths(float shifted) {
+    const uint32_t i = ref_bits(shifted);
+    return ref_float(ipex_exp2_eighths[i % 8] + (i << 20));
+}
+
 /* e^x for x <= 0, as softmax and attention weigh. */
 static inline float ref_weight(float x) {
     const float t = ref_max(x, IPEX_WEIGHT_MIN);
-    const float shifted = fmaf(t, IPEX_EXP_LOG2E, IPEX_EXPONENT_MAGIC);
-    const float r = fmaf(-t, IPEX_EXP_LOG2E, shifted - IPEX_EXPONENT_MAGIC);
-    float p = fmaf(IPEX_WEIGHT_P5, r, IPEX_WEIGHT_P4);
-    p = fmaf(p, r, IPEX_WEIGHT_P3);
-    p = fmaf(p, r, IPEX_WEIGHT_P2);
-    p = fmaf(p, r, IPEX_WEIGHT_P1);
-    return fmaf(p, r, 1.0f) * ref_float(ref_bits(shifted) << 23);
+    const float shifted = fmaf(t, IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC);
+    const float r = fmaf(t, IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC - shifted);
+    return ref_exp2_poly(r) * ref_eighths(shifted);
 }
 
 static inline float ref_expm1(float x) {
@@ -99,18 +108,13 @@ static inline float ref_expm1(float x) {
     return fmaf(scale, ref_expm1_poly(e.r), scale - one) * ref_power_of_2(rest);
 }
 
-/* 1 + e^-x. Where that is above 2^127.5 it is inf, which the callers divide by. */
+/* 1 + e^-x. Where that is 2^128 it is inf, which the callers divide by. */
 static inline float ref_one_plus_exp_neg(float x) {
     const float t = ref_clip(x, IPEX_SIGMOID_MIN, IPEX_SIGMOID_MAX);
-    const float shifted = fmaf(t, -IPEX_EXP_LOG2E, IPEX_EXPONENT_MAGIC);
-    const float n = shifted - IPEX_EXPONENT_MAGIC;
-    const float r = fmaf(n, IPEX_EXP_LN2_LO, fmaf(n, IPEX_EXP_LN2_HI, t)); /* -t = n ln 2 - r */
-    float q = fmaf(IPEX_EXP_Q4, r, -IPEX_EXP_Q3);
-    q = fmaf(q, r, IPEX_EXP_Q2);
-    q = fmaf(q, r, -IPEX_EXP_Q1);
-    q = fmaf(q, r, IPEX_EXP_Q0);
-    const float e = fmaf(fmaf(q, r, -1.0f), r, 1.0f);
-    return fmaf(e, ref_float(ref_bits(shifted) << 23), 1.0f);
+    const float shifted = fmaf(t, -IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC);
+    const float high = fmaf(t, -IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC - shifted);
+    const float r = fmaf(t, -IPEX_LOG2E_LO, high);
+    return fmaf(ref_exp2_poly(r), ref_eighths(shifted), 1.0f);
 }
 
 static inline float ref_sigmoid(float x) {
@@ -122,15 +126,12 @@ static inline float ref_silu(float x) {
 }
 
 static inline float ref_tanh(float x) {
-    const float a = ref_abs(x);
-    const float z = a * a;
-    float q = fmaf(IPEX_TANH_Q4, z, IPEX_TANH_Q3);
-    q = fmaf(q, z, IPEX_TANH_Q2);
-    q = fmaf(q, z, IPEX_TANH_Q1);
-    q = fmaf(q, z, IPEX_TANH_Q0);
-    const float small = fmaf(a * z, q, a);
-    const float large = 1.0f - 2.0f / ref_one_plus_exp_neg(-2.0f * a);
-    return ref_with_sign(a < IPEX_TANH_SMALL ? small : large, x);
+    const float a = ref_abs(x), d = ref_min(a + a, IPEX_TANH_MAX);
+    const float shifted = fmaf(d, IPEX_EXP_LOG2E, IPEX_EXPONENT_MAGIC);
+    const float r = fmaf(-(shifted - IPEX_EXPONENT_MAGIC), IPEX_EXP_LN2_HI, d);
+    const float scale = ref_float(ref_bits(shifted) << 23);
+    const float t = fmaf(scale, ref_expm1_poly(r), scale - 1.0f);
+    return ref_with_sign(t / (t + 2.0f), x);
 }
 
 /* ---- log ---- */
@@ -289,8 +290,14 @@ static inline float ref_pow(float a, float b) {
 /* ---- activations ---- */
 
 static inline float ref_gelu(float x) {
-    const float half = 0.5f * x;
-    return fmaf(half, ref_erf(x * IPEX_SQRT_HALF), half);
+    const float a = ref_min(ref_abs(x), IPEX_GELU_MAX);
+    const float shifted = fmaf(a, IPEX_GELU_SCALE, IPEX_EXP_MAGIC);
+    const float r = fmaf(a, IPEX_GELU_SCALE, IPEX_EXP_MAGIC - shifted);
+    const uint32_t piece = ref_bits(shifted) % 8;
+    float tail = ipex_gelu_pieces[6][piece];
+    for (int i = 5; i >= 0; i--)
+        tail = fmaf(tail, r, ipex_gelu_pieces[i][piece]);
+    return fmaf(-a, tail, ref_max(x, 0.0f));
 }
 
 static inline float ref_gelu_tanh(float x) {

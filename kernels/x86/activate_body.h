@@ -14,8 +14,8 @@ static inline float *act_row(const struct ipex_act_rows *rows, int64_t r) {
 }
 
 /* Vectors whose chains go side by side where there are 32 registers. One behind the other they are
- * more than the CPU holds at once, and the divider waits for them: a vector of SiLU takes 17.7
- * cycles in rows of two vectors, side by side 14.8, one of GELU 21 and 16.7 (Cascade Lake). */
+ * more than the CPU holds at once, and the divider waits for them: a vector of SiLU took 17.7
+ * cycles in rows of two vectors, side by side 14.8 (Cascade Lake, with two products more). */
 enum { SIDE_BY_SIDE = 4 };
 
 /* `act`, and whether all vectors are `whole`, are known where this is expanded. What is missing of
@@ -71,8 +71,8 @@ activate_one_by_one(const struct ipex_act_rows *rows, int32_t act) {
 /* Side by side what networks have most of that divides: 5 KB; another 5 for all that does. */
 static inline __attribute__((always_inline)) void activate_as(const struct ipex_act_rows *rows,
                                                               int32_t act) {
-    const bool divides = act == IPEX_ACT_sigmoid || act == IPEX_ACT_silu || act == IPEX_ACT_gelu ||
-                         act == IPEX_ACT_gelu_tanh;
+    const bool divides =
+        act == IPEX_ACT_sigmoid || act == IPEX_ACT_silu || act == IPEX_ACT_gelu_tanh;
     if (LANES < 16 || !divides)
         activate_one_by_one(rows, act);
     else if (rows->columns % LANES == 0)

@@ -91,11 +91,11 @@ static inline vec queries_constant(float x) {
 #define EXPS_LOAD(i)  vec x##i = vec_sub(vec_load(s + (i)*LANES), i % 2 ? most1 : most0);
 #define EXPS_MOST(i)  x##i = vec_max(c, x##i);
 #define EXPS_SHIFT(i) vec n##i = vec_fma(x##i, c, addend);
-#define EXPS_REST(i)  x##i = vec_fnma(x##i, c, vec_sub(n##i, addend));
+#define EXPS_REST(i)  x##i = vec_fma(x##i, c, vec_sub(addend, n##i));
 #define EXPS_FIRST(i) vec q##i = vec_fma(c, x##i, addend);
 #define EXPS_STEP(i)  q##i = vec_fma(q##i, x##i, c);
 #define EXPS_STORE(i)                                                                              \
-    q##i = vec_mul(q##i, vec_float(vec_int_to_exponent(vec_bits(n##i))));                          \
+    q##i = vec_mul(q##i, vec_eighths(n##i));                                                       \
     vec_store(e + (i)*LANES, q##i);
 #define EXPS_SUM(i)                                                                                \
     if (key + (i) / 2 < end)                                                                       \
@@ -113,16 +113,14 @@ static inline void queries_exps(const struct queries *queries, int64_t key, int6
     for (; key < end; key += 4, e += 4 * QUERIES) {
         const float *s = queries->scores + key * QUERIES;
         float *sum = sums->exps + key % SUM_LANES * QUERIES;
-        vec c, addend = queries_constant(IPEX_EXPONENT_MAGIC);
+        vec c, addend = queries_constant(IPEX_EIGHTHS_MAGIC);
         ROWS_8(EXPS_LOAD)
         EXPS_ALL(EXPS_MOST, IPEX_WEIGHT_MIN)
         EXPS_ALL(EXPS_SHIFT, IPEX_EXP_LOG2E)
         ROWS_8(EXPS_REST)
-        addend = queries_constant(IPEX_WEIGHT_P4);
-        EXPS_ALL(EXPS_FIRST, IPEX_WEIGHT_P5)
-        EXPS_ALL(EXPS_STEP, IPEX_WEIGHT_P3)
-        EXPS_ALL(EXPS_STEP, IPEX_WEIGHT_P2)
-        EXPS_ALL(EXPS_STEP, IPEX_WEIGHT_P1)
+        addend = queries_constant(IPEX_EXP2_P2);
+        EXPS_ALL(EXPS_FIRST, IPEX_EXP2_P3)
+        EXPS_ALL(EXPS_STEP, IPEX_EXP2_P1)
         EXPS_ALL(EXPS_STEP, 1.0f)
         ROWS_8(EXPS_STORE)
         ROWS_8(EXPS_SUM)

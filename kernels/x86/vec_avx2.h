@@ -60,6 +60,9 @@ static inline vec vec_in_register(vec a) {
     return a;
 }
 
+static inline vec vec_eight(const void *words) {
+    return _mm256_loadu_ps((const float *)words);
+}
 static inline vec vec_permute(vec a, vec_int at) {
     return _mm256_permutevar8x32_ps(a, at);
 }
@@ -178,6 +181,9 @@ static inline vec_int vec_int_half(vec_int a) {
 }
 static inline vec_int vec_int_to_exponent(vec_int a) {
     return _mm256_slli_epi32(a, 23);
+}
+static inline vec_int vec_int_eighths_to_exponent(vec_int a) {
+    return _mm256_slli_epi32(a, 20);
 }
 static inline vec_int vec_int_from_exponent(vec_int a) {
     return _mm256_srai_epi32(a, 23);

@@ -58,6 +58,11 @@ static inline vec vec_in_register(vec a) {
     return a;
 }
 
+/* Eight words, and once more in lanes 8 to 15, so that vec_permute goes by at[l] modulo 8. */
+static inline vec vec_eight(const void *words) {
+    return _mm512_broadcast_f32x8(_mm256_loadu_ps((const float *)words));
+}
+
 /* Lane l of a at[l]-th, of whole vectors. */
 static inline vec vec_permute(vec a, vec_int at) {
     return _mm512_permutexvar_ps(at, a);
@@ -170,6 +175,9 @@ static inline vec_int vec_int_half(vec_int a) {
 }
 static inline vec_int vec_int_to_exponent(vec_int a) {
     return _mm512_slli_epi32(a, 23);
+}
+static inline vec_int vec_int_eighths_to_exponent(vec_int a) {
+    return _mm512_slli_epi32(a, 20);
 }
 static inline vec_int vec_int_from_exponent(vec_int a) {
     return _mm512_srai_epi32(a, 23);

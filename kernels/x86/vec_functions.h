@@ -101,17 +101,24 @@ static inline vec vec_exp(vec x) {
     return vec_scale(vec_exp_poly(e.r), e.n);
 }
 
+static inline vec vec_exp2_poly(vec r) {
+    vec p = vec_fma(vec_set(IPEX_EXP2_P3), r, vec_set(IPEX_EXP2_P2));
+    VEC_STEP(p, r, IPEX_EXP2_P1);
+    return vec_fma(p, r, vec_set(1.0f));
+}
+
+static inline vec vec_eighths(vec shifted) {
+    const vec_int i = vec_bits(shifted),
+                  of_k = vec_bits(vec_permute(vec_eight(ipex_exp2_eighths), i));
+    return vec_float(vec_int_add(of_k, vec_int_eighths_to_exponent(i)));
+}
+
 static inline vec vec_weight(vec x) {
-    const vec magic = vec_set(IPEX_EXPONENT_MAGIC), log2e = vec_set(IPEX_EXP_LOG2E);
+    const vec magic = vec_set(IPEX_EIGHTHS_MAGIC), log2e = vec_set(IPEX_EXP_LOG2E);
     const vec t = vec_max(vec_set(IPEX_WEIGHT_MIN), x);
     const vec shifted = vec_fma(t, log2e, magic);
-    const vec r = vec_fnma(t, log2e, vec_sub(shifted, magic));
-    vec p = vec_fma(vec_set(IPEX_WEIGHT_P5), r, vec_set(IPEX_WEIGHT_P4));
-    VEC_STEP(p, r, IPEX_WEIGHT_P3);
-    VEC_STEP(p, r, IPEX_WEIGHT_P2);
-    VEC_STEP(p, r, IPEX_WEIGHT_P1);
-    VEC_STEP(p, r, 1.0f);
-    return vec_mul(p, vec_float(vec_int_to_exponent(vec_bits(shifted))));
+    const vec r = vec_fma(t, log2e, vec_sub(magic, shifted));
+    return vec_mul(vec_exp2_poly(r), vec_eighths(shifted));
 }
 
 static inline vec vec_expm1(vec x) {
@@ -123,17 +130,12 @@ static inline vec vec_expm1(vec x) {
 }
 
 static inline vec vec_one_plus_exp_neg(vec x) {
-    const vec one = vec_set(1.0f), magic = vec_set(IPEX_EXPONENT_MAGIC);
+    const vec magic = vec_set(IPEX_EIGHTHS_MAGIC), log2e = vec_set(-IPEX_EXP_LOG2E);
     const vec t = vec_clip(x, vec_set(IPEX_SIGMOID_MIN), vec_set(IPEX_SIGMOID_MAX));
-    const vec shifted = vec_fma(t, vec_set(-IPEX_EXP_LOG2E), magic);
-    const vec n = vec_sub(shifted, magic);
-    const vec r = vec_fma(n, vec_set(IPEX_EXP_LN2_LO), vec_fma(n, vec_set(IPEX_EXP_LN2_HI), t));
-    vec q = vec_fma(vec_set(IPEX_EXP_Q4), r, vec_set(-IPEX_EXP_Q3));
-    VEC_STEP(q, r, IPEX_EXP_Q2);
-    VEC_STEP(q, r, -IPEX_EXP_Q1);
-    VEC_STEP(q, r, IPEX_EXP_Q0);
-    VEC_STEP(q, r, -1.0f);
-    return vec_fma(vec_fma(q, r, one), vec_float(vec_int_to_exponent(vec_bits(shifted))), one);
+    const vec shifted = vec_fma(t, log2e, magic);
+    const vec high = vec_fma(t, log2e, vec_sub(magic, shifted));
+    const vec r = vec_fma(t, vec_set(-IPEX_LOG2E_LO), high);
+    return vec_fma(vec_exp2_poly(r), vec_eighths(shifted), vec_set(1.0f));
 }
 
 static inline vec vec_sigmoid(vec x) {
@@ -145,15 +147,13 @@ static inline vec vec_silu(vec x) {
 }
 
 static inline vec vec_tanh(vec x) {
-    const vec one = vec_set(1.0f), a = vec_abs(x), z = vec_mul(a, a);
-    vec q = vec_fma(vec_set(IPEX_TANH_Q4), z, vec_set(IPEX_TANH_Q3));
-    VEC_STEP(q, z, IPEX_TANH_Q2);
-    VEC_STEP(q, z, IPEX_TANH_Q1);
-    VEC_STEP(q, z, IPEX_TANH_Q0);
-    const vec small = vec_fma(vec_mul(a, z), q, a);
-    const vec d = vec_one_plus_exp_neg(vec_mul(vec_set(-2.0f), a));
-    const vec large = vec_sub(one, vec_div(vec_set(2.0f), d));
-    return vec_with_sign(vec_select(vec_less(a, vec_set(IPEX_TANH_SMALL)), small, large), x);
+    const vec magic = vec_set(IPEX_EXPONENT_MAGIC), a = vec_abs(x);
+    const vec d = vec_min(vec_set(IPEX_TANH_MAX), vec_add(a, a));
+    const vec shifted = vec_fma(d, vec_set(IPEX_EXP_LOG2E), magic);
+    const vec r = vec_fnma(vec_sub(shifted, magic), vec_set(IPEX_EXP_LN2_HI), d);
+    const vec scale = vec_float(vec_int_to_exponent(vec_bits(shifted)));
+    const vec t = vec_fma(scale, vec_expm1_poly(r), vec_sub(scale, vec_set(1.0f)));
+    return vec_with_sign(vec_div(t, vec_add(t, vec_set(2.0f))), x);
 }
 
 /* ---- log ---- */
@@ -317,8 +317,16 @@ static inline vec vec_pow(vec a, vec b) {
 /* ---- activations ---- */
 
 static inline vec vec_gelu(vec x) {
-    const vec half = vec_mul(vec_set(0.5f), x);
-    return vec_fma(half, vec_erf(vec_mul(x, vec_set(IPEX_SQRT_HALF))), half);
+    const vec magic = vec_set(IPEX_EXP_MAGIC), scale = vec_set(IPEX_GELU_SCALE);
+    const vec a = vec_min(vec_set(IPEX_GELU_MAX), vec_abs(x));
+    const vec shifted = vec_fma(a, scale, magic);
+    const vec r = vec_fma(a, scale, vec_sub(magic, shifted));
+    const vec_int piece = vec_bits(shifted);
+    vec tail = vec_permute(vec_eight(ipex_gelu_pieces[6]), piece);
+#pragma GCC unroll 6
+    for (int i = 5; i >= 0; i--)
+        tail = vec_fma(tail, r, vec_permute(vec_eight(ipex_gelu_pieces[i]), piece));
+    return vec_fnma(a, tail, vec_max(vec_set(0.0f), x));
 }
 
 static inline vec vec_gelu_tanh(vec x) {

@@ -43,8 +43,8 @@ EXACT(mish)
 
 static const struct function functions[] = {
     {"exp", IPEX_STEP_exp, exp, 1.1, false, 0, 0},
-    {"sigmoid", IPEX_STEP_sigmoid, exact_sigmoid, 2.5, false, 0, 0},
-    {"tanh", IPEX_STEP_tanh, tanh, 2.0, false, 0, 0},
+    {"sigmoid", IPEX_STEP_sigmoid, exact_sigmoid, 3.0, false, 0, 0},
+    {"tanh", IPEX_STEP_tanh, tanh, 3.0, false, 0, 0},
     {"expm1", IPEX_STEP_expm1, expm1, 1.5, false, 0, 0},
     {"elu", IPEX_STEP_elu, exact_elu, 1.5, false, 0, 0},
     {"log", IPEX_STEP_log, log, 1.0, false, 0, 0},
@@ -54,7 +54,7 @@ static const struct function functions[] = {
     {"cos", IPEX_STEP_cos, cos, 2.0, false, 0x1p20, 0},
     {"erf", IPEX_STEP_erf, erf, 7.0, false, 0, 0},
     {"atan", IPEX_STEP_atan, atan, 2.5, false, 0, 0},
-    {"gelu", IPEX_STEP_gelu, exact_gelu, 2.5, true, 0, 0},
+    {"gelu", IPEX_STEP_gelu, exact_gelu, 1.5, true, 0, 0},
     {"gelu_tanh", IPEX_STEP_gelu_tanh, exact_gelu_tanh, 4.0, true, 0, 0},
     {"mish", IPEX_STEP_mish, exact_mish, 4.5, false, 0, 0x1p-119},
     {"round", IPEX_STEP_round, rint, 0.0, false, 0, 0},

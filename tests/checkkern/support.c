@@ -265,7 +265,7 @@ double exact_act(double x, int32_t act, double a, double b) {
     case IPEX_ACT_tanh:
         return tanh(x);
     case IPEX_ACT_gelu:
-        return 0.5 * x * erfc(-x * sqrt(0.5));
+        return isinf(x) ? fmax(x, 0) : 0.5 * x * erfc(-x * sqrt(0.5)); /* at -inf the limit */
     case IPEX_ACT_gelu_tanh:
         return x / (1 + exp(-2 * sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
     case IPEX_ACT_mish:
