@@ -50,17 +50,15 @@ enum { QUERIES_SUMS = sizeof(struct queries_sums) / sizeof(float) };
     acc##r = vec_mul(scale, acc##r), bcc##r = vec_mul(scale, bcc##r);                              \
     vec_store(s + (r)*QUERIES, acc##r);                                                            \
     vec_store(s + (r)*QUERIES + LANES, bcc##r);                                                    \
-    if (key + (r) < args->n) {                                                                     \
-        most0 = rows_combine(IPEX_REDUCE_max, most0, acc##r);                                      \
-        most1 = rows_combine(IPEX_REDUCE_max, most1, bcc##r);                                      \
-    }
+    if (key + (r) < args->n)                                                                       \
+        most0 = vec_max(acc##r, most0), most1 = vec_max(bcc##r, most1);
 #define QUERIES_RESUME(r)                                                                          \
     vec acc##r = vec_load(y + (r)*QUERIES), bcc##r = vec_load(y + (r)*QUERIES + LANES);
 #define QUERIES_WAIT(r)                                                                            \
     vec_store(y + (r)*QUERIES, acc##r);                                                            \
     vec_store(y + (r)*QUERIES + LANES, bcc##r);
 
-/* All scores, and the largest of each query. */
+/* All scores, and the largest of each query (NaNs as in attention_scores). */
 static inline void queries_scores(const struct queries *queries) {
     const struct ipex_attention_args *args = queries->args;
     const int64_t panel = ipex_round_up_16(args->d) * IPEX_PANEL;

@@ -156,7 +156,8 @@ static inline void attention_dots(struct attention_work *w, int64_t row, int64_t
     }
 }
 
-/* Dots become scores; returns the largest. */
+/* Dots become scores; returns the largest, as far as a maximum knows NaNs: these reach the sum of
+ * the exponentials, and so all of y, by themselves. */
 static inline float attention_scores(const struct attention_work *w, int64_t row, float *s) {
     const struct ipex_attention_args *args = w->args;
     const float *mask = w->job.mask ? w->job.mask + row * args->mask_row : NULL;
@@ -170,7 +171,8 @@ static inline float attention_scores(const struct attention_work *w, int64_t row
         if (visible - j < LANES)
             v = vec_select(vec_first(visible - j), v, hidden);
         vec_store_part(s + j, n - j, v);
-        most.low = rows_combine_part(IPEX_REDUCE_max, most.low, v, n - j);
+        const vec greater = vec_max(v, most.low);
+        most.low = n - j >= LANES ? greater : vec_select(vec_first(n - j), greater, most.low);
     }
     most.high = most.low; /* in any order: all of them went to the lower lanes */
     return rows_tree(IPEX_REDUCE_max, most);
@@ -203,8 +205,8 @@ static inline bool attention_is_short(const struct ipex_attention_args *args) {
         const vec v0 = vec_mul(scale, acc##r##_0), v1 = vec_mul(scale, acc##r##_1);                \
         vec_store(s##r + j, v0);                                                                   \
         vec_store(s##r + next, v1);                                                                \
-        most##r = vec_select(m0, rows_combine(IPEX_REDUCE_max, most##r, v0), most##r);             \
-        most##r = vec_select(m1, rows_combine(IPEX_REDUCE_max, most##r, v1), most##r);             \
+        most##r = vec_select(m0, vec_max(v0, most##r), most##r);                                   \
+        most##r = vec_select(m1, vec_max(v1, most##r), most##r);                                   \
     }
 #define SHORT_END(r) /* a maximum is the same in any order */                                      \
     most[at##r] = rows_tree(IPEX_REDUCE_max, (struct rows_lanes){most##r, most##r});
