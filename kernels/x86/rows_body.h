@@ -52,9 +52,44 @@ static inline void rows_reduce_inner(const struct ipex_reduce_args *args, const 
     }
 }
 
+/* Rows of two or four elements, LANES of them from x on: element j of each in column[j]. */
+static inline void rows_short_load(const float *x, int64_t n, vec column[4]) {
+    const vec a = vec_load(x), b = vec_load(x + LANES);
+    const vec even = vec_every_second(a, b, false), odd = vec_every_second(a, b, true);
+    column[0] = even, column[1] = odd;
+    if (n == 2)
+        return;
+    const vec c = vec_load(x + 2 * LANES), d = vec_load(x + 3 * LANES);
+    const vec even_too = vec_every_second(c, d, false), odd_too = vec_every_second(c, d, true);
+    column[0] = vec_every_second(even, even_too, false);
+    column[1] = vec_every_second(odd, odd_too, false);
+    column[2] = vec_every_second(even, even_too, true);
+    column[3] = vec_every_second(odd, odd_too, true);
+}
+
+/* Such rows of [begin, end) as far as they fill vectors: alone they would leave most lanes empty.
+ * Returns the first that is left. */
+static inline int64_t rows_reduce_short(const struct ipex_reduce_args *args, int64_t begin,
+                                        int64_t end) {
+    const vec neutral = rows_neutral(args->kind);
+    for (; begin + LANES <= end; begin += LANES) {
+        vec column[4] = {neutral, neutral, neutral, neutral};
+        rows_short_load(args->x + begin * args->middle, args->middle, column);
+        for (int64_t j = 0; j < args->middle; j++)
+            column[j] = rows_combine(args->kind, neutral, column[j]);
+        const vec even = rows_combine(args->kind, column[0], column[2]);
+        const vec odd = rows_combine(args->kind, column[1], column[3]);
+        vec_store(args->y + begin, rows_finish(args, rows_combine(args->kind, even, odd)));
+    }
+    return begin;
+}
+
 void IPEX_LEVEL(reduce_f32)(const struct ipex_reduce_args *args, int64_t job_begin, int64_t job_end,
                             void *scratch) {
     (void)scratch;
+    const bool dense = args->x_middle == 1 && args->x_outer == args->middle && args->y_outer == 1;
+    if (args->inner == 1 && (args->middle == 2 || args->middle == 4) && dense)
+        job_begin = rows_reduce_short(args, job_begin, job_end);
     for (int64_t outer = job_begin; outer < job_end; outer++) {
         const float *x = args->x + outer * args->x_outer;
         float *y = args->y + outer * args->y_outer;

@@ -142,9 +142,11 @@ static int check_reduce(const struct context *context, struct rng *rng, int64_t 
         .inner = rng_one_in(rng, 2) ? 1 : rng_range(rng, 2, 40),
         .kind = (int32_t)rng_range(rng, 0, IPEX_REDUCE_COUNT - 1),
     };
+    if (middle <= 8) /* some vectors of rows */
+        args.outer = rng_range(rng, 1, 70);
     args.x_middle = args.inner + (rng_one_in(rng, 3) ? rng_range(rng, 1, 4) : 0);
     args.x_outer = middle * args.x_middle;
-    args.y_outer = args.inner + rng_range(rng, 0, 3);
+    args.y_outer = args.inner + (rng_one_in(rng, 2) ? rng_range(rng, 1, 3) : 0);
     const bool special = rng_one_in(rng, 4);
     const int64_t last = (args.outer - 1) * args.x_outer + (middle - 1) * args.x_middle;
     struct buffer x = buffer_make((size_t)(last + args.inner) * 4);
@@ -178,6 +180,8 @@ void check_rows(const struct context *context) {
         const int64_t n = i < 70 ? i + 1 : rng_range(&rng, 1, 500);
         failed_softmax += wanted(context, "softmax_f32") ? check_softmax(context, &rng, n) : 0;
         failed_reduce += wanted(context, "reduce_f32") ? check_reduce(context, &rng, n) : 0;
+        if (wanted(context, "reduce_f32"))
+            failed_reduce += check_reduce(context, &rng, rng_range(&rng, 1, 8));
     }
     if (wanted(context, "softmax_f32"))
         failed_softmax += check_weights(context, &rng);

@@ -34,12 +34,39 @@ static void lower_pool(struct lower *lower, struct ipex_node *node) {
     step->int_[IPEX_POOL_COUNT_PAD] = p->count_pad;
 }
 
+/* A constant of one value for every row of y, where these are shorter than a vector of AVX-512: as
+ * often as the rows have elements, which makes several rows one. Others as they are. */
+static struct ipex_value *along_short_rows(struct lower *lower, const struct ipex_node *node,
+                                           struct ipex_value *x) {
+    enum { SHORT_ROW = 16, ELEMENTS_MOST = 16384 };
+    const struct ipex_value *y = node->output;
+    const int32_t row = y->layout->order[y->rank - 1], axis = row - (y->rank - x->rank);
+    const int64_t length = y->dims[row], n = x->constant ? ipex_value_numel(x) : 1;
+    if (n == 1 || x->dtype != IPEX_DTYPE_f32 || axis < 0 || x->dims[axis] != 1 || length < 2 ||
+        length >= SHORT_ROW || n * length > ELEMENTS_MOST)
+        return x;
+    int64_t dims[IPEX_MAX_RANK], inner = 1;
+    memcpy(dims, x->dims, sizeof dims);
+    dims[axis] = length;
+    for (int32_t i = axis + 1; i < x->rank; i++)
+        inner *= dims[i];
+    float *data = ipex_arena_array(&lower->graph->arena, (size_t)(n * length), sizeof *data);
+    for (int64_t i = 0; i < n * length; i++)
+        data[i] = (float)ipex_constant_f64(x, i / inner / length * inner + i % inner);
+    ipex_ledger_add(lower->graph->ledger, "layout", node->name, IPEX_REASON_applied,
+                    ipex_arena_printf(lower->plan->arena,
+                                      "%s, one value for every row, is stored for all %d elements",
+                                      x->name, (int)length));
+    return ipex_graph_constant(lower->graph, x->name, IPEX_DTYPE_f32, x->rank, dims, data);
+}
+
 static void lower_pointwise(struct lower *lower, struct ipex_node *node) {
     const struct ipex_program *p = node->u.program;
     struct ipex_value *value = node->output;
     int32_t x[IPEX_POINTWISE_INPUTS];
     for (int32_t i = 0; i < node->inputs; i++)
-        x[i] = ipex_lower_tensor(lower, node->input[i], value->rank, value->layout->order, NULL);
+        x[i] = ipex_lower_tensor(lower, along_short_rows(lower, node, node->input[i]), value->rank,
+                                 value->layout->order, NULL);
     int32_t y = ipex_lower_own(lower, value);
     struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, IPEX_OP_pointwise, node->name, y);
     step->inputs = node->inputs;
