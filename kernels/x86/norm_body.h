@@ -7,10 +7,11 @@
 #include "kernels/product_jobs.h"
 #include "kernels/x86/lanes.h"
 
-/* 1 / sqrt(squares / count + eps) */
+/* 1 / sqrt(squares / count + eps), of one lane: for a whole vector divisions take several times as
+ * long, and all else that a short row asks for is done meanwhile. */
 static inline vec norm_inverse(float squares, int64_t count, float eps) {
-    const vec variance = vec_div(vec_set(squares), vec_set((float)count));
-    return vec_div(vec_set(1.0f), vec_sqrt(vec_add(variance, vec_set(eps))));
+    const __m128 variance = _mm_set_ss(squares / (float)count + eps);
+    return vec_set(1.0f / _mm_cvtss_f32(_mm_sqrt_ss(variance)));
 }
 
 /* The activation goes over a row that has just been written: inside the loop it would take more
@@ -56,9 +57,7 @@ void IPEX_LEVEL(layer_norm_f32)(const struct ipex_layer_norm_args *args, int64_t
     for (int64_t row = job_begin; row < job_end; row++) {
         const float *x = args->x + row * args->x_row;
         float *y = args->y + row * args->y_row;
-        const vec count = vec_set((float)n);
-        const vec mean =
-            args->rms ? vec_set(0.0f) : vec_div(vec_set(rows_reduce(IPEX_REDUCE_sum, x, n)), count);
+        const vec mean = vec_set(args->rms ? 0.0f : rows_reduce(IPEX_REDUCE_sum, x, n) / (float)n);
         const vec inverse = norm_inverse(norm_squares(x, n, mean), n, args->eps);
         for (int64_t i = 0; i < n; i += LANES) {
             const vec d = vec_sub(vec_load_part(x + i, n - i), mean);
