@@ -15,8 +15,9 @@
  * part: its error is that of log2 e in f32, 1.3e-8 |x|, which matters to no sum that holds e^0. 2^n
  * is added to the exponent of the table's value; the result is 0 from n = -127 on.
  *
- * sigmoid(x) = 1 / (1 + e^-x), silu(x) = x / (1 + e^-x): e^-x in the same way, but log2 e in two
- * parts. It may be taken as 0 below 2^-126 and as inf from 2^128 on, and one fma makes the sum.
+ * sigmoid(x) = 1 / (1 + e^-x): e^-x in the same way, but log2 e in two parts. It may be taken as 0
+ * below 2^-126 and as inf from 2^128 on, and one fma makes the sum. silu(x) = x / (1 + e^-x) with
+ * one part, for where that shows, e^-x is large and the result small beside x.
  *
  * tanh(|x|) = t / (t + 2), t = e^(2 |x|) - 1 = 2^n p + (2^n - 1) as expm1 below, with one part of
  * ln 2: the quotient depends the less on t the larger n is. The sign of x is put back.
@@ -38,8 +39,8 @@
  *
  * Errors stay below, in ULP of the result: exp 1.1, weights 2.3 + |x| / 4, sigmoid 3, tanh 3, expm1
  * and elu 1.5, log 1, log1p 2, softplus 2.5, sin and cos 2 (up to IPEX_TRIG_MAX), erf 7, atan 2.5,
- * mish 4.5, pow 20; in ULP of the argument: gelu 1.5, gelu_tanh 4. gelu(-inf) is its limit, 0.
- * tests/checkkern/check_math.c measures them. */
+ * mish 4.5, pow 20; in ULP of the argument: gelu and silu 1.5, gelu_tanh 2. gelu(-inf) is its
+ * limit, 0. tests/checkkern/check_math.c measures them. */
 #ifndef IPEX_KERNELS_MATH_CONSTANTS_H
 #define IPEX_KERNELS_MATH_CONSTANTS_H
 

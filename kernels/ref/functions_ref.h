@@ -108,21 +108,22 @@ static inline float ref_expm1(float x) {
     return fmaf(scale, ref_expm1_poly(e.r), scale - one) * ref_power_of_2(rest);
 }
 
-/* 1 + e^-x. Where that is 2^128 it is inf, which the callers divide by. */
-static inline float ref_one_plus_exp_neg(float x) {
+/* 1 + e^-x. Where that is 2^128 it is inf, which the callers divide by. `both`: log2 e in two
+ * parts. */
+static inline float ref_one_plus_exp_neg(float x, bool both) {
     const float t = ref_clip(x, IPEX_SIGMOID_MIN, IPEX_SIGMOID_MAX);
     const float shifted = fmaf(t, -IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC);
     const float high = fmaf(t, -IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC - shifted);
-    const float r = fmaf(t, -IPEX_LOG2E_LO, high);
+    const float r = both ? fmaf(t, -IPEX_LOG2E_LO, high) : high;
     return fmaf(ref_exp2_poly(r), ref_eighths(shifted), 1.0f);
 }
 
 static inline float ref_sigmoid(float x) {
-    return 1.0f / ref_one_plus_exp_neg(x);
+    return 1.0f / ref_one_plus_exp_neg(x, true);
 }
 
 static inline float ref_silu(float x) {
-    return x / ref_one_plus_exp_neg(x);
+    return x / ref_one_plus_exp_neg(x, false);
 }
 
 static inline float ref_tanh(float x) {
@@ -301,7 +302,8 @@ static inline float ref_gelu(float x) {
 }
 
 static inline float ref_gelu_tanh(float x) {
-    return x / ref_one_plus_exp_neg(x * fmaf(IPEX_GELU_TANH_K3, x * x, IPEX_GELU_TANH_K1));
+    const float u = x * fmaf(IPEX_GELU_TANH_K3, x * x, IPEX_GELU_TANH_K1);
+    return x / ref_one_plus_exp_neg(u, false);
 }
 
 static inline float ref_mish(float x) {

@@ -129,21 +129,21 @@ static inline vec vec_expm1(vec x) {
     return vec_mul(vec_fma(scale, vec_expm1_poly(e.r), vec_sub(scale, one)), vec_power_of_2(rest));
 }
 
-static inline vec vec_one_plus_exp_neg(vec x) {
+static inline vec vec_one_plus_exp_neg(vec x, bool both) {
     const vec magic = vec_set(IPEX_EIGHTHS_MAGIC), log2e = vec_set(-IPEX_EXP_LOG2E);
     const vec t = vec_clip(x, vec_set(IPEX_SIGMOID_MIN), vec_set(IPEX_SIGMOID_MAX));
     const vec shifted = vec_fma(t, log2e, magic);
     const vec high = vec_fma(t, log2e, vec_sub(magic, shifted));
-    const vec r = vec_fma(t, vec_set(-IPEX_LOG2E_LO), high);
+    const vec r = both ? vec_fma(t, vec_set(-IPEX_LOG2E_LO), high) : high;
     return vec_fma(vec_exp2_poly(r), vec_eighths(shifted), vec_set(1.0f));
 }
 
 static inline vec vec_sigmoid(vec x) {
-    return vec_div(vec_set(1.0f), vec_one_plus_exp_neg(x));
+    return vec_div(vec_set(1.0f), vec_one_plus_exp_neg(x, true));
 }
 
 static inline vec vec_silu(vec x) {
-    return vec_div(x, vec_one_plus_exp_neg(x));
+    return vec_div(x, vec_one_plus_exp_neg(x, false));
 }
 
 static inline vec vec_tanh(vec x) {
@@ -331,7 +331,8 @@ static inline vec vec_gelu(vec x) {
 
 static inline vec vec_gelu_tanh(vec x) {
     const vec k1 = vec_set(IPEX_GELU_TANH_K1), k3 = vec_set(IPEX_GELU_TANH_K3);
-    return vec_div(x, vec_one_plus_exp_neg(vec_mul(x, vec_fma(k3, vec_mul(x, x), k1))));
+    const vec u = vec_mul(x, vec_fma(k3, vec_mul(x, x), k1));
+    return vec_div(x, vec_one_plus_exp_neg(u, false));
 }
 
 static inline vec vec_mish(vec x) {

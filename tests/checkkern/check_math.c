@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The elementary functions of the reference against f64 on every Nth bit pattern of f32,
  * infinities, NaNs and denormals among them; then every level against the reference on the same
- * patterns. They are reached as pointwise programs. */
+ * patterns. They are reached as pointwise programs, SiLU, which is no step of these, as the
+ * activation that ends kernels. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ELEMENTS = 4096 };
+#include "kernels/ref/math_ref.h"
+#include "kernels/x86/activate.h"
+
+enum { ELEMENTS = 4096, NO_STEP = -1 };
 
 struct function {
     const char *name;
-    int16_t step;
+    int16_t step; /* or NO_STEP: SiLU */
     double (*exact)(double);
     double bound;     /* ULP of the result ... */
     bool of_argument; /* ... or of x, where the result is x times a factor in [0, 1] */
@@ -36,6 +40,7 @@ static double exact_elu(double x) {
     static double exact_##name(double x) {                                                         \
         return exact_act(x, IPEX_ACT_##name, 0, 0);                                                \
     }
+EXACT(silu)
 EXACT(softplus)
 EXACT(gelu)
 EXACT(gelu_tanh)
@@ -54,8 +59,9 @@ static const struct function functions[] = {
     {"cos", IPEX_STEP_cos, cos, 2.0, false, 0x1p20, 0},
     {"erf", IPEX_STEP_erf, erf, 7.0, false, 0, 0},
     {"atan", IPEX_STEP_atan, atan, 2.5, false, 0, 0},
+    {"silu", NO_STEP, exact_silu, 1.5, true, 0, 0},
     {"gelu", IPEX_STEP_gelu, exact_gelu, 1.5, true, 0, 0},
-    {"gelu_tanh", IPEX_STEP_gelu_tanh, exact_gelu_tanh, 4.0, true, 0, 0},
+    {"gelu_tanh", IPEX_STEP_gelu_tanh, exact_gelu_tanh, 2.0, true, 0, 0},
     {"mish", IPEX_STEP_mish, exact_mish, 4.5, false, 0, 0x1p-119},
     {"round", IPEX_STEP_round, rint, 0.0, false, 0, 0},
     {"sign", IPEX_STEP_sign, exact_sign, 0.0, false, 0, 0},
@@ -86,6 +92,27 @@ static void run(const struct level *level, int16_t op, const float *a, const flo
     };
     running("pointwise_f32", level->name);
     level->kernels.pointwise_f32(&args, 0, 1, scratch);
+}
+
+static void run_silu(const struct level *level, const float *a, float *y) {
+    const struct ipex_act_rows rows = ipex_act_rows(y, 1, ELEMENTS, ELEMENTS, IPEX_ACT_silu, 0, 0);
+    running("activate", level->name);
+    memcpy(y, a, ELEMENTS * sizeof *y);
+    if (level->isa >= IPEX_ISA_avx512)
+        ipex_k_activate__avx512(&rows);
+    else if (level->isa >= IPEX_ISA_avx2)
+        ipex_k_activate__avx2(&rows);
+    else
+        for (int i = 0; i < ELEMENTS; i++)
+            y[i] = IPEX_REF(act)(a[i], IPEX_ACT_silu, 0, 0);
+}
+
+static void run_function(const struct level *level, const struct function *f, const float *a,
+                         const float *b, float *y) {
+    if (f->step == NO_STEP)
+        run_silu(level, a, y);
+    else
+        run(level, f->step, a, b, y);
 }
 
 static double ulp_of(double x) {
@@ -133,7 +160,7 @@ static void check_function(const struct context *context, const struct function 
     for (uint64_t base = 0; base < UINT64_C(0x100000000); base += (uint64_t)stride * ELEMENTS) {
         for (uint32_t i = 0; i < ELEMENTS; i++)
             x[i] = from_bits((uint32_t)(base + (uint64_t)i * stride));
-        run(&context->levels[0], f->step, x, one, want);
+        run_function(&context->levels[0], f, x, one, want);
         for (int i = 0; i < ELEMENTS; i++) {
             const double error = function_error(f, x[i], want[i]);
             if (error > worst || isnan(error)) {
@@ -142,7 +169,7 @@ static void check_function(const struct context *context, const struct function 
             }
         }
         for (size_t k = 1; k < context->n_levels; k++) {
-            run(&context->levels[k], f->step, x, one, got);
+            run_function(&context->levels[k], f, x, one, got);
             different += count_different(got, want);
         }
     }
