@@ -178,7 +178,7 @@ def silu(net, x, dims):
 def pool(net, x, dims):
     if len(dims) != 4:
         return None
-    kernel = [int(k) for k in net.random.integers(1, 4, 2)]
+    kernel = [int(k) for k in net.random.integers(1, net.pick(4, 4, 9), 2)]
     stride = [int(s) for s in net.random.integers(1, 3, 2)]
     pads = [int(net.random.integers(0, k)) for k in kernel * 2]
     if min(dims[2] - kernel[0], dims[3] - kernel[1]) < 0:
@@ -187,6 +187,20 @@ def pool(net, x, dims):
     op_type, attributes = net.pick(("MaxPool", {}), ("AveragePool", {"count_include_pad": net.pick(0, 1)}))
     y = net.graph.op(op_type, x, kernel_shape=kernel, strides=stride, pads=pads, **attributes)
     return y, (*dims[:2], *out)
+
+
+@step
+def pyramid(net, x, dims):
+    """Max pools of one value, most of them around the same places, of any order and size."""
+    if len(dims) != 4:
+        return None
+    pools = []
+    for _ in range(net.pick(1, 2, 3)):
+        kernel = [int(k) for k in net.random.integers(1, 8, 2)]
+        before = [k // 2 if net.pick(True, True, False) else int(net.random.integers(0, k)) for k in kernel]
+        pads = before + [k - 1 - b for k, b in zip(kernel, before)]
+        pools.append(net.graph.op("MaxPool", x, kernel_shape=kernel, pads=pads))
+    return net.graph.op("Concat", *pools, axis=1), (dims[0], dims[1] * len(pools), *dims[2:])
 
 
 @step
@@ -208,6 +222,15 @@ def per_channel(net, x, dims):
     if len(dims) < 2:
         return None
     other = net.graph.weight(dims[1], *[1] * (len(dims) - 2))
+    return net.graph.op(net.pick("Add", "Mul", "Sub"), x, other), dims
+
+
+@step
+def per_row(net, x, dims):
+    """A constant of one value for every row, which may be short."""
+    if len(dims) < 3:
+        return None
+    other = net.graph.weight(*net.pick(dims[-2:-1], dims[-3:-1], (1, dims[-2])), 1)
     return net.graph.op(net.pick("Add", "Mul", "Sub"), x, other), dims
 
 
