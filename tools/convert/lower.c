@@ -34,16 +34,20 @@ static void lower_pool(struct lower *lower, struct ipex_node *node) {
     step->int_[IPEX_POOL_COUNT_PAD] = p->count_pad;
 }
 
-/* A constant of one value for every row of y, where these are shorter than a vector of AVX-512: as
- * often as the rows have elements, which makes several rows one. Others as they are. */
+/* x, or, where it is a constant of one value for every row of the output and rows are shorter than
+ * a vector of AVX-512, a constant that has it as often as rows have elements: this makes several
+ * rows one. */
 static struct ipex_value *along_short_rows(struct lower *lower, const struct ipex_node *node,
                                            struct ipex_value *x) {
     enum { SHORT_ROW = 16, ELEMENTS_MOST = 16384 };
     const struct ipex_value *y = node->output;
+    const int64_t n = x->constant ? ipex_value_numel(x) : 1;
+    if (n == 1 || x->dtype != IPEX_DTYPE_f32)
+        return x;
     const int32_t row = y->layout->order[y->rank - 1], axis = row - (y->rank - x->rank);
-    const int64_t length = y->dims[row], n = x->constant ? ipex_value_numel(x) : 1;
-    if (n == 1 || x->dtype != IPEX_DTYPE_f32 || axis < 0 || x->dims[axis] != 1 || length < 2 ||
-        length >= SHORT_ROW || n * length > ELEMENTS_MOST)
+    const int64_t length = y->dims[row];
+    if (axis < 0 || x->dims[axis] != 1 || length < 2 || length >= SHORT_ROW ||
+        n * length > ELEMENTS_MOST)
         return x;
     int64_t dims[IPEX_MAX_RANK], inner = 1;
     memcpy(dims, x->dims, sizeof dims);
