@@ -209,30 +209,50 @@ static void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stri
     transpose_edges(x, x_stride, y, y_stride, rows, columns, whole_rows, c);
 }
 
-static void copy_elements(const struct copy *c, const char *x, char *y) {
-    const int32_t last = c->rank - 1;
-    const int64_t x_step = c->x_stride[last] * c->size, y_step = c->y_stride[last] * c->size;
-    const int64_t n = c->dims[last];
-    switch (c->size) {
-#define ELEMENTS(bytes)                                                                            \
-    case bytes:                                                                                    \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            memcpy(y + i * y_step, x + i * x_step, bytes);                                         \
-        break;
-        ELEMENTS(1)
-        ELEMENTS(2)
-        ELEMENTS(4)
-        ELEMENTS(8)
-#undef ELEMENTS
+/* As many runs of `bytes` as dim `dim` has, which lie apart. */
+static void copy_runs(const struct copy *c, int32_t dim, const char *x, char *y, int64_t bytes) {
+    const int64_t x_step = c->x_stride[dim] * c->size, y_step = c->y_stride[dim] * c->size;
+    const int64_t n = c->dims[dim];
+    switch (bytes) {
+#define RUNS(length)                                                                               \
+    for (int64_t i = 0; i < n; i++)                                                                \
+        memcpy(y + i * y_step, x + i * x_step, (size_t)(length));                                  \
+    break;
+    case 1:
+        RUNS(1)
+    case 2:
+        RUNS(2)
+    case 4:
+        RUNS(4)
+    case 8:
+        RUNS(8)
+    case 12:
+        RUNS(12)
+    case 16:
+        RUNS(16)
+    case 24:
+        RUNS(24)
+    case 32:
+        RUNS(32)
     default:
-        break;
+        RUNS(bytes)
+#undef RUNS
     }
 }
 
 enum inner { ROWS, ELEMENTS, TRANSPOSE };
 
+/* The last dim of BLOCK elements or more, or the longest: to go along it element by element. */
+static int32_t find_long(const struct copy *copy) {
+    int32_t ret = copy->rank - 1;
+    for (int32_t i = ret - 1; i >= 0 && copy->dims[ret] < BLOCK; i--)
+        if (copy->dims[i] > copy->dims[ret])
+            ret = i;
+    return ret;
+}
+
 /* Brings the dims that the inner loops take to the end: a dense one, or two that are dense on one
- * side each. */
+ * side each and hold more than single elements of a block. */
 static enum inner choose_inner(struct copy *copy) {
     const int32_t dense_y = find_dense(copy->y_stride, copy->rank);
     const int32_t dense_x = find_dense(copy->x_stride, copy->rank);
@@ -240,19 +260,29 @@ static enum inner choose_inner(struct copy *copy) {
         move_last(copy, dense_y);
         return ROWS;
     }
-    if (dense_x < 0 || dense_y < 0 || copy->size != 4)
+    if (dense_x < 0 || dense_y < 0 || copy->size != 4 ||
+        (copy->dims[dense_x] < BLOCK / 2 && copy->dims[dense_y] < BLOCK / 2)) {
+        move_last(copy, find_long(copy));
         return ELEMENTS;
+    }
     move_last(copy, dense_x);
     move_last(copy, find_dense(copy->y_stride, copy->rank));
     return TRANSPOSE;
 }
 
+/* Dims of the inner loops. */
+static int32_t inner_dims(const struct copy *c, enum inner inner) {
+    return inner == ELEMENTS || c->rank == 1 ? 1 : 2;
+}
+
 static void copy_inner(const struct copy *c, enum inner inner, const char *x, char *y) {
     const int32_t last = c->rank - 1;
-    if (inner == ROWS)
+    if (inner == ROWS && last == 0)
         memcpy(y, x, (size_t)(c->dims[last] * c->size));
+    else if (inner == ROWS)
+        copy_runs(c, last - 1, x, y, c->dims[last] * c->size);
     else if (inner == ELEMENTS)
-        copy_elements(c, x, y);
+        copy_runs(c, last, x, y, c->size);
     else
         transpose((const float *)(const void *)x, c->x_stride[last], (float *)(void *)y,
                   c->y_stride[last - 1], c->dims[last], c->dims[last - 1]);
@@ -294,7 +324,7 @@ void ipex_k_move__avx2(const struct ipex_move_args *args, int64_t job_begin, int
     struct position at = {.x = c.x, .y = c.y};
     do
         copy_inner(&c, inner, at.x, at.y);
-    while (next_position(&c, c.rank - (inner == TRANSPOSE ? 2 : 1), &at));
+    while (next_position(&c, c.rank - inner_dims(&c, inner), &at));
 }
 
 /* ---- fill ---- */
