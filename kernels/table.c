@@ -46,6 +46,7 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(pointwise_f32, avx512);
     TAKE(softmax_f32, avx512);
     TAKE(reduce_f32, avx512);
+    TAKE(arg_f32, avx512);
     TAKE(matmul_f32, avx512);
     TAKE(attention_f32, avx512);
     TAKE(matmul_bf16, avx512);

@@ -55,20 +55,22 @@ static int64_t pad_source(int32_t mode, int64_t at, int64_t n) {
     if (mode == IPEX_PAD_edge || n == 1)
         return at < 0 ? 0 : n - 1;
     const int64_t period = mode == IPEX_PAD_wrap ? n : 2 * (n - 1);
-    const int64_t rest = (at % period + period) % period;
+    int64_t rest = at < 0 ? at + period : at;
+    if (rest < 0 || rest >= period) /* further away than most padding: a division */
+        rest = (at % period + period) % period;
     return rest < n ? rest : period - rest;
 }
 
-/* Offset of row `row` of y in x, in elements; -1: it lies in the padding. */
-static int64_t pad_row(const struct ipex_pad_args *args, int64_t row) {
+/* Offset in x, in elements, of index `row` of y's first `lead` dims; -1: it lies in the padding. */
+static int64_t pad_offset(const struct ipex_pad_args *args, int32_t lead, int64_t row) {
     int64_t ret = 0;
     bool inside = true;
-    for (int32_t d = args->rank - 2; d >= 0; d--) {
-        const int64_t at =
-            pad_source(args->mode, row % args->dims[d] - args->before[d], args->x_dims[d]);
+    for (int32_t d = lead - 1; d >= 0; d--) {
+        const struct ipex_quotient index = ipex_divide(row, args->dims[d]);
+        const int64_t at = pad_source(args->mode, index.rest - args->before[d], args->x_dims[d]);
         inside = inside && at >= 0;
         ret += at * args->x_stride[d];
-        row /= args->dims[d];
+        row = index.whole;
     }
     return inside ? ret : -1;
 }
@@ -89,24 +91,44 @@ static void pad_elements(const struct ipex_pad_args *args, const char *x, char *
     }
 }
 
+/* One row of y, from one of x or, where that is NULL, of the padding alone. */
+static void pad_row(const struct ipex_pad_args *args, const char *x, char *y) {
+    const int32_t last = args->rank - 1;
+    const int64_t begin = args->before[last], end = begin + args->x_dims[last];
+    if (!x || args->x_stride[last] != 1 || args->y_stride[last] != 1) {
+        pad_elements(args, x, y, 0, args->dims[last]);
+        return;
+    }
+    pad_elements(args, x, y, 0, begin);
+    memcpy(y + begin * args->size, x, (size_t)((end - begin) * args->size));
+    pad_elements(args, x, y, end, args->dims[last]);
+}
+
+/* Rows [begin, end) of the dim before the last, likewise. */
+static void pad_rows(const struct ipex_pad_args *args, const char *x, char *y, int64_t begin,
+                     int64_t end) {
+    const int32_t d = args->rank - 2;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t at = x ? pad_source(args->mode, i - args->before[d], args->x_dims[d]) : -1;
+        pad_row(args, at < 0 ? NULL : x + at * args->x_stride[d] * args->size,
+                y + i * args->y_stride[d] * args->size);
+    }
+}
+
 void IPEX_REF(pad)(const struct ipex_pad_args *args, int64_t job_begin, int64_t job_end,
                    void *scratch) {
     (void)scratch;
-    const int32_t last = args->rank - 1;
-    const int64_t rows = ipex_row_count(args->dims, 1, last);
-    const bool dense = args->x_stride[last] == 1 && args->y_stride[last] == 1;
-    const int64_t begin = args->before[last], end = begin + args->x_dims[last];
-    for (int64_t row = job_begin * rows; row < job_end * rows; row++) {
-        const int64_t from = pad_row(args, row);
-        const char *x = from < 0 ? NULL : (const char *)args->x + from * args->size;
+    const int32_t lead = args->rank - 2;
+    if (lead == 0) {
+        pad_rows(args, args->x, args->y, job_begin, job_end);
+        return;
+    }
+    const int64_t each = ipex_row_count(args->dims, 1, lead);
+    for (int64_t i = job_begin * each; i < job_end * each; i++) {
+        const int64_t from = pad_offset(args, lead, i);
         char *y =
-            (char *)args->y + ipex_row_offset(args->dims, args->y_stride, last, row) * args->size;
-        if (!x || !dense) {
-            pad_elements(args, x, y, 0, args->dims[last]);
-            continue;
-        }
-        pad_elements(args, x, y, 0, begin);
-        memcpy(y + begin * args->size, x, (size_t)((end - begin) * args->size));
-        pad_elements(args, x, y, end, args->dims[last]);
+            (char *)args->y + ipex_row_offset(args->dims, args->y_stride, lead, i) * args->size;
+        pad_rows(args, from < 0 ? NULL : (const char *)args->x + from * args->size, y, 0,
+                 args->dims[lead]);
     }
 }

@@ -104,4 +104,34 @@ void IPEX_LEVEL(reduce_f32)(const struct ipex_reduce_args *args, int64_t job_beg
     }
 }
 
+/* The first element of a row that equals `wanted`, or the last one; there is one. */
+static inline int64_t rows_find(const float *x, int64_t n, float wanted, bool last) {
+    const int64_t vectors = (n + LANES - 1) / LANES;
+    for (int64_t v = 0; v < vectors; v++) {
+        const int64_t i = (last ? vectors - 1 - v : v) * LANES;
+        const vec_mask equal = vec_equal(vec_load_part(x + i, n - i), vec_set(wanted));
+        const uint32_t bits = vec_mask_bits(equal) & vec_mask_bits(vec_first(n - i));
+        if (bits != 0)
+            return i + (last ? 31 - __builtin_clz(bits) : __builtin_ctz(bits));
+    }
+    return 0;
+}
+
+void ipex_k_arg_f32__reference_fma(const struct ipex_arg_args *, int64_t, int64_t, void *);
+
+/* Rows with NaNs, of which there are few, and rows of few elements are the reference's. */
+void IPEX_LEVEL(arg_f32)(const struct ipex_arg_args *args, int64_t job_begin, int64_t job_end,
+                         void *scratch) {
+    const int32_t kind = args->largest ? IPEX_REDUCE_max : IPEX_REDUCE_min;
+    for (int64_t row = job_begin; row < job_end; row++) {
+        const float *x = args->x + row * args->x_row;
+        const float best =
+            args->columns < 8 ? __builtin_nanf("") : rows_reduce(kind, x, args->columns);
+        if (best != best)
+            ipex_k_arg_f32__reference_fma(args, row, row + 1, scratch);
+        else
+            args->y[row] = rows_find(x, args->columns, best, args->last);
+    }
+}
+
 #endif

@@ -113,6 +113,9 @@ static inline vec_mask vec_equal(vec a, vec b) {
 static inline vec_mask vec_is_nan(vec a) {
     return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
 }
+static inline uint32_t vec_mask_bits(vec_mask m) {
+    return (uint32_t)_mm256_movemask_ps(m);
+}
 static inline vec vec_select(vec_mask m, vec yes, vec no) {
     return _mm256_blendv_ps(no, yes, m);
 }

@@ -114,6 +114,10 @@ static inline vec_mask vec_equal(vec a, vec b) {
 static inline vec_mask vec_is_nan(vec a) {
     return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
 }
+/* Lane l is bit l. */
+static inline uint32_t vec_mask_bits(vec_mask m) {
+    return m;
+}
 static inline vec vec_select(vec_mask m, vec yes, vec no) {
     return _mm512_mask_mov_ps(no, m, yes);
 }

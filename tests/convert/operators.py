@@ -271,11 +271,13 @@ def unary():
     yield "LeakyRelu 0.3", single("LeakyRelu", (3, 40), alpha=0.3)
     yield "LeakyRelu -0.5", single("LeakyRelu", (3, 40), alpha=-0.5)
     yield "HardSigmoid 0.3 0.4", single("HardSigmoid", (3, 40), alpha=0.3, beta=0.4)
-    for exponent in (2.0, 0.5, -1.0):
+    for exponent in (2.0, 0.5, -1.0, 1.0, 1.5, 3.0, 4.0, 2.5, -0.5, -2.0, 0.0):
         g = Graph()
         x = g.op("Add", g.op("Abs", g.input(3, 40)), g.scalar(0.1))
         g.output(g.op("Pow", x, g.scalar(exponent)))
         yield f"Pow {exponent}", g
+    for exponent in (1.0, 2.0, 3.0, 4.0):
+        yield f"Pow {exponent} of both signs", single("Pow", (3, 40), np.float32(exponent))
     yield "Pow 2 by an integer", single("Pow", (3, 40), np.array(2, np.int64))
     yield "Pow 2 of a lower rank", single("Pow", (3, 40), f32(1) * 0 + 2)
     yield "Cast to f32", single("Cast", (3, 40), to=1)

@@ -397,6 +397,25 @@ static void integer_pow(struct ipex_import *import) {
         ipex_import_out(import, 0, y);
 }
 
+/* Powers that products, a root or a quotient give more exactly than pow, in a tenth of its time.
+ * (That of -0.5 is what norms are recognised by.) */
+static bool is_simple_power(double power) {
+    return power == -1 || power == 0.5 || power == 1 || power == 1.5 || power == 2 || power == 3 ||
+           power == 4;
+}
+
+static void simple_power(struct ipex_program *p, double power) {
+    if (power == -1 || power == 1) {
+        step(p, power == 1 ? IPEX_STEP_copy : IPEX_STEP_reciprocal, 0, 0);
+        return;
+    }
+    const int16_t y = step(p, power < 2 ? IPEX_STEP_sqrt : IPEX_STEP_mul, 0, 0);
+    if (power == 1.5 || power == 3)
+        step(p, IPEX_STEP_mul, 0, y);
+    else if (power == 4)
+        step(p, IPEX_STEP_mul, y, y);
+}
+
 static void import_pow(struct ipex_import *import) {
     const struct ipex_value *x = ipex_import_in(import, 0), *e = ipex_import_in(import, 1);
     if (is_integer(import)) {
@@ -404,8 +423,8 @@ static void import_pow(struct ipex_import *import) {
         return;
     }
     bool scalar = x && e && e->constant && ipex_value_numel(e) == 1 && e->rank <= x->rank;
-    double power = scalar ? ipex_constant_f64(e, 0) : 0;
-    if (power != 2 && power != 0.5 && power != -1) {
+    const double power = scalar ? ipex_constant_f64(e, 0) : 0;
+    if (!is_simple_power(power)) {
         struct ipex_value *base = ipex_import_f32(import, 0),
                           *exponent = base ? ipex_import_any(import, 1) : NULL;
         struct ipex_value *y = ipex_build_binary(import, IPEX_STEP_pow, base,
@@ -416,11 +435,7 @@ static void import_pow(struct ipex_import *import) {
     }
     struct ipex_program *p = program(import, 1);
     if (p)
-        step(p,
-             power == 2    ? IPEX_STEP_mul
-             : power == -1 ? IPEX_STEP_reciprocal
-                           : IPEX_STEP_sqrt,
-             0, 0);
+        simple_power(p, power);
 }
 
 const struct ipex_import_op ipex_import_pointwise[] = {
