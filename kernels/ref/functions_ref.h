@@ -79,6 +79,17 @@ static inline float ref_exp(float x) {
     return ref_exp_scale(ref_exp_poly(e.r), e.n);
 }
 
+/* x * factor = n + rest, n rounded as `magic` has it, which then stands in the low bits of
+ * `shifted`. */
+struct ref_rounded {
+    float shifted, rest;
+};
+
+static inline struct ref_rounded ref_rounded(float x, float factor, float magic) {
+    const float shifted = fmaf(x, factor, magic);
+    return (struct ref_rounded){shifted, fmaf(x, factor, magic - shifted)};
+}
+
 /* 2^r, |r| <= 1/16. */
 static inline float ref_exp2_poly(float r) {
     float p = fmaf(IPEX_EXP2_P3, r, IPEX_EXP2_P2);
@@ -94,10 +105,9 @@ static inline float ref_eighths(float shifted) {
 
 /* e^x for x <= 0, as softmax and attention weigh. */
 static inline float ref_weight(float x) {
-    const float t = ref_max(x, IPEX_WEIGHT_MIN);
-    const float shifted = fmaf(t, IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC);
-    const float r = fmaf(t, IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC - shifted);
-    return ref_exp2_poly(r) * ref_eighths(shifted);
+    const struct ref_rounded e =
+        ref_rounded(ref_max(x, IPEX_WEIGHT_MIN), IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC);
+    return ref_exp2_poly(e.rest) * ref_eighths(e.shifted);
 }
 
 static inline float ref_expm1(float x) {
@@ -112,10 +122,9 @@ static inline float ref_expm1(float x) {
  * parts. */
 static inline float ref_one_plus_exp_neg(float x, bool both) {
     const float t = ref_clip(x, IPEX_SIGMOID_MIN, IPEX_SIGMOID_MAX);
-    const float shifted = fmaf(t, -IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC);
-    const float high = fmaf(t, -IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC - shifted);
-    const float r = both ? fmaf(t, -IPEX_LOG2E_LO, high) : high;
-    return fmaf(ref_exp2_poly(r), ref_eighths(shifted), 1.0f);
+    const struct ref_rounded e = ref_rounded(t, -IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC);
+    const float r = both ? fmaf(t, -IPEX_LOG2E_LO, e.rest) : e.rest;
+    return fmaf(ref_exp2_poly(r), ref_eighths(e.shifted), 1.0f);
 }
 
 static inline float ref_sigmoid(float x) {
@@ -292,12 +301,11 @@ static inline float ref_pow(float a, float b) {
 
 static inline float ref_gelu(float x) {
     const float a = ref_min(ref_abs(x), IPEX_GELU_MAX);
-    const float shifted = fmaf(a, IPEX_GELU_SCALE, IPEX_EXP_MAGIC);
-    const float r = fmaf(a, IPEX_GELU_SCALE, IPEX_EXP_MAGIC - shifted);
-    const uint32_t piece = ref_bits(shifted) % 8;
+    const struct ref_rounded at = ref_rounded(a, IPEX_GELU_SCALE, IPEX_EXP_MAGIC);
+    const uint32_t piece = ref_bits(at.shifted) % 8;
     float tail = ipex_gelu_pieces[6][piece];
     for (int i = 5; i >= 0; i--)
-        tail = fmaf(tail, r, ipex_gelu_pieces[i][piece]);
+        tail = fmaf(tail, at.rest, ipex_gelu_pieces[i][piece]);
     return fmaf(-a, tail, ref_max(x, 0.0f));
 }
 

@@ -119,14 +119,17 @@ static inline int64_t rows_find(const float *x, int64_t n, float wanted, bool la
 
 void ipex_k_arg_f32__reference_fma(const struct ipex_arg_args *, int64_t, int64_t, void *);
 
-/* Rows with NaNs, of which there are few, and rows of few elements are the reference's. */
+/* Rows of few elements, and rows with NaNs, of which there are few, are the reference's. */
 void IPEX_LEVEL(arg_f32)(const struct ipex_arg_args *args, int64_t job_begin, int64_t job_end,
                          void *scratch) {
     const int32_t kind = args->largest ? IPEX_REDUCE_max : IPEX_REDUCE_min;
+    if (args->columns < 8) {
+        ipex_k_arg_f32__reference_fma(args, job_begin, job_end, scratch);
+        return;
+    }
     for (int64_t row = job_begin; row < job_end; row++) {
         const float *x = args->x + row * args->x_row;
-        const float best =
-            args->columns < 8 ? __builtin_nanf("") : rows_reduce(kind, x, args->columns);
+        const float best = rows_reduce(kind, x, args->columns);
         if (best != best)
             ipex_k_arg_f32__reference_fma(args, row, row + 1, scratch);
         else

@@ -60,6 +60,17 @@ static inline vec vec_leaky(vec x, vec slope) {
 
 /* ---- exp ---- */
 
+/* x * factor = n + rest, n rounded as `magic` has it, which then stands in the low bits of
+ * `shifted`. */
+struct vec_rounded {
+    vec shifted, rest;
+};
+
+static inline struct vec_rounded vec_rounded(vec x, float factor, float magic) {
+    const vec f = vec_set(factor), m = vec_set(magic), shifted = vec_fma(x, f, m);
+    return (struct vec_rounded){shifted, vec_fma(x, f, vec_sub(m, shifted))};
+}
+
 struct vec_exp_parts {
     vec r, n;
 };
@@ -114,11 +125,9 @@ static inline vec vec_eighths(vec shifted) {
 }
 
 static inline vec vec_weight(vec x) {
-    const vec magic = vec_set(IPEX_EIGHTHS_MAGIC), log2e = vec_set(IPEX_EXP_LOG2E);
     const vec t = vec_max(vec_set(IPEX_WEIGHT_MIN), x);
-    const vec shifted = vec_fma(t, log2e, magic);
-    const vec r = vec_fma(t, log2e, vec_sub(magic, shifted));
-    return vec_mul(vec_exp2_poly(r), vec_eighths(shifted));
+    const struct vec_rounded e = vec_rounded(t, IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC);
+    return vec_mul(vec_exp2_poly(e.rest), vec_eighths(e.shifted));
 }
 
 static inline vec vec_expm1(vec x) {
@@ -130,12 +139,10 @@ static inline vec vec_expm1(vec x) {
 }
 
 static inline vec vec_one_plus_exp_neg(vec x, bool both) {
-    const vec magic = vec_set(IPEX_EIGHTHS_MAGIC), log2e = vec_set(-IPEX_EXP_LOG2E);
     const vec t = vec_clip(x, vec_set(IPEX_SIGMOID_MIN), vec_set(IPEX_SIGMOID_MAX));
-    const vec shifted = vec_fma(t, log2e, magic);
-    const vec high = vec_fma(t, log2e, vec_sub(magic, shifted));
-    const vec r = both ? vec_fma(t, vec_set(-IPEX_LOG2E_LO), high) : high;
-    return vec_fma(vec_exp2_poly(r), vec_eighths(shifted), vec_set(1.0f));
+    const struct vec_rounded e = vec_rounded(t, -IPEX_EXP_LOG2E, IPEX_EIGHTHS_MAGIC);
+    const vec r = both ? vec_fma(t, vec_set(-IPEX_LOG2E_LO), e.rest) : e.rest;
+    return vec_fma(vec_exp2_poly(r), vec_eighths(e.shifted), vec_set(1.0f));
 }
 
 static inline vec vec_sigmoid(vec x) {
@@ -146,13 +153,21 @@ static inline vec vec_silu(vec x) {
     return vec_div(x, vec_one_plus_exp_neg(x, false));
 }
 
-static inline vec vec_tanh(vec x) {
-    const vec magic = vec_set(IPEX_EXPONENT_MAGIC), a = vec_abs(x);
-    const vec d = vec_min(vec_set(IPEX_TANH_MAX), vec_add(a, a));
-    const vec shifted = vec_fma(d, vec_set(IPEX_EXP_LOG2E), magic);
-    const vec r = vec_fnma(vec_sub(shifted, magic), vec_set(IPEX_EXP_LN2_HI), d);
+/* e^x - 1 where 2^n needs no second factor: vec_expm1 in two thirds of its operations. `both`: ln 2
+ * in two parts. */
+static inline vec vec_expm1_limited(vec x, bool both) {
+    const vec magic = vec_set(IPEX_EXPONENT_MAGIC);
+    const vec shifted = vec_fma(x, vec_set(IPEX_EXP_LOG2E), magic);
+    const vec n = vec_sub(shifted, magic);
+    const vec high = vec_fnma(n, vec_set(IPEX_EXP_LN2_HI), x);
+    const vec r = both ? vec_fnma(n, vec_set(IPEX_EXP_LN2_LO), high) : high;
     const vec scale = vec_float(vec_int_to_exponent(vec_bits(shifted)));
-    const vec t = vec_fma(scale, vec_expm1_poly(r), vec_sub(scale, vec_set(1.0f)));
+    return vec_fma(scale, vec_expm1_poly(r), vec_sub(scale, vec_set(1.0f)));
+}
+
+static inline vec vec_tanh(vec x) {
+    const vec a = vec_abs(x), d = vec_min(vec_set(IPEX_TANH_MAX), vec_add(a, a));
+    const vec t = vec_expm1_limited(d, false);
     return vec_with_sign(vec_div(t, vec_add(t, vec_set(2.0f))), x);
 }
 
@@ -317,15 +332,13 @@ static inline vec vec_pow(vec a, vec b) {
 /* ---- activations ---- */
 
 static inline vec vec_gelu(vec x) {
-    const vec magic = vec_set(IPEX_EXP_MAGIC), scale = vec_set(IPEX_GELU_SCALE);
     const vec a = vec_min(vec_set(IPEX_GELU_MAX), vec_abs(x));
-    const vec shifted = vec_fma(a, scale, magic);
-    const vec r = vec_fma(a, scale, vec_sub(magic, shifted));
-    const vec_int piece = vec_bits(shifted);
+    const struct vec_rounded at = vec_rounded(a, IPEX_GELU_SCALE, IPEX_EXP_MAGIC);
+    const vec_int piece = vec_bits(at.shifted);
     vec tail = vec_permute(vec_eight(ipex_gelu_pieces[6]), piece);
 #pragma GCC unroll 6
     for (int i = 5; i >= 0; i--)
-        tail = vec_fma(tail, r, vec_permute(vec_eight(ipex_gelu_pieces[i]), piece));
+        tail = vec_fma(tail, at.rest, vec_permute(vec_eight(ipex_gelu_pieces[i]), piece));
     return vec_fnma(a, tail, vec_max(vec_set(0.0f), x));
 }
 
@@ -341,20 +354,10 @@ static inline vec vec_mish(vec x) {
     return vec_mul(x, vec_div(n, vec_add(n, two)));
 }
 
-/* The bits of vec_expm1 where x <= 0, in two thirds of its operations: from IPEX_EXPM1_MIN down
- * both are -1, and above it 2^n needs no second factor. */
-static inline vec vec_expm1_negative(vec x) {
-    const vec magic = vec_set(IPEX_EXPONENT_MAGIC), t = vec_max(vec_set(IPEX_EXPM1_MIN), x);
-    const vec shifted = vec_fma(t, vec_set(IPEX_EXP_LOG2E), magic);
-    const vec n = vec_sub(shifted, magic);
-    const vec high = vec_fnma(n, vec_set(IPEX_EXP_LN2_HI), t);
-    const vec r = vec_fnma(n, vec_set(IPEX_EXP_LN2_LO), high);
-    const vec scale = vec_float(vec_int_to_exponent(vec_bits(shifted)));
-    return vec_fma(scale, vec_expm1_poly(r), vec_sub(scale, vec_set(1.0f)));
-}
-
+/* From IPEX_EXPM1_MIN down e^x - 1 is -1. */
 static inline vec vec_elu(vec x, vec alpha) {
-    return vec_select(vec_less(vec_set(0.0f), x), x, vec_mul(alpha, vec_expm1_negative(x)));
+    const vec e = vec_expm1_limited(vec_max(vec_set(IPEX_EXPM1_MIN), x), true);
+    return vec_select(vec_less(vec_set(0.0f), x), x, vec_mul(alpha, e));
 }
 
 static inline vec vec_sign(vec x) {

@@ -154,6 +154,12 @@ void ipex_graph_move(struct ipex_graph *graph, struct ipex_node *node, struct ip
     link_before(graph, node, before);
 }
 
+bool ipex_node_is_before(const struct ipex_node *node, const struct ipex_node *other) {
+    while (node && node != other)
+        node = node->next;
+    return node != NULL;
+}
+
 void ipex_graph_replace(struct ipex_graph *graph, struct ipex_value *from, struct ipex_value *to) {
     for (struct ipex_node *node = graph->first; node; node = node->next)
         for (int32_t i = 0; i < node->inputs; i++)

@@ -232,6 +232,9 @@ void ipex_graph_transfer(struct ipex_graph *from, struct ipex_graph *to, struct 
 /* Moves a node to just before another. */
 void ipex_graph_move(struct ipex_graph *graph, struct ipex_node *node, struct ipex_node *before);
 
+/* Whether a node is `other` or stands before it. */
+bool ipex_node_is_before(const struct ipex_node *node, const struct ipex_node *other);
+
 /* Every operand and graph output that is `from` becomes `to`. */
 void ipex_graph_replace(struct ipex_graph *graph, struct ipex_value *from, struct ipex_value *to);
 /* The one node that reads a value; NULL when there are none, several, or the value is an output. */

@@ -397,23 +397,28 @@ static void integer_pow(struct ipex_import *import) {
         ipex_import_out(import, 0, y);
 }
 
-/* Powers that products, a root or a quotient give more exactly than pow, in a tenth of its time.
- * (That of -0.5 is what norms are recognised by.) */
-static bool is_simple_power(double power) {
-    return power == -1 || power == 0.5 || power == 1 || power == 1.5 || power == 2 || power == 3 ||
-           power == 4;
-}
+/* Powers that one step of x and x gives, or that and a product, of x (0) or the step's result, more
+ * exactly than pow and in a tenth of its time. (That of -0.5 is what norms are recognised by.) */
+static const struct power {
+    double exponent;
+    enum ipex_step step;
+    bool product;
+    int16_t factor;
+} powers[] = {
+    {-1, IPEX_STEP_reciprocal, false, 0},
+    {0.5, IPEX_STEP_sqrt, false, 0},
+    {1, IPEX_STEP_copy, false, 0},
+    {1.5, IPEX_STEP_sqrt, true, 0},
+    {2, IPEX_STEP_mul, false, 0},
+    {3, IPEX_STEP_mul, true, 0},
+    {4, IPEX_STEP_mul, true, IPEX_POINTWISE_RESULT},
+};
 
-static void simple_power(struct ipex_program *p, double power) {
-    if (power == -1 || power == 1) {
-        step(p, power == 1 ? IPEX_STEP_copy : IPEX_STEP_reciprocal, 0, 0);
-        return;
-    }
-    const int16_t y = step(p, power < 2 ? IPEX_STEP_sqrt : IPEX_STEP_mul, 0, 0);
-    if (power == 1.5 || power == 3)
-        step(p, IPEX_STEP_mul, 0, y);
-    else if (power == 4)
-        step(p, IPEX_STEP_mul, y, y);
+static const struct power *find_power(double exponent) {
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
+        if (powers[i].exponent == exponent)
+            return &powers[i];
+    return NULL;
 }
 
 static void import_pow(struct ipex_import *import) {
@@ -423,8 +428,8 @@ static void import_pow(struct ipex_import *import) {
         return;
     }
     bool scalar = x && e && e->constant && ipex_value_numel(e) == 1 && e->rank <= x->rank;
-    const double power = scalar ? ipex_constant_f64(e, 0) : 0;
-    if (!is_simple_power(power)) {
+    const struct power *power = scalar ? find_power(ipex_constant_f64(e, 0)) : NULL;
+    if (!power) {
         struct ipex_value *base = ipex_import_f32(import, 0),
                           *exponent = base ? ipex_import_any(import, 1) : NULL;
         struct ipex_value *y = ipex_build_binary(import, IPEX_STEP_pow, base,
@@ -434,8 +439,11 @@ static void import_pow(struct ipex_import *import) {
         return;
     }
     struct ipex_program *p = program(import, 1);
-    if (p)
-        simple_power(p, power);
+    if (!p)
+        return;
+    const int16_t y = step(p, power->step, 0, 0);
+    if (power->product)
+        step(p, IPEX_STEP_mul, power->factor, y);
 }
 
 const struct ipex_import_op ipex_import_pointwise[] = {

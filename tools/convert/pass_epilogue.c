@@ -10,12 +10,6 @@ static bool is_linear(const struct ipex_node *node) {
     return node && (node->kind == IPEX_KIND_conv || node->kind == IPEX_KIND_linear);
 }
 
-static bool is_before(const struct ipex_node *a, const struct ipex_node *b) {
-    while (a && a != b)
-        a = a->next;
-    return a != NULL;
-}
-
 /* Takes over `node`: its output becomes the producer's, which moves down to where the node was. */
 static void absorb(struct ipex_graph *graph, struct ipex_node *producer, struct ipex_node *node) {
     struct ipex_value *y = node->output;
@@ -332,7 +326,7 @@ static void try_residual(struct ipex_graph *graph, struct ipex_node *node) {
     /* of two possible ones the later, so that the other is already there */
     int pick = reason[0] == IPEX_REASON_applied ? 0 : 1;
     if (reason[0] == IPEX_REASON_applied && reason[1] == IPEX_REASON_applied &&
-        is_before(x[0]->producer, x[1]->producer))
+        ipex_node_is_before(x[0]->producer, x[1]->producer))
         pick = 1;
     enum ipex_reason verdict = reason[pick] == IPEX_REASON_applied ? reason[pick]
                                : is_linear(x[0]->producer)         ? reason[0]

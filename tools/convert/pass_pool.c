@@ -53,9 +53,11 @@ static bool covers(const struct pool_window *outer, const struct pool_window *in
     return inner->x == outer->x && taps(inner->kernel) < taps(outer->kernel);
 }
 
-/* The largest pool that this one, which reads `window`, can go on from; NULL: none. */
+/* The largest pool that this one, which reads `window`, can go on from, and its window; NULL: none.
+ */
 static struct ipex_node *find_smaller(const struct ipex_graph *graph,
-                                      const struct pool_window *window) {
+                                      const struct pool_window *window,
+                                      struct pool_window *ret_window) {
     struct ipex_node *ret = NULL;
     int64_t most = 1;
     for (struct ipex_node *node = graph->first; node; node = node->next) {
@@ -65,27 +67,25 @@ static struct ipex_node *find_smaller(const struct ipex_graph *graph,
         if (!covers(window, &smaller) || taps(smaller.kernel) <= most)
             continue;
         ret = node;
+        *ret_window = smaller;
         most = taps(smaller.kernel);
     }
     return ret;
-}
-
-static bool stands_before(const struct ipex_node *node, const struct ipex_node *other) {
-    while (node && node != other)
-        node = node->next;
-    return node == other;
 }
 
 static bool go_on_from_smaller(struct ipex_graph *graph, struct ipex_node *node) {
     const struct pool_window window = window_of(node);
     if (window.x != node->input[0]) /* it does already */
         return false;
-    struct ipex_node *smaller = find_smaller(graph, &window);
-    if (!smaller || (!stands_before(smaller, node) && smaller->input[0] != window.x))
+    struct pool_window inner;
+    struct ipex_node *smaller = find_smaller(graph, &window, &inner);
+    if (!smaller)
         return false;
-    if (!stands_before(smaller, node))
+    if (!ipex_node_is_before(smaller, node)) {
+        if (smaller->input[0] != window.x)
+            return false;
         ipex_graph_move(graph, smaller, node);
-    const struct pool_window inner = window_of(smaller);
+    }
     for (int i = 0; i < 2; i++)
         node->u.pool.kernel[i] -= inner.kernel[i] - 1;
     for (int i = 0; i < 4; i++)
