@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """ipexpack, ONNX Runtime and OpenVINO on the same networks, side by side. See tests/bench/README.md.
 
-compare.py [--models A,MODEL.onnx] [--dim NAME=N]... [--threads 1,2] [--rounds 5] [--seconds 1] [--isa LEVEL] [--json FILE]
+compare.py [--models A,MODEL.onnx] [--dim NAME=N]... [--threads 1,2] [--rounds 5] [--seconds 1] [--isa LEVEL]
+           [--dtype f32|bf16] [--json FILE]
 
 Networks are those of tests/sized_networks.py at the sizes of WORK, or any ONNX files, whose symbolic sizes are those of
---dim, else 1; converted by the default flags, but for the sizes.
+--dim, else 1; converted by the default flags, but for the sizes. With --dtype bf16 ipexpack and OpenVINO multiply in
+bf16; ONNX Runtime, which has no such products on a CPU, stays in f32.
 
 Rounds alternate between the runtimes; each measurement is a process of its own, bound to as many CPUs as it has
 threads. Minima are compared, medians stand beside them."""
@@ -190,8 +192,8 @@ class Work:
         if done.returncode != 0:
             raise RuntimeError(f"{self.name}: {done.stderr}")
 
-    def prepare(self):
-        self.convert(self.ipex)
+    def prepare(self, dtype):
+        self.convert(self.ipex, *([] if dtype == "f32" else ["--dtype", dtype]))
         self.inputs = self.write_model()
 
     def write_model(self):
@@ -225,7 +227,7 @@ def measure_ours(work, threads, options):
 
 def measure_peer(peer, library, work, threads, options):
     program = BUILD / "tests" / "bench" / "peer"
-    return bound(threads, program, peer, library, work.model, threads, options.seconds, *work.inputs)
+    return bound(threads, program, peer, library, work.model, threads, options.dtype, options.seconds, *work.inputs)
 
 
 def steps_of(work, threads, options):
@@ -352,6 +354,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="of one measurement")
     parser.add_argument("--isa", help="level for ipexpack (default: the best)")
+    parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32", help="what ipexpack and OpenVINO multiply in")
     parser.add_argument("--json", type=pathlib.Path, help="also write everything here")
     return parser.parse_args()
 
@@ -379,7 +382,7 @@ def main():
         sys.exit(f"compare: --dim {', '.join(sorted(unused))}: no model has this size")
     try:
         for work in chosen:
-            work.prepare()
+            work.prepare(options.dtype)
     except RuntimeError as error:  # it cannot be converted: all reasons are in the message
         sys.exit(f"compare: {error}")
     peers, load, rows = peer_libraries(), Load(), []

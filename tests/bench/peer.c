@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times a runtime on one network: one process, one measurement.
  *
- * peer onnxruntime|openvino LIBRARY MODEL.onnx THREADS SECONDS [NAME TYPE DIMS FILE]...
- * peer_ipexpack ipexpack - MODEL.ipex THREADS SECONDS [NAME TYPE DIMS FILE]...
+ * peer onnxruntime|openvino LIBRARY MODEL.onnx THREADS PRECISION SECONDS [NAME TYPE DIMS FILE]...
+ * peer_ipexpack ipexpack - MODEL.ipex THREADS PRECISION SECONDS [NAME TYPE DIMS FILE]...
  *
- * Four words per input: TYPE is f32, i32 or i64, DIMS 1x3x224x224 or scalar, FILE its bytes. Prints
+ * PRECISION is f32, or bf16, in which OpenVINO multiplies then; ONNX Runtime stays in f32, and a
+ * file of ipexpack says itself. Four words per input: TYPE is f32, i32 or i64, DIMS 1x3x224x224 or scalar, FILE its bytes. Prints
  * one JSON object: create_us (from a loaded library to a session ready to run), first_run_us,
  * min_us, median_us, runs, output_0 (to see that the right thing ran); and of the process up to the
  * first output: first_at_us (on CLOCK_MONOTONIC), faults_minor, faults_major, anon_kb.
@@ -110,15 +111,15 @@ static const struct peer *find_peer(const char *name) {
 
 int main(int argc, char **argv) {
     static double times_us[RUNS_MAX];
-    if (argc < 6 || (argc - 6) % 4 != 0) {
+    if (argc < 7 || (argc - 7) % 4 != 0) {
         fprintf(stderr,
-                "usage: %s RUNTIME LIBRARY MODEL THREADS SECONDS [NAME TYPE DIMS FILE]...\n",
+                "usage: %s RUNTIME LIBRARY MODEL THREADS f32|bf16 SECONDS [NAME TYPE DIMS FILE]...\n",
                 argv[0]);
         return 2;
     }
     const struct peer *peer = find_peer(argv[1]);
-    struct peer_job job = {.model = argv[3], .threads = atoi(argv[4])};
-    for (int i = 6; i < argc; i += 4)
+    struct peer_job job = {.model = argv[3], .threads = atoi(argv[4]), .precision = argv[5]};
+    for (int i = 7; i < argc; i += 4)
         map_input(&job, argv + i);
     peer->load(argv[2]);
     double begin = process_now_us();
@@ -128,7 +129,7 @@ int main(int argc, char **argv) {
     double ran = process_now_us(), output_0 = (double)output[0];
     const struct process_faults faults = process_faults();
     const long anon_kb = process_anon_kb();
-    size_t runs = time_runs(peer, atof(argv[5]), times_us);
+    size_t runs = time_runs(peer, atof(argv[6]), times_us);
     printf("{\"create_us\": %.1f, \"first_run_us\": %.1f, \"min_us\": %.2f, \"median_us\": %.2f, "
            "\"runs\": %zu, \"output_0\": %.6g, \"first_at_us\": %.3f, \"faults_minor\": %ld, "
            "\"faults_major\": %ld, \"anon_kb\": %ld}\n",

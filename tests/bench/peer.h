@@ -24,6 +24,7 @@ enum { PEER_INPUTS = 8, PEER_OUTPUTS = 16 };
 struct peer_job {
     const char *model; /* a path */
     int threads;
+    const char *precision; /* f32, or bf16 where the runtime may multiply in it */
     struct peer_input input[PEER_INPUTS];
     size_t inputs;
 };

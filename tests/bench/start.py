@@ -20,7 +20,7 @@ MARGIN_US, MARGIN_KB = 5000, 1024
 
 def first_output(threads, program, runtime, library, model, seconds, words):
     """What the program prints, and the time from exec to its first output."""
-    text = bound_output(threads, PROGRAMS / "start", "exec", PROGRAMS / program, runtime, library, model, threads, seconds, *words)
+    text = bound_output(threads, PROGRAMS / "start", "exec", PROGRAMS / program, runtime, library, model, threads, "f32", seconds, *words)
     start, got = map(json.loads, text.splitlines())
     return got | {"us": got["first_at_us"] - start["exec_at_us"]}
 
@@ -68,7 +68,7 @@ def main():
     for work in map(Work, options.names):
         if not work.is_here():
             continue
-        work.prepare()
+        work.prepare("f32")
         best, steady_us = measure(work, peers, options, load)
         session_bytes = cli_json("bench", work.ipex, "--threads", options.threads, "--seconds", 0.001)["session_bytes"]
         print_row(row(work.name, best, steady_us, session_bytes, peers))

@@ -1128,6 +1128,12 @@ def exact_in_bf16(g, *dims):
     return g.constant((np.arange(np.prod(dims)) % 13 - 6).astype(np.float32).reshape(dims) / np.float32(8))
 
 
+def nearest_bf16(values):
+    """Of finite f32, as f32."""
+    bits = values.view(np.uint32)
+    return ((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000).astype(np.uint32).view(np.float32)
+
+
 def check_bf16(tap, bench):
     """bf16 weights that lose nothing give what f32 gives; --dtype bf16 gives the same bits at all levels."""
     def graph():
@@ -1162,7 +1168,8 @@ def check_bf16(tap, bench):
         seen |= {row["reason"] for row in rows}
         for row in wanted[flags[0]]:
             tap.ok(f"{name}: {row[0]} of {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
-    return seen | check_bf16_bands(tap, bench) | check_bf16_heads(tap, bench) | check_bf16_groups(tap, bench)
+    checks = (check_bf16_bands, check_bf16_heads, check_bf16_groups, check_bf16_columns, check_bf16_one_hot)
+    return seen.union(*(check(tap, bench) for check in checks))
 
 
 def check_bf16_heads(tap, bench):
@@ -1195,6 +1202,44 @@ def check_bf16_groups(tap, bench):
     for name, text in texts.items():
         mine = [row for row in rows if fits(row, ("dtype", name, APPLIED))]
         tap.ok(f"groups on bf16: {name} has {text}", [row["text"] for row in mine] == [text], *rows)
+    return {row["reason"] for row in rows}
+
+
+def check_bf16_columns(tap, bench):
+    """Convolutions to few columns stay in f32 where it has pixels in its lanes."""
+    wanted = {"window": "few_columns", "one": "few_columns", "joined": "few_columns", "pixels": APPLIED, "more": APPLIED, "apart": APPLIED}
+    for flags in (["--weights", "bf16"], ["--dtype", "bf16"]):
+        g = Graph(opset=13)
+        x = g.input(1, 16, 20, 24)
+        g.output(g.conv(x, 16, 3, pads=[1, 1, 1, 1], name="window", scale=0.1), g.conv(x, 16, 1, (1, 1), name="one", scale=0.1),
+                 g.op("ConvTranspose", x, g.weight(16, 2, 2, 2, scale=0.1), strides=[2, 2], name="joined"),
+                 g.conv(x, 16, 3, (1, 1), name="pixels", scale=0.1), g.conv(x, 16, 5, pads=[1, 1, 1, 1], name="more", scale=0.1),
+                 g.op("ConvTranspose", x, g.weight(16, 3, 2, 2, scale=0.1), strides=[2, 2], name="apart"))
+        name, done = " ".join(flags), bench.convert(g.model(), *flags)
+        why = done.stderr or bench.compare_bits(g.feeds())
+        tap.ok(f"{name}, few columns: converts and runs, with the same bits at all levels", not why, why)
+        rows = bench.ledger()
+        for site, reason in wanted.items():
+            tap.ok(f"{name}, few columns: {site} is {reason or 'applied'}", any(fits(r, ("dtype", site, reason)) for r in rows), *rows)
+    return {row["reason"] for row in rows}
+
+
+def check_bf16_one_hot(tap, bench):
+    """A look-up takes rows that are rounded as the weight would have been."""
+    for flags in (["--weights", "bf16"], ["--dtype", "bf16"]):
+        g = Graph(opset=14)
+        weight, bias = np.random.default_rng(7).standard_normal((9, 5)).astype(np.float32), np.float32([0, 1, -2, 8, 0.1])
+        y = g.op("MatMul", one_hot(g, 9), g.constant(weight), name="look")
+        g.output(g.op("Add", y, g.constant(bias), name="add"))
+        name, done = " ".join(flags), bench.convert(g.model(), *flags)
+        index = np.arange(-2, 12, dtype=np.int32).reshape(2, 7)
+        there = ((index >= 0) & (index < 9))[..., None]
+        got = done.stderr or bench.run({"index": index})
+        right = isinstance(got, dict) and all(
+            np.array_equal(y, np.where(there, nearest_bf16(weight)[index.clip(0, 8)], 0) + bias) for y in got.values())
+        tap.ok(f"{name}, one-hot: rows are those of the rounded weight", right, got)
+        rows = bench.ledger()
+        tap.ok(f"{name}, one-hot: a look-up", any(fits(r, ("one_hot", "look+add", APPLIED)) for r in rows), *rows)
     return {row["reason"] for row in rows}
 
 

@@ -257,5 +257,7 @@ struct ipex_value **ipex_node_operands(struct ipex_node *node);
 /* Element i of a constant as f64 or i64 (converted); no bounds check beyond an assert. */
 double ipex_constant_f64(const struct ipex_value *value, int64_t i);
 int64_t ipex_constant_i64(const struct ipex_value *value, int64_t i);
+/* Rounded once to bf16: to nearest, ties to even. */
+uint16_t ipex_bf16_of_f64(double value);
 
 #endif

@@ -52,6 +52,7 @@
     X(bf16_weights, "transformed kernels would lose too much in bf16")                             \
     X(small_heads, "bf16 takes longer for heads of so few channels: rounding their scores costs "  \
                    "more than their products save")                                                \
+    X(few_columns, "to so few columns f32 is as fast: its lanes are pixels")                       \
     X(no_bf16_kernel, "there is no bf16 kernel for this operator: it computes in f32")             \
     X(not_an_activation, "the nodes around it spell none of the known activations")                \
     X(not_attention, "the softmax is not between a product and its use as weights of another")     \

@@ -11,8 +11,7 @@ static double scaled_f64(const struct ipex_value *source, int64_t at, const stru
     return fold && fold->scale ? w * fold->scale[n] : w;
 }
 
-/* Rounded once to bf16: to nearest, ties to even. */
-static uint16_t to_bf16(double value) {
+uint16_t ipex_bf16_of_f64(double value) {
     float nearest = (float)value;
     uint32_t bits;
     memcpy(&bits, &nearest, sizeof bits);
@@ -29,7 +28,7 @@ static uint16_t to_bf16(double value) {
 static void put(const struct ipex_plan_weight *w, float *panel, int64_t k, int64_t j,
                 double value) {
     if (w->dtype == IPEX_DTYPE_bf16) {
-        const uint16_t rounded = to_bf16(value);
+        const uint16_t rounded = ipex_bf16_of_f64(value);
         memcpy((uint8_t *)panel + ((k / 2 * IPEX_PANEL + j) * 2 + k % 2) * 2, &rounded, 2);
     } else {
         panel[k * IPEX_PANEL + j] = (float)value;
@@ -177,7 +176,7 @@ static void put_element(const struct ipex_plan_weight *w, int64_t at, uint8_t *o
         memcpy(out, w->source->constant->data + (size_t)at * size, size);
         return;
     }
-    const uint16_t rounded = to_bf16(ipex_constant_f64(w->source, at));
+    const uint16_t rounded = ipex_bf16_of_f64(ipex_constant_f64(w->source, at));
     memcpy(out, &rounded, sizeof rounded);
 }
 

@@ -2,7 +2,7 @@
 /* A linear layer of one-hot rows, f32(index == 0, 1, 2 ...), takes one row of its weight: it
  * becomes a look-up in the weight with its scale and bias. An index that matches nothing leaves the
  * bias alone, which is the table's last row: gather counts -1 from the end, and takes what is too
- * large as the last. */
+ * large as the last. Weights that are rounded to bf16 are so in the table, which is f32. */
 #include "tools/convert/match.h"
 #include "tools/convert/passes.h"
 
@@ -63,6 +63,16 @@ static bool find_site(const struct ipex_graph *graph, struct ipex_node *node, st
     return site->compare && site->compare->u.plan.int_[0] == IPEX_COMPARE_equal && find_index(site);
 }
 
+/* As the weight would have been stored. */
+static double stored(const struct ipex_graph *graph, double value) {
+    if (graph->precision == IPEX_PRECISION_f32)
+        return value;
+    const uint32_t bits = (uint32_t)ipex_bf16_of_f64(value) << 16;
+    float rounded;
+    memcpy(&rounded, &bits, sizeof rounded);
+    return rounded;
+}
+
 /* [depth + 1][n] */
 static struct ipex_value *make_table(struct ipex_graph *graph, const struct site *site) {
     const struct ipex_fold *fold = &site->linear->fold;
@@ -74,7 +84,7 @@ static struct ipex_value *make_table(struct ipex_graph *graph, const struct site
         for (int64_t n = 0; n < fold->n; n++) {
             const int64_t at = site->linear->weight_kn ? k * fold->n + n : n * site->depth + k;
             const double row = k < site->depth ? ipex_constant_f64(w, at) : 0;
-            *to++ = (float)(row * (fold->scale ? fold->scale[n] : 1) +
+            *to++ = (float)(stored(graph, row * (fold->scale ? fold->scale[n] : 1)) +
                             (fold->bias ? fold->bias[n] : 0));
         }
     return ipex_graph_constant(graph, w->name, IPEX_DTYPE_f32, 2, dims, table);
@@ -122,8 +132,6 @@ static void apply(struct ipex_graph *graph, const struct site *site) {
 }
 
 void ipex_pass_one_hot(struct ipex_graph *graph) {
-    if (graph->precision != IPEX_PRECISION_f32)
-        return; /* products are rounded as that says, and weights stored so */
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
         struct site site;
         next = node->next;
