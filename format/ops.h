@@ -44,6 +44,14 @@ enum ipex_conv_direct_attr {
     IPEX_CONV_DIRECT_ATTRS,
 };
 
+/* Positions in `ints` of upsampled_conv. */
+enum ipex_upsampled_attr {
+    IPEX_UPSAMPLED_FACTOR, /* 2 to IPEX_UPSAMPLED_FACTOR_MAX */
+    IPEX_UPSAMPLED_ACT,
+    IPEX_UPSAMPLED_ATTRS,
+};
+#define IPEX_UPSAMPLED_FACTOR_MAX 16
+
 /* Positions in `ints` of conv_transpose: those of winograd and depthwise, then these. */
 enum ipex_conv_transpose_attr {
     IPEX_CONV_TRANSPOSE_OUT_PAD_H = IPEX_CONV_ATTRS,

@@ -197,6 +197,31 @@ enum ipex_status ipex_rule_winograd(const struct rule *r, struct ipex_shape_oper
     return ipex_rule_conv(r, y);
 }
 
+/* R114, R115: x with a halo of 1, w [1][9][M][1][C] -> y of factor times its lines and pixels */
+enum ipex_status ipex_rule_upsampled_conv(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    const int64_t factor = r->node->int_[IPEX_UPSAMPLED_FACTOR];
+    IPEX_TRY(check_f32(r, 0, 4));
+    IPEX_TRY(check_weight(r, IPEX_LAYOUT_tiles, 5));
+    IPEX_TRY(check_act(r, r->node->int_[IPEX_UPSAMPLED_ACT]));
+    if (!in_range(factor, 2, IPEX_UPSAMPLED_FACTOR_MAX))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "the factor is out of range");
+    const int64_t *w = operand(r, 1)->dims;
+    if (w[0] != 1 || w[1] != IPEX_UPSAMPLED_POINTS || w[3] != 1 || w[4] != x->dims[3])
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight's dims do not fit");
+    for (int side = 0; side < 4; side++)
+        if (x->halo[side] < 1)
+            return bad(r, IPEX_ERROR_MODEL_SHAPE, "the halo of x is smaller than the padding");
+    *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32, .rank = 4};
+    y->dims[0] = x->dims[0];
+    y->dims[3] = w[2];
+    for (int axis = 1; axis <= 2; axis++)
+        if (__builtin_mul_overflow(x->dims[axis], factor, &y->dims[axis]))
+            return bad(r, IPEX_ERROR_MODEL_SHAPE, "the output is too large");
+    IPEX_TRY(check_bias(r, y->dims[3]));
+    return check_residual(r, y);
+}
+
 /* R70: w [KH][KW * I][M] where each group takes I inputs to M / groups outputs */
 enum ipex_status ipex_rule_depthwise(const struct rule *r, struct ipex_shape_operand *y) {
     const int32_t *ints = r->node->int_;

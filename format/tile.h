@@ -8,7 +8,8 @@
  *   A linear weight has one group and one segment of K elements. A convolution has groups, which
  *   panels never span, and per group KH segments of KW * C/G elements (taps of one kernel row,
  *   contiguous in a channels-last activation), or, where groups > 1 or dilation_w > 1, KH * KW
- *   segments of C/G. A winograd weight has one group and 36 or 16 segments of C.
+ *   segments of C/G. A winograd weight has one group and 36 or 16 segments of C, one of an
+ *   upsampled image 9.
  *
  * plain:
  *   row-major, no padding
@@ -33,6 +34,8 @@
 /* Winograd's tiles have 4 or 2 outputs along each side, and 2 inputs more. */
 #define IPEX_WINOGRAD_TILE_MAX   4
 #define IPEX_WINOGRAD_POINTS_MAX 36
+/* Of a convolution of an upsampled image. */
+#define IPEX_UPSAMPLED_POINTS 9
 
 /* Products per tile: segments of the weight. */
 static inline int32_t ipex_winograd_points(int32_t tile) {
@@ -114,6 +117,7 @@ bool ipex_tiles_make(enum ipex_dtype dtype, int64_t groups, int64_t segments, in
  *   rank 2  [N][K]                            linear
  *   rank 5  [G][segments][M/G][taps][C/G]     conv: taps = KW with KH segments, or 1 with KH*KW
  *           [1][36 or 16][M][1][C]            winograd
+ *           [1][9][M][1][C]                   upsampled_conv
  * False when dims, dtype and layout do not fit together or overflow. */
 bool ipex_weight_bytes(enum ipex_dtype dtype, enum ipex_layout layout, const int64_t *dims,
                        unsigned rank, int64_t *ret);

@@ -118,8 +118,10 @@ struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *ar
         .image = line.whole,
         .line = first_line,
         .pixel = first_pixel,
-        .rows_in = rows + 2,
-        .columns_in = columns + 2,
+        .x_line = args->up ? line.rest : first_line,
+        .x_pixel = args->up ? pixel.rest : first_pixel,
+        .rows_in = args->up ? 3 : rows + 2,
+        .columns_in = args->up ? 3 : columns + 2,
         .rows_out = rows,
         .columns_out = columns,
     };

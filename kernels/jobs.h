@@ -133,10 +133,10 @@ struct ipex_winograd_job {
 
 struct ipex_winograd_job ipex_winograd_job(const struct ipex_winograd_args *args, int64_t job);
 
-/* Where a tile begins, and how many of its rows and columns exist: of its inputs and of its
- * outputs, all a dilation apart. */
+/* Where a tile begins in y and in x, and how many of its rows and columns exist: of its inputs and
+ * of its outputs, all a dilation apart. */
 struct ipex_winograd_tile {
-    int64_t image, line, pixel;
+    int64_t image, line, pixel, x_line, x_pixel;
     int64_t rows_in, columns_in, rows_out, columns_out;
 };
 
@@ -168,7 +168,7 @@ struct ipex_winograd_space {
 static inline struct ipex_winograd_space
 ipex_winograd_space(const struct ipex_winograd_args *args) {
     const int64_t columns = (int64_t)args->panels_per_job * IPEX_PANEL;
-    const int64_t points = ipex_winograd_points(args->tile);
+    const int64_t points = ipex_winograd_products(args);
     struct ipex_winograd_space ret;
     ret.v_row = ipex_div_up(args->channels, IPEX_PANEL) * IPEX_PANEL + IPEX_PANEL;
     ret.v_point = (args->tiles_per_job * ret.v_row) | IPEX_PANEL;

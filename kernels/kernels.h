@@ -163,11 +163,18 @@ static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
  *        o0 = m0 + (m1 + m2), o1 = (m1 - m2) - m3
  *   y = act((o + bias) + residual); without residual nothing is added
  *
+ * With `up` x is a small image, of which the convolution sees every row and pixel `up` times, as
+ * nearest upsampling makes them: up x up outputs of a pixel of x come of 9 products with the 3x3
+ * pixels of x around it. `tile` is `up`. The same with z = 3 * row + column and
+ *
+ *   v: v0 = d0 - d1, v1 = d1, v2 = d2 - d1
+ *   o: o0 = m0 + m1, o1 to o[up - 2] = m1, o[up - 1] = m1 + m2
+ *
  * Tiles of all images are numbered row-major. job = tile_block * panel_blocks + panel_block, in
  * blocks of tiles_per_job and panels_per_job. */
 struct ipex_winograd_args {
     const float *x;        /* of output (0, 0): its first row's first pixel */
-    const float *w;        /* [(tile + 2)^2][panels][k_tiles][16][16] */
+    const float *w;        /* [ipex_winograd_products][panels][k_tiles][16][16] */
     const float *bias;     /* [n], never NULL */
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
     float *y;
@@ -176,7 +183,8 @@ struct ipex_winograd_args {
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels; /* of y */
     int32_t channels, n;           /* of x and of y */
-    int32_t tile;                  /* outputs along each side: 4 or 2 */
+    int32_t tile;                  /* outputs along each side: 4 or 2, or up */
+    int32_t up;                    /* 0, or 2 or more; dilations are 1 then */
     int32_t dilation_h, dilation_w;
     int32_t tiles_per_job, panels_per_job;
     int32_t act;
@@ -184,6 +192,15 @@ struct ipex_winograd_args {
     bool weights_far; /* as in ipex_conv_args */
     int32_t cache_l2;
 };
+
+/* Inputs along each side of a tile, and products. */
+static inline int64_t ipex_winograd_side(const struct ipex_winograd_args *args) {
+    return args->up ? 3 : args->tile + 2;
+}
+
+static inline int64_t ipex_winograd_products(const struct ipex_winograd_args *args) {
+    return ipex_winograd_side(args) * ipex_winograd_side(args);
+}
 
 static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args) {
     return args->images * ipex_winograd_tiles_along(args->lines, args->dilation_h, args->tile) *
@@ -212,7 +229,6 @@ struct ipex_depthwise_args {
     int32_t lines_per_job, pixels_per_job; /* 0: all pixels of a line */
     int32_t act;
     float act_a, act_b;
-    bool streams; /* x and y, from beyond L2: the next block's are prefetched */
 };
 
 /* Windows cut at the borders of x; taps in the order of (kh, kw).

@@ -114,6 +114,7 @@ static bool read_by_element(const struct ipex_plan_node *node, uint32_t input) {
     case IPEX_OP_linear:
     case IPEX_OP_depthwise:
     case IPEX_OP_winograd:
+    case IPEX_OP_upsampled_conv:
         return input == 3; /* the residual */
     case IPEX_OP_pointwise:
         return true;

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 3x3 convolution by Winograd's F(4,3) or F(2,3), tile by tile: input transform, 36 or 16 chains of
- * fma, output transform, then bias, residual and activation. kernels/kernels.h states the
- * arithmetic. */
+/* 3x3 convolution by Winograd's F(4,3) or F(2,3), or of an upsampled image, tile by tile: input
+ * transform, 36, 16 or 9 chains of fma, output transform, then bias, residual and activation.
+ * kernels/kernels.h states the arithmetic. */
 #include "kernels/ref/math_ref.h"
 
 enum { LARGE = IPEX_WINOGRAD_TILE_MAX, POINTS_MAX = IPEX_WINOGRAD_POINTS_MAX };
 
 /* A tile's row or column of values that lie `step` apart, in place. */
-static void transform_input(int64_t tile, float *d, int64_t step) {
-    const float d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step];
-    if (tile != LARGE) {
+static void transform_input(const struct ipex_winograd_args *args, float *d, int64_t step) {
+    const float d0 = d[0], d1 = d[step], d2 = d[2 * step];
+    if (args->up) {
+        d[0] = d0 - d1;
+        d[2 * step] = d2 - d1;
+        return;
+    }
+    const float d3 = d[3 * step];
+    if (args->tile != LARGE) {
         d[0] = d0 - d2;
         d[step] = d1 + d2;
         d[2 * step] = d2 - d1;
@@ -27,10 +33,16 @@ static void transform_input(int64_t tile, float *d, int64_t step) {
     d[5 * step] = fmaf(4.0f, d1, fmaf(-5.0f, d3, d5));
 }
 
-/* Six values to four, or four to two, in place. */
-static void transform_output(int64_t tile, float *m, int64_t step) {
+/* Six values to four, or four to two, or, of an upsampled image, three to the first, the ones
+ * between, which are the same, and the last, in place. */
+static void transform_output(const struct ipex_winograd_args *args, float *m, int64_t step) {
     const float a = m[step] + m[2 * step], b = m[step] - m[2 * step];
-    if (tile != LARGE) {
+    if (args->up) {
+        m[0] = m[0] + m[step];
+        m[2 * step] = a;
+        return;
+    }
+    if (args->tile != LARGE) {
         m[0] = m[0] + a;
         m[step] = b - m[3 * step];
         return;
@@ -45,9 +57,9 @@ static void transform_output(int64_t tile, float *m, int64_t step) {
 /* v [channels][points] of one tile. */
 static void load_tile(const struct ipex_winograd_args *args, const struct ipex_winograd_tile *tile,
                       float *v) {
-    const float *x = args->x + tile->image * args->x_image + tile->line * args->x_row +
-                     tile->pixel * args->x_pixel;
-    const int64_t side = args->tile + 2;
+    const float *x = args->x + tile->image * args->x_image + tile->x_line * args->x_row +
+                     tile->x_pixel * args->x_pixel;
+    const int64_t side = ipex_winograd_side(args);
     for (int64_t c = 0; c < args->channels; c++, v += side * side) {
         for (int64_t r = 0; r < side; r++)
             for (int64_t s = 0; s < side; s++)
@@ -56,15 +68,20 @@ static void load_tile(const struct ipex_winograd_args *args, const struct ipex_w
                                           s * args->dilation_w * args->x_pixel + c]
                                       : 0.0f;
         for (int64_t s = 0; s < side; s++)
-            transform_input(args->tile, v + s, side);
+            transform_input(args, v + s, side);
         for (int64_t r = 0; r < side; r++)
-            transform_input(args->tile, v + r * side, 1);
+            transform_input(args, v + r * side, 1);
     }
+}
+
+/* Which of a row's or a column's transformed results an output is. */
+static int64_t result_of(const struct ipex_winograd_args *args, int64_t i) {
+    return !args->up || i == 0 ? i : i == args->up - 1 ? 2 : 1;
 }
 
 static void store_tile(const struct ipex_winograd_args *args, const struct ipex_winograd_tile *tile,
                        int64_t column, float *m) {
-    const int64_t side = args->tile + 2;
+    const int64_t side = ipex_winograd_side(args);
     const float *residual = args->residual;
     float *y = args->y + tile->image * args->y_image + tile->line * args->y_line +
                tile->pixel * args->y_pixel + column;
@@ -72,13 +89,13 @@ static void store_tile(const struct ipex_winograd_args *args, const struct ipex_
         residual += tile->image * args->r_image + tile->line * args->r_line +
                     tile->pixel * args->r_pixel + column;
     for (int64_t s = 0; s < side; s++)
-        transform_output(args->tile, m + s, side);
-    for (int64_t r = 0; r < args->tile; r++)
-        transform_output(args->tile, m + r * side, 1);
+        transform_output(args, m + s, side);
+    for (int64_t r = 0; r < (args->up ? side : args->tile); r++)
+        transform_output(args, m + r * side, 1);
     for (int64_t r = 0; r < tile->rows_out; r++)
         for (int64_t s = 0; s < tile->columns_out; s++) {
             const int64_t line = r * args->dilation_h, pixel = s * args->dilation_w;
-            float sum = m[r * side + s] + args->bias[column];
+            float sum = m[result_of(args, r) * side + result_of(args, s)] + args->bias[column];
             if (residual)
                 sum = sum + residual[line * args->r_line + pixel * args->r_pixel];
             y[line * args->y_line + pixel * args->y_pixel] =
@@ -93,7 +110,7 @@ static void winograd_column(const struct ipex_winograd_args *args,
         ipex_div_up(args->channels, IPEX_TILE_ROWS) * IPEX_TILE_ROWS * IPEX_PANEL;
     const int64_t point_floats = ipex_div_up(args->n, IPEX_PANEL) * panel_floats;
     const float *w = args->w + column / IPEX_PANEL * panel_floats + column % IPEX_PANEL;
-    const int64_t points = ipex_winograd_points(args->tile);
+    const int64_t points = ipex_winograd_products(args);
     float m[POINTS_MAX];
     for (int64_t z = 0; z < points; z++) {
         float chain = 0.0f;

@@ -218,20 +218,6 @@ static inline void depthwise_block_next(struct depthwise_block *b, int64_t rows)
         b->residual += rows * b->r_row;
 }
 
-/* What the block after this one reads and writes, where it comes from beyond L2: its lines of x,
- * which touch those of this block, and of y. */
-PREFETCHES depthwise_ahead(const struct ipex_depthwise_args *args, const struct depthwise_block *b,
-                           int64_t rows, int64_t lines) {
-    const int64_t x_floats = rows * b->x_row, y_floats = rows * b->y_row;
-    const int64_t x_rows = args->kernel_h + (lines - 1) * b->apart;
-    for (int64_t i = b->rows.begin; i < x_rows; i++)
-        for (int64_t at = 0; at < x_floats; at += IPEX_PANEL)
-            _mm_prefetch((const char *)(b->x + i * b->x_kh + x_floats + at), _MM_HINT_T0);
-    for (int64_t l = 0; l < lines; l++)
-        for (int64_t at = 0; at < y_floats; at += IPEX_PANEL)
-            _mm_prefetch((const char *)(b->y + l * b->y_line + y_floats + at), _MM_HINT_T0);
-}
-
 /* One line, or two of them together, by the blocks fns. */
 static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64_t image,
                                    const depthwise_fn *fns, int64_t line, int64_t lines,
@@ -240,8 +226,6 @@ static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64
     struct depthwise_block b = depthwise_block_at(args, image, line, lines);
     for (int64_t i = 0, rows; i < cut.count; i++, depthwise_block_next(&b, rows)) {
         rows = cut.small + (i < cut.larger);
-        if (args->streams)
-            depthwise_ahead(args, &b, rows, lines);
         depthwise_rows(args, &b, fns, rows, lines, pending);
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 3x3 convolution by Winograd's F(4,3) or F(2,3) for either vector width. A job transforms a block
- * of tiles, one vector of channels at a time, multiplies them with the weights in 36 or 16 products
- * of the level's own convolution kernel (tiles are its pixels), and transforms the results back.
+/* 3x3 convolution by Winograd's F(4,3) or F(2,3), or of an upsampled image, for either vector
+ * width. A job transforms a block of tiles, one vector of channels at a time, multiplies them with
+ * the weights in 36, 16 or 9 products of the level's own convolution kernel (tiles are its pixels),
+ * and transforms the results back.
  * The arithmetic is that of kernels/ref/winograd_ref.c. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_WINOGRAD_BODY_H
 #define IPEX_KERNELS_X86_WINOGRAD_BODY_H
@@ -101,7 +102,8 @@ static inline void winograd_in(struct winograd_six d, float *to, struct winograd
 
 /* Rows and columns of a tile and their distances, in floats. */
 struct winograd_part {
-    int64_t tile; /* outputs along its side */
+    int64_t tile, side; /* outputs and inputs along its side */
+    bool up;            /* of an upsampled image */
     const float *x;
     int64_t x_row, x_pixel;
     float *between; /* [6][6] vectors */
@@ -216,9 +218,40 @@ WINOGRAD_APART void winograd_small_tile(const float *x, int64_t x_row, int64_t p
     }
 }
 
+static inline struct winograd_three winograd_in_up(vec d0, vec d1, vec d2) {
+    return (struct winograd_three){vec_sub(d0, d1), d1, vec_sub(d2, d1)};
+}
+
+static inline struct winograd_three winograd_in_up_column(const float *x, int64_t x_row) {
+    return winograd_in_up(vec_load(x), vec_load(x + x_row), vec_load(x + 2 * x_row));
+}
+
+static inline void winograd_in_up_row(vec d0, vec d1, vec d2, float *v, int64_t point) {
+    const struct winograd_three row = winograd_in_up(d0, d1, d2);
+    vec_store(v, row.v0);
+    vec_store(v + point, row.v1);
+    vec_store(v + 2 * point, row.v2);
+}
+
+/* The same of a pixel of an upsampled image, with those around it. */
+WINOGRAD_APART void winograd_up_tile(const float *x, int64_t x_row, int64_t pixel,
+                                     const struct winograd_part *p, float *v, int64_t vectors) {
+    const int64_t point = p->v_point;
+    for (; vectors > 0; vectors--, x += LANES, v += LANES) {
+        const struct winograd_three s0 = winograd_in_up_column(x, x_row),
+                                    s1 = winograd_in_up_column(x + pixel, x_row),
+                                    s2 = winograd_in_up_column(x + 2 * pixel, x_row);
+        winograd_in_up_row(s0.v0, s1.v0, s2.v0, v, point);
+        winograd_in_up_row(s0.v1, s1.v1, s2.v1, v + 3 * point, point);
+        winograd_in_up_row(s0.v2, s1.v2, s2.v2, v + 6 * point, point);
+    }
+}
+
 static inline void winograd_tile(const float *x, int64_t x_row, int64_t pixel,
                                  const struct winograd_part *p, float *v, int64_t vectors) {
-    if (p->tile == LARGE)
+    if (p->up)
+        winograd_up_tile(x, x_row, pixel, p, v, vectors);
+    else if (p->tile == LARGE)
         winograd_large_tile(x, x_row, pixel, p, v, vectors);
     else
         winograd_small_tile(x, x_row, pixel, p, v, vectors);
@@ -228,7 +261,7 @@ static inline void winograd_tile(const float *x, int64_t x_row, int64_t pixel,
 WINOGRAD_APART void winograd_border(const struct winograd_part *p,
                                     const struct ipex_winograd_tile *tile, int64_t c,
                                     int64_t left) {
-    const int64_t side = p->tile + 2;
+    const int64_t side = p->side;
     for (int64_t r = 0; r < side; r++)
         for (int64_t s = 0; s < side; s++) {
             const bool there = r < tile->rows_in && s < tile->columns_in;
@@ -243,9 +276,9 @@ static inline void winograd_load_tile(const struct ipex_winograd_args *args,
                                       const struct ipex_winograd_grid *grid, int64_t t,
                                       struct winograd_part *p) {
     const struct ipex_winograd_tile tile = ipex_winograd_tile(args, grid, t);
-    const bool inside = tile.rows_in == p->tile + 2 && tile.columns_in == p->tile + 2;
-    p->x =
-        args->x + tile.image * args->x_image + tile.line * args->x_row + tile.pixel * args->x_pixel;
+    const bool inside = tile.rows_in == p->side && tile.columns_in == p->side;
+    p->x = args->x + tile.image * args->x_image + tile.x_line * args->x_row +
+           tile.x_pixel * args->x_pixel;
     const int64_t whole = inside ? args->channels / LANES : 0;
     winograd_tile(p->x, p->x_row, p->x_pixel, p, p->v, whole);
     for (int64_t c = whole * LANES; c < args->channels; c += LANES)
@@ -259,7 +292,7 @@ static inline void winograd_load_tile(const struct ipex_winograd_args *args,
 static inline void winograd_multiply(const struct ipex_winograd_args *args,
                                      const struct ipex_winograd_job *job,
                                      const struct ipex_winograd_space *space, float *scratch) {
-    const int32_t points = ipex_winograd_points(args->tile);
+    const int32_t points = (int32_t)ipex_winograd_products(args);
     const int64_t panels = job->panel_end - job->panel, tiles = job->tile_end - job->tile;
     struct ipex_conv_args product = {
         .x = scratch + space->v,
@@ -297,6 +330,7 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
 /* Where a vector of a tile's outputs goes, and what is added on the way. */
 struct winograd_result {
     int64_t tile;          /* outputs along its side */
+    bool up;               /* of an upsampled image */
     const float *residual; /* or NULL */
     float *y;
     int64_t y_row, y_pixel, r_row, r_pixel;
@@ -417,6 +451,39 @@ static inline void winograd_store_vector(const struct winograd_result *o, const 
         winograd_store_small(o, m, m_point);
 }
 
+/* Of three results of an upsampled row or column, which one output `at` is. */
+static inline int64_t winograd_up_result(const struct winograd_result *o, int64_t at) {
+    return at == 0 ? 0 : at == o->tile - 1 ? 2 : 1;
+}
+
+/* A vector of an upsampled image's products, of which `left` lanes exist, to its outputs, by way of
+ * the 3x3 different ones. */
+WINOGRAD_APART void winograd_store_up(const struct winograd_result *o, const float *m,
+                                      int64_t m_point, int64_t left, float *between) {
+    for (int64_t s = 0; s < 3; s++, m += m_point) {
+        const vec m1 = vec_load(m + 3 * m_point);
+        vec_store(between + s * LANES, vec_add(vec_load(m), m1));
+        vec_store(between + (3 + s) * LANES, m1);
+        vec_store(between + (6 + s) * LANES, vec_add(m1, vec_load(m + 6 * m_point)));
+    }
+    for (float *row = between; row < between + 9 * LANES; row += 3 * LANES) {
+        const vec m1 = vec_load(row + LANES);
+        vec_store(row, vec_add(vec_add(vec_load(row), m1), o->bias));
+        vec_store(row + LANES, vec_add(m1, o->bias));
+        vec_store(row + 2 * LANES, vec_add(vec_add(m1, vec_load(row + 2 * LANES)), o->bias));
+    }
+    for (int64_t r = 0; r < o->tile; r++)
+        for (int64_t s = 0; s < o->tile; s++) {
+            vec sum = vec_load(between +
+                               (3 * winograd_up_result(o, r) + winograd_up_result(o, s)) * LANES);
+            float *y = o->y + r * o->y_row + s * o->y_pixel;
+            if (o->residual)
+                sum =
+                    vec_add(sum, vec_load_part(o->residual + r * o->r_row + s * o->r_pixel, left));
+            vec_store_part(y, left, vec_clip(sum, o->lo, o->hi));
+        }
+}
+
 /* What exists of a tile at the borders, and of a vector. */
 WINOGRAD_APART void winograd_store_part(const struct winograd_result *o,
                                         const struct ipex_winograd_tile *tile, int64_t left,
@@ -469,6 +536,7 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
             tile.image * args->r_image + tile.line * args->r_line + tile.pixel * args->r_pixel;
     struct winograd_result result = {
         .tile = args->tile,
+        .up = args->up > 0,
         .y_row = args->dilation_h * args->y_line,
         .y_pixel = args->dilation_w * args->y_pixel,
         .r_row = args->dilation_h * args->r_line,
@@ -481,7 +549,9 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
         result.y = y + n;
         result.residual = residual ? residual + n : NULL;
         result.bias = vec_load_part(args->bias + n, end - n);
-        if (inside && end - n >= LANES)
+        if (result.up)
+            winograd_store_up(&result, m, m_point, end - n, between);
+        else if (inside && end - n >= LANES)
             winograd_store_vector(&result, m, m_point, between);
         else
             winograd_store_part(&result, &tile, end - n, m, m_point, between);
@@ -501,6 +571,8 @@ static inline void winograd_jobs(const struct ipex_winograd_args *args, int64_t 
         const struct ipex_winograd_job job = ipex_winograd_job(args, j);
         struct winograd_part part = {
             .tile = args->tile,
+            .side = ipex_winograd_side(args),
+            .up = args->up > 0,
             .x_row = args->dilation_h * args->x_row,
             .x_pixel = args->dilation_w * args->x_pixel,
             .between = scratch + space.between,

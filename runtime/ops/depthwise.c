@@ -6,17 +6,6 @@
 
 #define JOB_FLOPS 200000
 
-/* With so many times L2 of x and y prefetching pays (3x3 16 at 368x368: 0.6 of the time), with less
- * it loses (3x3/2 96 at 112x112: 1.2). */
-#define STREAMS_L2 16
-
-static bool streams(const struct ipex_bind *bind) {
-    const int64_t elements =
-        ipex_add_sat(ipex_info_numel(bind->input[0]), ipex_info_numel(bind->output));
-    return !bind->lines && ipex_mul_sat(elements, (int64_t)sizeof(float)) >
-                               STREAMS_L2 * (int64_t)bind->setup->l2_bytes;
-}
-
 static bool set_i32(int32_t *field, int64_t value) {
     *field = (int32_t)value;
     return ipex_fits_i32(value) && value >= 0;
@@ -104,7 +93,6 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     };
     args->lines_per_job = (int32_t)ipex_cut_even(&cut, bind->setup->threads);
     cut_pixels(bind, products * y->dims[3]);
-    args->streams = streams(bind);
     bind->jobs = ipex_depthwise_jobs(args);
     bind->flops = ipex_mul_sat(products, ipex_info_numel(y));
     bind->spared_flops = bind->flops / args->lines / args->kernel_h *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd: blocks of tiles whose transforms stay in L2, beside the weights where those fit: every
- * block walks over all weights once, 4 or 16/9 times a direct convolution's. Where there are too
- * few tiles for all threads, threads share out the panels, and each transforms the input for
- * itself. */
+/* winograd and upsampled_conv: blocks of tiles whose transforms stay in L2, beside the weights
+ * where those fit: every block walks over all weights once, 4, 16/9 or 1 times a direct
+ * convolution's. Where there are too few tiles for all threads, threads share out the panels, and
+ * each transforms the input for itself. */
 #include "runtime/bind.h"
 
 /* Tiles that a block has at least where there are so many: the weights must be used for this many
@@ -14,14 +14,14 @@
 #define THREAD_TILES 14
 
 static int64_t tile_bytes(const struct ipex_winograd_args *args) {
-    return ipex_winograd_points(args->tile) * ((int64_t)args->channels + args->n) *
+    return ipex_winograd_products(args) * ((int64_t)args->channels + args->n) *
            (int64_t)sizeof(float);
 }
 
 static int64_t weight_bytes(const struct ipex_winograd_args *args) {
     struct ipex_tiles tiles; /* they fit: the weight is there */
-    return ipex_tiles_make(IPEX_DTYPE_f32, 1, ipex_winograd_points(args->tile), args->n,
-                           args->channels, &tiles)
+    return ipex_tiles_make(IPEX_DTYPE_f32, 1, ipex_winograd_products(args), args->n, args->channels,
+                           &tiles)
                ? tiles.bytes
                : 0;
 }
@@ -89,11 +89,10 @@ static bool set_geometry(struct ipex_bind *bind) {
            set_i32(&args->n, y->dims[3]);
 }
 
-static void set_operands(struct ipex_bind *bind) {
+/* x begins so many lines and pixels before its first element. */
+static void set_operands(struct ipex_bind *bind, int64_t top, int64_t left) {
     const struct ipex_winograd_args *args = &bind->args.winograd;
-    const int64_t shift = bind->ints[IPEX_CONV_PAD_TOP] * args->x_row +
-                          bind->ints[IPEX_CONV_PAD_LEFT] * args->x_pixel;
-    IPEX_BIND_REF(bind, winograd, x, 0, -shift);
+    IPEX_BIND_REF(bind, winograd, x, 0, -(top * args->x_row + left * args->x_pixel));
     IPEX_BIND_REF(bind, winograd, w, 1, 0);
     if (bind->input[2] != NULL) {
         IPEX_BIND_REF(bind, winograd, bias, 2, 0);
@@ -106,6 +105,23 @@ static void set_operands(struct ipex_bind *bind) {
     IPEX_BIND_REF(bind, winograd, y, IPEX_REF_OUTPUT, 0);
 }
 
+/* Tiles and dilations are set. */
+static void finish(struct ipex_bind *bind, int32_t act) {
+    struct ipex_winograd_args *args = &bind->args.winograd;
+    args->act = act;
+    args->act_a = bind->floats[0];
+    args->act_b = bind->floats[1];
+    const int64_t tiles = ipex_winograd_tiles(args);
+    choose_blocks(bind->setup, args, tiles);
+    bind->jobs = ipex_winograd_jobs(args);
+    bind->scratch = most_scratch(bind->setup, args, tiles);
+    /* Of the direct convolution, so that speeds can be compared. */
+    bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * 9 * (int64_t)args->channels);
+    const int64_t direct = 9 * (int64_t)args->tile * args->tile; /* products of a tile */
+    bind->spared_flops = bind->flops / direct * (direct - ipex_winograd_products(args));
+    IPEX_BIND_KERNEL(bind, winograd_f32, winograd);
+}
+
 enum ipex_bound ipex_bind_winograd(struct ipex_bind *bind) {
     struct ipex_winograd_args *args = &bind->args.winograd;
     if (!set_geometry(bind))
@@ -113,18 +129,18 @@ enum ipex_bound ipex_bind_winograd(struct ipex_bind *bind) {
     args->tile = ipex_winograd_tile_of(bind->input[1]->dims[1]);
     args->dilation_h = bind->ints[IPEX_CONV_DILATION_H];
     args->dilation_w = bind->ints[IPEX_CONV_DILATION_W];
-    args->act = bind->ints[IPEX_CONV_ACT];
-    args->act_a = bind->floats[0];
-    args->act_b = bind->floats[1];
-    set_operands(bind);
-    const int64_t tiles = ipex_winograd_tiles(args);
-    choose_blocks(bind->setup, args, tiles);
-    bind->jobs = ipex_winograd_jobs(args);
-    bind->scratch = most_scratch(bind->setup, args, tiles);
-    /* Of the direct convolution, so that speeds can be compared. */
-    bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * 9 * (int64_t)args->channels);
-    const int32_t direct = 9 * args->tile * args->tile; /* products of a tile */
-    bind->spared_flops = bind->flops / direct * (direct - ipex_winograd_points(args->tile));
-    IPEX_BIND_KERNEL(bind, winograd_f32, winograd);
+    set_operands(bind, bind->ints[IPEX_CONV_PAD_TOP], bind->ints[IPEX_CONV_PAD_LEFT]);
+    finish(bind, bind->ints[IPEX_CONV_ACT]);
+    return IPEX_BOUND;
+}
+
+enum ipex_bound ipex_bind_upsampled_conv(struct ipex_bind *bind) {
+    struct ipex_winograd_args *args = &bind->args.winograd;
+    if (!set_geometry(bind))
+        return IPEX_BOUND_TOO_LARGE;
+    args->tile = args->up = bind->ints[IPEX_UPSAMPLED_FACTOR];
+    args->dilation_h = args->dilation_w = 1;
+    set_operands(bind, 1, 1);
+    finish(bind, bind->ints[IPEX_UPSAMPLED_ACT]);
     return IPEX_BOUND;
 }

@@ -5,10 +5,11 @@
  * peer_ipexpack ipexpack - MODEL.ipex THREADS PRECISION SECONDS [NAME TYPE DIMS FILE]...
  *
  * PRECISION is f32, or bf16, in which OpenVINO multiplies then; ONNX Runtime stays in f32, and a
- * file of ipexpack says itself. Four words per input: TYPE is f32, i32 or i64, DIMS 1x3x224x224 or scalar, FILE its bytes. Prints
- * one JSON object: create_us (from a loaded library to a session ready to run), first_run_us,
- * min_us, median_us, runs, output_0 (to see that the right thing ran); and of the process up to the
- * first output: first_at_us (on CLOCK_MONOTONIC), faults_minor, faults_major, anon_kb.
+ * file of ipexpack says itself. Four words per input: TYPE is f32, i32 or i64, DIMS 1x3x224x224 or
+ * scalar, FILE its bytes. Prints one JSON object: create_us (from a loaded library to a session
+ * ready to run), first_run_us, min_us, median_us, runs, output_0 (to see that the right thing ran);
+ * and of the process up to the first output: first_at_us (on CLOCK_MONOTONIC), faults_minor,
+ * faults_major, anon_kb.
  */
 #include "tests/bench/peer.h"
 
@@ -112,9 +113,10 @@ static const struct peer *find_peer(const char *name) {
 int main(int argc, char **argv) {
     static double times_us[RUNS_MAX];
     if (argc < 7 || (argc - 7) % 4 != 0) {
-        fprintf(stderr,
-                "usage: %s RUNTIME LIBRARY MODEL THREADS f32|bf16 SECONDS [NAME TYPE DIMS FILE]...\n",
-                argv[0]);
+        fprintf(
+            stderr,
+            "usage: %s RUNTIME LIBRARY MODEL THREADS f32|bf16 SECONDS [NAME TYPE DIMS FILE]...\n",
+            argv[0]);
         return 2;
     }
     const struct peer *peer = find_peer(argv[1]);

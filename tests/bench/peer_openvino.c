@@ -57,7 +57,8 @@ static void create(const struct peer_job *job) {
     check(ov.core_create(&core), "core");
     check(ov.read_model(core, job->model, NULL, &model), "read model");
     check(ov.compile_model(core, model, "CPU", 6, &compiled, "PERFORMANCE_HINT", "LATENCY",
-                           "INFERENCE_PRECISION_HINT", job->precision, "INFERENCE_NUM_THREADS", threads),
+                           "INFERENCE_PRECISION_HINT", job->precision, "INFERENCE_NUM_THREADS",
+                           threads),
           "compile model");
     check(ov.create_request(compiled, &request), "create request");
     for (size_t i = 0; i < job->inputs; i++) {

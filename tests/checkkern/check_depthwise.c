@@ -100,7 +100,6 @@ static struct ipex_depthwise_args make_args(const struct shape *s) {
         .padding = {s->pad_top, s->pad_bottom, s->stride_h, s->dilation_h},
         .lines_per_job = s->lines_per_job,
         .pixels_per_job = s->pixels_per_job,
-        .streams = s->special, /* prefetches: no result depends on it */
         .act = s->act,
         .act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f,
         .act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd_f32: images of odd sizes, tails of channels and tiles, with every byte that is not part
- * of x, bias or residual poisoned; levels against the reference bit by bit, and the reference
- * against the direct convolution in f64. */
+/* winograd_f32: images of odd sizes, and upsampled ones, tails of channels and tiles, with every
+ * byte that is not part of x, bias or residual poisoned; levels against the reference bit by bit,
+ * and the reference against the direct convolution in f64. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 struct shape {
     int32_t images, lines, pixels, channels, n, dilation_h, dilation_w;
     int32_t x_gap, row_gap, y_gap, r_gap; /* unused elements between pixels, or after rows of x */
-    int32_t tile, tiles_per_job, panels_per_job, cache_l2;
+    int32_t tile, up, tiles_per_job, panels_per_job, cache_l2; /* up: 0, or tile */
     int32_t act;
     bool residual, in_place, weights_far, special;
 };
@@ -30,12 +30,17 @@ static int64_t tiles_of(const struct shape *s) {
     return s->images * down * across;
 }
 
+/* Of x, without its halo, along an axis where y has `size`. */
+static int64_t x_size(int32_t up, int64_t size) {
+    return up ? size / up : size;
+}
+
 static struct ipex_winograd_args make_args(const struct shape *s) {
     const int64_t x_pixel = s->channels + s->x_gap;
-    const int64_t x_row = x_pixel * (s->pixels + 2 * s->dilation_w) + s->row_gap;
+    const int64_t x_row = x_pixel * (x_size(s->up, s->pixels) + 2 * s->dilation_w) + s->row_gap;
     const int64_t y_pixel = s->n + s->y_gap, r_pixel = s->n + s->r_gap;
     return (struct ipex_winograd_args){
-        .x_image = x_row * (s->lines + 2 * s->dilation_h),
+        .x_image = x_row * (x_size(s->up, s->lines) + 2 * s->dilation_h),
         .x_row = x_row,
         .x_pixel = x_pixel,
         .y_image = y_pixel * s->pixels * s->lines,
@@ -50,6 +55,7 @@ static struct ipex_winograd_args make_args(const struct shape *s) {
         .channels = s->channels,
         .n = s->n,
         .tile = s->tile,
+        .up = s->up,
         .dilation_h = s->dilation_h,
         .dilation_w = s->dilation_w,
         .tiles_per_job = s->tiles_per_job,
@@ -76,22 +82,38 @@ static const double B2[16] = {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1}
 static const double A4[24] = {1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0,
                               0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1};
 static const double A2[8] = {1, 1, 1, 0, 0, 1, -1, -1};
+/* And of an upsampled image. */
+enum { UP_MAX = 8 };
+static const double GU[3][3] = {{1, 0, 0}, {1, 1, 1}, {0, 0, 1}};
+static const double BU[9] = {1, -1, 0, 0, 1, 0, 0, -1, 1};
+
+/* A: [tile][side] */
+static void output_matrix(const struct ipex_winograd_args *a, double *A) {
+    const double *t = a->tile == 4 ? A4 : A2;
+    for (int32_t i = 0; !a->up && i < a->tile * (a->tile + 2); i++)
+        A[i] = t[i];
+    for (int32_t r = 0; r < a->up; r++) {
+        A[3 * r] = r == 0;
+        A[3 * r + 1] = 1;
+        A[3 * r + 2] = r == a->up - 1;
+    }
+}
 
 /* U = G g G^T. */
-static void transform_kernel(const double *g, int32_t tile, double *u) {
-    const double(*G)[3] = tile == 4 ? G4 : G2;
-    const int side = tile + 2;
+static void transform_kernel(const struct ipex_winograd_args *a, const double *g, double *u) {
+    const double(*G)[3] = a->up ? GU : a->tile == 4 ? G4 : G2;
+    const int side = (int)ipex_winograd_side(a);
     for (int i = 0; i < side; i++)
         for (int j = 0; j < side; j++) {
             u[i * side + j] = 0;
-            for (int a = 0; a < 9; a++)
-                u[i * side + j] += G[i][a / 3] * g[a] * G[j][a % 3];
+            for (int t = 0; t < 9; t++)
+                u[i * side + j] += G[i][t / 3] * g[t] * G[j][t % 3];
         }
 }
 
 static void make_weights(const struct ipex_winograd_args *a, struct operands *o, struct rng *rng) {
     const int64_t panels = (a->n + 15) / 16, tiles = (a->channels + 15) / 16;
-    const int points = (a->tile + 2) * (a->tile + 2);
+    const int points = (int)ipex_winograd_products(a);
     o->w = buffer_make((size_t)(points * panels * tiles * 1024));
     o->kernels = calloc((size_t)a->n * (size_t)a->channels * 9, sizeof(double));
     float *w = o->w.data;
@@ -102,7 +124,7 @@ static void make_weights(const struct ipex_winograd_args *a, struct operands *o,
             double *g = o->kernels + (n * a->channels + c) * 9, u[36];
             for (int t = 0; t < 9; t++)
                 g[t] = (double)rng_float(rng);
-            transform_kernel(g, a->tile, u);
+            transform_kernel(a, g, u);
             for (int z = 0; z < points; z++)
                 w[((z * panels + n / 16) * tiles * 16 + c) * 16 + n % 16] = (float)u[z];
         }
@@ -120,8 +142,8 @@ static struct operands make_operands(const struct shape *s, struct ipex_winograd
     };
     make_weights(a, &o, rng);
     fill_poison(&o.x);
-    for (int64_t r = 0; r < (int64_t)a->images * (a->lines + 2 * a->dilation_h); r++)
-        for (int64_t p = 0; p < a->pixels + 2 * a->dilation_w; p++)
+    for (int64_t r = 0; r < a->images * (x_size(a->up, a->lines) + 2 * a->dilation_h); r++)
+        for (int64_t p = 0; p < x_size(a->up, a->pixels) + 2 * a->dilation_w; p++)
             for (int64_t c = 0; c < a->channels; c++)
                 ((float *)o.x.data)[r * a->x_row + p * a->x_pixel + c] = rng_value(rng, s->special);
     for (int64_t n = 0; n < a->n; n++)
@@ -195,14 +217,15 @@ static void estimate_pass(const double *t, int rows, int side, int columns, int 
 /* v [channels][points] of the tile whose first output is (image, line, pixel). */
 static void estimate_input(const struct ipex_winograd_args *a, const int64_t *at,
                            struct estimate *v) {
-    const float *x = a->x + at[0] * a->x_image + at[1] * a->x_row + at[2] * a->x_pixel;
+    const float *x = a->x + at[0] * a->x_image + x_size(a->up, at[1]) * a->x_row +
+                     x_size(a->up, at[2]) * a->x_pixel;
     const int64_t dh = a->dilation_h, dw = a->dilation_w;
-    const int side = a->tile + 2;
-    const double *b = a->tile == 4 ? B4 : B2;
+    const int side = (int)ipex_winograd_side(a);
+    const double *b = a->up ? BU : a->tile == 4 ? B4 : B2;
     for (int64_t c = 0; c < a->channels; c++, v += side * side) {
         struct estimate d[36] = {{0, 0}}, half[36];
-        for (int64_t r = 0; r < side && at[1] + r * dh < a->lines + 2 * dh; r++)
-            for (int64_t s = 0; s < side && at[2] + s * dw < a->pixels + 2 * dw; s++)
+        for (int64_t r = 0; r < side && (a->up || at[1] + r * dh < a->lines + 2 * dh); r++)
+            for (int64_t s = 0; s < side && (a->up || at[2] + s * dw < a->pixels + 2 * dw); s++)
                 d[r * side + s].value = (double)x[r * dh * a->x_row + s * dw * a->x_pixel + c];
         /* A rounding of (d4 - 4 d2), say, is in two values, and those are in `side` each. */
         estimate_pass(b, side, side, side, 2 * side, d, half);
@@ -214,11 +237,12 @@ static void estimate_input(const struct ipex_winograd_args *a, const int64_t *at
 static void estimate_output(const struct ipex_winograd_args *a, const double *kernels,
                             const struct estimate *v, struct estimate *y) {
     struct estimate m[36] = {{0, 0}}, half[24];
-    const int tile = a->tile, points = (tile + 2) * (tile + 2);
-    const double *t = tile == 4 ? A4 : A2;
+    const int tile = a->tile, side = (int)ipex_winograd_side(a), points = side * side;
+    double t[24];
+    output_matrix(a, t);
     for (int64_t c = 0; c < a->channels; c++, v += points) {
         double u[36];
-        transform_kernel(kernels + c * 9, tile, u);
+        transform_kernel(a, kernels + c * 9, u);
         for (int z = 0; z < points; z++) {
             const double product = u[z] * v[z].value;
             m[z].value += product;
@@ -226,8 +250,14 @@ static void estimate_output(const struct ipex_winograd_args *a, const double *ke
             m[z].square += m[z].value * m[z].value;
         }
     }
-    estimate_pass(t, tile, tile + 2, tile + 2, 1, m, half);
-    estimate_pass(t, tile, tile + 2, tile, 1, half, y);
+    estimate_pass(t, tile, side, side, 1, m, half);
+    estimate_pass(t, tile, side, tile, 1, half, y);
+}
+
+/* Where x, halo included, has what tap t of a kernel reads at `at` of y. */
+static int64_t row_read(const struct ipex_winograd_args *a, int64_t at, int64_t t,
+                        int64_t dilation) {
+    return a->up ? (at + t - 1 + a->up) / a->up : at + t * dilation;
 }
 
 /* One output of the direct convolution in f64; size: of the terms of its last two sums. */
@@ -236,9 +266,11 @@ static double exact_output(const struct ipex_winograd_args *a, const struct oper
     double sum = 0;
     for (int64_t c = 0; c < a->channels; c++)
         for (int64_t t = 0; t < 9; t++)
-            sum += o->kernels[(at[3] * a->channels + c) * 9 + t] *
-                   (double)a->x[at[0] * a->x_image + (at[1] + t / 3 * a->dilation_h) * a->x_row +
-                                (at[2] + t % 3 * a->dilation_w) * a->x_pixel + c];
+            sum +=
+                o->kernels[(at[3] * a->channels + c) * 9 + t] *
+                (double)
+                    a->x[at[0] * a->x_image + row_read(a, at[1], t / 3, a->dilation_h) * a->x_row +
+                         row_read(a, at[2], t % 3, a->dilation_w) * a->x_pixel + c];
     const double bias = (double)a->bias[at[3]];
     double residual = 0;
     if (a->residual)
@@ -271,7 +303,7 @@ static double tile_error(const struct ipex_winograd_args *a, const struct operan
     double worst = 0;
     estimate_input(a, tile, v);
     for (int64_t n = 0; n < a->n; n++) {
-        struct estimate sums[16];
+        struct estimate sums[UP_MAX * UP_MAX];
         estimate_output(a, o->kernels + n * a->channels * 9, v, sums);
         for (int64_t r = 0; r < a->tile && tile[1] + r * a->dilation_h < a->lines; r++)
             for (int64_t s = 0; s < a->tile && tile[2] + s * a->dilation_w < a->pixels; s++) {
@@ -303,12 +335,13 @@ static double worst_error(const struct ipex_winograd_args *a, const struct opera
 
 static void describe(const struct shape *s, const char *level, char *text, size_t size) {
     snprintf(text, size,
-             "winograd_f32 %s: F(%d,3) %dx%dx%d %d->%d apart %d,%d act %d residual %d%s jobs "
+             "winograd_f32 %s: %s(%d,3) %dx%dx%d %d->%d apart %d,%d act %d residual %d%s jobs "
              "%d,%d%s l2 %d "
              "gaps %d,%d%s",
-             level, s->tile, s->images, s->lines, s->pixels, s->channels, s->n, s->dilation_h,
-             s->dilation_w, s->act, s->residual, s->in_place ? " in place" : "", s->tiles_per_job,
-             s->panels_per_job, s->weights_far ? " far" : "", s->cache_l2, s->x_gap, s->y_gap,
+             level, s->up ? "upsampled " : "F", s->tile, s->images, s->lines, s->pixels,
+             s->channels, s->n, s->dilation_h, s->dilation_w, s->act, s->residual,
+             s->in_place ? " in place" : "", s->tiles_per_job, s->panels_per_job,
+             s->weights_far ? " far" : "", s->cache_l2, s->x_gap, s->y_gap,
              s->special ? " special" : "");
 }
 
@@ -364,6 +397,11 @@ static struct shape random_shape(struct rng *rng) {
         .weights_far = rng_one_in(rng, 2),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
     };
+    if (!apart && rng_one_in(rng, 3)) {
+        s.tile = s.up = (int32_t)rng_range(rng, 2, UP_MAX);
+        s.lines *= s.up;
+        s.pixels = s.up * (int32_t)rng_range(rng, 1, 8);
+    }
     s.in_place = s.residual && rng_one_in(rng, 2);
     s.r_gap = s.in_place ? s.y_gap : (int32_t)rng_range(rng, 0, 5);
     s.tiles_per_job = (int32_t)rng_range(rng, 1, tiles_of(&s));
@@ -397,6 +435,32 @@ static int check_tails(const struct context *context, int32_t tile, struct rng *
     return failed;
 }
 
+/* Of upsampled images, every factor with every cut of a vector of channels, in and out. */
+static int check_upsampled(const struct context *context, struct rng *rng, double *worst) {
+    int failed = 0;
+    for (int32_t up = 2; up <= UP_MAX; up++)
+        for (int32_t cut = 0; cut < 16; cut++) {
+            const struct shape s = {
+                .tile = up,
+                .up = up,
+                .images = 1 + cut % 2,
+                .lines = up * (1 + cut % 3),
+                .pixels = up * (1 + cut % 4),
+                .channels = 32 - cut,
+                .n = 17 + cut,
+                .dilation_h = 1,
+                .dilation_w = 1,
+                .tiles_per_job = 2,
+                .panels_per_job = 1 + cut % 2,
+                .cache_l2 = 1 << 20,
+                .act = cut % 3 ? IPEX_ACT_relu : IPEX_ACT_silu,
+                .residual = cut % 4 == 1,
+            };
+            failed += check_shape(context, &s, rng, worst);
+        }
+    return failed;
+}
+
 void check_winograd(const struct context *context) {
     if (!wanted(context, "winograd_f32"))
         return;
@@ -404,6 +468,8 @@ void check_winograd(const struct context *context) {
     double worst = 0;
     report(check_tails(context, 4, &rng, &worst) == 0, "winograd_f32: every tail", "see above");
     report(check_tails(context, 2, &rng, &worst) == 0, "winograd_f32: every tail of F(2,3)",
+           "see above");
+    report(check_upsampled(context, &rng, &worst) == 0, "winograd_f32: upsampled images",
            "see above");
     int failed = 0;
     for (int i = 0; i < context->cases; i++) {

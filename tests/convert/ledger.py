@@ -460,7 +460,7 @@ def upsampled_and_joined(g):
     """A resized map and a copied one become slices of what the convolution reads."""
     small, skip = g.input(1, 16, 24, 24), g.input(1, 40, 48, 48)
     up = g.op("Resize", small, "", g.constant(np.float32([1, 1, 2, 2])), mode="nearest", name="up")
-    g.output(g.conv(g.op("Concat", up, skip, axis=1, name="join"), 56, 8, pads=[1, 1, 1, 1], name="mix"))
+    g.output(g.conv(g.op("Concat", up, skip, axis=1, name="join"), 56, 8, (5, 5), pads=[2, 2, 2, 2], name="mix"))
 
 
 @case(("band", "wide", APPLIED))
@@ -886,6 +886,15 @@ def parts_that_are_no_focus(g):
     """A corner twice, another not at all."""
     x = parts(g, g.input(1, 3, 8, 8), [(0, 0), (1, 0), (0, 1), (0, 0)])
     g.output(g.op("Conv", x, g.weight(8, 12, 3, 3, scale=0.2), kernel_shape=[3, 3]))
+
+
+# ---- upsampled images (upsample.py has more of them) ----
+
+@case(("upsample", "same", APPLIED), ("upsample", "valid", "padding_not_1"), steps=dict(upsampled_conv=1))
+def upsampled_and_convolved(g):
+    x = g.op("Resize", g.input(1, 8, 5, 6), "", g.constant(np.float32([1, 1, 2, 2])), mode="nearest",
+             coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    g.output(g.conv(x, 8, 8, pads=[1, 1, 1, 1], name="same"), g.conv(x, 8, 8, name="valid"))
 
 
 # ---- one-hot ----

@@ -9,7 +9,7 @@ from small_graphs import Graph
 MAX_ELEMENTS, MAX_LARGE = 20000, 1500000
 STEPS = {}
 LARGE_STEPS = ["convolve", "convolve_again", "convolve_far", "dense_block", "residual_block", "branches", "activation", "silu",
-               "pool", "with_other", "with_mean", "concat", "resize"]
+               "pool", "with_other", "with_mean", "concat", "resize", "decode"]
 
 
 def step(function):
@@ -215,6 +215,22 @@ def resize(net, x, dims):
                    {"mode": "nearest"}, {"mode": "linear"})
     y = net.graph.op("Resize", x, "", net.graph.constant(np.float32([1, 1, *scales])), **how)
     return y, (*dims[:2], *out)
+
+
+@step
+def decode(net, x, dims):
+    """What is upsampled, alone or beside other channels, is convolved."""
+    if len(dims) != 4:
+        return None
+    factor, m, k = int(net.pick(2, 2, 3)), int(net.pick(4, 8, 17)), int(net.pick(1, 3, 3, 3))
+    out = [factor * size for size in dims[2:]]
+    big = net.graph.op("Resize", x, "", net.graph.constant(np.float32([1, 1, factor, factor])), mode="nearest",
+                       coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    skip = net.graph.op("Conv", big, weight(net, 5, dims[1], 3, 3), pads=[1, 1, 1, 1])
+    parts, c = net.pick(([big], dims[1]), ([big, skip], dims[1] + 5), ([skip, big, big], 2 * dims[1] + 5))
+    y = net.graph.op("Concat", *parts, axis=1) if len(parts) > 1 else big
+    y = net.graph.op("Conv", y, weight(net, m, c, k, k), pads=[k // 2] * 4)
+    return net.pick(y, net.graph.op("Relu", y)), (dims[0], m, *out)
 
 
 @step

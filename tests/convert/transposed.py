@@ -140,7 +140,7 @@ def check_bits(tap, bench):
                 y = up(g, g.input(1, c, 5, 7), c, m, kernel)
                 g.output(g.op("Relu", y, out="y"))
                 if apart:
-                    g.output(g.conv("y", m, 2, pads=[1, 1, 1, 1]))
+                    g.output(g.conv("y", m, 5, pads=[1, 1, 1, 1]))
                 feeds = {"in0": np.random.default_rng(2).standard_normal((1, c, 5, 7), np.float32)}
                 why = bench.convert(g.model(), *flags).stderr or bench.compare_bits(feeds)
                 tap.ok(f"{name} {' '.join(flags)}: the same bits at all levels and thread counts", not why, why)

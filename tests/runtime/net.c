@@ -284,6 +284,16 @@ void net_winograd(struct net *net, int tile, int x, int y, int pad, int dilation
     windowed(net, IPEX_OP_winograd, y, NET_IN(x, weight, b, residual), w, 1, act);
 }
 
+void net_upsampled_conv(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act) {
+    const struct net_tensor *from = &net->tensor[x], *to = &net->tensor[y];
+    const int32_t factor = (int32_t)(to->dims[1] / from->dims[1]);
+    const int64_t c = from->dims[3], m = to->dims[3];
+    const int weight = net_tiles(net, IPEX_DTYPE_f32, NET_DIMS(1, IPEX_UPSAMPLED_POINTS, m, 1, c));
+    const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
+    net_node(net, IPEX_OP_upsampled_conv, y, NET_IN(x, weight, b, residual), NET_INTS_(factor, act),
+             NET_FLOATS(0.1f, 0.5f));
+}
+
 void net_depthwise(struct net *net, int x, int y, struct net_window w, bool bias,
                    enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3], m = net->tensor[y].dims[3];

@@ -108,6 +108,8 @@ void net_conv(struct net *net, int x, int y, struct net_window window, bool bias
 /* tile: outputs along its side, 4 or 2. */
 void net_winograd(struct net *net, int tile, int x, int y, int pad, int dilation, bool bias,
                   int residual, enum ipex_act act);
+/* Of an image upsampled by y's size over x's. */
+void net_upsampled_conv(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act);
 /* One group per channel, or narrow groups where the window has some. */
 void net_depthwise(struct net *net, int x, int y, struct net_window window, bool bias,
                    enum ipex_act act);

@@ -273,6 +273,42 @@ static float winograd_output(int64_t tile, const float *m, int64_t step, int64_t
     }
 }
 
+/* The same of a convolution of an upsampled image: at, of `factor` outputs, is the first, the last
+ * or between them. */
+static void upsampled_input(float *d, int64_t step) {
+    d[0] = d[0] - d[step];
+    d[2 * step] = d[2 * step] - d[step];
+}
+
+static float upsampled_output(const float *m, int64_t step, int64_t at, int64_t factor) {
+    return at == 0 ? m[0] + m[step] : at == factor - 1 ? m[step] + m[2 * step] : m[step];
+}
+
+static float upsampled_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const struct net_tensor *w = &net->tensor[node->inputs[1]];
+    const int64_t channels = w->dims[4], factor = node->ints[IPEX_UPSAMPLED_FACTOR];
+    float m[9] = {0}, column[3];
+    for (int64_t c = 0; c < channels; c++) {
+        float d[9];
+        for (int64_t i = 0; i < 9; i++)
+            d[i] = padded(net, node->inputs[0], at[0], at[1] / factor + i / 3 - 1,
+                          at[2] / factor + i % 3 - 1, c);
+        for (int64_t i = 0; i < 3; i++)
+            upsampled_input(d + i, 3);
+        for (int64_t i = 0; i < 3; i++)
+            upsampled_input(d + 3 * i, 1);
+        for (int64_t z = 0; z < 9; z++)
+            m[z] = fmaf(d[z], w->value[(z * w->dims[2] + at[3]) * channels + c], m[z]);
+    }
+    for (int64_t i = 0; i < 3; i++)
+        column[i] = upsampled_output(m + i, 3, at[1] % factor, factor);
+    float sum = upsampled_output(column, 1, at[2] % factor, factor);
+    sum += node->inputs[2] >= 0 ? net->tensor[node->inputs[2]].value[at[3]] : 0.0f;
+    if (node->inputs[3] >= 0)
+        sum += *net_element(net, node->inputs[3], at);
+    return net_act(node, node->ints[IPEX_UPSAMPLED_ACT], sum);
+}
+
 static float winograd_at(const struct net *net, const struct net_node *node, const int64_t *at) {
     const int32_t *a = node->ints;
     const struct net_tensor *w = &net->tensor[node->inputs[1]];
@@ -472,6 +508,8 @@ static float compute(const struct net *net, const struct net_node *node, int out
         return depthwise_at(net, node, at);
     case IPEX_OP_winograd:
         return winograd_at(net, node, at);
+    case IPEX_OP_upsampled_conv:
+        return upsampled_at(net, node, at);
     case IPEX_OP_max_pool:
     case IPEX_OP_avg_pool:
         return pool_at(net, node, at);

@@ -152,6 +152,26 @@ static enum ipex_bound wide_winograd_at(struct ipex_bind *bind, const int64_t *s
     return winograd_of(bind, size, 4, 256, 200, touching, t, ret_scratch, ret_zeros);
 }
 
+static enum ipex_bound upsampled_at(struct ipex_bind *bind, const int64_t *size,
+                                    struct ipex_tensor_info *t, size_t *ret_scratch,
+                                    size_t *ret_zeros) {
+    static const int32_t ints[IPEX_UPSAMPLED_ATTRS] = {3, 0};
+    static const float floats[2] = {0};
+    t[0] = dense(4, (int64_t[]){size[0], size[1], size[2], 200});
+    t[1] = dense(5, (int64_t[]){1, IPEX_UPSAMPLED_POINTS, 90, 1, 200});
+    t[2] = dense(4, (int64_t[]){size[0], 3 * size[1], 3 * size[2], 90});
+    bind->ints = ints;
+    bind->floats = floats;
+    bind->n_inputs = 2;
+    bind->input[0] = &t[0];
+    bind->input[1] = &t[1];
+    bind->output = &t[2];
+    const enum ipex_bound ret = ipex_bind_upsampled_conv(bind);
+    *ret_scratch = ipex_winograd_scratch(&bind->args.winograd);
+    *ret_zeros = 90 * sizeof(float);
+    return ret;
+}
+
 static enum ipex_bound small_winograd_at(struct ipex_bind *bind, const int64_t *size,
                                          struct ipex_tensor_info *t, size_t *ret_scratch,
                                          size_t *ret_zeros) {
@@ -215,5 +235,6 @@ int main(void) {
     check_bounds("memory of a wide winograd grows with its images", wide_winograd_at, 3, 400);
     check_bounds("memory of a winograd of small tiles grows with its images", small_winograd_at, 3,
                  400);
+    check_bounds("memory of an upsampled convolution grows with its images", upsampled_at, 3, 200);
     return check_result();
 }

@@ -132,6 +132,34 @@ static void test_winograd(int tile, const char *name) {
     check_net(&net, name, 0);
 }
 
+/* Tails of channels, a slice of channels as input, a halo wider than the padding, residuals, one of
+ * them in place of the result; few pixels (threads split panels) and many; large factors. */
+static void test_upsampled(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_input(&net, NET_DIMS(2, 9, 11, 21));
+    const int xh = net_halo(&net, NET_DIMS(2, 9, 11, 21), 2);
+    const int part = net_slice(&net, xh, 3, 3, 17);
+    const int a = net_halo(&net, NET_DIMS(2, 18, 22, 37), 1);
+    const int b = net_tensor(&net, NET_DIMS(2, 36, 44, 20));
+    const int c = net_tensor(&net, NET_DIMS(2, 36, 44, 20));
+    const int small = net_input(&net, NET_DIMS(1, 3, 2, 5));
+    const int sh = net_halo(&net, NET_DIMS(1, 3, 2, 5), 1);
+    const int d = net_tensor(&net, NET_DIMS(1, 24, 16, 40));
+    const int wide = net_tensor(&net, NET_DIMS(1, 9, 6, 7));
+    net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+    net_upsampled_conv(&net, part, a, true, -1, IPEX_ACT_relu);
+    net_upsampled_conv(&net, a, b, true, -1, IPEX_ACT_none);
+    net_upsampled_conv(&net, a, c, false, b, IPEX_ACT_relu);
+    net_node(&net, IPEX_OP_copy, sh, NET_IN(small), 0, NULL, 0, NULL);
+    net_upsampled_conv(&net, sh, d, true, -1, IPEX_ACT_leaky_relu);
+    net_upsampled_conv(&net, sh, wide, false, -1, IPEX_ACT_clip);
+    net_output(&net, c);
+    net_output(&net, d);
+    net_output(&net, wide);
+    check_net(&net, "convolutions of upsampled images", 0);
+}
+
 static void test_groups(void) {
     struct net net;
     net_init(&net);
@@ -415,6 +443,7 @@ int main(void) {
     test_concat();
     test_winograd(4, "winograd");
     test_winograd(2, "winograd of small tiles");
+    test_upsampled();
     test_groups();
     test_depthwise();
     test_narrow_groups();

@@ -245,6 +245,14 @@ void maker_grid(struct maker_model *m) {
     operands(add(m, IPEX_OP_grid_sample, T_VOLUME, T_FAR_SEEN, "1 2 1"), T_FAR_PLACES, -2);
 }
 
+void maker_upsampled(struct maker_model *m) {
+    weight(m, W_COUNT, T_UPSAMPLED_W, "upsampled.w", IPEX_LAYOUT_tiles, "1 9 8 1 3");
+    tensor(m, T_UPSAMPLED, "upsampled", "1 12 12 8");
+    m->weights = W_COUNT + 1;
+    m->entry[0].tensors = T_UPSAMPLED_COUNT;
+    operands(add(m, IPEX_OP_upsampled_conv, T_XH, T_UPSAMPLED, "2 0"), T_UPSAMPLED_W, T_CONV_B);
+}
+
 void maker_bf16(struct maker_model *m) {
     struct maker_entry *e = &m->entry[0];
     maker_become(&e->node[N_COPY], IPEX_OP_cast, "");

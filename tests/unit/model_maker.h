@@ -222,6 +222,14 @@ enum {
 enum { N_MATMUL = N_COUNT, N_ATTENTION, N_LAYER_NORM, N_GROUP_NORM, N_LSTM, N_GRU };
 void maker_products(struct maker_model *model);
 
+/* Adds a node that convolves T_XH upsampled, N_COUNT, and its weight, W_COUNT. */
+enum {
+    T_UPSAMPLED_W = T_COUNT,
+    T_UPSAMPLED, /* f32 [1][12][12][8] */
+    T_UPSAMPLED_COUNT
+};
+void maker_upsampled(struct maker_model *model);
+
 /* T_XH and the weights of the two nodes that read it become bf16. */
 void maker_bf16(struct maker_model *model);
 

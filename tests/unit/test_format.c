@@ -355,6 +355,52 @@ static void winograd_shapes(void **state) {
     assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_SHAPE);
 }
 
+static void upsampled_conv_shapes(void **state) {
+    int32_t ints[IPEX_UPSAMPLED_ATTRS] = {3, IPEX_ACT_relu};
+    const float floats[2] = {0};
+    struct ipex_shape_operand x = {
+        .dtype = IPEX_DTYPE_f32, .rank = 4, .halo = {1, 1, 1, 2}, .dims = {2, 30, 41, 16}};
+    struct ipex_shape_operand w = {.dtype = IPEX_DTYPE_f32,
+                                   .rank = 5,
+                                   .layout = IPEX_LAYOUT_tiles,
+                                   .constant = true,
+                                   .dims = {1, IPEX_UPSAMPLED_POINTS, 24, 1, 16}};
+    struct ipex_shape_operand y = {0};
+    struct ipex_shape_node node = {.op = IPEX_OP_upsampled_conv,
+                                   .inputs = 2,
+                                   .ints = IPEX_UPSAMPLED_ATTRS,
+                                   .floats = 2,
+                                   .input = {&x, &w},
+                                   .int_ = ints,
+                                   .float_ = floats};
+    (void)state;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_memory_equal(y.dims, ((int64_t[]){2, 90, 123, 24}), 32);
+    for (int side = 0; side < 4; side++) {
+        const uint16_t kept = x.halo[side];
+        x.halo[side] = 0;
+        assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_SHAPE);
+        x.halo[side] = kept;
+    }
+    for (int i = 0; i < 5; i++) {
+        const int64_t kept = w.dims[i];
+        w.dims[i] = kept + 1;
+        assert_int_equal(ipex_shape_infer(&node, &y, NULL),
+                         i == 2 ? IPEX_OK : IPEX_ERROR_MODEL_SHAPE);
+        w.dims[i] = kept;
+    }
+    for (int32_t factor = 0; factor <= IPEX_UPSAMPLED_FACTOR_MAX + 1; factor++) {
+        ints[IPEX_UPSAMPLED_FACTOR] = factor;
+        assert_int_equal(ipex_shape_infer(&node, &y, NULL),
+                         factor < 2 || factor > IPEX_UPSAMPLED_FACTOR_MAX
+                             ? IPEX_ERROR_MODEL_ATTRIBUTE
+                             : IPEX_OK);
+    }
+    ints[IPEX_UPSAMPLED_FACTOR] = 2;
+    ints[IPEX_UPSAMPLED_ACT] = 1000;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_ATTRIBUTE);
+}
+
 static void broadcast_shapes(void **state) {
     const int32_t add[3] = {IPEX_STEP_add, 0, 1};
     struct ipex_shape_operand a = {.dtype = IPEX_DTYPE_f32, .rank = 3, .dims = {4, 1, 6}};
@@ -785,6 +831,7 @@ int main(void) {
         cmocka_unit_test(pool_windows),
         cmocka_unit_test(conv_shapes),
         cmocka_unit_test(winograd_shapes),
+        cmocka_unit_test(upsampled_conv_shapes),
         cmocka_unit_test(broadcast_shapes),
         cmocka_unit_test(slice_shapes),
         cmocka_unit_test(header_rules),

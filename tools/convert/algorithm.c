@@ -20,6 +20,7 @@
 #define WEIGHT_B_PER_US   10000.0 /* weights of a network come from L3 or memory */
 #define TRANSFORMS_PER_US 2000.0  /* elements of a tile's points, in or out */
 #define SITE_US           1.0     /* what a step of three parts costs at least */
+#define SUMS_B_PER_US     20000.0 /* y, read and written once more */
 #define FEW_COLUMNS       4       /* runtime/ops/linear_conv.c */
 
 /* Gains below a tenth are within what other machines may differ by. */
@@ -53,6 +54,7 @@ struct choice {
     struct site *site;
     size_t sites, capacity;
     int64_t weight_bytes; /* of all convolutions and linear layers, before */
+    bool before_split;    /* split_upsampled: nothing goes to the ledger yet */
 };
 
 static int64_t tile_bytes(int64_t groups, int64_t segments, int64_t n, int64_t k) {
@@ -65,6 +67,8 @@ static int64_t conv_bytes(const struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
     if (c->transposed)
         return tile_bytes(c->groups, c->kernel[0] * c->kernel[1], w[1], w[0] / c->groups);
+    if (c->upsampled)
+        return tile_bytes(1, IPEX_UPSAMPLED_POINTS, w[0], w[1]);
     return tile_bytes(c->groups, c->kernel[0], w[0] / c->groups, c->kernel[1] * w[1]);
 }
 
@@ -138,7 +142,24 @@ static double direct_positions(const struct ipex_conv *c, int axis, int64_t from
     return (double)ret;
 }
 
-static struct layer predict(const struct ipex_dims *dims, struct ipex_node *node) {
+/* With `apart` of the channels taken apart, which are upsampled twice: of `positions` that the
+ * direct algorithm multiplies the others at. */
+static double predict_apart(const struct ipex_dims *dims, const struct ipex_node *node,
+                            double positions, int64_t apart) {
+    const int64_t *w = node->input[1]->dims, *y = node->output->dims;
+    const double outputs = (double)ipex_dim_at(dims, y[2], IPEX_DIM_MIDDLE) *
+                           (double)ipex_dim_at(dims, y[3], IPEX_DIM_MIDDLE);
+    const double columns = round_up(w[0], IPEX_PANEL);
+    const double products = IPEX_UPSAMPLED_POINTS * outputs / 4;
+    return product_us(positions, (double)(w[1] - apart), direct_columns(w[0])) +
+           product_us(products, (double)apart, columns) +
+           products * (round_up(apart, IPEX_PANEL) + columns) / TRANSFORMS_PER_US +
+           (double)conv_bytes(node) / WEIGHT_B_PER_US + SITE_US +
+           outputs * (double)w[0] * 2 * sizeof(float) / SUMS_B_PER_US;
+}
+
+/* apart: of what the direct algorithm would take apart, or 0. */
+static struct layer predict(const struct ipex_dims *dims, struct ipex_node *node, int64_t apart) {
     const int64_t *x = node->input[0]->dims, *w = node->input[1]->dims, *y = node->output->dims;
     double positions = 1;
     for (int axis = 0; axis < 2; axis++)
@@ -146,8 +167,9 @@ static struct layer predict(const struct ipex_dims *dims, struct ipex_node *node
             direct_positions(&node->u.conv, axis, ipex_dim_at(dims, x[2 + axis], IPEX_DIM_MIDDLE),
                              ipex_dim_at(dims, y[2 + axis], IPEX_DIM_MIDDLE));
     struct layer ret = {.node = node};
-    ret.us[DIRECT] = product_us(positions, (double)w[1], direct_columns(w[0])) +
-                     (double)conv_bytes(node) / WEIGHT_B_PER_US;
+    ret.us[DIRECT] = apart ? predict_apart(dims, node, positions, apart)
+                           : product_us(positions, (double)w[1], direct_columns(w[0])) +
+                                 (double)conv_bytes(node) / WEIGHT_B_PER_US;
     predict_winograd(dims, SMALL, &ret);
     predict_winograd(dims, LARGE, &ret);
     return ret;
@@ -156,6 +178,12 @@ static struct layer predict(const struct ipex_dims *dims, struct ipex_node *node
 static void verdict(struct ipex_graph *graph, const struct ipex_node *node, enum ipex_reason reason,
                     const char *text) {
     ipex_ledger_add(graph->ledger, "winograd", node->name, reason, text);
+}
+
+static void refuse(struct ipex_graph *graph, const struct choice *choice,
+                   const struct ipex_node *node, enum ipex_reason reason) {
+    if (!choice->before_split)
+        verdict(graph, node, reason, NULL);
 }
 
 /* A weight that is scaled for one layer is no other's. */
@@ -205,19 +233,21 @@ static void add_up(struct site *site) {
 /* Looks at one convolution: remembers it where Winograd would be faster. */
 static void consider(struct ipex_graph *graph, struct ipex_node *node, struct choice *choice) {
     const struct ipex_conv *c = &node->u.conv;
-    if (c->kernel[0] * c->kernel[1] == 1 || c->transposed || ipex_node_is_depthwise(node))
+    if (c->kernel[0] * c->kernel[1] == 1 || c->transposed || c->upsampled ||
+        ipex_node_is_depthwise(node))
         return; /* no product to save, or none of this kind */
     if (!fits_winograd(c)) {
-        verdict(graph, node, IPEX_REASON_not_3x3_stride_1, NULL);
+        refuse(graph, choice, node, IPEX_REASON_not_3x3_stride_1);
         return;
     }
     if (graph->precision != IPEX_PRECISION_f32) {
-        verdict(graph, node, IPEX_REASON_bf16_weights, NULL);
+        refuse(graph, choice, node, IPEX_REASON_bf16_weights);
         return;
     }
-    const struct layer layer = predict(&graph->dims, node);
+    const int64_t apart = choice->before_split ? ipex_upsample_left(graph, node) : 0;
+    const struct layer layer = predict(&graph->dims, node, apart);
     if (isinf(layer.us[SMALL]) && isinf(layer.us[LARGE]))
-        verdict(graph, node, IPEX_REASON_winograd_slower, NULL);
+        refuse(graph, choice, node, IPEX_REASON_winograd_slower);
     else
         add_layer(graph, choice, &layer);
 }
@@ -299,8 +329,8 @@ static void consider_columns(struct ipex_graph *graph, struct ipex_node *node) {
                   width = ipex_dim_at(&graph->dims, y[3], IPEX_DIM_HIGHEST),
                   from = ipex_dim_at(&graph->dims, x[3], IPEX_DIM_HIGHEST);
     int64_t left_out = 0, least = width, most = 0;
-    if (c->winograd || c->transposed || c->groups > 1 || c->dilation[1] > 1 || w[1] % 2 != 0 ||
-        w[0] <= PLANAR_COLUMNS || height == 1 || width == 1 || width > WIDEST)
+    if (c->winograd || c->upsampled || c->transposed || c->groups > 1 || c->dilation[1] > 1 ||
+        w[1] % 2 != 0 || w[0] <= PLANAR_COLUMNS || height == 1 || width == 1 || width > WIDEST)
         return;
     for (int64_t tap = 0; tap < c->kernel[1]; tap++) {
         const int64_t beside = in_padding(c, 1, from, width, tap);
@@ -317,19 +347,47 @@ static void consider_columns(struct ipex_graph *graph, struct ipex_node *node) {
                               100.0 * (double)left_out / (double)(c->kernel[1] * width)));
 }
 
-void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth) {
-    struct choice choice = {0};
+/* Of all convolutions, within what the file may grow by. */
+static void choose(struct ipex_graph *graph, enum ipex_growth growth, struct choice *choice) {
     for (struct ipex_node *node = graph->first; node; node = node->next) {
-        choice.weight_bytes += weight_bytes(node);
+        choice->weight_bytes += weight_bytes(node);
         if (node->kind == IPEX_KIND_conv)
-            consider(graph, node, &choice);
+            consider(graph, node, choice);
     }
-    for (size_t i = 0; i < choice.sites; i++)
-        add_up(&choice.site[i]);
-    take(&graph->arena, &choice,
+    for (size_t i = 0; i < choice->sites; i++)
+        add_up(&choice->site[i]);
+    take(&graph->arena, choice,
          growth == IPEX_GROWTH_any    ? INT64_MAX
          : growth == IPEX_GROWTH_none ? -1
-                                      : choice.weight_bytes / 2);
+                                      : choice->weight_bytes / 2);
+}
+
+static bool takes_large(const struct choice *choice, const struct ipex_node *node) {
+    for (size_t i = 0; i < choice->sites; i++)
+        for (const struct layer *layer = choice->site[i].layer; layer; layer = layer->next)
+            if (layer->node == node)
+                return choice->site[i].taken == LARGE && !isinf(layer->us[LARGE]);
+    return false;
+}
+
+/* Channels that are upsampled twice are taken apart from others where these are not computed
+ * together by F(4,3), which takes as few products, but room in the file that others may need more.
+ */
+static void split_upsampled(struct ipex_graph *graph, enum ipex_growth growth) {
+    struct choice together = {.before_split = true};
+    choose(graph, growth, &together);
+    for (struct ipex_node *node = graph->first, *next; node; node = next) {
+        next = node->next;
+        if (ipex_upsample_left(graph, node) && !takes_large(&together, node))
+            ipex_upsample_split(graph, node);
+    }
+    free(together.site);
+}
+
+void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth) {
+    struct choice choice = {0};
+    split_upsampled(graph, growth);
+    choose(graph, growth, &choice);
     for (size_t i = 0; i < choice.sites; i++)
         for (const struct layer *layer = choice.site[i].layer; layer; layer = layer->next)
             record(graph, &choice.site[i], layer);

@@ -169,8 +169,9 @@ static bool is_channel_slice(const struct ipex_node *node) {
 static bool reads_slices(const struct ipex_node *node, int32_t i) {
     switch (node->kind) {
     case IPEX_KIND_conv: /* a kernel row that is one segment of the weight wants them adjacent */
-        return i > 0 || node->u.conv.winograd || node->u.conv.kernel[1] == 1 ||
-               node->u.conv.dilation[1] > 1 || node->u.conv.groups > 1;
+        return i > 0 || node->u.conv.winograd || node->u.conv.upsampled ||
+               node->u.conv.kernel[1] == 1 || node->u.conv.dilation[1] > 1 ||
+               node->u.conv.groups > 1;
     case IPEX_KIND_pool:
     case IPEX_KIND_pointwise:
     case IPEX_KIND_concat:

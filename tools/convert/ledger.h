@@ -64,6 +64,8 @@
     X(shape_mismatch, "the operands' shapes do not fit the fused operator")                        \
     X(mixed_inputs, "the nodes do not all work on the same value")                                 \
     X(grouped, "the convolution has groups")                                                       \
+    X(padding_not_1, "the padding is not 1 on all sides")                                          \
+    X(few_channels, "with so few channels a direct convolution is as fast")                        \
     X(dilated, "the convolution has dilations")                                                    \
     X(winograd_faster, "with so many channels, the smaller kernel on the parts is faster")         \
     X(windows_differ, "the strides differ, or neither kernel covers the pixels of the other: one " \

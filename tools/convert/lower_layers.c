@@ -83,6 +83,10 @@ static int32_t conv_weight(struct lower *lower, const struct ipex_node *node) {
         const int64_t dims[5] = {1, ipex_winograd_points(c->winograd), w[0], 1, w[1]};
         return weight_of(lower, node, IPEX_RECIPE_winograd, IPEX_LAYOUT_tiles, 5, dims);
     }
+    if (c->upsampled) {
+        const int64_t dims[5] = {1, IPEX_UPSAMPLED_POINTS, w[0], 1, w[1]};
+        return weight_of(lower, node, IPEX_RECIPE_winograd, IPEX_LAYOUT_tiles, 5, dims);
+    }
     bool joined = joins_taps(c);
     const int64_t dims[5] = {c->groups, joined ? c->kernel[0] : c->kernel[0] * c->kernel[1],
                              w[0] / c->groups, joined ? c->kernel[1] : 1, w[1]};
@@ -107,7 +111,8 @@ static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
     if (ipex_reads_bf16(lower->graph, node))
         return ipex_lower_bf16(lower, x, 4, ipex_channels_last, halo);
     int32_t tensor = ipex_lower_tensor(lower, x, 4, ipex_channels_last, halo);
-    if (!joins_taps(c) || c->winograd || c->kernel[1] == 1 || pixels_adjacent(lower->plan, tensor))
+    if (!joins_taps(c) || c->winograd || c->upsampled || c->kernel[1] == 1 ||
+        pixels_adjacent(lower->plan, tensor))
         return tensor;
     int64_t dims[4];
     ipex_physical_dims(x->dims, ipex_channels_last, 4, dims);
@@ -119,6 +124,8 @@ static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
 }
 
 static enum ipex_op conv_op(const struct ipex_node *node) {
+    if (node->u.conv.upsampled)
+        return IPEX_OP_upsampled_conv;
     if (node->u.conv.winograd)
         return IPEX_OP_winograd;
     return ipex_node_is_depthwise(node) ? IPEX_OP_depthwise : IPEX_OP_conv;
@@ -207,6 +214,12 @@ void ipex_lower_conv(struct lower *lower, struct ipex_node *node) {
     int32_t y = ipex_lower_own(lower, node->output);
     struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, conv_op(node), node->name, y);
     set_operands(step, x, w, bias, residual);
+    if (node->u.conv.upsampled) {
+        ipex_plan_set_ints(lower->plan, step, IPEX_UPSAMPLED_ATTRS);
+        step->int_[IPEX_UPSAMPLED_FACTOR] = node->u.conv.upsampled;
+        set_epilogue(lower, node, step, IPEX_UPSAMPLED_ACT);
+        return;
+    }
     const bool direct = conv_op(node) == IPEX_OP_conv;
     ipex_plan_set_ints(lower->plan, step, direct ? IPEX_CONV_DIRECT_ATTRS : IPEX_CONV_ATTRS);
     set_conv_ints(step, &node->u.conv);

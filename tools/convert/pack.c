@@ -92,11 +92,17 @@ static const double winograd_g_large[6][3] = {{0.25, 0, 0},
                                               {0, 0, 1}};
 static const double winograd_g_small[4][3] = {
     {1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+/* Of an upsampled image: the first tap, all of them, the last. */
+static const double upsampled_g[3][3] = {{1, 0, 0}, {1, 1, 1}, {0, 0, 1}};
 
 /* u = G g G^T of a 3x3 kernel, row-major, of `points` elements. */
 static void transform_kernel(const double *g, int64_t points, double *u) {
-    const int side = points == IPEX_WINOGRAD_POINTS_MAX ? 6 : 4;
-    const double(*to)[3] = side == 6 ? winograd_g_large : winograd_g_small;
+    const int side = points == IPEX_WINOGRAD_POINTS_MAX ? 6
+                     : points == IPEX_UPSAMPLED_POINTS  ? 3
+                                                        : 4;
+    const double(*to)[3] = side == 6   ? winograd_g_large
+                           : side == 4 ? winograd_g_small
+                                       : upsampled_g;
     double half[6][3]; /* G g */
     for (int i = 0; i < side; i++)
         for (int j = 0; j < 3; j++)
