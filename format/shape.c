@@ -158,21 +158,26 @@ static enum ipex_status check_columns(const struct rule *r) {
     return IPEX_OK;
 }
 
-/* R69: the transformed kernels, 36 or 16 elements per pair of channels. */
+/* R69: the transformed kernels, 36, 16 or 6 elements per pair of channels. */
 static enum ipex_status check_winograd_weight(const struct rule *r) {
     const int64_t *w = operand(r, 1)->dims;
-    if (w[0] != 1 || ipex_winograd_tile_of(w[1]) == 0 || w[3] != 1 ||
-        w[4] != operand(r, 0)->dims[3])
+    const int32_t *ints = r->node->int_;
+    if (w[0] != 1 ||
+        ipex_winograd_side(ints[IPEX_CONV_KERNEL_H], ints[IPEX_CONV_KERNEL_W], w[1]) == 0 ||
+        w[3] != 1 || w[4] != operand(r, 0)->dims[3])
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight's dims do not fit");
     return IPEX_OK;
 }
 
 static enum ipex_status check_winograd_attributes(const struct rule *r) {
     const int32_t *ints = r->node->int_;
-    if (ints[IPEX_CONV_KERNEL_H] != 3 || ints[IPEX_CONV_KERNEL_W] != 3 ||
-        ints[IPEX_CONV_STRIDE_H] != 1 || ints[IPEX_CONV_STRIDE_W] != 1 ||
+    const int32_t kernel_h = ints[IPEX_CONV_KERNEL_H], kernel_w = ints[IPEX_CONV_KERNEL_W];
+    const bool line = ipex_winograd_side(kernel_h, kernel_w, 6) > 0;
+    const bool square = ipex_winograd_side(kernel_h, kernel_w, IPEX_WINOGRAD_POINTS_MAX) > 0;
+    if ((!line && !square) || ints[IPEX_CONV_STRIDE_H] != 1 || ints[IPEX_CONV_STRIDE_W] != 1 ||
         ints[IPEX_CONV_GROUPS] != 1)
-        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "not 3x3 with strides and groups of 1");
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE,
+                   "no kernel that has tiles, or not with strides and groups of 1");
     return IPEX_OK;
 }
 

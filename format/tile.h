@@ -31,20 +31,23 @@
 #define IPEX_PANEL        16 /* output columns of a tile */
 #define IPEX_WEIGHT_ALIGN 64 /* of every weight inside its section; of tiles IPEX_TILE_BYTES */
 
-/* Winograd's tiles have 4 or 2 outputs along each side, and 2 inputs more. */
-#define IPEX_WINOGRAD_TILE_MAX   4
+/* Winograd's tiles have 6 or 4 inputs along an axis with several taps, and as many products. */
+#define IPEX_WINOGRAD_SIDE_MAX   6
 #define IPEX_WINOGRAD_POINTS_MAX 36
 /* Of a convolution of an upsampled image. */
 #define IPEX_UPSAMPLED_POINTS 9
 
-/* Products per tile: segments of the weight. */
-static inline int32_t ipex_winograd_points(int32_t tile) {
-    return (tile + 2) * (tile + 2);
-}
-
-/* The tile whose weight has so many segments; 0: none. */
-static inline int32_t ipex_winograd_tile_of(int64_t points) {
-    return points == 36 ? 4 : points == 16 ? 2 : 0;
+/* Inputs along an axis with so many taps of tiles whose weight has so many segments; 0: there are
+ * no such tiles. 3x3 has tiles of two sizes, 5x5 and a row or a column of 3 to 5 taps one. */
+static inline int32_t ipex_winograd_side(int64_t taps, int64_t other_taps, int64_t points) {
+    const bool square = taps == other_taps && (taps == 3 || taps == 5);
+    const bool line =
+        taps + other_taps >= 4 && taps + other_taps <= 6 && (taps == 1 || other_taps == 1);
+    if (square && points == 16)
+        return taps == 3 ? 4 : 0;
+    if (square)
+        return points == 36 ? 6 : 0;
+    return !line || points != 6 ? 0 : taps == 1 ? 1 : 6;
 }
 
 /* Tiles along an axis of `size` outputs, of which every `dilation`th is in one image. */

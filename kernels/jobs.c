@@ -111,17 +111,17 @@ struct ipex_winograd_tile ipex_winograd_tile(const struct ipex_winograd_args *ar
     const struct ipex_quotient line = ipex_divide(pixel.whole, grid->down);
     int64_t rows, columns; /* not of what is returned: its copy would wait for them to be stored */
     const int64_t first_line =
-        winograd_along(args->lines, args->dilation_h, args->tile, line.rest, &rows);
+        winograd_along(args->lines, args->dilation_h, args->tile_h, line.rest, &rows);
     const int64_t first_pixel =
-        winograd_along(args->pixels, args->dilation_w, args->tile, pixel.rest, &columns);
+        winograd_along(args->pixels, args->dilation_w, args->tile_w, pixel.rest, &columns);
     return (struct ipex_winograd_tile){
         .image = line.whole,
         .line = first_line,
         .pixel = first_pixel,
         .x_line = args->up ? line.rest : first_line,
         .x_pixel = args->up ? pixel.rest : first_pixel,
-        .rows_in = args->up ? 3 : rows + 2,
-        .columns_in = args->up ? 3 : columns + 2,
+        .rows_in = rows + args->side_h - args->tile_h,
+        .columns_in = columns + args->side_w - args->tile_w,
         .rows_out = rows,
         .columns_out = columns,
     };

@@ -147,8 +147,8 @@ struct ipex_winograd_grid {
 
 static inline struct ipex_winograd_grid ipex_winograd_grid(const struct ipex_winograd_args *args) {
     return (struct ipex_winograd_grid){
-        ipex_winograd_tiles_along(args->lines, args->dilation_h, args->tile),
-        ipex_winograd_tiles_along(args->pixels, args->dilation_w, args->tile),
+        ipex_winograd_tiles_along(args->lines, args->dilation_h, args->tile_h),
+        ipex_winograd_tiles_along(args->pixels, args->dilation_w, args->tile_w),
     };
 }
 

@@ -141,11 +141,13 @@ static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
 }
 
 /* 3x3 convolution of stride 1 by Winograd's F(4,3), 36 products for the 16 outputs of a tile
- * instead of 144, or F(2,3), 16 for 4 instead of 36.
+ * instead of 144, or F(2,3), 16 for 4 instead of 36; 5x5 by F(2,5), 36 for 4 instead of 100; a row
+ * or a column of 3, 4 or 5 taps by F(4,3), F(3,4) or F(2,5), 6 for 4, 3 or 2.
  *
- * Tile (i, a, b) is outputs [ta, ta + t) x [tb, tb + t) of image i, as far as they exist, from
- * d[r][s] = x at row ta + r, pixel tb + s, t being 4 or 2. Rows from lines + 2 and pixels from
- * pixels + 2 on are never read: they count as +0. With dilations, lines (pixels) that lie a
+ * Tile (i, a, b) is outputs [ta, ta + t) x [ub, ub + u) of image i, as far as they exist, from
+ * d[r][s] = x at row ta + r, pixel ub + s, t and u being tile_h and tile_w. Rows from lines +
+ * side_h - t and pixels from pixels + side_w - u on are never read: they count as +0. A side of 1
+ * is not transformed. With dilations, lines (pixels) that lie a
  * dilation apart are an image of their own, each with its own tiles; tiles of the first come first.
  * For every channel,
  *
@@ -155,17 +157,17 @@ static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
  *        v3 = fma(2, o, e), v4 = fma(-2, o, e)    with e = d4 - d2, o = d3 - d1
  *      or of F(2,3)
  *        v0 = d0 - d2, v1 = d1 + d2, v2 = d2 - d1, v3 = d1 - d3
- *   m[z] = chain from +0 over k ascending of fma(v[z], w[z], chain), z = (t + 2) * row + column
+ *   m[z] = chain from +0 over k ascending of fma(v[z], w[z], chain), z = side_w * row + column
  *   o: the columns of m, then the rows of the result, through
- *        o0 = m0 + (a + c), o1 = fma(2, d, b), o2 = fma(4, c, a), o3 = fma(8, d, b) + m5
- *        with a = m1 + m2, b = m1 - m2, c = m3 + m4, d = m3 - m4
+ *        o0 = m0 + (a + c), o1 = fma(2, d, b), o2 = fma(4, c, a), o3 = fma(8, d, b)
+ *        with a = m1 + m2, b = m1 - m2, c = m3 + m4, d = m3 - m4, the last one + m5
  *      or of F(2,3)
  *        o0 = m0 + (m1 + m2), o1 = (m1 - m2) - m3
  *   y = act((o + bias) + residual); without residual nothing is added
  *
  * With `up` x is a small image, of which the convolution sees every row and pixel `up` times, as
  * nearest upsampling makes them: up x up outputs of a pixel of x come of 9 products with the 3x3
- * pixels of x around it. `tile` is `up`. The same with z = 3 * row + column and
+ * pixels of x around it. The same with z = 3 * row + column and
  *
  *   v: v0 = d0 - d1, v1 = d1, v2 = d2 - d1
  *   o: o0 = m0 + m1, o1 to o[up - 2] = m1, o[up - 1] = m1 + m2
@@ -183,8 +185,9 @@ struct ipex_winograd_args {
     int64_t r_image, r_line, r_pixel;
     int32_t images, lines, pixels; /* of y */
     int32_t channels, n;           /* of x and of y */
-    int32_t tile;                  /* outputs along each side: 4 or 2, or up */
-    int32_t up;                    /* 0, or 2 or more; dilations are 1 then */
+    int32_t tile_h, tile_w;        /* outputs of a tile along each axis */
+    int32_t side_h, side_w;        /* inputs: 6 or 4, or 1, or 3 with up */
+    int32_t up;                    /* 0, or 2 or more: tile_h and tile_w; dilations are 1 then */
     int32_t dilation_h, dilation_w;
     int32_t tiles_per_job, panels_per_job;
     int32_t act;
@@ -193,18 +196,14 @@ struct ipex_winograd_args {
     int32_t cache_l2;
 };
 
-/* Inputs along each side of a tile, and products. */
-static inline int64_t ipex_winograd_side(const struct ipex_winograd_args *args) {
-    return args->up ? 3 : args->tile + 2;
-}
-
+/* Of a tile. */
 static inline int64_t ipex_winograd_products(const struct ipex_winograd_args *args) {
-    return ipex_winograd_side(args) * ipex_winograd_side(args);
+    return (int64_t)args->side_h * args->side_w;
 }
 
 static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args) {
-    return args->images * ipex_winograd_tiles_along(args->lines, args->dilation_h, args->tile) *
-           ipex_winograd_tiles_along(args->pixels, args->dilation_w, args->tile);
+    return args->images * ipex_winograd_tiles_along(args->lines, args->dilation_h, args->tile_h) *
+           ipex_winograd_tiles_along(args->pixels, args->dilation_w, args->tile_w);
 }
 
 /* y[i][l][p][c] = act(chain + residual[i][l][p][c])

@@ -333,7 +333,7 @@ static enum ipex_status add_member(struct group *group, int32_t index) {
  * do without bands. */
 static int64_t lines_together(const struct ipex_band_args *args) {
     const struct ipex_band_member *last = &args->member[args->members - 1];
-    return last->op == IPEX_OP_winograd ? last->args.winograd.tile : 1;
+    return last->op == IPEX_OP_winograd ? last->args.winograd.tile_h : 1;
 }
 
 /* Lines of the first member that `lines` of the last need. */

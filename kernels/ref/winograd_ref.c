@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 3x3 convolution by Winograd's F(4,3) or F(2,3), or of an upsampled image, tile by tile: input
- * transform, 36, 16 or 9 chains of fma, output transform, then bias, residual and activation.
+/* Convolution by Winograd's algorithm, or of an upsampled image, tile by tile: input transform, a
+ * chain of fma for every product, output transform, then bias, residual and activation.
  * kernels/kernels.h states the arithmetic. */
 #include "kernels/ref/math_ref.h"
 
-enum { LARGE = IPEX_WINOGRAD_TILE_MAX, POINTS_MAX = IPEX_WINOGRAD_POINTS_MAX };
+enum { LARGE = IPEX_WINOGRAD_SIDE_MAX, POINTS_MAX = IPEX_WINOGRAD_POINTS_MAX };
 
-/* A tile's row or column of values that lie `step` apart, in place. */
-static void transform_input(const struct ipex_winograd_args *args, float *d, int64_t step) {
+/* A tile's row or column of `side` values that lie `step` apart, in place. */
+static void transform_input(int64_t side, float *d, int64_t step) {
+    if (side == 1)
+        return;
     const float d0 = d[0], d1 = d[step], d2 = d[2 * step];
-    if (args->up) {
+    if (side == 3) { /* of an upsampled image */
         d[0] = d0 - d1;
         d[2 * step] = d2 - d1;
         return;
     }
     const float d3 = d[3 * step];
-    if (args->tile != LARGE) {
+    if (side != LARGE) {
         d[0] = d0 - d2;
         d[step] = d1 + d2;
         d[2 * step] = d2 - d1;
@@ -33,16 +35,18 @@ static void transform_input(const struct ipex_winograd_args *args, float *d, int
     d[5 * step] = fmaf(4.0f, d1, fmaf(-5.0f, d3, d5));
 }
 
-/* Six values to four, or four to two, or, of an upsampled image, three to the first, the ones
- * between, which are the same, and the last, in place. */
-static void transform_output(const struct ipex_winograd_args *args, float *m, int64_t step) {
+/* `side` values to `tile`, or, of an upsampled image, three to the first, the ones between, which
+ * are the same, and the last, in place. */
+static void transform_output(int64_t side, int64_t tile, float *m, int64_t step) {
+    if (side == 1)
+        return;
     const float a = m[step] + m[2 * step], b = m[step] - m[2 * step];
-    if (args->up) {
+    if (side == 3) {
         m[0] = m[0] + m[step];
         m[2 * step] = a;
         return;
     }
-    if (args->tile != LARGE) {
+    if (side != LARGE) {
         m[0] = m[0] + a;
         m[step] = b - m[3 * step];
         return;
@@ -51,7 +55,8 @@ static void transform_output(const struct ipex_winograd_args *args, float *m, in
     m[0] = m[0] + (a + c);
     m[step] = fmaf(2.0f, d, b);
     m[2 * step] = fmaf(4.0f, c, a);
-    m[3 * step] = fmaf(8.0f, d, b) + m[5 * step];
+    m[3 * step] = fmaf(8.0f, d, b);
+    m[(tile - 1) * step] = m[(tile - 1) * step] + m[5 * step];
 }
 
 /* v [channels][points] of one tile. */
@@ -59,18 +64,18 @@ static void load_tile(const struct ipex_winograd_args *args, const struct ipex_w
                       float *v) {
     const float *x = args->x + tile->image * args->x_image + tile->x_line * args->x_row +
                      tile->x_pixel * args->x_pixel;
-    const int64_t side = ipex_winograd_side(args);
-    for (int64_t c = 0; c < args->channels; c++, v += side * side) {
-        for (int64_t r = 0; r < side; r++)
+    const int64_t rows = args->side_h, side = args->side_w;
+    for (int64_t c = 0; c < args->channels; c++, v += rows * side) {
+        for (int64_t r = 0; r < rows; r++)
             for (int64_t s = 0; s < side; s++)
                 v[r * side + s] = r < tile->rows_in && s < tile->columns_in
                                       ? x[r * args->dilation_h * args->x_row +
                                           s * args->dilation_w * args->x_pixel + c]
                                       : 0.0f;
         for (int64_t s = 0; s < side; s++)
-            transform_input(args, v + s, side);
-        for (int64_t r = 0; r < side; r++)
-            transform_input(args, v + r * side, 1);
+            transform_input(rows, v + s, side);
+        for (int64_t r = 0; r < rows; r++)
+            transform_input(side, v + r * side, 1);
     }
 }
 
@@ -81,7 +86,7 @@ static int64_t result_of(const struct ipex_winograd_args *args, int64_t i) {
 
 static void store_tile(const struct ipex_winograd_args *args, const struct ipex_winograd_tile *tile,
                        int64_t column, float *m) {
-    const int64_t side = ipex_winograd_side(args);
+    const int64_t rows = args->side_h, side = args->side_w;
     const float *residual = args->residual;
     float *y = args->y + tile->image * args->y_image + tile->line * args->y_line +
                tile->pixel * args->y_pixel + column;
@@ -89,9 +94,9 @@ static void store_tile(const struct ipex_winograd_args *args, const struct ipex_
         residual += tile->image * args->r_image + tile->line * args->r_line +
                     tile->pixel * args->r_pixel + column;
     for (int64_t s = 0; s < side; s++)
-        transform_output(args, m + s, side);
-    for (int64_t r = 0; r < (args->up ? side : args->tile); r++)
-        transform_output(args, m + r * side, 1);
+        transform_output(rows, args->tile_h, m + s, side);
+    for (int64_t r = 0; r < (args->up ? rows : args->tile_h); r++)
+        transform_output(side, args->tile_w, m + r * side, 1);
     for (int64_t r = 0; r < tile->rows_out; r++)
         for (int64_t s = 0; s < tile->columns_out; s++) {
             const int64_t line = r * args->dilation_h, pixel = s * args->dilation_w;

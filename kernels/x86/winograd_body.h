@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 3x3 convolution by Winograd's F(4,3) or F(2,3), or of an upsampled image, for either vector
- * width. A job transforms a block of tiles, one vector of channels at a time, multiplies them with
- * the weights in 36, 16 or 9 products of the level's own convolution kernel (tiles are its pixels),
- * and transforms the results back.
+/* Convolution by Winograd's algorithm, or of an upsampled image, for either vector width. A job
+ * transforms a block of tiles, one vector of channels at a time, multiplies them with the weights
+ * in up to 36 products of the level's own convolution kernel (tiles are its pixels), and transforms
+ * the results back.
  * The arithmetic is that of kernels/ref/winograd_ref.c. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_WINOGRAD_BODY_H
 #define IPEX_KERNELS_X86_WINOGRAD_BODY_H
@@ -10,7 +10,7 @@
 #include "kernels/x86/rows.h"
 #include "kernels/x86/vec_math.h"
 
-enum { LARGE = IPEX_WINOGRAD_TILE_MAX, SIDE = LARGE + 2 };
+enum { LARGE = 4, SIDE = IPEX_WINOGRAD_SIDE_MAX };
 
 /* Not inlined where addresses of many rows are in use: with those of the callers too, gcc 12 would
  * put vectors on the stack. */
@@ -102,8 +102,7 @@ static inline void winograd_in(struct winograd_six d, float *to, struct winograd
 
 /* Rows and columns of a tile and their distances, in floats. */
 struct winograd_part {
-    int64_t tile, side; /* outputs and inputs along its side */
-    bool up;            /* of an upsampled image */
+    int64_t side_h, side_w, pixels; /* inputs along its sides, and from one tile's to the next's */
     const float *x;
     int64_t x_row, x_pixel;
     float *between; /* [6][6] vectors */
@@ -145,9 +144,9 @@ struct winograd_part {
  * time; into L1 0.9). */
 PREFETCHES winograd_fetch(const struct winograd_part *p, const float *x, int64_t x_row,
                           int64_t pixel) {
-    for (int64_t r = 0; r < p->tile + 2; r++)
-        for (int64_t s = 0; s < p->tile; s++)
-            _mm_prefetch((const char *)(x + r * x_row + (p->tile + 2 + s) * pixel), _MM_HINT_T1);
+    for (int64_t r = 0; r < p->side_h; r++)
+        for (int64_t s = 0; s < p->pixels; s++)
+            _mm_prefetch((const char *)(x + r * x_row + (p->side_w + s) * pixel), _MM_HINT_T1);
 }
 
 /* `vectors` of channels of a whole large tile at x, to v: columns, then rows. */
@@ -247,11 +246,21 @@ WINOGRAD_APART void winograd_up_tile(const float *x, int64_t x_row, int64_t pixe
     }
 }
 
+/* Of a row or a column of taps: values that lie `distance` apart. */
+WINOGRAD_APART void winograd_line_tile(const float *x, int64_t distance,
+                                       const struct winograd_part *p, float *v, int64_t vectors) {
+    const struct winograd_step step = winograd_step(distance), point = winograd_step(p->v_point);
+    for (; vectors > 0; vectors--, x += LANES, v += LANES)
+        winograd_in(winograd_load(x, step), v, point);
+}
+
 static inline void winograd_tile(const float *x, int64_t x_row, int64_t pixel,
                                  const struct winograd_part *p, float *v, int64_t vectors) {
-    if (p->up)
+    if (p->side_h == 3)
         winograd_up_tile(x, x_row, pixel, p, v, vectors);
-    else if (p->tile == LARGE)
+    else if (p->side_h == 1 || p->side_w == 1)
+        winograd_line_tile(x, p->side_h == 1 ? pixel : x_row, p, v, vectors);
+    else if (p->side_h == SIDE)
         winograd_large_tile(x, x_row, pixel, p, v, vectors);
     else
         winograd_small_tile(x, x_row, pixel, p, v, vectors);
@@ -261,8 +270,8 @@ static inline void winograd_tile(const float *x, int64_t x_row, int64_t pixel,
 WINOGRAD_APART void winograd_border(const struct winograd_part *p,
                                     const struct ipex_winograd_tile *tile, int64_t c,
                                     int64_t left) {
-    const int64_t side = p->side;
-    for (int64_t r = 0; r < side; r++)
+    const int64_t side = p->side_w;
+    for (int64_t r = 0; r < p->side_h; r++)
         for (int64_t s = 0; s < side; s++) {
             const bool there = r < tile->rows_in && s < tile->columns_in;
             vec_store(p->between + (r * side + s) * LANES,
@@ -276,7 +285,7 @@ static inline void winograd_load_tile(const struct ipex_winograd_args *args,
                                       const struct ipex_winograd_grid *grid, int64_t t,
                                       struct winograd_part *p) {
     const struct ipex_winograd_tile tile = ipex_winograd_tile(args, grid, t);
-    const bool inside = tile.rows_in == p->side && tile.columns_in == p->side;
+    const bool inside = tile.rows_in == p->side_h && tile.columns_in == p->side_w;
     p->x = args->x + tile.image * args->x_image + tile.x_line * args->x_row +
            tile.x_pixel * args->x_pixel;
     const int64_t whole = inside ? args->channels / LANES : 0;
@@ -329,9 +338,8 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
 
 /* Where a vector of a tile's outputs goes, and what is added on the way. */
 struct winograd_result {
-    int64_t tile;          /* outputs along its side */
-    bool up;               /* of an upsampled image */
-    const float *residual; /* or NULL */
+    int64_t tile_h, tile_w, side_h, side_w; /* outputs and inputs along its sides */
+    const float *residual;                  /* or NULL */
     float *y;
     int64_t y_row, y_pixel, r_row, r_pixel;
     vec bias, lo, hi;
@@ -445,15 +453,23 @@ WINOGRAD_APART void winograd_store_small(const struct winograd_result *o, const 
 
 static inline void winograd_store_vector(const struct winograd_result *o, const float *m,
                                          int64_t m_point, float *between) {
-    if (o->tile == LARGE)
+    if (o->tile_h == LARGE)
         winograd_store_large(o, m, m_point, between);
     else
         winograd_store_small(o, m, m_point);
 }
 
+/* Output (r, s) of a tile, of which `left` lanes exist; sum has the bias. */
+static inline void winograd_store_output(const struct winograd_result *o, int64_t r, int64_t s,
+                                         int64_t left, vec sum) {
+    if (o->residual)
+        sum = vec_add(sum, vec_load_part(o->residual + r * o->r_row + s * o->r_pixel, left));
+    vec_store_part(o->y + r * o->y_row + s * o->y_pixel, left, vec_clip(sum, o->lo, o->hi));
+}
+
 /* Of three results of an upsampled row or column, which one output `at` is. */
 static inline int64_t winograd_up_result(const struct winograd_result *o, int64_t at) {
-    return at == 0 ? 0 : at == o->tile - 1 ? 2 : 1;
+    return at == 0 ? 0 : at == o->tile_h - 1 ? 2 : 1;
 }
 
 /* A vector of an upsampled image's products, of which `left` lanes exist, to its outputs, by way of
@@ -472,41 +488,54 @@ WINOGRAD_APART void winograd_store_up(const struct winograd_result *o, const flo
         vec_store(row + LANES, vec_add(m1, o->bias));
         vec_store(row + 2 * LANES, vec_add(vec_add(m1, vec_load(row + 2 * LANES)), o->bias));
     }
-    for (int64_t r = 0; r < o->tile; r++)
-        for (int64_t s = 0; s < o->tile; s++) {
-            vec sum = vec_load(between +
-                               (3 * winograd_up_result(o, r) + winograd_up_result(o, s)) * LANES);
-            float *y = o->y + r * o->y_row + s * o->y_pixel;
-            if (o->residual)
-                sum =
-                    vec_add(sum, vec_load_part(o->residual + r * o->r_row + s * o->r_pixel, left));
-            vec_store_part(y, left, vec_clip(sum, o->lo, o->hi));
-        }
+    for (int64_t r = 0; r < o->tile_h; r++)
+        for (int64_t s = 0; s < o->tile_w; s++)
+            winograd_store_output(
+                o, r, s, left,
+                vec_load(between +
+                         (3 * winograd_up_result(o, r) + winograd_up_result(o, s)) * LANES));
 }
 
-/* What exists of a tile at the borders, and of a vector. */
+/* The products of a row or column, of `side` inputs, to `tile` outputs that lie `to_step` floats
+ * apart. */
+static inline void winograd_out_line(const float *m, struct winograd_step step, int64_t side,
+                                     int64_t tile, float *to, int64_t to_step) {
+    if (side == 1) {
+        vec_store(to, vec_load(m));
+        return;
+    }
+    if (side != SIDE) {
+        const struct winograd_two sum = winograd_out_column(m, step);
+        vec_store(to, sum.v0);
+        vec_store(to + to_step, sum.v1);
+        return;
+    }
+    const struct winograd_six six = winograd_load(m, step);
+    const struct winograd_two even = winograd_out_even(six), odd = winograd_out_odd(six);
+    vec_store(to, even.v0);
+    vec_store(to + to_step, tile == 2 ? vec_add(odd.v0, six.v5) : odd.v0);
+    if (tile > 2)
+        vec_store(to + 2 * to_step, tile == 3 ? vec_add(even.v1, six.v5) : even.v1);
+    if (tile > 3)
+        vec_store(to + 3 * to_step, odd.v1);
+}
+
+/* A vector's products to those of its outputs that exist, for tiles that are cut off or neither
+ * 4x4 nor 2x2. between: [tile_h][side_w] vectors, then a row of outputs. */
 WINOGRAD_APART void winograd_store_part(const struct winograd_result *o,
                                         const struct ipex_winograd_tile *tile, int64_t left,
                                         const float *m, int64_t m_point, float *between) {
-    float *whole = TILE_IN_REGISTERS ? between : between + LARGE * SIDE * LANES;
-    const struct winograd_result to_whole = {
-        .tile = o->tile,
-        .y = whole,
-        .y_row = LARGE * LANES,
-        .y_pixel = LANES,
-        .bias = o->bias,
-        .lo = vec_set(-__builtin_inff()),
-        .hi = vec_set(__builtin_inff()),
-    };
-    winograd_store_vector(&to_whole, m, m_point, between);
-    for (int64_t r = 0; r < tile->rows_out; r++)
-        for (int64_t s = 0; s < tile->columns_out; s++) {
-            vec sum = vec_load(whole + (r * LARGE + s) * LANES);
-            if (o->residual)
-                sum =
-                    vec_add(sum, vec_load_part(o->residual + r * o->r_row + s * o->r_pixel, left));
-            vec_store_part(o->y + r * o->y_row + s * o->y_pixel, left, vec_clip(sum, o->lo, o->hi));
-        }
+    float *sums = between + LARGE * SIDE * LANES;
+    const int64_t row = o->side_w * LANES;
+    const struct winograd_step step = winograd_step(o->side_w * m_point);
+    const struct winograd_step one = winograd_step(LANES);
+    for (int64_t s = 0; s < o->side_w; s++)
+        winograd_out_line(m + s * m_point, step, o->side_h, o->tile_h, between + s * LANES, row);
+    for (int64_t r = 0; r < tile->rows_out; r++) {
+        winograd_out_line(between + r * row, one, o->side_w, o->tile_w, sums, LANES);
+        for (int64_t s = 0; s < tile->columns_out; s++)
+            winograd_store_output(o, r, s, left, vec_add(vec_load(sums + s * LANES), o->bias));
+    }
 }
 
 /* Activations that are not clamps: a pass over the pixels that a tile has just written. */
@@ -535,8 +564,10 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
         residual +=
             tile.image * args->r_image + tile.line * args->r_line + tile.pixel * args->r_pixel;
     struct winograd_result result = {
-        .tile = args->tile,
-        .up = args->up > 0,
+        .tile_h = args->tile_h,
+        .tile_w = args->tile_w,
+        .side_h = args->side_h,
+        .side_w = args->side_w,
         .y_row = args->dilation_h * args->y_line,
         .y_pixel = args->dilation_w * args->y_pixel,
         .r_row = args->dilation_h * args->r_line,
@@ -544,14 +575,16 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
         .lo = vec_set(act_low(args->act, args->act_a)),
         .hi = vec_set(act_high(args->act, args->act_b)),
     };
-    const bool inside = tile.rows_out == args->tile && tile.columns_out == args->tile;
+    /* Of 4x4 or 2x2 outputs, all of them. */
+    const bool square = args->side_h == args->side_w && args->side_h - args->tile_h == 2;
+    const bool whole = square && tile.rows_out == args->tile_h && tile.columns_out == args->tile_w;
     for (int64_t n = begin; n < end; n += LANES, m += LANES) {
         result.y = y + n;
         result.residual = residual ? residual + n : NULL;
         result.bias = vec_load_part(args->bias + n, end - n);
-        if (result.up)
+        if (args->up)
             winograd_store_up(&result, m, m_point, end - n, between);
-        else if (inside && end - n >= LANES)
+        else if (whole && end - n >= LANES)
             winograd_store_vector(&result, m, m_point, between);
         else
             winograd_store_part(&result, &tile, end - n, m, m_point, between);
@@ -570,9 +603,9 @@ static inline void winograd_jobs(const struct ipex_winograd_args *args, int64_t 
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_winograd_job job = ipex_winograd_job(args, j);
         struct winograd_part part = {
-            .tile = args->tile,
-            .side = ipex_winograd_side(args),
-            .up = args->up > 0,
+            .side_h = args->side_h,
+            .side_w = args->side_w,
+            .pixels = args->tile_w,
             .x_row = args->dilation_h * args->x_row,
             .x_pixel = args->dilation_w * args->x_pixel,
             .between = scratch + space.between,

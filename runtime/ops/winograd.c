@@ -105,8 +105,8 @@ static void set_operands(struct ipex_bind *bind, int64_t top, int64_t left) {
     IPEX_BIND_REF(bind, winograd, y, IPEX_REF_OUTPUT, 0);
 }
 
-/* Tiles and dilations are set. */
-static void finish(struct ipex_bind *bind, int32_t act) {
+/* Tiles and dilations are set; the kernel that is computed has so many taps. */
+static void finish(struct ipex_bind *bind, int32_t act, int64_t taps) {
     struct ipex_winograd_args *args = &bind->args.winograd;
     args->act = act;
     args->act_a = bind->floats[0];
@@ -116,8 +116,8 @@ static void finish(struct ipex_bind *bind, int32_t act) {
     bind->jobs = ipex_winograd_jobs(args);
     bind->scratch = most_scratch(bind->setup, args, tiles);
     /* Of the direct convolution, so that speeds can be compared. */
-    bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * 9 * (int64_t)args->channels);
-    const int64_t direct = 9 * (int64_t)args->tile * args->tile; /* products of a tile */
+    bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * taps * args->channels);
+    const int64_t direct = taps * args->tile_h * args->tile_w; /* products of a tile */
     bind->spared_flops = bind->flops / direct * (direct - ipex_winograd_products(args));
     IPEX_BIND_KERNEL(bind, winograd_f32, winograd);
 }
@@ -126,11 +126,17 @@ enum ipex_bound ipex_bind_winograd(struct ipex_bind *bind) {
     struct ipex_winograd_args *args = &bind->args.winograd;
     if (!set_geometry(bind))
         return IPEX_BOUND_TOO_LARGE;
-    args->tile = ipex_winograd_tile_of(bind->input[1]->dims[1]);
+    const int32_t kernel_h = bind->ints[IPEX_CONV_KERNEL_H];
+    const int32_t kernel_w = bind->ints[IPEX_CONV_KERNEL_W];
+    const int64_t points = bind->input[1]->dims[1];
+    args->side_h = ipex_winograd_side(kernel_h, kernel_w, points);
+    args->side_w = ipex_winograd_side(kernel_w, kernel_h, points);
+    args->tile_h = args->side_h - kernel_h + 1;
+    args->tile_w = args->side_w - kernel_w + 1;
     args->dilation_h = bind->ints[IPEX_CONV_DILATION_H];
     args->dilation_w = bind->ints[IPEX_CONV_DILATION_W];
     set_operands(bind, bind->ints[IPEX_CONV_PAD_TOP], bind->ints[IPEX_CONV_PAD_LEFT]);
-    finish(bind, bind->ints[IPEX_CONV_ACT]);
+    finish(bind, bind->ints[IPEX_CONV_ACT], (int64_t)kernel_h * kernel_w);
     return IPEX_BOUND;
 }
 
@@ -138,9 +144,10 @@ enum ipex_bound ipex_bind_upsampled_conv(struct ipex_bind *bind) {
     struct ipex_winograd_args *args = &bind->args.winograd;
     if (!set_geometry(bind))
         return IPEX_BOUND_TOO_LARGE;
-    args->tile = args->up = bind->ints[IPEX_UPSAMPLED_FACTOR];
+    args->up = args->tile_h = args->tile_w = bind->ints[IPEX_UPSAMPLED_FACTOR];
+    args->side_h = args->side_w = 3;
     args->dilation_h = args->dilation_w = 1;
     set_operands(bind, 1, 1);
-    finish(bind, bind->ints[IPEX_UPSAMPLED_ACT]);
+    finish(bind, bind->ints[IPEX_UPSAMPLED_ACT], 9);
     return IPEX_BOUND;
 }

@@ -11,36 +11,51 @@
 struct shape {
     int32_t images, lines, pixels, channels, n, dilation_h, dilation_w;
     int32_t x_gap, row_gap, y_gap, r_gap; /* unused elements between pixels, or after rows of x */
-    int32_t tile, up, tiles_per_job, panels_per_job, cache_l2; /* up: 0, or tile */
+    int32_t kernel_h, kernel_w;
+    int32_t points, up; /* products of a tile; up: 0, or the factor */
+    int32_t tiles_per_job, panels_per_job, cache_l2;
     int32_t act;
     bool residual, in_place, weights_far, special;
 };
 
 struct operands {
     struct buffer x, w, bias, residual, y;
-    double *kernels; /* [n][channels][9], before their transform */
+    double *kernels; /* [n][channels][kernel_h][kernel_w], before their transform */
 };
 
+/* Inputs of a tile along an axis with so many taps, of a kernel of side_h * side_w points. */
+static int32_t side_of(const struct shape *s, int32_t taps) {
+    if (s->up)
+        return 3;
+    return taps == 1 ? 1 : s->points == 16 ? 4 : 6;
+}
+
+static int32_t tile_of(const struct shape *s, int32_t taps) {
+    return s->up ? s->up : side_of(s, taps) - taps + 1;
+}
+
 static int64_t tiles_of(const struct shape *s) {
+    const int32_t tile_h = tile_of(s, s->kernel_h), tile_w = tile_of(s, s->kernel_w);
     int64_t down = 0, across = 0;
     for (int32_t i = 0; i < s->dilation_h && i < s->lines; i++)
-        down += ((s->lines - i - 1) / s->dilation_h + s->tile) / s->tile;
+        down += ((s->lines - i - 1) / s->dilation_h + tile_h) / tile_h;
     for (int32_t i = 0; i < s->dilation_w && i < s->pixels; i++)
-        across += ((s->pixels - i - 1) / s->dilation_w + s->tile) / s->tile;
+        across += ((s->pixels - i - 1) / s->dilation_w + tile_w) / tile_w;
     return s->images * down * across;
 }
 
-/* Of x, without its halo, along an axis where y has `size`. */
-static int64_t x_size(int32_t up, int64_t size) {
-    return up ? size / up : size;
+/* Of x, its halo included, along an axis where y has `size`. */
+static int64_t x_size(int32_t up, int64_t size, int64_t taps, int64_t dilation) {
+    return up ? size / up + 2 : size + (taps - 1) * dilation;
 }
 
 static struct ipex_winograd_args make_args(const struct shape *s) {
     const int64_t x_pixel = s->channels + s->x_gap;
-    const int64_t x_row = x_pixel * (x_size(s->up, s->pixels) + 2 * s->dilation_w) + s->row_gap;
+    const int64_t x_row =
+        x_pixel * x_size(s->up, s->pixels, s->kernel_w, s->dilation_w) + s->row_gap;
     const int64_t y_pixel = s->n + s->y_gap, r_pixel = s->n + s->r_gap;
     return (struct ipex_winograd_args){
-        .x_image = x_row * (x_size(s->up, s->lines) + 2 * s->dilation_h),
+        .x_image = x_row * x_size(s->up, s->lines, s->kernel_h, s->dilation_h),
         .x_row = x_row,
         .x_pixel = x_pixel,
         .y_image = y_pixel * s->pixels * s->lines,
@@ -54,7 +69,10 @@ static struct ipex_winograd_args make_args(const struct shape *s) {
         .pixels = s->pixels,
         .channels = s->channels,
         .n = s->n,
-        .tile = s->tile,
+        .tile_h = tile_of(s, s->kernel_h),
+        .tile_w = tile_of(s, s->kernel_w),
+        .side_h = side_of(s, s->kernel_h),
+        .side_w = side_of(s, s->kernel_w),
         .up = s->up,
         .dilation_h = s->dilation_h,
         .dilation_w = s->dilation_w,
@@ -68,46 +86,65 @@ static struct ipex_winograd_args make_args(const struct shape *s) {
     };
 }
 
-/* The matrices of F(4,3) and of F(2,3): of g, d and m. */
-static const double G4[6][3] = {{0.25, 0, 0},
-                                {-1 / 6.0, -1 / 6.0, -1 / 6.0},
-                                {-1 / 6.0, 1 / 6.0, -1 / 6.0},
-                                {1 / 24.0, 1 / 12.0, 1 / 6.0},
-                                {1 / 24.0, -1 / 12.0, 1 / 6.0},
-                                {0, 0, 1}};
-static const double G2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-static const double B4[36] = {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
-                              0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1};
-static const double B2[16] = {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1};
-static const double A4[24] = {1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0,
-                              0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1};
-static const double A2[8] = {1, 1, 1, 0, 0, 1, -1, -1};
-/* And of an upsampled image. */
-enum { UP_MAX = 8 };
-static const double GU[3][3] = {{1, 0, 0}, {1, 1, 1}, {0, 0, 1}};
-static const double BU[9] = {1, -1, 0, 0, 1, 0, 0, -1, 1};
+/* Taps of the kernel along each axis. */
+static int64_t taps_h(const struct ipex_winograd_args *a) {
+    return a->up ? 3 : a->side_h - a->tile_h + 1;
+}
 
-/* A: [tile][side] */
-static void output_matrix(const struct ipex_winograd_args *a, double *A) {
-    const double *t = a->tile == 4 ? A4 : A2;
-    for (int32_t i = 0; !a->up && i < a->tile * (a->tile + 2); i++)
-        A[i] = t[i];
-    for (int32_t r = 0; r < a->up; r++) {
-        A[3 * r] = r == 0;
-        A[3 * r + 1] = 1;
-        A[3 * r + 2] = r == a->up - 1;
-    }
+static int64_t taps_w(const struct ipex_winograd_args *a) {
+    return a->up ? 3 : a->side_w - a->tile_w + 1;
+}
+
+/* The matrices of six points, which are 0, 1, -1, 2, -2 and infinity, of four, and of an upsampled
+ * image: of g, [side][taps], of d, [side][side], and of m, [tile][side]. */
+enum { UP_MAX = 8, SIDE_MAX = 6, A_MAX = UP_MAX * 3 > 36 ? UP_MAX * 3 : 36 };
+static const double at_point[5] = {0, 1, -1, 2, -2};
+static const double scale_six[5] = {1 / 4.0, -1 / 6.0, -1 / 6.0, 1 / 24.0, 1 / 24.0};
+static const double scale_four[3] = {1, 1 / 2.0, 1 / 2.0};
+static const double B6[36] = {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
+                              0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1};
+static const double B4[16] = {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1};
+static const double BU[9] = {1, -1, 0, 0, 1, 0, 0, -1, 1};
+static const double B1[1] = {1};
+
+static const double *input_matrix(int64_t side) {
+    return side == 6 ? B6 : side == 4 ? B4 : side == 3 ? BU : B1;
+}
+
+/* The point at infinity has the highest power alone; of four points its input is taken with the
+ * other sign. */
+static void output_matrix(int64_t tile, int64_t side, double *A) {
+    for (int64_t r = 0; r < tile; r++)
+        for (int64_t i = 0; i < side; i++)
+            if (side == 1)
+                A[i] = 1;
+            else if (side == 3)
+                A[3 * r + i] = i == 1 || (i == 0 && r == 0) || (i == 2 && r == tile - 1);
+            else if (i == side - 1)
+                A[side * r + i] = r < tile - 1 ? 0 : side == 4 ? -1 : 1;
+            else
+                A[side * r + i] = r == 0 ? 1 : pow(at_point[i], (double)r);
+}
+
+static double kernel_matrix(int64_t side, int64_t taps, int64_t i, int64_t tap) {
+    if (side == 1)
+        return 1;
+    if (side == 3)
+        return i == 1 || i == tap;
+    if (i == side - 1)
+        return tap == taps - 1;
+    return (side == 6 ? scale_six : scale_four)[i] * (tap == 0 ? 1 : pow(at_point[i], (double)tap));
 }
 
 /* U = G g G^T. */
 static void transform_kernel(const struct ipex_winograd_args *a, const double *g, double *u) {
-    const double(*G)[3] = a->up ? GU : a->tile == 4 ? G4 : G2;
-    const int side = (int)ipex_winograd_side(a);
-    for (int i = 0; i < side; i++)
-        for (int j = 0; j < side; j++) {
-            u[i * side + j] = 0;
-            for (int t = 0; t < 9; t++)
-                u[i * side + j] += G[i][t / 3] * g[t] * G[j][t % 3];
+    const int64_t height = taps_h(a), width = taps_w(a);
+    for (int64_t i = 0; i < a->side_h; i++)
+        for (int64_t j = 0; j < a->side_w; j++) {
+            u[i * a->side_w + j] = 0;
+            for (int64_t t = 0; t < height * width; t++)
+                u[i * a->side_w + j] += kernel_matrix(a->side_h, height, i, t / width) * g[t] *
+                                        kernel_matrix(a->side_w, width, j, t % width);
         }
 }
 
@@ -115,14 +152,15 @@ static void make_weights(const struct ipex_winograd_args *a, struct operands *o,
     const int64_t panels = (a->n + 15) / 16, tiles = (a->channels + 15) / 16;
     const int points = (int)ipex_winograd_products(a);
     o->w = buffer_make((size_t)(points * panels * tiles * 1024));
-    o->kernels = calloc((size_t)a->n * (size_t)a->channels * 9, sizeof(double));
+    const int64_t taps = taps_h(a) * taps_w(a);
+    o->kernels = calloc((size_t)(a->n * a->channels * taps), sizeof(double));
     float *w = o->w.data;
     for (int64_t i = 0; i < points * panels * tiles * 256; i++)
         w[i] = 0.0f;
     for (int64_t n = 0; n < a->n; n++)
         for (int64_t c = 0; c < a->channels; c++) {
-            double *g = o->kernels + (n * a->channels + c) * 9, u[36];
-            for (int t = 0; t < 9; t++)
+            double *g = o->kernels + (n * a->channels + c) * taps, u[36];
+            for (int64_t t = 0; t < taps; t++)
                 g[t] = (double)rng_float(rng);
             transform_kernel(a, g, u);
             for (int z = 0; z < points; z++)
@@ -142,8 +180,10 @@ static struct operands make_operands(const struct shape *s, struct ipex_winograd
     };
     make_weights(a, &o, rng);
     fill_poison(&o.x);
-    for (int64_t r = 0; r < a->images * (x_size(a->up, a->lines) + 2 * a->dilation_h); r++)
-        for (int64_t p = 0; p < x_size(a->up, a->pixels) + 2 * a->dilation_w; p++)
+    const int64_t rows = a->images * x_size(a->up, a->lines, taps_h(a), a->dilation_h);
+    const int64_t pixels = x_size(a->up, a->pixels, taps_w(a), a->dilation_w);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t p = 0; p < pixels; p++)
             for (int64_t c = 0; c < a->channels; c++)
                 ((float *)o.x.data)[r * a->x_row + p * a->x_pixel + c] = rng_value(rng, s->special);
     for (int64_t n = 0; n < a->n; n++)
@@ -214,35 +254,42 @@ static void estimate_pass(const double *t, int rows, int side, int columns, int 
         }
 }
 
-/* v [channels][points] of the tile whose first output is (image, line, pixel). */
+/* Whether x, of `size` outputs, has what is r * dilation after the first input of the tile at
+ * `at`. */
+static bool is_read(const struct ipex_winograd_args *a, int64_t at, int64_t r, int64_t dilation,
+                    int64_t size, int64_t taps) {
+    return a->up || at + r * dilation < size + (taps - 1) * dilation;
+}
+
+/* v [channels][side_h][side_w] of the tile whose first output is (image, line, pixel). */
 static void estimate_input(const struct ipex_winograd_args *a, const int64_t *at,
                            struct estimate *v) {
-    const float *x = a->x + at[0] * a->x_image + x_size(a->up, at[1]) * a->x_row +
-                     x_size(a->up, at[2]) * a->x_pixel;
+    const float *x = a->x + at[0] * a->x_image + (a->up ? at[1] / a->up : at[1]) * a->x_row +
+                     (a->up ? at[2] / a->up : at[2]) * a->x_pixel;
     const int64_t dh = a->dilation_h, dw = a->dilation_w;
-    const int side = (int)ipex_winograd_side(a);
-    const double *b = a->up ? BU : a->tile == 4 ? B4 : B2;
-    for (int64_t c = 0; c < a->channels; c++, v += side * side) {
+    const int height = a->side_h, width = a->side_w;
+    for (int64_t c = 0; c < a->channels; c++, v += height * width) {
         struct estimate d[36] = {{0, 0}}, half[36];
-        for (int64_t r = 0; r < side && (a->up || at[1] + r * dh < a->lines + 2 * dh); r++)
-            for (int64_t s = 0; s < side && (a->up || at[2] + s * dw < a->pixels + 2 * dw); s++)
-                d[r * side + s].value = (double)x[r * dh * a->x_row + s * dw * a->x_pixel + c];
-        /* A rounding of (d4 - 4 d2), say, is in two values, and those are in `side` each. */
-        estimate_pass(b, side, side, side, 2 * side, d, half);
-        estimate_pass(b, side, side, side, 2, half, v);
+        for (int64_t r = 0; r < height && is_read(a, at[1], r, dh, a->lines, taps_h(a)); r++)
+            for (int64_t s = 0; s < width && is_read(a, at[2], s, dw, a->pixels, taps_w(a)); s++)
+                d[r * width + s].value = (double)x[r * dh * a->x_row + s * dw * a->x_pixel + c];
+        /* A rounding of (d4 - 4 d2), say, is in two values, and those are in `width` each. */
+        estimate_pass(input_matrix(height), height, height, width, 2 * width, d, half);
+        estimate_pass(input_matrix(width), width, width, height, 2, half, v);
     }
 }
 
-/* y [tile][tile] of one output channel: the chains over channels and the output transform. */
+/* y [tile_h][tile_w] of one output channel: the chains over channels and the output transform. */
 static void estimate_output(const struct ipex_winograd_args *a, const double *kernels,
                             const struct estimate *v, struct estimate *y) {
-    struct estimate m[36] = {{0, 0}}, half[24];
-    const int tile = a->tile, side = (int)ipex_winograd_side(a), points = side * side;
-    double t[24];
-    output_matrix(a, t);
+    struct estimate m[36] = {{0, 0}}, half[A_MAX];
+    const int points = a->side_h * a->side_w;
+    double down[A_MAX], across[A_MAX];
+    output_matrix(a->tile_h, a->side_h, down);
+    output_matrix(a->tile_w, a->side_w, across);
     for (int64_t c = 0; c < a->channels; c++, v += points) {
         double u[36];
-        transform_kernel(a, kernels + c * 9, u);
+        transform_kernel(a, kernels + c * taps_h(a) * taps_w(a), u);
         for (int z = 0; z < points; z++) {
             const double product = u[z] * v[z].value;
             m[z].value += product;
@@ -250,8 +297,8 @@ static void estimate_output(const struct ipex_winograd_args *a, const double *ke
             m[z].square += m[z].value * m[z].value;
         }
     }
-    estimate_pass(t, tile, side, side, 1, m, half);
-    estimate_pass(t, tile, side, tile, 1, half, y);
+    estimate_pass(down, a->tile_h, a->side_h, a->side_w, 1, m, half);
+    estimate_pass(across, a->tile_w, a->side_w, a->tile_h, 1, half, y);
 }
 
 /* Where x, halo included, has what tap t of a kernel reads at `at` of y. */
@@ -263,14 +310,14 @@ static int64_t row_read(const struct ipex_winograd_args *a, int64_t at, int64_t 
 /* One output of the direct convolution in f64; size: of the terms of its last two sums. */
 static double exact_output(const struct ipex_winograd_args *a, const struct operands *o,
                            const int64_t *at, double *ret_size) {
+    const int64_t width = taps_w(a), taps = taps_h(a) * width;
     double sum = 0;
     for (int64_t c = 0; c < a->channels; c++)
-        for (int64_t t = 0; t < 9; t++)
-            sum +=
-                o->kernels[(at[3] * a->channels + c) * 9 + t] *
-                (double)
-                    a->x[at[0] * a->x_image + row_read(a, at[1], t / 3, a->dilation_h) * a->x_row +
-                         row_read(a, at[2], t % 3, a->dilation_w) * a->x_pixel + c];
+        for (int64_t t = 0; t < taps; t++)
+            sum += o->kernels[(at[3] * a->channels + c) * taps + t] *
+                   (double)a->x[at[0] * a->x_image +
+                                row_read(a, at[1], t / width, a->dilation_h) * a->x_row +
+                                row_read(a, at[2], t % width, a->dilation_w) * a->x_pixel + c];
     const double bias = (double)a->bias[at[3]];
     double residual = 0;
     if (a->residual)
@@ -304,12 +351,12 @@ static double tile_error(const struct ipex_winograd_args *a, const struct operan
     estimate_input(a, tile, v);
     for (int64_t n = 0; n < a->n; n++) {
         struct estimate sums[UP_MAX * UP_MAX];
-        estimate_output(a, o->kernels + n * a->channels * 9, v, sums);
-        for (int64_t r = 0; r < a->tile && tile[1] + r * a->dilation_h < a->lines; r++)
-            for (int64_t s = 0; s < a->tile && tile[2] + s * a->dilation_w < a->pixels; s++) {
+        estimate_output(a, o->kernels + n * a->channels * taps_h(a) * taps_w(a), v, sums);
+        for (int64_t r = 0; r < a->tile_h && tile[1] + r * a->dilation_h < a->lines; r++)
+            for (int64_t s = 0; s < a->tile_w && tile[2] + s * a->dilation_w < a->pixels; s++) {
                 const int64_t at[4] = {tile[0], tile[1] + r * a->dilation_h,
                                        tile[2] + s * a->dilation_w, n};
-                worst = fmax(worst, output_error(a, o, at, sums[r * a->tile + s].square, y));
+                worst = fmax(worst, output_error(a, o, at, sums[r * a->tile_w + s].square, y));
             }
     }
     return worst;
@@ -325,9 +372,9 @@ static double worst_error(const struct ipex_winograd_args *a, const struct opera
     double worst = 0;
     struct estimate *v = calloc((size_t)a->channels * 36, sizeof *v);
     for (int64_t i = 0; i < a->images; i++)
-        for (int64_t line = 0; line < a->lines; line = next_tile(line, a->dilation_h, a->tile))
+        for (int64_t line = 0; line < a->lines; line = next_tile(line, a->dilation_h, a->tile_h))
             for (int64_t pixel = 0; pixel < a->pixels;
-                 pixel = next_tile(pixel, a->dilation_w, a->tile))
+                 pixel = next_tile(pixel, a->dilation_w, a->tile_w))
                 worst = fmax(worst, tile_error(a, o, (int64_t[]){i, line, pixel}, v, y));
     free(v);
     return worst;
@@ -335,12 +382,13 @@ static double worst_error(const struct ipex_winograd_args *a, const struct opera
 
 static void describe(const struct shape *s, const char *level, char *text, size_t size) {
     snprintf(text, size,
-             "winograd_f32 %s: %s(%d,3) %dx%dx%d %d->%d apart %d,%d act %d residual %d%s jobs "
+             "winograd_f32 %s: %s%dx%d of %d points %dx%dx%d %d->%d apart %d,%d act %d residual "
+             "%d%s jobs "
              "%d,%d%s l2 %d "
              "gaps %d,%d%s",
-             level, s->up ? "upsampled " : "F", s->tile, s->images, s->lines, s->pixels,
-             s->channels, s->n, s->dilation_h, s->dilation_w, s->act, s->residual,
-             s->in_place ? " in place" : "", s->tiles_per_job, s->panels_per_job,
+             level, s->up ? "upsampled " : "", s->kernel_h, s->kernel_w, s->points, s->images,
+             s->lines, s->pixels, s->channels, s->n, s->dilation_h, s->dilation_w, s->act,
+             s->residual, s->in_place ? " in place" : "", s->tiles_per_job, s->panels_per_job,
              s->weights_far ? " far" : "", s->cache_l2, s->x_gap, s->y_gap,
              s->special ? " special" : "");
 }
@@ -375,12 +423,22 @@ static int check_shape(const struct context *context, const struct shape *s, str
     return failed;
 }
 
+/* All that have tiles. */
+static const struct kernel {
+    int32_t height, width, points;
+} kernels[] = {{3, 3, 36}, {3, 3, 16}, {5, 5, 36}, {1, 3, 6}, {1, 4, 6},
+               {1, 5, 6},  {3, 1, 6},  {4, 1, 6},  {5, 1, 6}};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
+
 static struct shape random_shape(struct rng *rng) {
     const bool apart = rng_one_in(rng, 3);
     const int32_t dilation_h = apart ? (int32_t)rng_range(rng, 1, 6) : 1;
     const int32_t dilation_w = apart ? (int32_t)rng_range(rng, 1, 6) : 1;
+    const struct kernel kernel = kernels[rng_range(rng, 0, KERNELS - 1)];
     struct shape s = {
-        .tile = rng_one_in(rng, 2) ? 2 : 4,
+        .kernel_h = kernel.height,
+        .kernel_w = kernel.width,
+        .points = kernel.points,
         .dilation_h = dilation_h,
         .dilation_w = dilation_w,
         .images = (int32_t)rng_range(rng, 1, 2),
@@ -398,7 +456,9 @@ static struct shape random_shape(struct rng *rng) {
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
     };
     if (!apart && rng_one_in(rng, 3)) {
-        s.tile = s.up = (int32_t)rng_range(rng, 2, UP_MAX);
+        s.kernel_h = s.kernel_w = 3;
+        s.points = 9;
+        s.up = (int32_t)rng_range(rng, 2, UP_MAX);
         s.lines *= s.up;
         s.pixels = s.up * (int32_t)rng_range(rng, 1, 8);
     }
@@ -410,13 +470,15 @@ static struct shape random_shape(struct rng *rng) {
 }
 
 /* Every cut of the last tile with every cut of a vector of channels, in and out. */
-static int check_tails(const struct context *context, int32_t tile, struct rng *rng,
+static int check_tails(const struct context *context, const struct kernel *kernel, struct rng *rng,
                        double *worst) {
     int failed = 0;
     for (int32_t size = 1; size <= 9; size++)
         for (int32_t cut = 0; cut < 16; cut++) {
             const struct shape s = {
-                .tile = tile,
+                .kernel_h = kernel->height,
+                .kernel_w = kernel->width,
+                .points = kernel->points,
                 .images = 1,
                 .lines = size,
                 .pixels = 10 - size,
@@ -441,7 +503,9 @@ static int check_upsampled(const struct context *context, struct rng *rng, doubl
     for (int32_t up = 2; up <= UP_MAX; up++)
         for (int32_t cut = 0; cut < 16; cut++) {
             const struct shape s = {
-                .tile = up,
+                .kernel_h = 3,
+                .kernel_w = 3,
+                .points = 9,
                 .up = up,
                 .images = 1 + cut % 2,
                 .lines = up * (1 + cut % 3),
@@ -466,9 +530,12 @@ void check_winograd(const struct context *context) {
         return;
     struct rng rng = {context->seed + 4};
     double worst = 0;
-    report(check_tails(context, 4, &rng, &worst) == 0, "winograd_f32: every tail", "see above");
-    report(check_tails(context, 2, &rng, &worst) == 0, "winograd_f32: every tail of F(2,3)",
-           "see above");
+    for (int i = 0; i < KERNELS; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "winograd_f32: every tail of %dx%d, %d points",
+                 kernels[i].height, kernels[i].width, kernels[i].points);
+        report(check_tails(context, &kernels[i], &rng, &worst) == 0, text, "see above");
+    }
     report(check_upsampled(context, &rng, &worst) == 0, "winograd_f32: upsampled images",
            "see above");
     int failed = 0;

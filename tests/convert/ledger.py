@@ -380,7 +380,7 @@ def scale_of_a_value_read_twice(g):
 
 # ---- winograd: the algorithm of a convolution ----
 
-@case(("winograd", "conv", APPLIED), ("winograd", "down", "not_3x3_stride_1"), ("winograd", "few", "winograd_slower"))
+@case(("winograd", "conv", APPLIED), ("winograd", "down", "no_tiles"), ("winograd", "few", "winograd_slower"))
 def three_by_three(g):
     """The budget is half of all weights: a large linear layer makes room."""
     x = g.conv(g.input(1, 64, 30, 30), 64, 64, bias=True, pads=[1, 1, 1, 1], name="conv", scale=0.05)
@@ -394,6 +394,33 @@ def three_by_three_with_dilations(g):
     x = g.conv(g.input(1, 64, "h", "w"), 64, 64, bias=True, pads=[3, 3, 3, 3], dilations=[3, 3], name="wide", scale=0.05)
     y = g.conv(g.op("Relu", x), 64, 64, bias=True, pads=[5, 2, 3, 2], dilations=[4, 2], name="apart", scale=0.05)
     g.output(g.op("Gemm", g.input(1, 900), g.weight(900, 900, scale=0.05)), g.op("HardSwish", y))
+
+
+@case(*[("winograd", name, APPLIED) for name in ("square+Relu1", "row", "column+Tanh4", "even", "pairs+Add7")], ("winograd", "far", "no_tiles"),
+      ("winograd", "grouped", "no_tiles"), steps=dict(winograd=5), flags=["--dim", "h=4..160", "--dim", "w=7..180", "--speed"],
+      sizes=[{"h": 31, "w": 50}, {"h": 4, "w": 7}, {"h": 17, "w": 20}])
+def other_kernels(g):
+    """5x5, and rows and columns of 3 to 5 taps, which may lie apart and of which there may be an even number."""
+    def conv(x, name, high, wide, **attributes):
+        return g.op("Conv", x, g.weight(128, 128, high, wide, scale=0.03), g.weight(128), name=name, **attributes)
+    x = g.op("Relu", conv(g.input(1, 128, "h", "w"), "square", 5, 5, pads=[2, 2, 2, 2]))
+    y = conv(x, "row", 1, 3, pads=[0, 2, 0, 2], dilations=[1, 2])
+    y = g.op("Tanh", conv(y, "column", 5, 1, pads=[2, 0, 2, 0]))
+    z = g.op("Add", conv(y, "even", 1, 4, pads=[0, 1, 0, 2]), conv(y, "pairs", 4, 1, pads=[2, 0, 1, 0]))
+    far = conv(x, "far", 1, 7, pads=[0, 3, 0, 3])
+    apart = g.op("Conv", x, g.weight(128, 64, 3, 3, scale=0.03), name="grouped", group=2)
+    g.output(z, far, apart, g.op("Gemm", g.input(1, 900), g.weight(900, 900, scale=0.05)))
+
+
+@case(*[("winograd", name, APPLIED) for name in ("first+Relu1", "second+Relu3", "third")], steps=dict(winograd=3),
+      flags=["--dim", "t=20..80000", "--speed"], sizes=[{"t": 500}, {"t": 20}, {"t": 38}])
+def signals_in_tiles(g):
+    """1-d convolutions, dilated and causal."""
+    x = g.input(2, 128, "t")
+    for name, taps, pads, dilation in (("first", 3, [1, 1], 1), ("second", 5, [16, 0], 4), ("third", 4, [3, 0], 1)):
+        x = g.conv(x, 128, 96 if name == "third" else 128, (taps,), bias=True, pads=pads, dilations=[dilation], name=name, scale=0.03)
+        x = g.op("Relu", x) if name != "third" else x
+    g.output(x, g.op("Gemm", g.input(1, 700), g.weight(700, 700, scale=0.05)))
 
 
 @case(("winograd", "first", APPLIED), ("winograd", "second", APPLIED), ("winograd", "third", "file_budget"))

@@ -64,7 +64,7 @@ def convolve(net, x, dims):
     if len(dims) != 4:
         return None
     n, c, h, w = dims
-    kernel = [int(k) for k in net.random.integers(1, 5, 2)]
+    kernel = [int(k) for k in net.random.integers(1, 6, 2)]
     stride, dilation = [int(s) for s in net.random.integers(1, 3, 2)], [net.pick(1, 1, 2), net.pick(1, 1, 2)]
     pads = [int(p) for p in net.random.integers(0, 3, 4)]
     groups = net.pick(1, 1, c, *[g for g in (2, 3) if c % g == 0])

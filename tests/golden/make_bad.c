@@ -64,9 +64,9 @@ static void dilate(struct maker_model *m) {
     resize(m, W_CONV, T_CONV_W, 1, 9, 8, 1, 3);
 }
 
-static void transform_kernel(struct maker_model *m, int32_t tile) {
+static void transform_kernel(struct maker_model *m, int32_t points) {
     maker_winograd(&NODE(N_CONV));
-    resize(m, W_CONV, T_CONV_W, 1, ipex_winograd_points(tile), 8, 1, 3);
+    resize(m, W_CONV, T_CONV_W, 1, points, 8, 1, 3);
 }
 
 /* Three labels are one string, which is most of the metadata. */

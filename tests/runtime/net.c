@@ -278,10 +278,23 @@ void net_winograd(struct net *net, int tile, int x, int y, int pad, int dilation
                   int residual, enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3], m = net->tensor[y].dims[3];
     const struct net_window w = {.kernel = 3, .stride = 1, .pad = pad, .dilation = dilation};
-    const int weight =
-        net_tiles(net, IPEX_DTYPE_f32, NET_DIMS(1, ipex_winograd_points(tile), m, 1, c));
+    const int side = tile + 2;
+    const int weight = net_tiles(net, IPEX_DTYPE_f32, NET_DIMS(1, side * side, m, 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     windowed(net, IPEX_OP_winograd, y, NET_IN(x, weight, b, residual), w, 1, act);
+}
+
+void net_winograd_of(struct net *net, int kernel_h, int kernel_w, int x, int y, int dilation,
+                     bool bias, int residual, enum ipex_act act) {
+    const int64_t c = net->tensor[x].dims[3], m = net->tensor[y].dims[3];
+    const int points = kernel_h == kernel_w ? 36 : 6;
+    const int high = (kernel_h - 1) * dilation, wide = (kernel_w - 1) * dilation;
+    const int weight = net_tiles(net, IPEX_DTYPE_f32, NET_DIMS(1, points, m, 1, c));
+    const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
+    net_node(net, IPEX_OP_winograd, y, NET_IN(x, weight, b, residual),
+             NET_INTS_(kernel_h, kernel_w, 1, 1, high / 2, wide / 2, high - high / 2,
+                       wide - wide / 2, dilation, dilation, 1, act),
+             NET_FLOATS(0.1f, 0.5f));
 }
 
 void net_upsampled_conv(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act) {

@@ -108,6 +108,9 @@ void net_conv(struct net *net, int x, int y, struct net_window window, bool bias
 /* tile: outputs along its side, 4 or 2. */
 void net_winograd(struct net *net, int tile, int x, int y, int pad, int dilation, bool bias,
                   int residual, enum ipex_act act);
+/* Of another kernel, 5x5 or a row or column of 3 to 5 taps, and a y of x's size. */
+void net_winograd_of(struct net *net, int kernel_h, int kernel_w, int x, int y, int dilation,
+                     bool bias, int residual, enum ipex_act act);
 /* Of an image upsampled by y's size over x's. */
 void net_upsampled_conv(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act);
 /* One group per channel, or narrow groups where the window has some. */

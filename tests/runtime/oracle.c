@@ -235,11 +235,13 @@ static float depthwise_at(const struct net *net, const struct net_node *node, co
     return net_act(node, a[IPEX_CONV_ACT], sum);
 }
 
-/* B^T d and A^T m of winograd with tiles of `tile` outputs along each side, for values `step`
- * apart: in the order of operations of kernels/kernels.h. */
-static void winograd_input(int64_t tile, float *d, int64_t step) {
+/* B^T d and A^T m of winograd with tiles of `side` inputs and `tile` outputs along an axis, for
+ * values `step` apart: in the order of operations of kernels/kernels.h. */
+static void winograd_input(int64_t side, float *d, int64_t step) {
+    if (side == 1)
+        return;
     const float t[4] = {d[0], d[step], d[2 * step], d[3 * step]};
-    if (tile == 2) {
+    if (side == 4) {
         d[0] = t[0] - t[2];
         d[step] = t[1] + t[2];
         d[2 * step] = t[2] - t[1];
@@ -256,21 +258,15 @@ static void winograd_input(int64_t tile, float *d, int64_t step) {
     d[5 * step] = fmaf(4, t[1], fmaf(-5, t[3], t5));
 }
 
-static float winograd_output(int64_t tile, const float *m, int64_t step, int64_t at) {
+static float winograd_output(int64_t side, int64_t tile, const float *m, int64_t step, int64_t at) {
+    if (side == 1)
+        return m[0];
     const float a = m[step] + m[2 * step], b = m[step] - m[2 * step];
-    if (tile == 2)
+    if (side == 4)
         return at == 0 ? m[0] + a : b - m[3 * step];
     const float c = m[3 * step] + m[4 * step], d = m[3 * step] - m[4 * step];
-    switch (at) {
-    case 0:
-        return m[0] + (a + c);
-    case 1:
-        return fmaf(2, d, b);
-    case 2:
-        return fmaf(4, c, a);
-    default:
-        return fmaf(8, d, b) + m[5 * step];
-    }
+    const float o[4] = {m[0] + (a + c), fmaf(2, d, b), fmaf(4, c, a), fmaf(8, d, b)};
+    return at == tile - 1 ? o[at] + m[5 * step] : o[at];
 }
 
 /* The same of a convolution of an upsampled image: at, of `factor` outputs, is the first, the last
@@ -313,26 +309,30 @@ static float winograd_at(const struct net *net, const struct net_node *node, con
     const int32_t *a = node->ints;
     const struct net_tensor *w = &net->tensor[node->inputs[1]];
     const int64_t channels = w->dims[4], points = w->dims[1];
-    const int64_t side = points == 16 ? 4 : 6, tile = side - 2;
+    const int64_t kernel_h = a[IPEX_CONV_KERNEL_H], kernel_w = a[IPEX_CONV_KERNEL_W];
+    const int64_t side_h = kernel_h == 1 ? 1 : points == 16 ? 4 : 6;
+    const int64_t side_w = kernel_w == 1 ? 1 : points == 16 ? 4 : 6;
+    const int64_t tile_h = side_h - kernel_h + 1, tile_w = side_w - kernel_w + 1;
     const int64_t dh = a[IPEX_CONV_DILATION_H], dw = a[IPEX_CONV_DILATION_W];
-    const int64_t row = at[1] / dh, line = row / tile * tile * dh + at[1] % dh;
-    const int64_t col = at[2] / dw, pixel = col / tile * tile * dw + at[2] % dw;
+    const int64_t row = at[1] / dh, line = row / tile_h * tile_h * dh + at[1] % dh;
+    const int64_t col = at[2] / dw, pixel = col / tile_w * tile_w * dw + at[2] % dw;
     float m[36] = {0}, column[6];
     for (int64_t c = 0; c < channels; c++) {
         float d[36];
         for (int64_t i = 0; i < points; i++)
-            d[i] = padded(net, node->inputs[0], at[0], line + i / side * dh - a[IPEX_CONV_PAD_TOP],
-                          pixel + i % side * dw - a[IPEX_CONV_PAD_LEFT], c);
-        for (int64_t i = 0; i < side; i++)
-            winograd_input(tile, d + i, side);
-        for (int64_t i = 0; i < side; i++)
-            winograd_input(tile, d + side * i, 1);
+            d[i] =
+                padded(net, node->inputs[0], at[0], line + i / side_w * dh - a[IPEX_CONV_PAD_TOP],
+                       pixel + i % side_w * dw - a[IPEX_CONV_PAD_LEFT], c);
+        for (int64_t i = 0; i < side_w; i++)
+            winograd_input(side_h, d + i, side_w);
+        for (int64_t i = 0; i < side_h; i++)
+            winograd_input(side_w, d + side_w * i, 1);
         for (int64_t z = 0; z < points; z++)
             m[z] = fmaf(d[z], w->value[(z * w->dims[2] + at[3]) * channels + c], m[z]);
     }
-    for (int64_t i = 0; i < side; i++)
-        column[i] = winograd_output(tile, m + i, side, row % tile);
-    float sum = winograd_output(tile, column, 1, col % tile);
+    for (int64_t i = 0; i < side_w; i++)
+        column[i] = winograd_output(side_h, tile_h, m + i, side_w, row % tile_h);
+    float sum = winograd_output(side_w, tile_w, column, 1, col % tile_w);
     sum += node->inputs[2] >= 0 ? net->tensor[node->inputs[2]].value[at[3]] : 0.0f;
     if (node->inputs[3] >= 0)
         sum += *net_element(net, node->inputs[3], at);

@@ -113,14 +113,17 @@ static enum ipex_bound lstm_at(struct ipex_bind *bind, const int64_t *size,
 static const int32_t touching[] = {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0};
 static const int32_t apart[] = {3, 3, 1, 1, 5, 5, 5, 5, 5, 5, 1, 0};
 
+/* A row of five. */
+static const int32_t line[] = {1, 5, 1, 1, 0, 2, 0, 2, 1, 1, 1, 0};
+
 /* size: images, lines, pixels */
-static enum ipex_bound winograd_of(struct ipex_bind *bind, const int64_t *size, int32_t tile,
+static enum ipex_bound winograd_of(struct ipex_bind *bind, const int64_t *size, int32_t points,
                                    int64_t channels, int64_t n, const int32_t *ints,
                                    struct ipex_tensor_info *t, size_t *ret_scratch,
                                    size_t *ret_zeros) {
     static const float floats[2] = {0};
     t[0] = dense(4, (int64_t[]){size[0], size[1], size[2], channels});
-    t[1] = dense(5, (int64_t[]){1, ipex_winograd_points(tile), n, 1, channels});
+    t[1] = dense(5, (int64_t[]){1, points, n, 1, channels});
     t[2] = dense(4, (int64_t[]){size[0], size[1], size[2], n});
     bind->ints = ints;
     bind->floats = floats;
@@ -137,19 +140,19 @@ static enum ipex_bound winograd_of(struct ipex_bind *bind, const int64_t *size, 
 static enum ipex_bound narrow_winograd_at(struct ipex_bind *bind, const int64_t *size,
                                           struct ipex_tensor_info *t, size_t *ret_scratch,
                                           size_t *ret_zeros) {
-    return winograd_of(bind, size, 4, 3, 37, touching, t, ret_scratch, ret_zeros);
+    return winograd_of(bind, size, 36, 3, 37, touching, t, ret_scratch, ret_zeros);
 }
 
 static enum ipex_bound dilated_winograd_at(struct ipex_bind *bind, const int64_t *size,
                                            struct ipex_tensor_info *t, size_t *ret_scratch,
                                            size_t *ret_zeros) {
-    return winograd_of(bind, size, 4, 5, 37, apart, t, ret_scratch, ret_zeros);
+    return winograd_of(bind, size, 36, 5, 37, apart, t, ret_scratch, ret_zeros);
 }
 
 static enum ipex_bound wide_winograd_at(struct ipex_bind *bind, const int64_t *size,
                                         struct ipex_tensor_info *t, size_t *ret_scratch,
                                         size_t *ret_zeros) {
-    return winograd_of(bind, size, 4, 256, 200, touching, t, ret_scratch, ret_zeros);
+    return winograd_of(bind, size, 36, 256, 200, touching, t, ret_scratch, ret_zeros);
 }
 
 static enum ipex_bound upsampled_at(struct ipex_bind *bind, const int64_t *size,
@@ -175,7 +178,13 @@ static enum ipex_bound upsampled_at(struct ipex_bind *bind, const int64_t *size,
 static enum ipex_bound small_winograd_at(struct ipex_bind *bind, const int64_t *size,
                                          struct ipex_tensor_info *t, size_t *ret_scratch,
                                          size_t *ret_zeros) {
-    return winograd_of(bind, size, 2, 256, 200, touching, t, ret_scratch, ret_zeros);
+    return winograd_of(bind, size, 16, 256, 200, touching, t, ret_scratch, ret_zeros);
+}
+
+static enum ipex_bound line_winograd_at(struct ipex_bind *bind, const int64_t *size,
+                                        struct ipex_tensor_info *t, size_t *ret_scratch,
+                                        size_t *ret_zeros) {
+    return winograd_of(bind, size, 6, 256, 200, line, t, ret_scratch, ret_zeros);
 }
 
 struct memory {
@@ -235,6 +244,7 @@ int main(void) {
     check_bounds("memory of a wide winograd grows with its images", wide_winograd_at, 3, 400);
     check_bounds("memory of a winograd of small tiles grows with its images", small_winograd_at, 3,
                  400);
+    check_bounds("memory of a winograd of rows grows with its images", line_winograd_at, 3, 400);
     check_bounds("memory of an upsampled convolution grows with its images", upsampled_at, 3, 200);
     return check_result();
 }

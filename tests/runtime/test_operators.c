@@ -4,6 +4,8 @@
  * outputs plain, strided, misaligned and as views. */
 #include "tests/runtime/harness.h"
 
+#include <stdio.h>
+
 static const struct net_window k1 = {.kernel = 1, .stride = 1, .dilation = 1, .groups = 1};
 static const struct net_window k3 = {
     .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 1};
@@ -129,6 +131,27 @@ static void test_winograd(int tile, const char *name) {
     net_output(&net, c);
     net_output(&net, d);
     net_output(&net, far);
+    check_net(&net, name, 0);
+}
+
+/* A kernel of 5x5 and a row and a column, of taps that may lie apart, one behind the
+ * other. */
+static void test_winograd_kernels(int row, int column, int dilation) {
+    const int kernels[3][2] = {{5, 5}, {1, row}, {column, 1}};
+    struct net net;
+    net_init(&net);
+    int x = net_input(&net, NET_DIMS(2, 13, 18, 21)), before = -1;
+    for (int i = 0; i < 3; i++) {
+        const int xh = net_halo(&net, NET_DIMS(2, 13, 18, i == 0 ? 21 : 37), 2 * dilation);
+        const int y = net_tensor(&net, NET_DIMS(2, 13, 18, 37));
+        net_node(&net, IPEX_OP_copy, xh, NET_IN(x), 0, NULL, 0, NULL);
+        net_winograd_of(&net, kernels[i][0], kernels[i][1], xh, y, dilation, i != 1, before,
+                        i == 2 ? IPEX_ACT_leaky_relu : IPEX_ACT_clip);
+        before = x = y;
+    }
+    net_output(&net, x);
+    char name[64];
+    snprintf(name, sizeof name, "winograd of 5x5, 1x%d and %dx1, %d apart", row, column, dilation);
     check_net(&net, name, 0);
 }
 
@@ -443,6 +466,8 @@ int main(void) {
     test_concat();
     test_winograd(4, "winograd");
     test_winograd(2, "winograd of small tiles");
+    for (int taps = 3; taps <= 5; taps++)
+        test_winograd_kernels(taps, 8 - taps, taps - 2);
     test_upsampled();
     test_groups();
     test_depthwise();

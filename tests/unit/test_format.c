@@ -353,6 +353,22 @@ static void winograd_shapes(void **state) {
     assert_memory_equal(y.dims, ((int64_t[]){2, 28, 37, 24}), 32);
     w.dims[1] = 25;
     assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_SHAPE);
+    ints[IPEX_CONV_DILATION_H] = ints[IPEX_CONV_DILATION_W] = 1;
+    for (int high = 0; high <= 7; high++)
+        for (int wide = 0; wide <= 7; wide++) {
+            const bool square = high == wide && (high == 3 || high == 5);
+            const bool row = high == 1 && wide >= 3 && wide <= 5;
+            const bool column = wide == 1 && high >= 3 && high <= 5;
+            ints[IPEX_CONV_KERNEL_H] = high;
+            ints[IPEX_CONV_KERNEL_W] = wide;
+            w.dims[1] = square ? 36 : 6;
+            assert_int_equal(ipex_shape_infer(&node, &y, NULL),
+                             square || row || column ? IPEX_OK : IPEX_ERROR_MODEL_ATTRIBUTE);
+            w.dims[1] = square ? 6 : 36;
+            assert_true(ipex_shape_infer(&node, &y, NULL) != IPEX_OK);
+            w.dims[1] = 16;
+            assert_int_equal(ipex_shape_infer(&node, &y, NULL) == IPEX_OK, square && high == 3);
+        }
 }
 
 static void upsampled_conv_shapes(void **state) {

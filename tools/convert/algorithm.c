@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses, per convolution, between the direct algorithm and Winograd's F(4,3) and F(2,3), by the
- * predicted time on one core of a nominal machine. The choice is stored in the file, so results
- * never depend on the machine that runs it; nor do they depend on the batch, since one image is
- * what is counted. An image whose size depends on symbols is looked at in the geometric middle of
- * their ranges. Where not all that would be faster may grow, those with the most time saved per
- * byte come first: F(2,3) saves less than F(4,3), but its weights take 16/9 of the room, not 4
- * times. Of direct ones, also whether the kernel is taken column by column. Layers that share a
- * weight (heads for several sizes of a map, steps of a recurrence) share its transformed kernels,
- * and what these take. */
+/* Chooses, per convolution, between the direct algorithm and Winograd's, of 3x3 F(4,3) and F(2,3),
+ * of others F(2,5), F(3,4) and F(4,3), by the predicted time on one core of a nominal machine. The
+ * choice is stored in the file, so results never depend on the machine that runs it; nor do they
+ * depend on the batch, since one image is what is counted. An image whose size depends on symbols
+ * is looked at in the geometric middle of their ranges. Where not all that would be faster may
+ * grow, those with the most time saved per byte come first: F(2,3) saves less than F(4,3), but its
+ * weights take 16/9 of the room, not 4 times. Of direct ones, also whether the kernel is taken
+ * column by column. Layers that share a weight (heads for several sizes of a map, steps of a
+ * recurrence) share its transformed kernels, and what these take. */
 #include "tools/convert/passes.h"
 
 #include <math.h>
@@ -27,7 +27,6 @@
 #define LEAST_GAIN 1.1
 
 enum { DIRECT, SMALL, LARGE, ALGORITHMS };
-static const int32_t tile_of[] = {[DIRECT] = 0, [SMALL] = 2, [LARGE] = 4};
 
 struct layer {
     struct ipex_node *node;
@@ -82,9 +81,24 @@ static int64_t weight_bytes(const struct ipex_node *node) {
     return 0;
 }
 
+/* Products of a tile; 0: the kernel has no such tiles. */
+static int32_t points_of(const struct ipex_conv *c, int algorithm) {
+    const int32_t points[2] = {algorithm == SMALL ? 16 : IPEX_WINOGRAD_POINTS_MAX,
+                               algorithm == SMALL ? 0 : IPEX_WINOGRAD_SIDE_MAX};
+    for (int i = 0; i < 2 && algorithm != DIRECT; i++)
+        if (ipex_winograd_side(c->kernel[0], c->kernel[1], points[i]) > 0)
+            return points[i];
+    return 0;
+}
+
 static bool fits_winograd(const struct ipex_conv *c) {
-    return c->kernel[0] == 3 && c->kernel[1] == 3 && c->stride[0] == 1 && c->stride[1] == 1 &&
-           c->groups == 1;
+    return points_of(c, LARGE) > 0 && c->stride[0] == 1 && c->stride[1] == 1 && c->groups == 1;
+}
+
+/* Outputs of a tile along an axis. */
+static int32_t tile_along(const struct ipex_conv *c, int axis, int32_t points) {
+    return ipex_winograd_side(c->kernel[axis], c->kernel[1 - axis], points) -
+           (int32_t)c->kernel[axis] + 1;
 }
 
 static double round_up(int64_t value, int64_t step) {
@@ -105,12 +119,17 @@ static double direct_columns(int64_t n) {
 static void predict_winograd(const struct ipex_dims *dims, int algorithm, struct layer *layer) {
     const struct ipex_node *node = layer->node;
     const int64_t *w = node->input[1]->dims, *y = node->output->dims;
-    const int64_t *dilation = node->u.conv.dilation;
-    const int32_t tile = tile_of[algorithm], points = ipex_winograd_points(tile);
+    const struct ipex_conv *c = &node->u.conv;
+    const int32_t points = points_of(c, algorithm);
+    if (points == 0) {
+        layer->us[algorithm] = INFINITY;
+        return;
+    }
     const int64_t height = ipex_dim_at(dims, y[2], IPEX_DIM_MIDDLE),
                   width = ipex_dim_at(dims, y[3], IPEX_DIM_MIDDLE);
-    const double tiles = (double)ipex_winograd_tiles_along(height, dilation[0], tile) *
-                         (double)ipex_winograd_tiles_along(width, dilation[1], tile);
+    const double tiles =
+        (double)ipex_winograd_tiles_along(height, c->dilation[0], tile_along(c, 0, points)) *
+        (double)ipex_winograd_tiles_along(width, c->dilation[1], tile_along(c, 1, points));
     const double columns = round_up(w[0], IPEX_PANEL);
     const double transforms = points * tiles * (round_up(w[1], IPEX_PANEL) + columns);
     layer->us[algorithm] = product_us(points * tiles, (double)w[1], columns) +
@@ -211,7 +230,7 @@ static void add_up(struct site *site) {
     const struct ipex_value *w = site->layer->node->input[1];
     const int64_t before = conv_bytes(site->layer->node);
     for (int algorithm = DIRECT; algorithm < ALGORITHMS; algorithm++) {
-        const int64_t points = ipex_winograd_points(tile_of[algorithm]);
+        const int64_t points = points_of(&site->layer->node->u.conv, algorithm);
         int32_t changed = 0;
         for (const struct layer *layer = site->layer; layer; layer = layer->next) {
             const bool changes = !isinf(layer->us[algorithm]);
@@ -220,10 +239,9 @@ static void add_up(struct site *site) {
         }
         if (!changed)
             site->us[algorithm] = INFINITY;
-        site->added[algorithm] =
-            algorithm == DIRECT
-                ? 0
-                : tile_bytes(1, points, w->dims[0], w->dims[1]) - (changed == w->uses ? before : 0);
+        site->added[algorithm] = points == 0 ? 0
+                                             : tile_bytes(1, points, w->dims[0], w->dims[1]) -
+                                                   (changed == w->uses ? before : 0);
     }
     /* No larger file for what may be no gain. */
     if (site->us[SMALL] < LEAST_GAIN * site->us[LARGE])
@@ -237,7 +255,7 @@ static void consider(struct ipex_graph *graph, struct ipex_node *node, struct ch
         ipex_node_is_depthwise(node))
         return; /* no product to save, or none of this kind */
     if (!fits_winograd(c)) {
-        refuse(graph, choice, node, IPEX_REASON_not_3x3_stride_1);
+        refuse(graph, choice, node, IPEX_REASON_no_tiles);
         return;
     }
     if (graph->precision != IPEX_PRECISION_f32) {
@@ -305,12 +323,15 @@ static void record(struct ipex_graph *graph, const struct site *site, const stru
                 taken == DIRECT ? IPEX_REASON_file_budget : IPEX_REASON_winograd_slower, NULL);
         return;
     }
-    layer->node->u.conv.winograd = tile_of[taken];
+    struct ipex_conv *c = &layer->node->u.conv;
+    const int axis = c->kernel[0] == 1; /* that has taps */
+    c->winograd = points_of(c, taken);
     verdict(graph, layer->node, IPEX_REASON_applied,
             ipex_arena_printf(
-                &graph->arena, "F(%d,3), predicted %.2f times as fast for %.2f MB more weights%s",
-                (int)tile_of[taken], layer->us[DIRECT] / layer->us[taken],
-                (double)site->added[taken] * 1e-6, site->layer->next ? ", which it shares" : ""));
+                &graph->arena, "F(%d,%d), predicted %.2f times as fast for %.2f MB more weights%s",
+                (int)tile_along(c, axis, c->winograd), (int)c->kernel[axis],
+                layer->us[DIRECT] / layer->us[taken], (double)site->added[taken] * 1e-6,
+                site->layer->next ? ", which it shares" : ""));
 }
 
 /* Taking a kernel column by column leaves out what lies beside x, and parks every chain once more

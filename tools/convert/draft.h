@@ -39,7 +39,7 @@ struct ipex_plan_node {
 enum ipex_recipe {
     IPEX_RECIPE_conv,           /* [M][C/G][KH][KW] -> tiles, scaled per output channel */
     IPEX_RECIPE_conv_transpose, /* [C][M/G][KH][KW] -> tiles, scaled per output channel */
-    IPEX_RECIPE_winograd,       /* [M][C][3][3] -> tiles of transformed kernels, scaled */
+    IPEX_RECIPE_winograd,       /* [M][C][kh][kw] -> tiles of transformed kernels, scaled */
     IPEX_RECIPE_linear,         /* [N][K] or [K][N] -> tiles, scaled per column, K reordered */
     IPEX_RECIPE_depthwise,      /* [C][1][KH][KW] -> [KH][KW][C], scaled */
     IPEX_RECIPE_vector,         /* doubles -> f32 */

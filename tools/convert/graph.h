@@ -96,7 +96,7 @@ struct ipex_epilogue {
 struct ipex_conv {
     int64_t kernel[2], stride[2], pad[4] /* top left bottom right */, dilation[2];
     int64_t groups;
-    int32_t winograd;  /* computed by F(4,3), 4, or F(2,3), 2: algorithm.c; 0: directly */
+    int32_t winograd;  /* products of a tile of Winograd's algorithm: algorithm.c; 0: directly */
     bool columns;      /* its kernel is taken column by column: algorithm.c */
     int32_t upsampled; /* x's rows and pixels come so often in what is convolved; 0: once. As the
                           operator upsampled_conv wants it: pass_upsample.c */

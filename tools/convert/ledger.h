@@ -45,6 +45,7 @@
     X(port, "the value is a graph input, a graph output or a constant")                            \
     X(not_adjacent, "the elements do not lie next to each other in memory, so they are copied")    \
     X(not_3x3_stride_1, "the kernel is not 3x3 with strides and groups of 1")                      \
+    X(no_tiles, "the kernel is not 3x3, 5x5 or 3 to 5 taps in a row with strides and groups of 1") \
     X(winograd_slower, "transforms and larger weights would cost more than the products saved")    \
     X(no_weight, "it multiplies two activations: there is no weight to store in bf16")             \
     X(rounded_between, "what lies between is rounded to bf16 by a step of its own")                \

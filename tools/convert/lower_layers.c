@@ -80,7 +80,7 @@ static int32_t conv_weight(struct lower *lower, const struct ipex_node *node) {
         return weight_of(lower, node, IPEX_RECIPE_depthwise, IPEX_LAYOUT_channels, 3, dims);
     }
     if (c->winograd) {
-        const int64_t dims[5] = {1, ipex_winograd_points(c->winograd), w[0], 1, w[1]};
+        const int64_t dims[5] = {1, c->winograd, w[0], 1, w[1]};
         return weight_of(lower, node, IPEX_RECIPE_winograd, IPEX_LAYOUT_tiles, 5, dims);
     }
     if (c->upsampled) {

@@ -83,48 +83,64 @@ static void pack_conv_transpose(const struct ipex_plan_weight *w, float *out) {
                     }
 }
 
-/* Winograd's G: six or four points from the three taps along one side of a kernel. */
-static const double winograd_g_large[6][3] = {{0.25, 0, 0},
-                                              {-1 / 6.0, -1 / 6.0, -1 / 6.0},
-                                              {-1 / 6.0, 1 / 6.0, -1 / 6.0},
-                                              {1 / 24.0, 1 / 12.0, 1 / 6.0},
-                                              {1 / 24.0, -1 / 12.0, 1 / 6.0},
-                                              {0, 0, 1}};
-static const double winograd_g_small[4][3] = {
-    {1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-/* Of an upsampled image: the first tap, all of them, the last. */
-static const double upsampled_g[3][3] = {{1, 0, 0}, {1, 1, 1}, {0, 0, 1}};
+/* Winograd's G along one side of a kernel: points from taps, and how many of both. */
+struct points {
+    int64_t points, taps;
+    double g[IPEX_WINOGRAD_SIDE_MAX][5];
+};
 
-/* u = G g G^T of a 3x3 kernel, row-major, of `points` elements. */
-static void transform_kernel(const double *g, int64_t points, double *u) {
-    const int side = points == IPEX_WINOGRAD_POINTS_MAX ? 6
-                     : points == IPEX_UPSAMPLED_POINTS  ? 3
-                                                        : 4;
-    const double(*to)[3] = side == 6   ? winograd_g_large
-                           : side == 4 ? winograd_g_small
-                                       : upsampled_g;
-    double half[6][3]; /* G g */
-    for (int i = 0; i < side; i++)
-        for (int j = 0; j < 3; j++)
-            half[i][j] = to[i][0] * g[j] + to[i][1] * g[3 + j] + to[i][2] * g[6 + j];
-    for (int i = 0; i < side; i++)
-        for (int j = 0; j < side; j++)
-            u[i * side + j] = half[i][0] * to[j][0] + half[i][1] * to[j][1] + half[i][2] * to[j][2];
+/* Six points are those of 0, 1, -1, 2, -2 and infinity, four those of 0, 1, -1 and infinity; three,
+ * of an upsampled image, the first tap, all of them and the last; one is the only tap. */
+static struct points points_along(int64_t points, int64_t taps) {
+    static const double at[5] = {0, 1, -1, 2, -2};
+    static const double six[5] = {1 / 4.0, -1 / 6.0, -1 / 6.0, 1 / 24.0, 1 / 24.0},
+                        four[3] = {1, 1 / 2.0, 1 / 2.0};
+    struct points ret = {.points = points, .taps = taps};
+    ret.g[points - 1][taps - 1] = 1;
+    for (int64_t i = 0; i < points - 1; i++) {
+        double power = points == 6 ? six[i] : points == 4 ? four[i] : 1;
+        for (int64_t t = 0; t < taps; t++, power *= at[i])
+            ret.g[i][t] = power;
+    }
+    return ret;
 }
 
-/* Tiles [points][panels][k_tiles][16 k][16 n] from W[m][c][3][3]. */
+/* u = G g G^T of a kernel, row-major. */
+static void transform_kernel(const double *g, const struct points *h, const struct points *w,
+                             double *u) {
+    for (int64_t i = 0; i < h->points; i++)
+        for (int64_t j = 0; j < w->points; j++) {
+            double sum = 0;
+            for (int64_t a = 0; a < h->taps; a++) {
+                double row = 0;
+                for (int64_t b = 0; b < w->taps; b++)
+                    row += g[a * w->taps + b] * w->g[j][b];
+                sum += h->g[i][a] * row;
+            }
+            u[i * w->points + j] = sum;
+        }
+}
+
+/* Tiles [points][panels][k_tiles][16 k][16 n] from W[m][c][kh][kw]. */
 static void pack_winograd(const struct ipex_plan_weight *w, float *out) {
-    int64_t points = w->dims[1], channels = w->dims[4];
+    const int64_t channels = w->dims[4], points = w->dims[1];
+    const int64_t kernel_h = w->source->dims[2], kernel_w = w->source->dims[3];
+    const bool upsampled = points == IPEX_UPSAMPLED_POINTS;
+    const struct points along_h =
+        points_along(upsampled ? 3 : ipex_winograd_side(kernel_h, kernel_w, points), kernel_h);
+    const struct points along_w =
+        points_along(upsampled ? 3 : ipex_winograd_side(kernel_w, kernel_h, points), kernel_w);
     struct ipex_tiles tiles;
     if (!ipex_tiles_of(w->dtype, w->dims, (unsigned)w->rank, &tiles))
         return;
     int64_t panel_floats = tiles.k_tiles * 256, point_floats = tiles.panels * panel_floats;
     for (int64_t m = 0; m < tiles.n; m++)
         for (int64_t c = 0; c < channels; c++) {
-            double g[9], u[IPEX_WINOGRAD_POINTS_MAX];
-            for (int64_t t = 0; t < 9; t++)
-                g[t] = scaled_f64(w->source, (m * channels + c) * 9 + t, w->fold, m);
-            transform_kernel(g, points, u);
+            double g[25], u[IPEX_WINOGRAD_POINTS_MAX];
+            for (int64_t t = 0; t < kernel_h * kernel_w; t++)
+                g[t] =
+                    scaled_f64(w->source, (m * channels + c) * kernel_h * kernel_w + t, w->fold, m);
+            transform_kernel(g, &along_h, &along_w, u);
             float *at = out + m / IPEX_PANEL * panel_floats + c * IPEX_PANEL + m % IPEX_PANEL;
             for (int64_t z = 0; z < points; z++)
                 at[z * point_floats] = (float)u[z];

@@ -17,7 +17,7 @@ static const struct {
 #include "tools/convert/passes.inc"
     {"branch", "convolutions of one value that were added are one"},
     {"half", "casts to half precision left out: values stay in f32"},
-    {"winograd", "3x3 convolutions with transformed weights: a quarter of the products, or 4/9"},
+    {"winograd", "convolutions with transformed weights: of 3x3 a quarter of the products, or 4/9"},
     {"columns",
      "convolutions that leave out what lies beside the image, a kernel column at a time"},
     {"dtype", "products on bf16"},
