@@ -157,6 +157,55 @@ def other_ways_to_resize(g):
         up(g, x, 2, coordinate_transformation_mode="align_corners", nearest_mode="floor")))))
 
 
+# ---- on bf16: transposed convolutions. All values are exact in it, also sums of taps, and so are all sums ----
+
+def signs(g, *dims):
+    return g.op("Sign", g.input(*dims))
+
+
+def exact(g, m, c, size=3):
+    return g.constant((np.arange(m * c * size * size) * 7 % 13 - 6).astype(np.float32).reshape(m, c, size, size) / np.float32(8))
+
+
+def exact_mix(g, x, c, m, name="mix", **attributes):
+    return g.op("Conv", x, exact(g, m, c), g.constant(np.arange(m, dtype=np.float32)), pads=[1, 1, 1, 1], name=name, **attributes)
+
+
+BF16 = ["--dtype", "bf16"]
+
+
+@case(*[("upsample", name, APPLIED) for name in ("act", "three", "five")], flags=BF16,
+      steps=dict(resize=0, upsampled_conv=0, conv=0, conv_transpose=3))
+def alone_on_bf16(g):
+    x = signs(g, 2, 12, 5, 7)
+    g.output(g.op("Relu", exact_mix(g, up(g, x), 12, 20), name="act"), exact_mix(g, up(g, x, 3), 12, 37, name="three"),
+             exact_mix(g, up(g, x, 5, **HALF), 12, 5, name="five"))
+
+
+@case(("upsample", "act", APPLIED), flags=BF16, steps=dict(resize=0, upsampled_conv=0, conv=1, conv_transpose=1))
+def beside_others_on_bf16(g):
+    x = joined(g, signs(g, 1, 5, 8, 6), up(g, signs(g, 1, 24, 4, 3)), signs(g, 1, 8, 8, 6))
+    g.output(g.op("Relu", exact_mix(g, x, 37, 20), name="act"))
+
+
+@case(("upsample", "act", APPLIED), flags=BF16 + ["--dim", "n=1..3", "--dim", "h=1..40"], sizes=[{"n": 1, "h": 4}, {"n": 3, "h": 1}],
+      steps=dict(resize=0, upsampled_conv=0, conv=0, conv_transpose=1))
+def of_any_size_on_bf16(g):
+    g.output(g.op("Relu", exact_mix(g, up(g, signs(g, "n", 16, "h", 5), 4), 16, 33), name="act"))
+
+
+@case(("upsample", "mix", "epilogue_full"), ("upsample", "sum", "epilogue_full"), flags=BF16, steps=dict(conv_transpose=0))
+def no_place_for_a_residual_on_bf16(g):
+    both = joined(g, up(g, signs(g, 1, 16, 4, 4)), signs(g, 1, 8, 8, 8), up(g, signs(g, 1, 8, 2, 2), 4))
+    y = exact_mix(g, up(g, signs(g, 1, 9, 4, 3)), 9, 9, name="add")
+    g.output(exact_mix(g, both, 32, 9), g.op("Add", y, g.op("Sign", g.input(1, 9, 8, 6)), name="sum"))
+
+
+@case(("upsample", "mix", "bf16_weights"), flags=["--weights", "bf16"], steps=dict(upsampled_conv=0, conv_transpose=0))
+def weights_on_bf16(g):
+    g.output(exact_mix(g, up(g, g.input(1, 12, 4, 5)), 12, 20))
+
+
 def check_bits(tap, bench):
     """All levels and thread counts give the same bits."""
     g = Graph(opset=13)
@@ -164,6 +213,8 @@ def check_bits(tap, bench):
     g.output(y, mix(g, up(g, y, 3), 40, 21, name="next"))
     why = bench.right(g, "--golden", "1", bits=True)
     tap.ok("the same bits at all levels and thread counts", not why, why)
+    why = bench.convert(g.model(), *BF16).stderr or bench.compare_bits(g.feeds())
+    tap.ok("the same bits at all levels and thread counts on bf16", not why, why)
 
 
 sys.exit(run(CASES, check_bits))

@@ -6,7 +6,11 @@
  * gets a convolution of its own, and the next one adds its sums to it. With a factor of 2 these are
  * as many products as Winograd's F(4,3) on all channels together: such parts beside others are
  * taken apart by algorithm.c, where that has no room in the file. A 1x1 convolution is computed
- * before the upsampling. */
+ * before the upsampling.
+ *
+ * Differences of bf16 are no bf16: where products are on bf16, such a convolution is a transposed
+ * one instead, whose kernel has two rows more than the factor (--dtype bf16 by vdpbf16ps, twice:
+ * 0.44 of the time, Zen 4). */
 #include "tools/convert/passes.h"
 
 #include <string.h>
@@ -97,6 +101,11 @@ static bool find_parts(struct ipex_graph *graph, struct ipex_node *conv, int32_t
     return ret->apart > 0;
 }
 
+/* Whether what is taken apart becomes a transposed convolution. */
+static bool is_transposed(const struct ipex_graph *graph) {
+    return graph->precision == IPEX_PRECISION_bf16;
+}
+
 static enum ipex_reason check(const struct ipex_graph *graph, const struct site *site) {
     const struct ipex_conv *c = &site->conv->u.conv;
     const int64_t *w = site->conv->input[1]->dims;
@@ -108,8 +117,11 @@ static enum ipex_reason check(const struct ipex_graph *graph, const struct site 
     for (int i = 0; i < 4; i++)
         if (c->pad[i] != 1)
             return IPEX_REASON_padding_not_1;
-    if (graph->precision != IPEX_PRECISION_f32)
+    if (graph->precision == IPEX_PRECISION_bf16_weights)
         return IPEX_REASON_bf16_weights;
+    /* What a transposed convolution gives is the residual of the next one. */
+    if (is_transposed(graph) && (site->apart > 1 || site->conv->epilogue.residual))
+        return IPEX_REASON_epilogue_full;
     if (site->conv->input[1]->uses > 1)
         return IPEX_REASON_shared_weight;
     if (w[0] < COLUMNS_LEAST || site->apart_channels < CHANNELS_LEAST * site->apart)
@@ -223,6 +235,68 @@ static void apply(struct ipex_graph *graph, const struct site *site) {
     }
 }
 
+/* ---- transposed convolutions ---- */
+
+/* Taps that row `row` of the transposed kernel sums: of outputs factor * h + row - 1 of pixel h,
+ * those that read it. */
+static void taps_of(int64_t row, int64_t factor, int64_t *ret_begin, int64_t *ret_end) {
+    *ret_begin = row < 2 ? 2 - row : 0;
+    *ret_end = row < factor ? 3 : factor + 2 - row;
+}
+
+static double sum_taps(const struct ipex_value *w, int64_t begin, int64_t row, int64_t column,
+                       int64_t factor) {
+    int64_t top, bottom, left, right;
+    double sum = 0;
+    taps_of(row, factor, &top, &bottom);
+    taps_of(column, factor, &left, &right);
+    for (int64_t i = top; i < bottom; i++)
+        for (int64_t j = left; j < right; j++)
+            sum += ipex_constant_f64(w, begin + 3 * i + j);
+    return sum;
+}
+
+/* From [m][c][3][3] to [part's c][m][factor + 2][factor + 2], in f64: it is rounded once. */
+static struct ipex_value *transposed_weight(struct ipex_graph *graph, const struct ipex_value *w,
+                                            const struct part *part) {
+    const int64_t size = part->factor + 2, dims[4] = {part->channels, w->dims[0], size, size};
+    double *weight =
+        ipex_arena_array(&graph->arena, (size_t)(dims[0] * dims[1] * size * size), sizeof *weight);
+    double *to = weight;
+    for (int64_t c = 0; c < dims[0]; c++)
+        for (int64_t m = 0; m < dims[1]; m++)
+            for (int64_t i = 0; i < size * size; i++)
+                *to++ = sum_taps(w, (m * w->dims[1] + part->begin + c) * 9, i / size, i % size,
+                                 part->factor);
+    return ipex_graph_constant(graph, w->name, IPEX_DTYPE_f64, 4, dims, weight);
+}
+
+/* The upsampled part comes first, since it cannot add what the others give. */
+static void apply_transposed(struct ipex_graph *graph, const struct site *site) {
+    struct ipex_node *conv = site->conv, *node = conv;
+    struct ipex_value *rest, *rest_w;
+    const struct part *part = site->part;
+    while (part->factor == 1)
+        part++;
+    struct ipex_value *w = transposed_weight(graph, conv->input[1], part);
+    if (take_rest(graph, site, &rest, &rest_w)) {
+        node = conv_before(graph, site, part->x, w);
+        node->fold.bias = NULL;
+        ipex_node_set_input(conv, 0, rest);
+        ipex_node_set_input(conv, 1, rest_w);
+        set_residual(conv, node->output);
+    } else {
+        ipex_node_set_input(conv, 0, part->x);
+        ipex_node_set_input(conv, 1, w);
+    }
+    struct ipex_conv *c = &node->u.conv;
+    c->transposed = true;
+    for (int axis = 0; axis < 2; axis++) {
+        c->kernel[axis] = part->factor + 2;
+        c->stride[axis] = part->factor;
+    }
+}
+
 /* ---- 1x1 convolutions ---- */
 
 static bool is_pointwise(const struct ipex_conv *c) {
@@ -308,7 +382,9 @@ static void take_apart(struct ipex_graph *graph, const struct site *site) {
     ipex_ledger_add(graph->ledger, "upsample", site->conv->name, reason,
                     reason == IPEX_REASON_applied ? describe(graph, site) : NULL);
     if (reason == IPEX_REASON_applied)
-        (pointwise ? apply_pointwise : apply)(graph, site);
+        (pointwise              ? apply_pointwise
+         : is_transposed(graph) ? apply_transposed
+                                : apply)(graph, site);
 }
 
 int64_t ipex_upsample_left(struct ipex_graph *graph, struct ipex_node *node) {
