@@ -43,11 +43,11 @@ static inline int32_t ipex_winograd_side(int64_t taps, int64_t other_taps, int64
     const bool square = taps == other_taps && (taps == 3 || taps == 5);
     const bool line =
         taps + other_taps >= 4 && taps + other_taps <= 6 && (taps == 1 || other_taps == 1);
-    if (square && points == 16)
-        return taps == 3 ? 4 : 0;
     if (square)
-        return points == 36 ? 6 : 0;
-    return !line || points != 6 ? 0 : taps == 1 ? 1 : 6;
+        return points == 36 ? 6 : points == 16 && taps == 3 ? 4 : 0;
+    if (!line || points != 6)
+        return 0;
+    return taps == 1 ? 1 : 6;
 }
 
 /* Tiles along an axis of `size` outputs, of which every `dilation`th is in one image. */

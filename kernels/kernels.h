@@ -146,10 +146,9 @@ static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
  *
  * Tile (i, a, b) is outputs [ta, ta + t) x [ub, ub + u) of image i, as far as they exist, from
  * d[r][s] = x at row ta + r, pixel ub + s, t and u being tile_h and tile_w. Rows from lines +
- * side_h - t and pixels from pixels + side_w - u on are never read: they count as +0. A side of 1
- * is not transformed. With dilations, lines (pixels) that lie a
- * dilation apart are an image of their own, each with its own tiles; tiles of the first come first.
- * For every channel,
+ * side_h - t and pixels from pixels + side_w - u on are never read: they count as +0. With
+ * dilations, lines (pixels) that lie a dilation apart are an image of their own, each with its own
+ * tiles; tiles of the first come first. For every channel, along each side that is not 1,
  *
  *   v: the columns of d, then the rows of the result, through
  *        v0 = fma(4, d0, fma(-5, d2, d4))         v5 = fma(4, d1, fma(-5, d3, d5))
