@@ -174,7 +174,7 @@ def exact_mix(g, x, c, m, name="mix", **attributes):
 BF16 = ["--dtype", "bf16"]
 
 
-@case(*[("upsample", name, APPLIED) for name in ("act", "three", "five")], flags=BF16,
+@case(*[("upsample", name, APPLIED) for name in ("act", "three", "five")], flags=BF16 + ["--speed"],
       steps=dict(resize=0, upsampled_conv=0, conv=0, conv_transpose=3))
 def alone_on_bf16(g):
     x = signs(g, 2, 12, 5, 7)
@@ -182,16 +182,27 @@ def alone_on_bf16(g):
              exact_mix(g, up(g, x, 5, **HALF), 12, 5, name="five"))
 
 
-@case(("upsample", "act", APPLIED), flags=BF16, steps=dict(resize=0, upsampled_conv=0, conv=1, conv_transpose=1))
+@case(("upsample", "act", APPLIED), flags=BF16 + ["--speed"], steps=dict(resize=0, upsampled_conv=0, conv=1, conv_transpose=1))
 def beside_others_on_bf16(g):
     x = joined(g, signs(g, 1, 5, 8, 6), up(g, signs(g, 1, 24, 4, 3)), signs(g, 1, 8, 8, 6))
     g.output(g.op("Relu", exact_mix(g, x, 37, 20), name="act"))
 
 
-@case(("upsample", "act", APPLIED), flags=BF16 + ["--dim", "n=1..3", "--dim", "h=1..40"], sizes=[{"n": 1, "h": 4}, {"n": 3, "h": 1}],
+@case(("upsample", "act", APPLIED), flags=BF16 + ["--speed", "--dim", "n=1..3", "--dim", "h=1..40"], sizes=[{"n": 1, "h": 4}, {"n": 3, "h": 1}],
       steps=dict(resize=0, upsampled_conv=0, conv=0, conv_transpose=1))
 def of_any_size_on_bf16(g):
     g.output(g.op("Relu", exact_mix(g, up(g, signs(g, "n", 16, "h", 5), 4), 16, 33), name="act"))
+
+
+@case(("upsample", "small", "file_budget"), ("upsample", "large", APPLIED), flags=BF16, steps=dict(resize=1, conv=1, conv_transpose=1))
+def room_for_one_on_bf16(g):
+    """The one that saves more per byte."""
+    g.output(*(exact_mix(g, up(g, signs(g, 1, 24, n, n)), 24, 20, name=name) for n, name in ((4, "small"), (9, "large"))))
+
+
+@case(("upsample", "mix", "file_budget"), flags=BF16 + ["--size"], steps=dict(resize=1, conv=1, conv_transpose=0))
+def no_room_on_bf16(g):
+    g.output(exact_mix(g, up(g, signs(g, 1, 24, 9, 9)), 24, 20))
 
 
 @case(("upsample", "mix", "epilogue_full"), ("upsample", "sum", "epilogue_full"), flags=BF16, steps=dict(conv_transpose=0))

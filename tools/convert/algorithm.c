@@ -262,7 +262,7 @@ static void consider(struct ipex_graph *graph, struct ipex_node *node, struct ch
         refuse(graph, choice, node, IPEX_REASON_bf16_weights);
         return;
     }
-    const int64_t apart = choice->before_split ? ipex_upsample_left(graph, node) : 0;
+    const int64_t apart = choice->before_split ? ipex_upsample_left(graph, node).channels : 0;
     const struct layer layer = predict(&graph->dims, node, apart);
     if (isinf(layer.us[SMALL]) && isinf(layer.us[LARGE]))
         refuse(graph, choice, node, IPEX_REASON_winograd_slower);
@@ -399,15 +399,62 @@ static void split_upsampled(struct ipex_graph *graph, enum ipex_growth growth) {
     choose(graph, growth, &together);
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
         next = node->next;
-        if (ipex_upsample_left(graph, node) && !takes_large(&together, node))
+        if (ipex_upsample_left(graph, node).channels && !takes_large(&together, node))
             ipex_upsample_split(graph, node);
     }
     free(together.site);
 }
 
+/* What a transposed convolution saves of products per element that its kernel has more than 3x3. */
+static double transposed_worth(struct ipex_graph *graph, const struct ipex_node *node,
+                               int32_t factor) {
+    const int64_t *y = node->output->dims;
+    const double outputs = (double)ipex_dim_at(&graph->dims, y[2], IPEX_DIM_MIDDLE) *
+                           (double)ipex_dim_at(&graph->dims, y[3], IPEX_DIM_MIDDLE);
+    const double side = factor + 2, taps = side / factor; /* that an output reads along an axis */
+    return outputs * (9 - taps * taps) / (side * side - 9);
+}
+
+/* On bf16 upsampled channels take a transposed convolution, whose weights are larger: those that
+ * save most per byte first, as far as there is room. */
+static void split_transposed(struct ipex_graph *graph, enum ipex_growth growth) {
+    int64_t room = 0;
+    for (const struct ipex_node *node = graph->first; node; node = node->next)
+        room += weight_bytes(node);
+    room = growth == IPEX_GROWTH_any ? INT64_MAX : growth == IPEX_GROWTH_none ? 0 : room / 2;
+    for (struct ipex_node *best;; ipex_upsample_split(graph, best)) {
+        int64_t best_added = 0;
+        double most = 0;
+        best = NULL;
+        for (struct ipex_node *node = graph->first; node; node = node->next) {
+            const struct ipex_upsampled up = ipex_upsample_left(graph, node);
+            if (up.channels == 0)
+                continue;
+            const int64_t n = node->input[1]->dims[0], side = up.factor + 2;
+            const int64_t added =
+                tile_bytes(1, side * side, n, up.channels) - tile_bytes(1, 9, n, up.channels);
+            const double worth = transposed_worth(graph, node, up.factor);
+            if (added > room || worth <= most)
+                continue;
+            best = node;
+            best_added = added;
+            most = worth;
+        }
+        if (!best)
+            break;
+        room -= best_added;
+    }
+    for (struct ipex_node *node = graph->first; node; node = node->next)
+        if (ipex_upsample_left(graph, node).channels)
+            ipex_ledger_add(graph->ledger, "upsample", node->name, IPEX_REASON_file_budget, NULL);
+}
+
 void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth) {
     struct choice choice = {0};
-    split_upsampled(graph, growth);
+    if (graph->precision == IPEX_PRECISION_bf16)
+        split_transposed(graph, growth);
+    else
+        split_upsampled(graph, growth);
     choose(graph, growth, &choice);
     for (size_t i = 0; i < choice.sites; i++)
         for (const struct layer *layer = choice.site[i].layer; layer; layer = layer->next)

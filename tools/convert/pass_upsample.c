@@ -10,7 +10,7 @@
  *
  * Differences of bf16 are no bf16: where products are on bf16, such a convolution is a transposed
  * one instead, whose kernel has two rows more than the factor (--dtype bf16 by vdpbf16ps, twice:
- * 0.44 of the time, Zen 4). */
+ * 0.44 of the time, Zen 4). It is larger than its own, so algorithm.c chooses which. */
 #include "tools/convert/passes.h"
 
 #include <string.h>
@@ -387,12 +387,18 @@ static void take_apart(struct ipex_graph *graph, const struct site *site) {
                                 : apply)(graph, site);
 }
 
-int64_t ipex_upsample_left(struct ipex_graph *graph, struct ipex_node *node) {
+struct ipex_upsampled ipex_upsample_left(struct ipex_graph *graph, struct ipex_node *node) {
+    struct ipex_upsampled ret = {0};
     struct site site;
-    const bool left = is_convolution(node) && !is_pointwise(&node->u.conv) &&
-                      find_parts(graph, node, 2, &site) && site.apart < site.parts &&
-                      check(graph, &site) == IPEX_REASON_applied;
-    return left ? site.apart_channels : 0;
+    if (!is_convolution(node) || is_pointwise(&node->u.conv) ||
+        !find_parts(graph, node, 2, &site) || check(graph, &site) != IPEX_REASON_applied ||
+        (site.apart == site.parts && !is_transposed(graph)))
+        return ret;
+    ret.channels = site.apart_channels;
+    for (int32_t i = 0; i < site.parts; i++)
+        if (site.part[i].factor > ret.factor)
+            ret.factor = site.part[i].factor;
+    return ret;
 }
 
 void ipex_upsample_split(struct ipex_graph *graph, struct ipex_node *node) {
@@ -406,8 +412,10 @@ void ipex_pass_upsample(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
         struct site site;
         next = node->next;
-        if (is_convolution(node) && find_parts(graph, node, 2, &site) &&
-            (!ipex_upsample_left(graph, node) || find_parts(graph, node, 3, &site)))
+        if (!is_convolution(node) || !find_parts(graph, node, 2, &site))
+            continue;
+        const bool left = ipex_upsample_left(graph, node).channels > 0;
+        if (!left || (!is_transposed(graph) && find_parts(graph, node, 3, &site)))
             take_apart(graph, &site);
     }
 }

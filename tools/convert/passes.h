@@ -27,9 +27,14 @@ enum ipex_growth {
 /* After the passes (algorithm.c): which convolutions are computed by Winograd. */
 void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth);
 
-/* pass_upsample.c: how many channels of a convolution are upsampled twice, beside others, which the
- * pass has left together (0: of no such one); and taking them apart. */
-int64_t ipex_upsample_left(struct ipex_graph *graph, struct ipex_node *node);
+/* pass_upsample.c: how many channels of a convolution, and how often, are upsampled that the pass
+ * has left together with others, or as they are, since taking them apart is a question of room (0:
+ * of no such one); and taking them apart. */
+struct ipex_upsampled {
+    int64_t channels;
+    int32_t factor;
+};
+struct ipex_upsampled ipex_upsample_left(struct ipex_graph *graph, struct ipex_node *node);
 void ipex_upsample_split(struct ipex_graph *graph, struct ipex_node *node);
 
 /* ---- programs (program.c), used by several passes and by lower.c ---- */
