@@ -368,6 +368,13 @@ static void consider_columns(struct ipex_graph *graph, struct ipex_node *node) {
                               100.0 * (double)left_out / (double)(c->kernel[1] * width)));
 }
 
+/* What the file may grow by. */
+static int64_t room_of(enum ipex_growth growth, int64_t weight_bytes) {
+    return growth == IPEX_GROWTH_any    ? INT64_MAX
+           : growth == IPEX_GROWTH_none ? -1
+                                        : weight_bytes / 2;
+}
+
 /* Of all convolutions, within what the file may grow by. */
 static void choose(struct ipex_graph *graph, enum ipex_growth growth, struct choice *choice) {
     for (struct ipex_node *node = graph->first; node; node = node->next) {
@@ -377,10 +384,7 @@ static void choose(struct ipex_graph *graph, enum ipex_growth growth, struct cho
     }
     for (size_t i = 0; i < choice->sites; i++)
         add_up(&choice->site[i]);
-    take(&graph->arena, choice,
-         growth == IPEX_GROWTH_any    ? INT64_MAX
-         : growth == IPEX_GROWTH_none ? -1
-                                      : choice->weight_bytes / 2);
+    take(&graph->arena, choice, room_of(growth, choice->weight_bytes));
 }
 
 static bool takes_large(const struct choice *choice, const struct ipex_node *node) {
@@ -418,10 +422,10 @@ static double transposed_worth(struct ipex_graph *graph, const struct ipex_node 
 /* On bf16 upsampled channels take a transposed convolution, whose weights are larger: those that
  * save most per byte first, as far as there is room. */
 static void split_transposed(struct ipex_graph *graph, enum ipex_growth growth) {
-    int64_t room = 0;
+    int64_t bytes = 0;
     for (const struct ipex_node *node = graph->first; node; node = node->next)
-        room += weight_bytes(node);
-    room = growth == IPEX_GROWTH_any ? INT64_MAX : growth == IPEX_GROWTH_none ? 0 : room / 2;
+        bytes += weight_bytes(node);
+    int64_t room = room_of(growth, bytes);
     for (struct ipex_node *best;; ipex_upsample_split(graph, best)) {
         int64_t best_added = 0;
         double most = 0;
