@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* winograd and upsampled_conv: blocks of tiles whose transforms stay in L2, beside the weights
- * where those fit: every block walks over all weights once, 4, 16/9 or 1 times a direct
+ * where those fit: every block walks over all weights once, 1 to 4 times a direct
  * convolution's. Where there are too few tiles for all threads, threads share out the panels, and
  * each transforms the input for itself. */
 #include "runtime/bind.h"

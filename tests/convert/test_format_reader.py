@@ -110,18 +110,21 @@ def depthwise_weight(w, scale, dims):
     return w.transpose(2, 3, 1, 0).reshape(dims)
 
 
+def winograd_points(side, taps):
+    """G of so many points: 0, 1, -1, 2, -2 and infinity, the first four without 2 and -2, or none for one tap."""
+    at, scale = {6: ([0, 1, -1, 2, -2], [1 / 4, -1 / 6, -1 / 6, 1 / 24, 1 / 24]), 4: ([0, 1, -1], [1, 1 / 2, 1 / 2]), 1: ([], [])}[side]
+    rows = [[factor * point ** k for k in range(taps)] for point, factor in zip(at, scale)]
+    return np.array(rows + [[0] * (taps - 1) + [1]])
+
+
 def winograd_weight(w, scale, dims):
     """G g G^T of every scaled kernel, in f64, rounded once."""
     if scale is not None:
         w = w * np.asarray(scale)[:, None, None, None]
-    sixth = 1 / 6
-    points = np.array({
-        36: [[1 / 4, 0, 0], [-sixth, -sixth, -sixth], [-sixth, sixth, -sixth],
-             [1 / 24, 1 / 12, sixth], [1 / 24, -1 / 12, sixth], [0, 0, 1]],
-        16: [[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]],
-    }[dims[1]])
-    half = sum(points[None, None, :, k, None] * w[:, :, None, k, :] for k in range(3))
-    whole = sum(half[:, :, :, None, k] * points[None, None, None, :, k] for k in range(3))
+    side = {36: 6, 16: 4, 6: 6}[dims[1]]
+    down, across = (winograd_points(side if taps > 1 else 1, taps) for taps in w.shape[2:])
+    half = sum(down[None, None, :, k, None] * w[:, :, None, k, :] for k in range(w.shape[2]))
+    whole = sum(half[:, :, :, None, k] * across[None, None, None, :, k] for k in range(w.shape[3]))
     return whole.astype(np.float32).reshape(*w.shape[:2], dims[1]).transpose(2, 0, 1).reshape(dims)
 
 

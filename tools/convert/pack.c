@@ -105,20 +105,21 @@ static struct points points_along(int64_t points, int64_t taps) {
     return ret;
 }
 
-/* u = G g G^T of a kernel, row-major. */
+/* u = (G g) G^T of a kernel, row-major. */
 static void transform_kernel(const double *g, const struct points *h, const struct points *w,
                              double *u) {
-    for (int64_t i = 0; i < h->points; i++)
+    for (int64_t i = 0; i < h->points; i++) {
+        double half[5] = {0}; /* row i of G g */
+        for (int64_t a = 0; a < h->taps; a++)
+            for (int64_t b = 0; b < w->taps; b++)
+                half[b] += h->g[i][a] * g[a * w->taps + b];
         for (int64_t j = 0; j < w->points; j++) {
             double sum = 0;
-            for (int64_t a = 0; a < h->taps; a++) {
-                double row = 0;
-                for (int64_t b = 0; b < w->taps; b++)
-                    row += g[a * w->taps + b] * w->g[j][b];
-                sum += h->g[i][a] * row;
-            }
+            for (int64_t b = 0; b < w->taps; b++)
+                sum += half[b] * w->g[j][b];
             u[i * w->points + j] = sum;
         }
+    }
 }
 
 /* Tiles [points][panels][k_tiles][16 k][16 n] from W[m][c][kh][kw]. */
