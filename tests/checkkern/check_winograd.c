@@ -429,16 +429,20 @@ static const struct kernel {
 } kernels[] = {{3, 3, 36}, {3, 3, 16}, {5, 5, 36}, {1, 3, 6}, {1, 4, 6},
                {1, 5, 6},  {3, 1, 6},  {4, 1, 6},  {5, 1, 6}};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
+static const struct kernel upsampled = {3, 3, 9};
+
+static void set_kernel(struct shape *s, const struct kernel *kernel) {
+    s->kernel_h = kernel->height;
+    s->kernel_w = kernel->width;
+    s->points = kernel->points;
+}
 
 static struct shape random_shape(struct rng *rng) {
     const bool apart = rng_one_in(rng, 3);
     const int32_t dilation_h = apart ? (int32_t)rng_range(rng, 1, 6) : 1;
     const int32_t dilation_w = apart ? (int32_t)rng_range(rng, 1, 6) : 1;
-    const struct kernel kernel = kernels[rng_range(rng, 0, KERNELS - 1)];
+    const struct kernel *kernel = &kernels[rng_range(rng, 0, KERNELS - 1)];
     struct shape s = {
-        .kernel_h = kernel.height,
-        .kernel_w = kernel.width,
-        .points = kernel.points,
         .dilation_h = dilation_h,
         .dilation_w = dilation_w,
         .images = (int32_t)rng_range(rng, 1, 2),
@@ -455,9 +459,9 @@ static struct shape random_shape(struct rng *rng) {
         .weights_far = rng_one_in(rng, 2),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
     };
+    set_kernel(&s, kernel);
     if (!apart && rng_one_in(rng, 3)) {
-        s.kernel_h = s.kernel_w = 3;
-        s.points = 9;
+        set_kernel(&s, &upsampled);
         s.up = (int32_t)rng_range(rng, 2, UP_MAX);
         s.lines *= s.up;
         s.pixels = s.up * (int32_t)rng_range(rng, 1, 8);
@@ -469,57 +473,50 @@ static struct shape random_shape(struct rng *rng) {
     return s;
 }
 
-/* Every cut of the last tile with every cut of a vector of channels, in and out. */
+/* Every cut of a vector of channels, in and out. */
+static struct shape shape_with_cut(int32_t cut) {
+    return (struct shape){
+        .channels = 32 - cut,
+        .n = 17 + cut,
+        .dilation_h = 1,
+        .dilation_w = 1,
+        .tiles_per_job = 2,
+        .panels_per_job = 1 + cut % 2,
+        .cache_l2 = 1 << 20,
+        .act = cut % 3 ? IPEX_ACT_relu : IPEX_ACT_none,
+        .residual = cut % 4 == 1,
+    };
+}
+
+/* Every cut of the last tile with those of channels. */
 static int check_tails(const struct context *context, const struct kernel *kernel, struct rng *rng,
                        double *worst) {
     int failed = 0;
     for (int32_t size = 1; size <= 9; size++)
         for (int32_t cut = 0; cut < 16; cut++) {
-            const struct shape s = {
-                .kernel_h = kernel->height,
-                .kernel_w = kernel->width,
-                .points = kernel->points,
-                .images = 1,
-                .lines = size,
-                .pixels = 10 - size,
-                .channels = 32 - cut,
-                .n = 17 + cut,
-                .dilation_h = 1,
-                .dilation_w = 1,
-                .tiles_per_job = 2,
-                .panels_per_job = 1 + cut % 2,
-                .cache_l2 = 1 << 20,
-                .act = cut % 3 ? IPEX_ACT_relu : IPEX_ACT_none,
-                .residual = cut % 4 == 1,
-            };
+            struct shape s = shape_with_cut(cut);
+            set_kernel(&s, kernel);
+            s.images = 1;
+            s.lines = size;
+            s.pixels = 10 - size;
             failed += check_shape(context, &s, rng, worst);
         }
     return failed;
 }
 
-/* Of upsampled images, every factor with every cut of a vector of channels, in and out. */
+/* Of upsampled images, every factor with those of channels. */
 static int check_upsampled(const struct context *context, struct rng *rng, double *worst) {
     int failed = 0;
     for (int32_t up = 2; up <= UP_MAX; up++)
         for (int32_t cut = 0; cut < 16; cut++) {
-            const struct shape s = {
-                .kernel_h = 3,
-                .kernel_w = 3,
-                .points = 9,
-                .up = up,
-                .images = 1 + cut % 2,
-                .lines = up * (1 + cut % 3),
-                .pixels = up * (1 + cut % 4),
-                .channels = 32 - cut,
-                .n = 17 + cut,
-                .dilation_h = 1,
-                .dilation_w = 1,
-                .tiles_per_job = 2,
-                .panels_per_job = 1 + cut % 2,
-                .cache_l2 = 1 << 20,
-                .act = cut % 3 ? IPEX_ACT_relu : IPEX_ACT_silu,
-                .residual = cut % 4 == 1,
-            };
+            struct shape s = shape_with_cut(cut);
+            set_kernel(&s, &upsampled);
+            s.up = up;
+            s.images = 1 + cut % 2;
+            s.lines = up * (1 + cut % 3);
+            s.pixels = up * (1 + cut % 4);
+            if (s.act == IPEX_ACT_none)
+                s.act = IPEX_ACT_silu;
             failed += check_shape(context, &s, rng, worst);
         }
     return failed;

@@ -25,6 +25,17 @@ typedef enum ipex_bound (*bind_at_fn)(struct ipex_bind *bind, const int64_t *siz
                                       struct ipex_tensor_info *t, size_t *ret_scratch,
                                       size_t *ret_zeros);
 
+/* t: two inputs and what is made of them. */
+static void bind_two(struct ipex_bind *bind, const int32_t *ints, const float *floats,
+                     const struct ipex_tensor_info *t) {
+    bind->ints = ints;
+    bind->floats = floats;
+    bind->n_inputs = 2;
+    bind->input[0] = &t[0];
+    bind->input[1] = &t[1];
+    bind->output = &t[2];
+}
+
 /* size: batch, m, k, n */
 static enum ipex_bound matmul_at(struct ipex_bind *bind, const int64_t *size,
                                  struct ipex_tensor_info *t, size_t *ret_scratch,
@@ -34,12 +45,7 @@ static enum ipex_bound matmul_at(struct ipex_bind *bind, const int64_t *size,
     t[0] = dense(3, (int64_t[]){size[0], size[1], size[2]});
     t[1] = dense(3, (int64_t[]){size[0], size[2], size[3]});
     t[2] = dense(3, (int64_t[]){size[0], size[1], size[3]});
-    bind->ints = ints;
-    bind->floats = floats;
-    bind->n_inputs = 2;
-    bind->input[0] = &t[0];
-    bind->input[1] = &t[1];
-    bind->output = &t[2];
+    bind_two(bind, ints, floats, t);
     const enum ipex_bound ret = ipex_bind_matmul(bind);
     *ret_scratch = ipex_matmul_scratch(&bind->args.matmul);
     *ret_zeros = (size_t)bind->args.matmul.columns_per_job * sizeof(float);
@@ -125,12 +131,7 @@ static enum ipex_bound winograd_of(struct ipex_bind *bind, const int64_t *size, 
     t[0] = dense(4, (int64_t[]){size[0], size[1], size[2], channels});
     t[1] = dense(5, (int64_t[]){1, points, n, 1, channels});
     t[2] = dense(4, (int64_t[]){size[0], size[1], size[2], n});
-    bind->ints = ints;
-    bind->floats = floats;
-    bind->n_inputs = 2;
-    bind->input[0] = &t[0];
-    bind->input[1] = &t[1];
-    bind->output = &t[2];
+    bind_two(bind, ints, floats, t);
     const enum ipex_bound ret = ipex_bind_winograd(bind);
     *ret_scratch = ipex_winograd_scratch(&bind->args.winograd);
     *ret_zeros = (size_t)n * sizeof(float);
@@ -163,12 +164,7 @@ static enum ipex_bound upsampled_at(struct ipex_bind *bind, const int64_t *size,
     t[0] = dense(4, (int64_t[]){size[0], size[1], size[2], 200});
     t[1] = dense(5, (int64_t[]){1, IPEX_UPSAMPLED_POINTS, 90, 1, 200});
     t[2] = dense(4, (int64_t[]){size[0], 3 * size[1], 3 * size[2], 90});
-    bind->ints = ints;
-    bind->floats = floats;
-    bind->n_inputs = 2;
-    bind->input[0] = &t[0];
-    bind->input[1] = &t[1];
-    bind->output = &t[2];
+    bind_two(bind, ints, floats, t);
     const enum ipex_bound ret = ipex_bind_upsampled_conv(bind);
     *ret_scratch = ipex_winograd_scratch(&bind->args.winograd);
     *ret_zeros = 90 * sizeof(float);

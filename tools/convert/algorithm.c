@@ -21,7 +21,6 @@
 #define TRANSFORMS_PER_US 2000.0  /* elements of a tile's points, in or out */
 #define SITE_US           1.0     /* what a step of three parts costs at least */
 #define SUMS_B_PER_US     20000.0 /* y, read and written once more */
-#define FEW_COLUMNS       4       /* runtime/ops/linear_conv.c */
 
 /* Gains below a tenth are within what other machines may differ by. */
 #define LEAST_GAIN 1.1
@@ -52,8 +51,7 @@ struct offer {
 struct choice {
     struct site *site;
     size_t sites, capacity;
-    int64_t weight_bytes; /* of all convolutions and linear layers, before */
-    bool before_split;    /* split_upsampled: nothing goes to the ledger yet */
+    bool before_split; /* split_upsampled: nothing goes to the ledger yet */
 };
 
 static int64_t tile_bytes(int64_t groups, int64_t segments, int64_t n, int64_t k) {
@@ -113,7 +111,7 @@ static double product_us(double rows, double k, double columns) {
 /* The direct algorithm's last panel may be a half; few columns leave their lanes to pixels, whose
  * loads then take as long as the products. */
 static double direct_columns(int64_t n) {
-    return n <= FEW_COLUMNS ? 2 * (double)n : round_up(n, IPEX_PANEL / 2);
+    return n <= IPEX_FEW_COLUMNS ? 2 * (double)n : round_up(n, IPEX_PANEL / 2);
 }
 
 static void predict_winograd(const struct ipex_dims *dims, int algorithm, struct layer *layer) {
@@ -161,13 +159,19 @@ static double direct_positions(const struct ipex_conv *c, int axis, int64_t from
     return (double)ret;
 }
 
+/* Of one image and channel of y. */
+static double outputs_of(const struct ipex_dims *dims, const struct ipex_node *node) {
+    const int64_t *y = node->output->dims;
+    return (double)ipex_dim_at(dims, y[2], IPEX_DIM_MIDDLE) *
+           (double)ipex_dim_at(dims, y[3], IPEX_DIM_MIDDLE);
+}
+
 /* With `apart` of the channels taken apart, which are upsampled twice: of `positions` that the
  * direct algorithm multiplies the others at. */
 static double predict_apart(const struct ipex_dims *dims, const struct ipex_node *node,
                             double positions, int64_t apart) {
-    const int64_t *w = node->input[1]->dims, *y = node->output->dims;
-    const double outputs = (double)ipex_dim_at(dims, y[2], IPEX_DIM_MIDDLE) *
-                           (double)ipex_dim_at(dims, y[3], IPEX_DIM_MIDDLE);
+    const int64_t *w = node->input[1]->dims;
+    const double outputs = outputs_of(dims, node);
     const double columns = round_up(w[0], IPEX_PANEL);
     const double products = IPEX_UPSAMPLED_POINTS * outputs / 4;
     return product_us(positions, (double)(w[1] - apart), direct_columns(w[0])) +
@@ -368,23 +372,22 @@ static void consider_columns(struct ipex_graph *graph, struct ipex_node *node) {
                               100.0 * (double)left_out / (double)(c->kernel[1] * width)));
 }
 
-/* What the file may grow by. */
-static int64_t room_of(enum ipex_growth growth, int64_t weight_bytes) {
-    return growth == IPEX_GROWTH_any    ? INT64_MAX
-           : growth == IPEX_GROWTH_none ? -1
-                                        : weight_bytes / 2;
+/* What the file may grow by, which depends on the weights of all convolutions and linear layers. */
+static int64_t room_of(const struct ipex_graph *graph, enum ipex_growth growth) {
+    int64_t bytes = 0;
+    for (const struct ipex_node *node = graph->first; node; node = node->next)
+        bytes += weight_bytes(node);
+    return growth == IPEX_GROWTH_any ? INT64_MAX : growth == IPEX_GROWTH_none ? -1 : bytes / 2;
 }
 
 /* Of all convolutions, within what the file may grow by. */
 static void choose(struct ipex_graph *graph, enum ipex_growth growth, struct choice *choice) {
-    for (struct ipex_node *node = graph->first; node; node = node->next) {
-        choice->weight_bytes += weight_bytes(node);
+    for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_conv)
             consider(graph, node, choice);
-    }
     for (size_t i = 0; i < choice->sites; i++)
         add_up(&choice->site[i]);
-    take(&graph->arena, choice, room_of(growth, choice->weight_bytes));
+    take(&graph->arena, choice, room_of(graph, growth));
 }
 
 static bool takes_large(const struct choice *choice, const struct ipex_node *node) {
@@ -410,22 +413,16 @@ static void split_upsampled(struct ipex_graph *graph, enum ipex_growth growth) {
 }
 
 /* What a transposed convolution saves of products per element that its kernel has more than 3x3. */
-static double transposed_worth(struct ipex_graph *graph, const struct ipex_node *node,
+static double transposed_worth(const struct ipex_dims *dims, const struct ipex_node *node,
                                int32_t factor) {
-    const int64_t *y = node->output->dims;
-    const double outputs = (double)ipex_dim_at(&graph->dims, y[2], IPEX_DIM_MIDDLE) *
-                           (double)ipex_dim_at(&graph->dims, y[3], IPEX_DIM_MIDDLE);
     const double side = factor + 2, taps = side / factor; /* that an output reads along an axis */
-    return outputs * (9 - taps * taps) / (side * side - 9);
+    return outputs_of(dims, node) * (9 - taps * taps) / (side * side - 9);
 }
 
 /* On bf16 upsampled channels take a transposed convolution, whose weights are larger: those that
  * save most per byte first, as far as there is room. */
 static void split_transposed(struct ipex_graph *graph, enum ipex_growth growth) {
-    int64_t bytes = 0;
-    for (const struct ipex_node *node = graph->first; node; node = node->next)
-        bytes += weight_bytes(node);
-    int64_t room = room_of(growth, bytes);
+    int64_t room = room_of(graph, growth);
     for (struct ipex_node *best;; ipex_upsample_split(graph, best)) {
         int64_t best_added = 0;
         double most = 0;
@@ -437,7 +434,7 @@ static void split_transposed(struct ipex_graph *graph, enum ipex_growth growth) 
             const int64_t n = node->input[1]->dims[0], side = up.factor + 2;
             const int64_t added =
                 tile_bytes(1, side * side, n, up.channels) - tile_bytes(1, 9, n, up.channels);
-            const double worth = transposed_worth(graph, node, up.factor);
+            const double worth = transposed_worth(&graph->dims, node, up.factor);
             if (added > room || worth <= most)
                 continue;
             best = node;

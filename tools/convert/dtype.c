@@ -55,17 +55,15 @@ static bool has_small_groups(const struct ipex_node *node) {
  * weights that are next to nothing; those on bf16 leave three quarters of a panel empty (Zen 4,
  * by vdpbf16ps, casts included: Basic Pitch takes 0.66 of the time without them, PP-OCR's detector
  * 0.95, OIDN 0.97). */
-enum { FEW_COLUMNS = 4 };
-
 static bool has_few_columns(const struct ipex_node *node) {
     const struct ipex_conv *conv = &node->u.conv;
     if (node->kind != IPEX_KIND_conv || conv->groups > 1)
         return false;
     const int64_t *w = node->input[1]->dims;
     if (conv->transposed) /* the taps of a kernel row may be columns */
-        return w[1] * conv->kernel[1] <= FEW_COLUMNS;
+        return w[1] * conv->kernel[1] <= IPEX_FEW_COLUMNS;
     const bool overlap = conv->kernel[1] > conv->stride[1];
-    return conv->dilation[1] == 1 && (w[0] == 1 || (w[0] <= FEW_COLUMNS && overlap));
+    return conv->dilation[1] == 1 && (w[0] == 1 || (w[0] <= IPEX_FEW_COLUMNS && overlap));
 }
 
 /* Multiplies by a constant that can be bf16. */

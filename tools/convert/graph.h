@@ -93,6 +93,11 @@ struct ipex_epilogue {
     struct ipex_value *residual; /* also listed in node->input[2] */
 };
 
+/* To so few columns a direct convolution on f32 has pixels in its lanes
+ * (runtime/ops/linear_conv.c).
+ */
+enum { IPEX_FEW_COLUMNS = 4 };
+
 struct ipex_conv {
     int64_t kernel[2], stride[2], pad[4] /* top left bottom right */, dilation[2];
     int64_t groups;

@@ -15,10 +15,8 @@
 
 #include <string.h>
 
-/* Of the outputs: with fewer, a direct convolution has pixels in its lanes (runtime/ops/
- * linear_conv.c), and of the upsampled channels: with fewer, the sums take longer to be passed on
- * than the products. */
-enum { COLUMNS_LEAST = 5, CHANNELS_LEAST = 8, POINTWISE_CHANNELS_LEAST = 32 };
+/* Of the upsampled channels: with fewer, the sums take longer to be passed on than the products. */
+enum { CHANNELS_LEAST = 8, POINTWISE_CHANNELS_LEAST = 32 };
 
 /* Some neighbouring channels of what the convolution reads: factor 1, as they are. */
 struct part {
@@ -124,7 +122,7 @@ static enum ipex_reason check(const struct ipex_graph *graph, const struct site 
         return IPEX_REASON_epilogue_full;
     if (site->conv->input[1]->uses > 1)
         return IPEX_REASON_shared_weight;
-    if (w[0] < COLUMNS_LEAST || site->apart_channels < CHANNELS_LEAST * site->apart)
+    if (w[0] <= IPEX_FEW_COLUMNS || site->apart_channels < CHANNELS_LEAST * site->apart)
         return IPEX_REASON_few_channels;
     return IPEX_REASON_applied;
 }
@@ -235,6 +233,22 @@ static void apply(struct ipex_graph *graph, const struct site *site) {
     }
 }
 
+/* The first part that is upsampled. */
+static const struct part *upsampled_part(const struct site *site) {
+    const struct part *part = site->part;
+    while (part->factor == 1)
+        part++;
+    return part;
+}
+
+/* The site's convolution is left with what is not upsampled, and adds what is before it. */
+static void keep_rest(const struct site *site, struct ipex_value *x, struct ipex_value *w,
+                      struct ipex_value *before) {
+    ipex_node_set_input(site->conv, 0, x);
+    ipex_node_set_input(site->conv, 1, w);
+    set_residual(site->conv, before);
+}
+
 /* ---- transposed convolutions ---- */
 
 /* Taps that row `row` of the transposed kernel sums: of outputs factor * h + row - 1 of pixel h,
@@ -275,16 +289,12 @@ static struct ipex_value *transposed_weight(struct ipex_graph *graph, const stru
 static void apply_transposed(struct ipex_graph *graph, const struct site *site) {
     struct ipex_node *conv = site->conv, *node = conv;
     struct ipex_value *rest, *rest_w;
-    const struct part *part = site->part;
-    while (part->factor == 1)
-        part++;
+    const struct part *part = upsampled_part(site);
     struct ipex_value *w = transposed_weight(graph, conv->input[1], part);
     if (take_rest(graph, site, &rest, &rest_w)) {
         node = conv_before(graph, site, part->x, w);
         node->fold.bias = NULL;
-        ipex_node_set_input(conv, 0, rest);
-        ipex_node_set_input(conv, 1, rest_w);
-        set_residual(conv, node->output);
+        keep_rest(site, rest, rest_w, node->output);
     } else {
         ipex_node_set_input(conv, 0, part->x);
         ipex_node_set_input(conv, 1, w);
@@ -331,9 +341,7 @@ static void upsample(struct ipex_graph *graph, const struct part *part, struct i
 static void apply_pointwise(struct ipex_graph *graph, const struct site *site) {
     struct ipex_node *conv = site->conv;
     struct ipex_value *y = conv->output, *x, *w;
-    const struct part *part = site->part;
-    while (part->factor == 1)
-        part++;
+    const struct part *part = upsampled_part(site);
     const int64_t dims[4] = {y->dims[0], y->dims[1], part->x->dims[2], part->x->dims[3]};
     if (!take_rest(graph, site, &x, &w)) {
         ipex_node_set_input(conv, 0, part->x);
@@ -347,9 +355,7 @@ static void apply_pointwise(struct ipex_graph *graph, const struct site *site) {
     small->fold.bias = NULL;
     struct ipex_value *upsampled = ipex_graph_value(graph, y->name, y->dtype, 4, y->dims);
     upsample(graph, part, small->output, upsampled, conv);
-    ipex_node_set_input(conv, 0, x);
-    ipex_node_set_input(conv, 1, w);
-    set_residual(conv, upsampled);
+    keep_rest(site, x, w, upsampled);
 }
 
 static const char *describe(struct ipex_graph *graph, const struct site *site) {
