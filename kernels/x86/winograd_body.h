@@ -459,6 +459,22 @@ static inline void winograd_store_vector(const struct winograd_result *o, const 
         winograd_store_small(o, m, m_point);
 }
 
+/* A column of an upsampled pixel's products to the two rows of its outputs. */
+static inline struct winograd_two winograd_up_column(const float *m, int64_t m_point) {
+    const vec m1 = vec_load(m + 3 * m_point);
+    return (struct winograd_two){vec_add(vec_load(m), m1), vec_add(m1, vec_load(m + 6 * m_point))};
+}
+
+/* A vector of products of a pixel upsampled twice to its 2x2 outputs. */
+WINOGRAD_APART void winograd_store_twice(const struct winograd_result *o, const float *m,
+                                         int64_t m_point) {
+    const struct winograd_two s0 = winograd_up_column(m, m_point),
+                              s1 = winograd_up_column(m + m_point, m_point),
+                              s2 = winograd_up_column(m + 2 * m_point, m_point);
+    winograd_out_pair(o, 0, (struct winograd_two){vec_add(s0.v0, s1.v0), vec_add(s1.v0, s2.v0)});
+    winograd_out_pair(o, 1, (struct winograd_two){vec_add(s0.v1, s1.v1), vec_add(s1.v1, s2.v1)});
+}
+
 /* Output (r, s) of a tile, of which `left` lanes exist; sum has the bias. */
 static inline void winograd_store_output(const struct winograd_result *o, int64_t r, int64_t s,
                                          int64_t left, vec sum) {
@@ -472,8 +488,8 @@ static inline int64_t winograd_up_result(const struct winograd_result *o, int64_
     return at == 0 ? 0 : at == o->tile_h - 1 ? 2 : 1;
 }
 
-/* A vector of an upsampled image's products, of which `left` lanes exist, to its outputs, by way of
- * the 3x3 different ones. */
+/* A vector of a pixel's products, upsampled any number of times, of which `left` lanes exist, to
+ * its outputs, by way of the 3x3 different ones. */
 WINOGRAD_APART void winograd_store_up(const struct winograd_result *o, const float *m,
                                       int64_t m_point, int64_t left, float *between) {
     for (int64_t s = 0; s < 3; s++, m += m_point) {
@@ -538,25 +554,53 @@ WINOGRAD_APART void winograd_store_part(const struct winograd_result *o,
     }
 }
 
-/* Activations that are not clamps: a pass over the pixels that a tile has just written. */
+/* Outputs of tiles that follow each other in a line: rows of pixels, as far as L1 holds them. */
+struct winograd_strip {
+    float *y;
+    int64_t rows, pixels;
+};
+
+enum { STRIP_FLOATS = 4096 };
+
+/* Activations that are not clamps: a pass over a strip. */
 static inline void winograd_activate(const struct ipex_winograd_args *args,
-                                     const struct ipex_winograd_tile *tile, float *y, int64_t n) {
-    for (int64_t r = 0; r < tile->rows_out; r++) {
+                                     const struct winograd_strip *strip, int64_t n) {
+    for (int64_t r = 0; r < strip->rows; r++) {
         const struct ipex_act_rows rows =
-            ipex_act_rows(y + r * args->dilation_h * args->y_line, tile->columns_out, n,
+            ipex_act_rows(strip->y + r * args->dilation_h * args->y_line, strip->pixels, n,
                           args->dilation_w * args->y_pixel, args->act, args->act_a, args->act_b);
         IPEX_LEVEL(activate)(&rows);
     }
 }
 
+/* A tile's outputs at y, n columns of them, behind those of the strip, or in place of it: then that
+ * one is activated. Stores of this tile have not reached L1 yet, and loads would wait for them. */
+static inline void winograd_put_on(const struct ipex_winograd_args *args,
+                                   struct winograd_strip *strip,
+                                   const struct ipex_winograd_tile *tile, float *y, int64_t n) {
+    const bool follows = strip->rows == tile->rows_out &&
+                         y == strip->y + strip->pixels * args->dilation_w * args->y_pixel &&
+                         strip->rows * strip->pixels * n < STRIP_FLOATS;
+    if (!follows) {
+        winograd_activate(args, strip, n);
+        *strip = (struct winograd_strip){.y = y, .rows = tile->rows_out};
+    }
+    strip->pixels += tile->columns_out;
+}
+
+/* Behind the last column of a job. */
+static inline int64_t winograd_job_end(const struct ipex_winograd_args *args,
+                                       const struct ipex_winograd_job *job) {
+    return ipex_smaller(job->panel_end * IPEX_PANEL, args->n);
+}
+
 static inline void winograd_store_tile(const struct ipex_winograd_args *args,
                                        const struct ipex_winograd_grid *grid,
                                        const struct ipex_winograd_job *job, int64_t t,
-                                       const float *m, int64_t m_point, float *between) {
+                                       const float *m, int64_t m_point, float *between,
+                                       struct winograd_strip *strip) {
     const struct ipex_winograd_tile tile = ipex_winograd_tile(args, grid, t);
-    const int64_t begin = job->panel * IPEX_PANEL;
-    const int64_t end =
-        job->panel_end * IPEX_PANEL < args->n ? job->panel_end * IPEX_PANEL : args->n;
+    const int64_t begin = job->panel * IPEX_PANEL, end = winograd_job_end(args, job);
     float *y = args->y + tile.image * args->y_image + tile.line * args->y_line +
                tile.pixel * args->y_pixel;
     const float *residual = args->residual;
@@ -582,7 +626,9 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
         result.y = y + n;
         result.residual = residual ? residual + n : NULL;
         result.bias = vec_load_part(args->bias + n, end - n);
-        if (args->up)
+        if (args->up == 2 && end - n >= LANES)
+            winograd_store_twice(&result, m, m_point);
+        else if (args->up)
             winograd_store_up(&result, m, m_point, end - n, between);
         else if (whole && end - n >= LANES)
             winograd_store_vector(&result, m, m_point, between);
@@ -590,7 +636,7 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
             winograd_store_part(&result, &tile, end - n, m, m_point, between);
     }
     if (!act_is_clamp(args->act))
-        winograd_activate(args, &tile, y + begin, end - begin);
+        winograd_put_on(args, strip, &tile, y + begin, end - begin);
 }
 
 /* A kernel's whole body. */
@@ -617,8 +663,11 @@ static inline void winograd_jobs(const struct ipex_winograd_args *args, int64_t 
             winograd_load_tile(args, &grid, t, &part);
         winograd_multiply(args, &job, &space, scratch);
         const float *m = scratch + space.m;
+        struct winograd_strip strip = {.rows = 0};
         for (int64_t t = job.tile; t < job.tile_end; t++, m += space.m_row)
-            winograd_store_tile(args, &grid, &job, t, m, space.m_point, scratch + space.between);
+            winograd_store_tile(args, &grid, &job, t, m, space.m_point, scratch + space.between,
+                                &strip);
+        winograd_activate(args, &strip, winograd_job_end(args, &job) - job.panel * IPEX_PANEL);
     }
 }
 

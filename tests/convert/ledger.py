@@ -412,6 +412,18 @@ def other_kernels(g):
     g.output(z, far, apart, g.op("Gemm", g.input(1, 900), g.weight(900, 900, scale=0.05)))
 
 
+@case(("winograd", "sixteen+HardSwish1", APPLIED), ("winograd", "more+Sigmoid3+Mul4", APPLIED), ("winograd", "eight", "winograd_slower"),
+      ("winograd", "row", "winograd_slower"), steps=dict(winograd=2), opset=14, flags=["--dim", "w=90..400", "--speed"],
+      sizes=[{"w": 150}, {"w": 90}, {"w": 400}])
+def few_channels_in_tiles(g):
+    """Activations go over many tiles of a line at once."""
+    x = g.op("HardSwish", g.conv(g.input(1, 16, 30, "w"), 16, 16, bias=True, pads=[1, 1, 1, 1], name="sixteen", scale=0.1))
+    y = g.conv(x, 16, 24, pads=[1, 1, 1, 1], name="more", scale=0.1)
+    y = g.op("Mul", y, g.op("Sigmoid", y))
+    row = g.op("Conv", y, g.weight(24, 24, 1, 3, scale=0.1), name="row", pads=[0, 1, 0, 1])
+    g.output(row, g.conv(g.conv(x, 16, 8, name="one", scale=0.1), 8, 8, name="eight", scale=0.1))
+
+
 @case(*[("winograd", name, APPLIED) for name in ("first+Relu1", "second+Relu3", "third")], steps=dict(winograd=3),
       flags=["--dim", "t=20..80000", "--speed"], sizes=[{"t": 500}, {"t": 20}, {"t": 38}])
 def signals_in_tiles(g):

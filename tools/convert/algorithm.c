@@ -18,7 +18,8 @@
 /* The nominal machine: an AVX-512 core. Ratios count, not the figures. */
 #define FLOPS_PER_US      90000.0 /* of products in full register blocks */
 #define WEIGHT_B_PER_US   10000.0 /* weights of a network come from L3 or memory */
-#define TRANSFORMS_PER_US 2000.0  /* elements of a tile's points, in or out */
+#define TRANSFORMS_PER_US 4000.0  /* elements of a tile's points, in or out */
+#define LINES_PER_US      3000.0  /* the same where a tile is one row or column */
 #define SITE_US           1.0     /* what a step of three parts costs at least */
 #define SUMS_B_PER_US     20000.0 /* y, read and written once more */
 
@@ -129,10 +130,11 @@ static void predict_winograd(const struct ipex_dims *dims, int algorithm, struct
         (double)ipex_winograd_tiles_along(height, c->dilation[0], tile_along(c, 0, points)) *
         (double)ipex_winograd_tiles_along(width, c->dilation[1], tile_along(c, 1, points));
     const double columns = round_up(w[0], IPEX_PANEL);
+    const bool is_line = c->kernel[0] == 1 || c->kernel[1] == 1;
     const double transforms = points * tiles * (round_up(w[1], IPEX_PANEL) + columns);
     layer->us[algorithm] = product_us(points * tiles, (double)w[1], columns) +
                            (double)tile_bytes(1, points, w[0], w[1]) / WEIGHT_B_PER_US +
-                           transforms / TRANSFORMS_PER_US + SITE_US;
+                           transforms / (is_line ? LINES_PER_US : TRANSFORMS_PER_US) + SITE_US;
     if (layer->us[DIRECT] < LEAST_GAIN * layer->us[algorithm])
         layer->us[algorithm] = INFINITY;
 }
