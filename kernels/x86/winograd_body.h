@@ -296,7 +296,7 @@ static inline void winograd_load_tile(const struct ipex_winograd_args *args,
 
 /* ---- products ---- */
 
-/* m [points][tiles][m_row] = v [points][tiles][v_row] times the job's panels: rows of the matrices
+/* m [points][tiles][m_row] = v [tiles][points][v_point] times the job's panels: rows of the matrices
  * are the pixels of as many lines, which have weights of their own. */
 static inline void winograd_multiply(const struct ipex_winograd_args *args,
                                      const struct ipex_winograd_job *job,
