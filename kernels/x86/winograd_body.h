@@ -296,8 +296,8 @@ static inline void winograd_load_tile(const struct ipex_winograd_args *args,
 
 /* ---- products ---- */
 
-/* m [points][tiles][m_row] = v [tiles][points][v_point] times the job's panels: rows of the matrices
- * are the pixels of as many lines, which have weights of their own. */
+/* m [points][tiles][m_row] = v [tiles][points][v_point] times the job's panels: rows of the
+ * matrices are the pixels of as many lines, which have weights of their own. */
 static inline void winograd_multiply(const struct ipex_winograd_args *args,
                                      const struct ipex_winograd_job *job,
                                      const struct ipex_winograd_space *space, float *scratch) {

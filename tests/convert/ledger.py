@@ -1216,7 +1216,7 @@ def check_bf16(tap, bench):
         seen |= {row["reason"] for row in rows}
         for row in wanted[flags[0]]:
             tap.ok(f"{name}: {row[0]} of {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
-    checks = (check_bf16_bands, check_bf16_heads, check_bf16_groups, check_bf16_columns, check_bf16_one_hot)
+    checks = (check_bf16_bands, check_bf16_heads, check_bf16_groups, check_bf16_columns, check_bf16_tiles, check_bf16_one_hot)
     return seen.union(*(check(tap, bench) for check in checks))
 
 
@@ -1270,6 +1270,28 @@ def check_bf16_columns(tap, bench):
         for site, reason in wanted.items():
             tap.ok(f"{name}, few columns: {site} is {reason or 'applied'}", any(fits(r, ("dtype", site, reason)) for r in rows), *rows)
     return {row["reason"] for row in rows}
+
+
+def check_bf16_tiles(tap, bench):
+    """Where products on bf16 are said not to be AMX's, tiles are in f32: as exact as it is."""
+    seen = set()
+    for flags, tiles, dtype in (([], "may_be_amx", APPLIED), (["--arithmetic", "bf16-amx"], "bf16_weights", APPLIED),
+                                (["--arithmetic", "bf16-dp"], APPLIED, "tiles_in_f32")):
+        g = Graph(opset=14)
+        y = g.conv(g.input(1, 64, 60, 62), 64, 64, bias=True, pads=[1, 1, 1, 1], name="conv", scale=0.05)
+        g.output(g.op("HardSwish", y, name="act"))
+        name = " ".join(["--dtype bf16", *flags])
+        if tiles == APPLIED:
+            why = bench.right(g, "--dtype", "bf16", *flags, "--speed", "--golden", "1")
+        else:
+            done = bench.convert(g.model(), "--dtype", "bf16", *flags, "--speed")
+            why = done.stderr or bench.compare_bits(g.feeds())
+        tap.ok(f"{name}, tiles: converts and runs, with the same bits at all levels", not why, why)
+        rows = bench.ledger()
+        for row in (("winograd", "conv+act", tiles), ("dtype", "conv+act", dtype)):
+            tap.ok(f"{name}, tiles: {row[0]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
+        seen |= {row["reason"] for row in rows}
+    return seen
 
 
 def check_bf16_one_hot(tap, bench):

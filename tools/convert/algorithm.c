@@ -21,6 +21,7 @@
 #define TRANSFORMS_PER_US 4000.0  /* elements of a tile's points, in or out */
 #define LINES_PER_US      3000.0  /* the same where a tile is one row or column */
 #define SITE_US           1.0     /* what a step of three parts costs at least */
+#define BF16_GAIN         1.9 /* of products on bf16 by vdpbf16ps; transforms and theirs are on f32 */
 #define SUMS_B_PER_US     20000.0 /* y, read and written once more */
 
 /* Gains below a tenth are within what other machines may differ by. */
@@ -55,28 +56,41 @@ struct choice {
     bool before_split; /* split_upsampled: nothing goes to the ledger yet */
 };
 
-static int64_t tile_bytes(int64_t groups, int64_t segments, int64_t n, int64_t k) {
+static int64_t tile_bytes(enum ipex_dtype dtype, int64_t groups, int64_t segments, int64_t n,
+                          int64_t k) {
     struct ipex_tiles tiles;
-    return ipex_tiles_make(IPEX_DTYPE_f32, groups, segments, n, k, &tiles) ? tiles.bytes : 0;
+    return ipex_tiles_make(dtype, groups, segments, n, k, &tiles) ? tiles.bytes : 0;
 }
 
-static int64_t conv_bytes(const struct ipex_node *node) {
+/* Of what is not in tiles. */
+static enum ipex_dtype weight_dtype(const struct ipex_graph *graph) {
+    return graph->precision == IPEX_PRECISION_f32 ? IPEX_DTYPE_f32 : IPEX_DTYPE_bf16;
+}
+
+static int64_t conv_bytes(const struct ipex_graph *graph, const struct ipex_node *node) {
     const int64_t *w = node->input[1]->dims;
     const struct ipex_conv *c = &node->u.conv;
+    const enum ipex_dtype dtype = weight_dtype(graph);
     if (c->transposed)
-        return tile_bytes(c->groups, c->kernel[0] * c->kernel[1], w[1], w[0] / c->groups);
+        return tile_bytes(dtype, c->groups, c->kernel[0] * c->kernel[1], w[1], w[0] / c->groups);
     if (c->upsampled)
-        return tile_bytes(1, IPEX_UPSAMPLED_POINTS, w[0], w[1]);
-    return tile_bytes(c->groups, c->kernel[0], w[0] / c->groups, c->kernel[1] * w[1]);
+        return tile_bytes(dtype, 1, IPEX_UPSAMPLED_POINTS, w[0], w[1]);
+    return tile_bytes(dtype, c->groups, c->kernel[0], w[0] / c->groups, c->kernel[1] * w[1]);
+}
+
+static int64_t winograd_bytes(const struct ipex_value *w, int64_t points) {
+    return points == 0 ? 0 : tile_bytes(IPEX_DTYPE_f32, 1, points, w->dims[0], w->dims[1]);
 }
 
 /* A weight with several readers counts once. */
-static int64_t weight_bytes(const struct ipex_node *node) {
+static int64_t weight_bytes(const struct ipex_graph *graph, const struct ipex_node *node) {
     const struct ipex_value *w = node->input[1];
     if (node->kind == IPEX_KIND_conv)
-        return conv_bytes(node) / w->uses;
+        return conv_bytes(graph, node) / w->uses;
     if (node->kind == IPEX_KIND_linear)
-        return tile_bytes(1, 1, node->fold.n, w->dims[node->weight_kn ? 0 : 1]) / w->uses;
+        return tile_bytes(weight_dtype(graph), 1, 1, node->fold.n,
+                          w->dims[node->weight_kn ? 0 : 1]) /
+               w->uses;
     return 0;
 }
 
@@ -133,7 +147,7 @@ static void predict_winograd(const struct ipex_dims *dims, int algorithm, struct
     const bool is_line = c->kernel[0] == 1 || c->kernel[1] == 1;
     const double transforms = points * tiles * (round_up(w[1], IPEX_PANEL) + columns);
     layer->us[algorithm] = product_us(points * tiles, (double)w[1], columns) +
-                           (double)tile_bytes(1, points, w[0], w[1]) / WEIGHT_B_PER_US +
+                           (double)winograd_bytes(node->input[1], points) / WEIGHT_B_PER_US +
                            transforms / (is_line ? LINES_PER_US : TRANSFORMS_PER_US) + SITE_US;
     if (layer->us[DIRECT] < LEAST_GAIN * layer->us[algorithm])
         layer->us[algorithm] = INFINITY;
@@ -170,21 +184,23 @@ static double outputs_of(const struct ipex_dims *dims, const struct ipex_node *n
 
 /* With `apart` of the channels taken apart, which are upsampled twice: of `positions` that the
  * direct algorithm multiplies the others at. */
-static double predict_apart(const struct ipex_dims *dims, const struct ipex_node *node,
+static double predict_apart(const struct ipex_graph *graph, const struct ipex_node *node,
                             double positions, int64_t apart) {
     const int64_t *w = node->input[1]->dims;
-    const double outputs = outputs_of(dims, node);
+    const double outputs = outputs_of(&graph->dims, node);
     const double columns = round_up(w[0], IPEX_PANEL);
     const double products = IPEX_UPSAMPLED_POINTS * outputs / 4;
     return product_us(positions, (double)(w[1] - apart), direct_columns(w[0])) +
            product_us(products, (double)apart, columns) +
            products * (round_up(apart, IPEX_PANEL) + columns) / TRANSFORMS_PER_US +
-           (double)conv_bytes(node) / WEIGHT_B_PER_US + SITE_US +
+           (double)conv_bytes(graph, node) / WEIGHT_B_PER_US + SITE_US +
            outputs * (double)w[0] * 2 * sizeof(float) / SUMS_B_PER_US;
 }
 
 /* apart: of what the direct algorithm would take apart, or 0. */
-static struct layer predict(const struct ipex_dims *dims, struct ipex_node *node, int64_t apart) {
+static struct layer predict(const struct ipex_graph *graph, struct ipex_node *node, int64_t apart) {
+    const struct ipex_dims *dims = &graph->dims;
+    const double gain = graph->precision == IPEX_PRECISION_bf16 ? BF16_GAIN : 1;
     const int64_t *x = node->input[0]->dims, *w = node->input[1]->dims, *y = node->output->dims;
     double positions = 1;
     for (int axis = 0; axis < 2; axis++)
@@ -192,9 +208,9 @@ static struct layer predict(const struct ipex_dims *dims, struct ipex_node *node
             direct_positions(&node->u.conv, axis, ipex_dim_at(dims, x[2 + axis], IPEX_DIM_MIDDLE),
                              ipex_dim_at(dims, y[2 + axis], IPEX_DIM_MIDDLE));
     struct layer ret = {.node = node};
-    ret.us[DIRECT] = apart ? predict_apart(dims, node, positions, apart)
-                           : product_us(positions, (double)w[1], direct_columns(w[0])) +
-                                 (double)conv_bytes(node) / WEIGHT_B_PER_US;
+    ret.us[DIRECT] = apart ? predict_apart(graph, node, positions, apart)
+                           : product_us(positions, (double)w[1], direct_columns(w[0])) / gain +
+                                 (double)conv_bytes(graph, node) / WEIGHT_B_PER_US;
     predict_winograd(dims, SMALL, &ret);
     predict_winograd(dims, LARGE, &ret);
     return ret;
@@ -232,9 +248,9 @@ static void add_layer(struct ipex_graph *graph, struct choice *choice, const str
 
 /* What a site's layers take together; those that gain nothing stay direct. The direct weight stays
  * too where not all of its readers do without it. */
-static void add_up(struct site *site) {
+static void add_up(const struct ipex_graph *graph, struct site *site) {
     const struct ipex_value *w = site->layer->node->input[1];
-    const int64_t before = conv_bytes(site->layer->node);
+    const int64_t before = conv_bytes(graph, site->layer->node);
     for (int algorithm = DIRECT; algorithm < ALGORITHMS; algorithm++) {
         const int64_t points = points_of(&site->layer->node->u.conv, algorithm);
         int32_t changed = 0;
@@ -245,13 +261,17 @@ static void add_up(struct site *site) {
         }
         if (!changed)
             site->us[algorithm] = INFINITY;
-        site->added[algorithm] = points == 0 ? 0
-                                             : tile_bytes(1, points, w->dims[0], w->dims[1]) -
-                                                   (changed == w->uses ? before : 0);
+        site->added[algorithm] =
+            points == 0 ? 0 : winograd_bytes(w, points) - (changed == w->uses ? before : 0);
     }
     /* No larger file for what may be no gain. */
     if (site->us[SMALL] < LEAST_GAIN * site->us[LARGE])
         site->us[LARGE] = INFINITY;
+}
+
+/* Whether products on bf16 are to be those of vdpbf16ps, which gain less than tiles in f32 do. */
+static bool without_amx(const struct ipex_graph *graph) {
+    return graph->precision == IPEX_PRECISION_bf16 && graph->arithmetic == IPEX_ARITHMETIC_bf16_dp;
 }
 
 /* Looks at one convolution: remembers it where Winograd would be faster. */
@@ -264,12 +284,15 @@ static void consider(struct ipex_graph *graph, struct ipex_node *node, struct ch
         refuse(graph, choice, node, IPEX_REASON_no_tiles);
         return;
     }
-    if (graph->precision != IPEX_PRECISION_f32) {
-        refuse(graph, choice, node, IPEX_REASON_bf16_weights);
+    if (graph->precision != IPEX_PRECISION_f32 && !without_amx(graph)) {
+        refuse(graph, choice, node,
+               graph->precision == IPEX_PRECISION_bf16 && graph->arithmetic == IPEX_ARITHMETIC_AUTO
+                   ? IPEX_REASON_may_be_amx
+                   : IPEX_REASON_bf16_weights);
         return;
     }
     const int64_t apart = choice->before_split ? ipex_upsample_left(graph, node).channels : 0;
-    const struct layer layer = predict(&graph->dims, node, apart);
+    const struct layer layer = predict(graph, node, apart);
     if (isinf(layer.us[SMALL]) && isinf(layer.us[LARGE]))
         refuse(graph, choice, node, IPEX_REASON_winograd_slower);
     else
@@ -378,7 +401,7 @@ static void consider_columns(struct ipex_graph *graph, struct ipex_node *node) {
 static int64_t room_of(const struct ipex_graph *graph, enum ipex_growth growth) {
     int64_t bytes = 0;
     for (const struct ipex_node *node = graph->first; node; node = node->next)
-        bytes += weight_bytes(node);
+        bytes += weight_bytes(graph, node);
     return growth == IPEX_GROWTH_any ? INT64_MAX : growth == IPEX_GROWTH_none ? -1 : bytes / 2;
 }
 
@@ -388,7 +411,7 @@ static void choose(struct ipex_graph *graph, enum ipex_growth growth, struct cho
         if (node->kind == IPEX_KIND_conv)
             consider(graph, node, choice);
     for (size_t i = 0; i < choice->sites; i++)
-        add_up(&choice->site[i]);
+        add_up(graph, &choice->site[i]);
     take(&graph->arena, choice, room_of(graph, growth));
 }
 
@@ -434,8 +457,8 @@ static void split_transposed(struct ipex_graph *graph, enum ipex_growth growth) 
             if (up.channels == 0)
                 continue;
             const int64_t n = node->input[1]->dims[0], side = up.factor + 2;
-            const int64_t added =
-                tile_bytes(1, side * side, n, up.channels) - tile_bytes(1, 9, n, up.channels);
+            const int64_t added = tile_bytes(IPEX_DTYPE_bf16, 1, side * side, n, up.channels) -
+                                  tile_bytes(IPEX_DTYPE_bf16, 1, 9, n, up.channels);
             const double worth = transposed_worth(&graph->dims, node, up.factor);
             if (added > room || worth <= most)
                 continue;

@@ -87,6 +87,8 @@ bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *nod
 static enum ipex_reason reason_of(const struct ipex_graph *graph, const struct ipex_node *node) {
     if (ipex_weight_is_bf16(graph, node) || ipex_reads_bf16(graph, node))
         return IPEX_REASON_applied;
+    if (node->kind == IPEX_KIND_conv && node->u.conv.winograd)
+        return IPEX_REASON_tiles_in_f32;
     if (is_depthwise(node))
         return IPEX_REASON_no_bf16_kernel;
     if (has_few_columns(node))

@@ -51,6 +51,9 @@
     X(rounded_between, "what lies between is rounded to bf16 by a step of its own")                \
     X(weights_too_large, "the weights, read again for every band, would cost what bands save")     \
     X(bf16_weights, "transformed kernels would lose too much in bf16")                             \
+    X(may_be_amx, "AMX multiplies on bf16 faster than tiles in f32 do, other CPUs slower: "        \
+                  "--arithmetic bf16-dp says that it is for these")                                \
+    X(tiles_in_f32, "tiles of the winograd algorithm are computed in f32")                         \
     X(small_heads, "bf16 takes longer for heads of so few channels: rounding their scores costs "  \
                    "more than their products save")                                                \
     X(few_columns, "to so few columns f32 is as fast: its lanes are pixels")                       \

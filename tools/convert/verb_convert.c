@@ -226,8 +226,9 @@ int ipex_verb_convert(int argc, char **argv) {
         {"weights", "bf16", "store weights of products in bf16, compute in f32", IPEX_CLI_TEXT,
          false, &c.weights, 0, 0},
         {"arithmetic", "PROFILE",
-         "with --dtype bf16: pin how products round on every machine, bf16-dp or bf16-amx "
-         "(default: not pinned; sessions take what is fastest)",
+         "with --dtype bf16: pin how products round on every machine, bf16-dp (where f32 with "
+         "fewer products is faster, it stays) or bf16-amx (default: not pinned; sessions take what "
+         "is fastest)",
          IPEX_CLI_TEXT, false, &c.profile, 0, 0},
         {"speed", NULL,
          "let weights grow as far as it makes the network faster (default: to 1.5 times)",
