@@ -7,7 +7,8 @@
  * grow, those with the most time saved per byte come first: F(2,3) saves less than F(4,3), but its
  * weights take 16/9 of the room, not 4 times. Of direct ones, also whether the kernel is taken
  * column by column. Layers that share a weight (heads for several sizes of a map, steps of a
- * recurrence) share its transformed kernels, and what these take. */
+ * recurrence) share its transformed kernels, and what these take. Tiles are in f32, also beside
+ * products on bf16, where these are pinned to be those of vdpbf16ps: AMX would be faster. */
 #include "tools/convert/passes.h"
 
 #include <math.h>
@@ -405,14 +406,14 @@ static int64_t room_of(const struct ipex_graph *graph, enum ipex_growth growth) 
     return growth == IPEX_GROWTH_any ? INT64_MAX : growth == IPEX_GROWTH_none ? -1 : bytes / 2;
 }
 
-/* Of all convolutions, within what the file may grow by. */
-static void choose(struct ipex_graph *graph, enum ipex_growth growth, struct choice *choice) {
+/* Of all convolutions, within `room` bytes more. */
+static void choose(struct ipex_graph *graph, int64_t room, struct choice *choice) {
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_conv)
             consider(graph, node, choice);
     for (size_t i = 0; i < choice->sites; i++)
         add_up(graph, &choice->site[i]);
-    take(&graph->arena, choice, room_of(graph, growth));
+    take(&graph->arena, choice, room);
 }
 
 static bool takes_large(const struct choice *choice, const struct ipex_node *node) {
@@ -426,9 +427,9 @@ static bool takes_large(const struct choice *choice, const struct ipex_node *nod
 /* Channels that are upsampled twice are taken apart from others where these are not computed
  * together by F(4,3), which takes as few products, but room in the file that others may need more.
  */
-static void split_upsampled(struct ipex_graph *graph, enum ipex_growth growth) {
+static void split_upsampled(struct ipex_graph *graph, int64_t room) {
     struct choice together = {.before_split = true};
-    choose(graph, growth, &together);
+    choose(graph, room, &together);
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
         next = node->next;
         if (ipex_upsample_left(graph, node).channels && !takes_large(&together, node))
@@ -445,9 +446,8 @@ static double transposed_worth(const struct ipex_dims *dims, const struct ipex_n
 }
 
 /* On bf16 upsampled channels take a transposed convolution, whose weights are larger: those that
- * save most per byte first, as far as there is room. */
-static void split_transposed(struct ipex_graph *graph, enum ipex_growth growth) {
-    int64_t room = room_of(graph, growth);
+ * save most per byte first, as far as there is room. Returns what is left of it. */
+static int64_t split_transposed(struct ipex_graph *graph, int64_t room) {
     for (struct ipex_node *best;; ipex_upsample_split(graph, best)) {
         int64_t best_added = 0;
         double most = 0;
@@ -473,15 +473,17 @@ static void split_transposed(struct ipex_graph *graph, enum ipex_growth growth) 
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (ipex_upsample_left(graph, node).channels)
             ipex_ledger_add(graph->ledger, "upsample", node->name, IPEX_REASON_file_budget, NULL);
+    return room;
 }
 
 void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth) {
     struct choice choice = {0};
+    int64_t room = room_of(graph, growth);
     if (graph->precision == IPEX_PRECISION_bf16)
-        split_transposed(graph, growth);
+        room = split_transposed(graph, room);
     else
-        split_upsampled(graph, growth);
-    choose(graph, growth, &choice);
+        split_upsampled(graph, room);
+    choose(graph, room, &choice);
     for (size_t i = 0; i < choice.sites; i++)
         for (const struct layer *layer = choice.site[i].layer; layer; layer = layer->next)
             record(graph, &choice.site[i], layer);
