@@ -516,10 +516,6 @@ WINOGRAD_APART void winograd_store_up(const struct winograd_result *o, const flo
  * apart. */
 static inline void winograd_out_line(const float *m, struct winograd_step step, int64_t side,
                                      int64_t tile, float *to, int64_t to_step) {
-    if (side == 1) {
-        vec_store(to, vec_load(m));
-        return;
-    }
     if (side != SIDE) {
         const struct winograd_two sum = winograd_out_column(m, step);
         vec_store(to, sum.v0);
@@ -543,12 +539,17 @@ WINOGRAD_APART void winograd_store_part(const struct winograd_result *o,
                                         const float *m, int64_t m_point, float *between) {
     float *sums = between + LARGE * SIDE * LANES;
     const int64_t row = o->side_w * LANES;
+    const bool is_row = o->side_h == 1, is_column = o->side_w == 1; /* one transform alone */
     const struct winograd_step step = winograd_step(o->side_w * m_point);
-    const struct winograd_step one = winograd_step(LANES);
-    for (int64_t s = 0; s < o->side_w; s++)
+    const struct winograd_step one = winograd_step(is_row ? m_point : LANES);
+    for (int64_t s = 0; s < o->side_w && !is_row; s++)
         winograd_out_line(m + s * m_point, step, o->side_h, o->tile_h, between + s * LANES, row);
     for (int64_t r = 0; r < tile->rows_out; r++) {
-        winograd_out_line(between + r * row, one, o->side_w, o->tile_w, sums, LANES);
+        if (is_column)
+            sums = between + r * row;
+        else
+            winograd_out_line(is_row ? m : between + r * row, one, o->side_w, o->tile_w, sums,
+                              LANES);
         for (int64_t s = 0; s < tile->columns_out; s++)
             winograd_store_output(o, r, s, left, vec_add(vec_load(sums + s * LANES), o->bias));
     }
