@@ -294,6 +294,12 @@ static inline void winograd_load_tile(const struct ipex_winograd_args *args,
         winograd_border(p, &tile, c, args->channels - c);
 }
 
+/* Columns of a job's panels. */
+static inline int64_t winograd_columns(const struct ipex_winograd_args *args,
+                                       const struct ipex_winograd_job *job) {
+    return ipex_smaller(job->panel_end * IPEX_PANEL, args->n) - job->panel * IPEX_PANEL;
+}
+
 /* ---- products ---- */
 
 /* m [points][tiles][m_row] = v [tiles][points][v_point] times the job's panels: rows of the
@@ -319,8 +325,7 @@ static inline void winograd_multiply(const struct ipex_winograd_args *args,
         .segments_h = 1,
         .segments_w = 1,
         .k = args->channels,
-        .n = (int32_t)(args->n < job->panel_end * IPEX_PANEL ? args->n - job->panel * IPEX_PANEL
-                                                             : panels * IPEX_PANEL),
+        .n = (int32_t)winograd_columns(args, job),
         .lines_per_job = points,
         .panels_per_job = (int32_t)panels,
         .act = IPEX_ACT_none,
@@ -555,44 +560,41 @@ WINOGRAD_APART void winograd_store_part(const struct winograd_result *o,
     }
 }
 
-/* Outputs of tiles that follow each other in a line: rows of pixels, as far as L1 holds them. */
+/* A job's columns of the outputs of tiles that follow each other in a line: rows of pixels, as far
+ * as L1 holds them. */
 struct winograd_strip {
     float *y;
-    int64_t rows, pixels;
+    int64_t rows, pixels, columns;
 };
 
 enum { STRIP_FLOATS = 4096 };
 
 /* Activations that are not clamps: a pass over a strip. */
 static inline void winograd_activate(const struct ipex_winograd_args *args,
-                                     const struct winograd_strip *strip, int64_t n) {
+                                     const struct winograd_strip *strip) {
     for (int64_t r = 0; r < strip->rows; r++) {
-        const struct ipex_act_rows rows =
-            ipex_act_rows(strip->y + r * args->dilation_h * args->y_line, strip->pixels, n,
-                          args->dilation_w * args->y_pixel, args->act, args->act_a, args->act_b);
+        const struct ipex_act_rows rows = ipex_act_rows(
+            strip->y + r * args->dilation_h * args->y_line, strip->pixels, strip->columns,
+            args->dilation_w * args->y_pixel, args->act, args->act_a, args->act_b);
         IPEX_LEVEL(activate)(&rows);
     }
 }
 
-/* A tile's outputs at y, n columns of them, behind those of the strip, or in place of it: then that
- * one is activated. Stores of this tile have not reached L1 yet, and loads would wait for them. */
+/* A tile's outputs at y, behind those of the strip, or in place of it: then that one is activated.
+ * Stores of this tile have not reached L1 yet, and loads would wait for them. */
 static inline void winograd_put_on(const struct ipex_winograd_args *args,
                                    struct winograd_strip *strip,
-                                   const struct ipex_winograd_tile *tile, float *y, int64_t n) {
+                                   const struct ipex_winograd_tile *tile, float *y) {
     const bool follows = strip->rows == tile->rows_out &&
                          y == strip->y + strip->pixels * args->dilation_w * args->y_pixel &&
-                         strip->rows * strip->pixels * n < STRIP_FLOATS;
+                         strip->rows * strip->pixels * strip->columns < STRIP_FLOATS;
     if (!follows) {
-        winograd_activate(args, strip, n);
-        *strip = (struct winograd_strip){.y = y, .rows = tile->rows_out};
+        winograd_activate(args, strip);
+        strip->y = y;
+        strip->rows = tile->rows_out;
+        strip->pixels = 0;
     }
     strip->pixels += tile->columns_out;
-}
-
-/* Behind the last column of a job. */
-static inline int64_t winograd_job_end(const struct ipex_winograd_args *args,
-                                       const struct ipex_winograd_job *job) {
-    return ipex_smaller(job->panel_end * IPEX_PANEL, args->n);
 }
 
 static inline void winograd_store_tile(const struct ipex_winograd_args *args,
@@ -601,7 +603,7 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
                                        const float *m, int64_t m_point, float *between,
                                        struct winograd_strip *strip) {
     const struct ipex_winograd_tile tile = ipex_winograd_tile(args, grid, t);
-    const int64_t begin = job->panel * IPEX_PANEL, end = winograd_job_end(args, job);
+    const int64_t begin = job->panel * IPEX_PANEL, end = begin + strip->columns;
     float *y = args->y + tile.image * args->y_image + tile.line * args->y_line +
                tile.pixel * args->y_pixel;
     const float *residual = args->residual;
@@ -637,7 +639,7 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
             winograd_store_part(&result, &tile, end - n, m, m_point, between);
     }
     if (!act_is_clamp(args->act))
-        winograd_put_on(args, strip, &tile, y + begin, end - begin);
+        winograd_put_on(args, strip, &tile, y + begin);
 }
 
 /* A kernel's whole body. */
@@ -664,11 +666,13 @@ static inline void winograd_jobs(const struct ipex_winograd_args *args, int64_t 
             winograd_load_tile(args, &grid, t, &part);
         winograd_multiply(args, &job, &space, scratch);
         const float *m = scratch + space.m;
-        struct winograd_strip strip = {.rows = 0};
+        struct winograd_strip strip = {.columns =
+                                           ipex_smaller((job.panel_end - job.panel) * IPEX_PANEL,
+                                                        args->n - job.panel * IPEX_PANEL)};
         for (int64_t t = job.tile; t < job.tile_end; t++, m += space.m_row)
             winograd_store_tile(args, &grid, &job, t, m, space.m_point, scratch + space.between,
                                 &strip);
-        winograd_activate(args, &strip, winograd_job_end(args, &job) - job.panel * IPEX_PANEL);
+        winograd_activate(args, &strip);
     }
 }
 

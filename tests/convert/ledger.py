@@ -14,7 +14,7 @@ import onnx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import CLI, ROOT, Tap, cli_json, command, networks
-from ledger_cases import APPLIED, Cases, check_case, fits
+from ledger_cases import APPLIED, Cases, check_case, check_verdicts, fits
 from small_graphs import Bench, Graph
 
 CASES = Cases()
@@ -1214,8 +1214,7 @@ def check_bf16(tap, bench):
         tap.ok(f"{name}: converts and runs, with the same bits at all levels", not why, why)
         rows = bench.ledger()
         seen |= {row["reason"] for row in rows}
-        for row in wanted[flags[0]]:
-            tap.ok(f"{name}: {row[0]} of {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
+        check_verdicts(tap, name, rows, wanted[flags[0]])
     checks = (check_bf16_bands, check_bf16_heads, check_bf16_groups, check_bf16_columns, check_bf16_tiles, check_bf16_one_hot)
     return seen.union(*(check(tap, bench) for check in checks))
 
@@ -1231,8 +1230,8 @@ def check_bf16_heads(tap, bench):
     why = done.stderr or bench.compare_bits(g.feeds())
     tap.ok("heads on bf16: converts and runs, with the same bits at all levels", not why, why)
     rows = bench.ledger()
-    for row in (("dtype", "small", "small_heads"), ("dtype", "wide", APPLIED), ("dtype", "wide values", APPLIED)):
-        tap.ok(f"heads on bf16: {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
+    wanted = [("dtype", "small", "small_heads"), ("dtype", "wide", APPLIED), ("dtype", "wide values", APPLIED)]
+    check_verdicts(tap, "heads on bf16", rows, wanted)
     return {row["reason"] for row in rows}
 
 
@@ -1267,8 +1266,7 @@ def check_bf16_columns(tap, bench):
         why = done.stderr or bench.compare_bits(g.feeds())
         tap.ok(f"{name}, few columns: converts and runs, with the same bits at all levels", not why, why)
         rows = bench.ledger()
-        for site, reason in wanted.items():
-            tap.ok(f"{name}, few columns: {site} is {reason or 'applied'}", any(fits(r, ("dtype", site, reason)) for r in rows), *rows)
+        check_verdicts(tap, f"{name}, few columns", rows, [("dtype", site, reason) for site, reason in wanted.items()])
     return {row["reason"] for row in rows}
 
 
@@ -1288,8 +1286,7 @@ def check_bf16_tiles(tap, bench):
             why = done.stderr or bench.compare_bits(g.feeds())
         tap.ok(f"{name}, tiles: converts and runs, with the same bits at all levels", not why, why)
         rows = bench.ledger()
-        for row in (("winograd", "conv+act", tiles), ("dtype", "conv+act", dtype)):
-            tap.ok(f"{name}, tiles: {row[0]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
+        check_verdicts(tap, f"{name}, tiles", rows, [("winograd", "conv+act", tiles), ("dtype", "conv+act", dtype)])
         seen |= {row["reason"] for row in rows}
     return seen
 
@@ -1309,7 +1306,7 @@ def check_bf16_one_hot(tap, bench):
             np.array_equal(y, np.where(there, nearest_bf16(weight)[index.clip(0, 8)], 0) + bias) for y in got.values())
         tap.ok(f"{name}, one-hot: rows are those of the rounded weight", right, got)
         rows = bench.ledger()
-        tap.ok(f"{name}, one-hot: a look-up", any(fits(r, ("one_hot", "look+add", APPLIED)) for r in rows), *rows)
+        check_verdicts(tap, f"{name}, one-hot", rows, [("one_hot", "look+add", APPLIED)])
     return {row["reason"] for row in rows}
 
 
@@ -1323,8 +1320,7 @@ def check_bf16_bands(tap, bench):
     why = done.stderr or bench.compare_bits(g.feeds())
     tap.ok("bands on bf16: converts and runs, with the same bits at all levels", not why, why)
     rows = bench.ledger()
-    for row in (("band", "expand", APPLIED), ("band", "wide", "rounded_between")):
-        tap.ok(f"bands on bf16: {row[1]} is {row[2] or 'applied'}", any(fits(r, row) for r in rows), *rows)
+    check_verdicts(tap, "bands on bf16", rows, [("band", "expand", APPLIED), ("band", "wide", "rounded_between")])
     return {row["reason"] for row in rows}
 
 

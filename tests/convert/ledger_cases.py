@@ -30,6 +30,15 @@ def fits(row, wanted):
     return row["pass"] == step and same_site and row["reason"] == reason
 
 
+def check_verdicts(tap, name, rows, expected):
+    """Whether rows of the ledger say what is expected, (pass, site, reason) each."""
+    listing = [f"{row['pass']} {row['site']}: {row['reason'] or row['verdict']}" for row in rows]
+    for wanted in expected:
+        title = f"{name}: {wanted[0]} of {wanted[1]} is {wanted[2] or 'applied'}"
+        tap.ok(title, any(fits(row, wanted) for row in rows), *listing)
+    return listing
+
+
 def check_case(tap, bench, case):
     """The rows of the ledger, after checking them, the numbers and the steps."""
     name, expected, fill, steps, opset, sizes, flags = case
@@ -39,10 +48,7 @@ def check_case(tap, bench, case):
     if not tap.ok(f"{name}: agrees with ONNX Runtime and its known answers", why is None, why):
         return []
     rows = bench.ledger()
-    listing = [f"{row['pass']} {row['site']}: {row['reason'] or row['verdict']}" for row in rows]
-    for wanted in expected:
-        title = f"{name}: {wanted[0]} of {wanted[1]} is {wanted[2] or 'applied'}"
-        tap.ok(title, any(fits(row, wanted) for row in rows), *listing)
+    listing = check_verdicts(tap, name, rows, expected)
     broken = [row for row in rows if (row["verdict"] == "applied") != (row["reason"] == "") or not row["text"]]
     tap.ok(f"{name}: every row has a verdict and a text", (rows or not expected) and not broken, *broken)
     if steps:

@@ -22,7 +22,7 @@
 #define TRANSFORMS_PER_US 4000.0  /* elements of a tile's points, in or out */
 #define LINES_PER_US      3000.0  /* the same where a tile is one row or column */
 #define SITE_US           1.0     /* what a step of three parts costs at least */
-#define BF16_GAIN         1.9 /* of products on bf16 by vdpbf16ps; transforms and theirs are on f32 */
+#define BF16_GAIN         1.9     /* of products on bf16 by vdpbf16ps */
 #define SUMS_B_PER_US     20000.0 /* y, read and written once more */
 
 /* Gains below a tenth are within what other machines may differ by. */
@@ -63,7 +63,7 @@ static int64_t tile_bytes(enum ipex_dtype dtype, int64_t groups, int64_t segment
     return ipex_tiles_make(dtype, groups, segments, n, k, &tiles) ? tiles.bytes : 0;
 }
 
-/* Of what is not in tiles. */
+/* Of kernels that are not transformed. */
 static enum ipex_dtype weight_dtype(const struct ipex_graph *graph) {
     return graph->precision == IPEX_PRECISION_f32 ? IPEX_DTYPE_f32 : IPEX_DTYPE_bf16;
 }
@@ -270,9 +270,15 @@ static void add_up(const struct ipex_graph *graph, struct site *site) {
         site->us[LARGE] = INFINITY;
 }
 
-/* Whether products on bf16 are to be those of vdpbf16ps, which gain less than tiles in f32 do. */
-static bool without_amx(const struct ipex_graph *graph) {
-    return graph->precision == IPEX_PRECISION_bf16 && graph->arithmetic == IPEX_ARITHMETIC_bf16_dp;
+/* Tiles are in f32; products on bf16 by vdpbf16ps gain less than they do, by AMX more. */
+static enum ipex_reason precision_of_tiles(const struct ipex_graph *graph) {
+    if (graph->precision == IPEX_PRECISION_f32)
+        return IPEX_REASON_applied;
+    if (graph->precision == IPEX_PRECISION_bf16 && graph->arithmetic == IPEX_ARITHMETIC_bf16_dp)
+        return IPEX_REASON_applied;
+    if (graph->precision == IPEX_PRECISION_bf16 && graph->arithmetic == IPEX_ARITHMETIC_AUTO)
+        return IPEX_REASON_may_be_amx;
+    return IPEX_REASON_bf16_weights;
 }
 
 /* Looks at one convolution: remembers it where Winograd would be faster. */
@@ -285,11 +291,9 @@ static void consider(struct ipex_graph *graph, struct ipex_node *node, struct ch
         refuse(graph, choice, node, IPEX_REASON_no_tiles);
         return;
     }
-    if (graph->precision != IPEX_PRECISION_f32 && !without_amx(graph)) {
-        refuse(graph, choice, node,
-               graph->precision == IPEX_PRECISION_bf16 && graph->arithmetic == IPEX_ARITHMETIC_AUTO
-                   ? IPEX_REASON_may_be_amx
-                   : IPEX_REASON_bf16_weights);
+    const enum ipex_reason reason = precision_of_tiles(graph);
+    if (reason != IPEX_REASON_applied) {
+        refuse(graph, choice, node, reason);
         return;
     }
     const int64_t apart = choice->before_split ? ipex_upsample_left(graph, node).channels : 0;
@@ -457,8 +461,9 @@ static int64_t split_transposed(struct ipex_graph *graph, int64_t room) {
             if (up.channels == 0)
                 continue;
             const int64_t n = node->input[1]->dims[0], side = up.factor + 2;
-            const int64_t added = tile_bytes(IPEX_DTYPE_bf16, 1, side * side, n, up.channels) -
-                                  tile_bytes(IPEX_DTYPE_bf16, 1, 9, n, up.channels);
+            const enum ipex_dtype dtype = weight_dtype(graph);
+            const int64_t added = tile_bytes(dtype, 1, side * side, n, up.channels) -
+                                  tile_bytes(dtype, 1, 9, n, up.channels);
             const double worth = transposed_worth(&graph->dims, node, up.factor);
             if (added > room || worth <= most)
                 continue;

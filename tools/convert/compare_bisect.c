@@ -92,13 +92,6 @@ static enum ipex_precision recorded_precision(const struct ipex_contrast *c) {
                                                : IPEX_PRECISION_f32;
 }
 
-static enum ipex_arithmetic recorded_arithmetic(const struct ipex_contrast *c) {
-    const char *options = ipex_fb_model_options(c->metadata.model);
-    return strstr(options, "--arithmetic bf16-dp")    ? IPEX_ARITHMETIC_bf16_dp
-           : strstr(options, "--arithmetic bf16-amx") ? IPEX_ARITHMETIC_bf16_amx
-                                                      : IPEX_ARITHMETIC_AUTO;
-}
-
 static enum ipex_status write_part(void *user, const void *bytes, size_t size, uint64_t offset,
                                    const struct ipex_report *report) {
     return ipex_atomic_write(user, bytes, size, offset, report);
@@ -130,7 +123,7 @@ static int convert(struct ipex_contrast *c, const char *inner, const char *path)
         if (inner)
             add_output(&graph, ipex_import_lookup(&state, inner), inner);
         graph.precision = recorded_precision(c);
-        graph.arithmetic = recorded_arithmetic(c);
+        graph.arithmetic = (enum ipex_arithmetic)ipex_fb_entry_arithmetic(c->sizes.entry);
         ipex_passes_run(&graph);
         ipex_choose_algorithms(&graph, recorded_growth(c));
         ipex_lower(&graph, &plan);
