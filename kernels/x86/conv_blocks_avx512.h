@@ -124,15 +124,14 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 
 #define WEIGHT(c) OPERAND b##c = W_AT(w + c * w_panel);
 /* Of two or three rows gcc would load weights anew for every row. */
-#define WEIGHT_STREAM(c)                                                                           \
+#define WEIGHT_KEPT(c)                                                                             \
     WEIGHT(c)                                                                                      \
     if (FEW_ROWS)                                                                                  \
-        __asm__("" : "+v"(b##c));                                                                  \
-    PREFETCH(c)
-#define WEIGHT_HALF(c)                                                                             \
-    const OPERAND_HALF b##c = W_AT_HALF(w + c * w_panel);                                          \
-    PREFETCH(c)
-/* One distance for the first panel and one for the others, as struct conv_block has them. */
+        __asm__("" : "+v"(b##c));
+#define WEIGHT_STREAM(c) WEIGHT_KEPT(c) PREFETCH(c)
+#define WEIGHT_HALF(c)   const OPERAND_HALF b##c = W_AT_HALF(w + c * w_panel);
+/* One distance for the first panel and one for the others, as struct conv_block has them. Blocks of
+ * one panel alone load for every product: a prefetch would take a turn of what they wait for. */
 #ifndef STEP_PREFETCHES
 #define STEP_PREFETCHES true
 #endif
@@ -144,13 +143,13 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define PREFETCH_1 prefetch(w, ahead_others);
 #define PREFETCH_2 prefetch(w + w_panel, ahead_others);
 #define PREFETCH_3 prefetch(w + 2 * w_panel, ahead_others);
-#define WEIGHTS_1  WEIGHT_STREAM(0)
-#define WEIGHTS_2  WEIGHTS_1 WEIGHT_STREAM(1)
+#define WEIGHTS_1  WEIGHT_KEPT(0)
+#define WEIGHTS_2  WEIGHT_STREAM(0) WEIGHT_STREAM(1)
 #define WEIGHTS_3  WEIGHTS_2 WEIGHT_STREAM(2)
 #define WEIGHTS_4  WEIGHTS_3 WEIGHT_STREAM(3)
 #define WEIGHTS_8  WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
 #define WEIGHTS_1H WEIGHT_HALF(0)
-#define WEIGHTS_2H WEIGHTS_1 WEIGHT_HALF(1)
+#define WEIGHTS_2H WEIGHT_STREAM(0) WEIGHT_HALF(1) PREFETCH(1)
 
 #define INIT_ROW_1(r)      COLS_1(INIT, r)
 #define RESUME_ROW_1(r)    COLS_1(RESUME, r)

@@ -211,7 +211,7 @@ void ipex_conv_walk_blocks(const struct conv_walk *walk, int64_t begin, int64_t 
 /* Blocks of rows that go through a set of panels before the next set does: what a block costs
  * beside its products is mostly the walk to it (1x1 8->24 at 12x96 with AVX2: half of the time).
  * Their x stays in L1 meanwhile, and their y where an activation goes over it. */
-enum { AT_ONCE_BYTES = 8192 };
+enum { AT_ONCE_BYTES = 16384 };
 
 static int64_t blocks_at_once(const struct conv_level *level, const struct ipex_conv_args *args,
                               const struct conv_cuts *cuts, bool streams) {
