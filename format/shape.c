@@ -33,11 +33,23 @@ static enum ipex_status check_bias(const struct rule *r, int64_t channels) {
     return IPEX_OK;
 }
 
-/* R64: operand 3, none or shaped as the output. */
+/* linear, or conv: x is bf16. */
+static bool multiplies_bf16(const struct rule *r) {
+    return takes_bf16(r) && operand(r, 0)->dtype == IPEX_DTYPE_bf16;
+}
+
+/* R116: what is wanted, where the operator rounds its results. */
+static uint8_t result_dtype(const struct rule *r, uint8_t wanted) {
+    const bool by_columns = r->node->op == IPEX_OP_conv && r->node->int_[IPEX_CONV_COLUMNS];
+    const bool rounds = r->node->op == IPEX_OP_depthwise || (multiplies_bf16(r) && !by_columns);
+    return wanted == IPEX_DTYPE_bf16 && rounds ? IPEX_DTYPE_bf16 : IPEX_DTYPE_f32;
+}
+
+/* R61, R64: operand 3, none or shaped as the output. */
 static enum ipex_status check_residual(const struct rule *r, const struct ipex_shape_operand *y) {
     if (!operand(r, 3))
         return IPEX_OK;
-    IPEX_TRY(check_f32(r, 3, -1));
+    IPEX_TRY(multiplies_bf16(r) ? check_f32_or_bf16(r, 3, -1) : check_f32(r, 3, -1));
     if (!same_dims(operand(r, 3), y))
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the residual's dims are not the output's");
     return IPEX_OK;
@@ -59,7 +71,7 @@ enum ipex_status ipex_rule_linear(const struct rule *r, struct ipex_shape_operan
     IPEX_TRY(check_act(r, r->node->int_[0]));
     if (x->rank < 1 || x->dims[x->rank - 1] != w->dims[1])
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the last dim of x is not the weight's K");
-    *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32, .rank = x->rank};
+    *y = (struct ipex_shape_operand){.dtype = result_dtype(r, y->dtype), .rank = x->rank};
     memcpy(y->dims, x->dims, sizeof y->dims);
     y->dims[x->rank - 1] = w->dims[0];
     IPEX_TRY(check_bias(r, w->dims[0]));
@@ -118,7 +130,7 @@ static struct window window_of(const struct rule *r, int axis, bool ceil) {
 static enum ipex_status window_output(const struct rule *r, bool ceil, int64_t channels,
                                       struct ipex_shape_operand *y) {
     struct window h = window_of(r, 0, ceil), w = window_of(r, 1, ceil);
-    *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32, .rank = 4};
+    *y = (struct ipex_shape_operand){.dtype = result_dtype(r, y->dtype), .rank = 4};
     y->dims[0] = operand(r, 0)->dims[0];
     y->dims[3] = channels;
     IPEX_TRY(count_windows(r, &h, &y->dims[1]));

@@ -194,6 +194,17 @@ struct ipex_depthwise_args ipex_depthwise_part(const struct ipex_depthwise_args 
 
 struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_depthwise_args *args, int64_t job);
 
+/* The body of depthwise_bf16y: a level's kernel leaves a few lines in f32 at `stage`, from where
+ * they are rounded, n elements at a time. */
+struct ipex_depthwise_rounding {
+    void (*kernel)(const struct ipex_depthwise_args *, int64_t, int64_t, void *);
+    void (*round)(const float *x, uint16_t *y, int64_t n);
+};
+
+void ipex_depthwise_rounded(const struct ipex_depthwise_args *args,
+                            const struct ipex_depthwise_rounding *by, int64_t job_begin,
+                            int64_t job_end, float *stage);
+
 /* One window of a pool, cut at the borders of x: taps [h, h_end) x [w, w_end), where tap (i, j) is
  * row row + i * dilation_h, column column + j * dilation_w of x. */
 struct ipex_pool_window {

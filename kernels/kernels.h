@@ -72,6 +72,9 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  *
  * Where K is cut (see cache_l2), or is taken by columns, unfinished chains are parked in y.
  *
+ * With y_bf16 results are rounded (kernels/bf16.h) and go there instead, addressed as y: then K is
+ * neither cut nor taken by columns. residual_bf16 likewise is a residual that is widened.
+ *
  * planar is advice to conv_f32: few columns, so pixels go into lanes (kernels/conv_parts.h). Only
  * for one group with segments_w = 1, x_pixel > 0, segments_h = 1 or last_pixels = pixels, not with
  * resume.
@@ -92,6 +95,8 @@ struct ipex_conv_args {
     const float *scale;    /* [groups * n], as bias; conv_i8 only */
     const float *residual; /* NULL, or addressed like y with r_*; may be y (then K is not cut) */
     float *y;
+    const uint16_t *residual_bf16; /* NULL, or instead of residual; may be y_bf16 */
+    uint16_t *y_bf16; /* NULL, or instead of y; both in conv_bf16 and conv_bf16t only */
     int64_t x_image, x_line, x_pixel, x_group, x_kh, x_kw;
     int64_t w_line; /* floats from a line's weights to the next one's; 0: one w for all lines.
                        conv_f32 only, not with planar */
@@ -209,6 +214,8 @@ static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args)
  *
  * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain)
  *
+ * depthwise_bf16y: results are rounded (kernels/bf16.h) and go to y_bf16 instead, addressed as y.
+ *
  * Job = (image, block of lines), or, with pixels_per_job, (image, block of lines, block of pixels).
  */
 struct ipex_depthwise_args {
@@ -216,7 +223,8 @@ struct ipex_depthwise_args {
     const float *w;        /* [kernel_h][kernel_w][group_inputs][ipex_channels_pitch] */
     const float *bias;     /* [channels] */
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
-    float *y;
+    float *y;              /* or ... */
+    uint16_t *y_bf16;      /* ... of depthwise_bf16y */
     int64_t x_image, x_line, x_pixel, x_kh, x_kw;
     int64_t y_image, y_line, y_pixel;
     int64_t r_image, r_line, r_pixel;
@@ -640,6 +648,7 @@ void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *n
 int64_t ipex_conv_jobs(const struct ipex_conv_args *args);
 int64_t ipex_winograd_jobs(const struct ipex_winograd_args *args);
 int64_t ipex_depthwise_jobs(const struct ipex_depthwise_args *args);
+size_t ipex_depthwise_rounded_scratch(const struct ipex_depthwise_args *args);
 int64_t ipex_pool_jobs(const struct ipex_pool_args *args);
 int64_t ipex_pointwise_jobs(const struct ipex_pointwise_args *args);
 int64_t ipex_matmul_jobs(const struct ipex_matmul_args *args);

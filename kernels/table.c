@@ -41,6 +41,7 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(conv_bf16t, avx512);
     TAKE(winograd_f32, avx512);
     TAKE(depthwise_f32, avx512);
+    TAKE(depthwise_bf16y, avx512);
     TAKE(max_pool_f32, avx512);
     TAKE(avg_pool_f32, avx512);
     TAKE(pointwise_f32, avx512);
@@ -68,6 +69,7 @@ static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_na
                              bool slow_dot) {
     TAKE(conv_transpose_bf16, avx512_bf16);
     TAKE(cast, avx512_bf16);
+    TAKE(depthwise_bf16y, avx512_bf16);
     if (slow_dot)
         return;
     TAKE(conv_bf16, avx512_bf16);

@@ -104,6 +104,10 @@ static bool takes_lines(const struct ipex_plan_builder *b, struct ipex_fb_node n
            b->entry->tensor[ipex_fb_node_outputs(node)[0]].root != root;
 }
 
+static bool may_lie_between(const struct ipex_tensor_info *info) {
+    return info->dtype == IPEX_DTYPE_f32 || info->dtype == IPEX_DTYPE_bf16;
+}
+
 /* The node that takes the lines that node `index` writes, from a storage that nodes from `begin` on
  * write and it alone reads; -1: there is none. */
 static int32_t find_reader(const struct ipex_plan_builder *b, int32_t begin, int32_t index) {
@@ -113,7 +117,7 @@ static int32_t find_reader(const struct ipex_plan_builder *b, int32_t begin, int
     const int32_t root = b->entry->tensor[ipex_fb_node_outputs(node)[0]].root;
     const struct ipex_tensor_info *info = &b->entry->tensor[root];
     const int32_t last = info->last;
-    if (info->is_input || info->is_output || info->dtype != IPEX_DTYPE_f32 || info->first < begin ||
+    if (info->is_input || info->is_output || !may_lie_between(info) || info->first < begin ||
         last <= index || last >= b->entry->nodes || !takes_lines(b, node_at(b, last), root))
         return -1;
     for (int32_t i = info->first; i < last; i++)
@@ -198,6 +202,7 @@ static void add_buffer(struct group *group, const struct ipex_tensor_info *root)
     group->root[at] = root;
     group->cheap[at] = true;
     group->args->buffer[at] = (struct ipex_band_buffer){
+        .size = ipex_element_size(root),
         .row = root->strides[1],
         .left = root->halo[1] * root->strides[2],
         .right = root->strides[1] - (root->halo[1] + root->dims[2]) * root->strides[2],
@@ -309,6 +314,7 @@ static enum ipex_status add_member(struct group *group, int32_t index) {
     member->fn = bind.fn;
     member->op = bind.op;
     member->x_size = ipex_element_size(bind.input[0]);
+    member->y_size = ipex_element_size(bind.output);
     memcpy(&member->args, &bind.args, bind.args_size);
     set_operands(group, index, &node, &bind);
     drop_refs(&bind, member);
@@ -359,11 +365,11 @@ static int64_t choose_job(const struct ipex_setup *setup, struct ipex_band_args 
 }
 
 /* Bands whose buffers take half of L2, at least the lines that go together; equal ones in a job.
- * Returns the floats of scratch for the buffers: half of L2 whatever they take of it, so that it
+ * Returns the bytes of scratch for the buffers: half of L2 whatever they take of it, so that it
  * does not shrink where dims grow. */
 static int64_t choose_lines(const struct ipex_setup *setup, struct ipex_band_args *args,
                             int64_t flops) {
-    const int64_t budget = setup->l2_bytes / 2 / (int64_t)sizeof(float);
+    const int64_t budget = setup->l2_bytes / 2;
     const int64_t line_flops = flops / ipex_max_i64(1, ipex_mul_sat(args->images, args->lines));
     const int64_t job = choose_job(setup, args, line_flops), together = lines_together(args);
     const int64_t parts = ipex_ceil_div(job, together);
@@ -414,9 +420,9 @@ enum ipex_status ipex_band_build(struct ipex_plan_builder *b, int32_t index, int
     group.args->members = count;
     for (int32_t i = 0; i < count; i++)
         IPEX_TRY(add_member(&group, i));
-    const int64_t floats = choose_lines(b->setup, group.args, group.flops);
-    group.args->member_scratch = (floats + 15) / 16 * 16;
-    const size_t scratch = (size_t)group.args->member_scratch * sizeof(float) + group.scratch;
+    const int64_t bytes = choose_lines(b->setup, group.args, group.flops);
+    group.args->member_scratch = (bytes + 63) / 64 * 64;
+    const size_t scratch = (size_t)group.args->member_scratch + group.scratch;
     if (b->scratch_bytes < scratch)
         b->scratch_bytes = scratch;
     const int64_t blocks = ipex_ceil_div(group.args->lines, group.args->lines_per_job);

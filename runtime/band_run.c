@@ -17,7 +17,7 @@ struct range {
 /* Where a job is. */
 struct band {
     const struct ipex_band_args *args;
-    float *scratch;
+    char *scratch;
     int64_t image;
     struct range held[IPEX_BAND_MEMBERS]; /* rows in a buffer */
 };
@@ -35,7 +35,7 @@ int64_t ipex_band_buffers(struct ipex_band_args *args, int64_t lines) {
             buffer->rows = ipex_min_i64((read - 1) * buffer->stride + buffer->window,
                                         buffer->top + buffer->lines + buffer->below);
             buffer->begin = total;
-            total += (buffer->rows * buffer->row + 15) / 16 * 16; /* whole cache lines */
+            total += (buffer->rows * buffer->row * buffer->size + 63) / 64 * 64; /* cache lines */
         }
     }
     return total;
@@ -43,13 +43,14 @@ int64_t ipex_band_buffers(struct ipex_band_args *args, int64_t lines) {
 
 /* The borders at the left and right of all rows: members write between them, and rows move as a
  * whole. */
-static void zero_columns(const struct ipex_band_args *args, float *scratch) {
+static void zero_columns(const struct ipex_band_args *args, char *scratch) {
     for (int32_t b = 0; b < args->buffers; b++) {
         const struct ipex_band_buffer *buffer = &args->buffer[b];
-        float *row = scratch + buffer->begin;
-        for (int64_t r = 0; r < buffer->rows; r++, row += buffer->row) {
-            memset(row, 0, (size_t)buffer->left * sizeof *row);
-            memset(row + buffer->row - buffer->right, 0, (size_t)buffer->right * sizeof *row);
+        const int64_t row = buffer->row * buffer->size, right = buffer->right * buffer->size;
+        char *at = scratch + buffer->begin;
+        for (int64_t r = 0; r < buffer->rows; r++, at += row) {
+            memset(at, 0, (size_t)(buffer->left * buffer->size));
+            memset(at + row - right, 0, (size_t)right);
         }
     }
 }
@@ -68,15 +69,15 @@ static struct range rows_read(const struct ipex_band_buffer *buffer, struct rang
 static struct range slide(struct band *band, int32_t b, struct range wanted) {
     const struct ipex_band_buffer *buffer = &band->args->buffer[b];
     const struct range held = band->held[b];
-    const int64_t row = buffer->row, bottom = buffer->top + buffer->lines;
+    const int64_t row = buffer->row * buffer->size, bottom = buffer->top + buffer->lines;
     const int64_t first_new = ipex_max_i64(wanted.begin, held.end);
-    float *base = band->scratch + buffer->begin;
+    char *base = band->scratch + buffer->begin;
     if (held.end > wanted.begin && held.begin < wanted.begin)
         memmove(base, base + (wanted.begin - held.begin) * row,
-                (size_t)((held.end - wanted.begin) * row) * sizeof *base);
+                (size_t)((held.end - wanted.begin) * row));
     for (int64_t r = first_new; r < wanted.end; r++)
         if (r < buffer->top || r >= bottom)
-            memset(base + (r - wanted.begin) * row, 0, (size_t)row * sizeof *base);
+            memset(base + (r - wanted.begin) * row, 0, (size_t)row);
     band->held[b] = wanted;
     return (struct range){
         ipex_max_i64(first_new - buffer->top, 0),
@@ -86,10 +87,10 @@ static struct range slide(struct band *band, int32_t b, struct range wanted) {
 
 /* ---- operands of one image, from line `at` on; `p` is where they begin if not in a buffer ---- */
 
-static float *buffer_row(const struct band *band, struct ipex_band_operand operand, int64_t row) {
+static void *buffer_row(const struct band *band, struct ipex_band_operand operand, int64_t row) {
     const struct ipex_band_buffer *buffer = &band->args->buffer[operand.buffer];
     const int64_t held = row - band->held[operand.buffer].begin;
-    return band->scratch + buffer->begin + held * buffer->row + operand.shift;
+    return band->scratch + buffer->begin + (held * buffer->row + operand.shift) * buffer->size;
 }
 
 static const void *first_x(const struct band *band, const struct ipex_band_member *member,
@@ -101,10 +102,10 @@ static const void *first_x(const struct band *band, const struct ipex_band_membe
     return buffer_row(band, x, buffer->above + at * buffer->stride);
 }
 
-static float *first_y(const struct band *band, const struct ipex_band_member *member, float *p,
-                      int64_t image, int64_t line, int64_t at) {
+static void *first_y(const struct band *band, const struct ipex_band_member *member, void *p,
+                     int64_t image, int64_t line, int64_t at) {
     if (member->y.buffer < 0)
-        return p + band->image * image + at * line;
+        return (char *)p + (band->image * image + at * line) * member->y_size;
     return buffer_row(band, member->y, band->args->buffer[member->y.buffer].top + at);
 }
 
@@ -116,17 +117,24 @@ static float *first_y(const struct band *band, const struct ipex_band_member *me
         const int64_t begin_ = (range).begin;                                                      \
         (narrow)->x =                                                                              \
             first_x(band, member, 0, (narrow)->x, (narrow)->x_image, (narrow)->x_step, begin_);    \
-        (narrow)->y =                                                                              \
-            first_y(band, member, (narrow)->y, (narrow)->y_image, (narrow)->y_line, begin_);       \
         if ((narrow)->residual != NULL)                                                            \
             (narrow)->residual += (band)->image * (narrow)->r_image + begin_ * (narrow)->r_line;   \
         (narrow)->images = 1;                                                                      \
         (narrow)->lines = (int32_t)((range).end - begin_);                                         \
     } while (0)
 
+/* A pointer to y, which is f32 or bf16. */
+#define NARROW_Y(narrow, pointer, band, member, range)                                             \
+    ((narrow)->pointer = first_y(band, member, (narrow)->pointer, (narrow)->y_image,               \
+                                 (narrow)->y_line, (range).begin))
+
 /* And of those that know where x ends. */
 #define NARROW_PADDED(narrow, band, member, range)                                                 \
     do {                                                                                           \
+        if ((member)->y_size == sizeof *(narrow)->y_bf16)                                          \
+            NARROW_Y(narrow, y_bf16, band, member, range);                                         \
+        else                                                                                       \
+            NARROW_Y(narrow, y, band, member, range);                                              \
         const int64_t after_ = (narrow)->lines - (range).end;                                      \
         (narrow)->padding.above -= (range).begin * (narrow)->padding.stride;                       \
         (narrow)->padding.below -= after_ * (narrow)->padding.stride;                              \
@@ -137,6 +145,8 @@ static float *first_y(const struct band *band, const struct ipex_band_member *me
 static void call_conv(const struct band *band, const struct ipex_band_member *member,
                       struct range lines, void *scratch) {
     struct ipex_conv_args narrow = member->args.conv;
+    if (narrow.residual_bf16 != NULL)
+        narrow.residual_bf16 += band->image * narrow.r_image + lines.begin * narrow.r_line;
     NARROW_PADDED(&narrow, band, member, lines);
     member->fn(&narrow, 0, ipex_conv_jobs(&narrow), scratch);
 }
@@ -152,6 +162,7 @@ static void call_depthwise(const struct band *band, const struct ipex_band_membe
 static void call_winograd(const struct band *band, const struct ipex_band_member *member,
                           struct range lines, void *scratch) {
     struct ipex_winograd_args narrow = member->args.winograd;
+    NARROW_Y(&narrow, y, band, member, lines);
     NARROW(&narrow, band, member, lines, x_row);
     const int64_t tiles = ipex_winograd_tiles(&narrow);
     const int64_t blocks = ipex_ceil_div(tiles, narrow.tiles_per_job);
@@ -172,9 +183,9 @@ static void call_pointwise(const struct band *band, const struct ipex_band_membe
 }
 
 /* Where an operand would begin if all of it lay as its buffer does. */
-static float *whole(const struct band *band, struct ipex_band_operand operand, int64_t image) {
-    const int64_t top = band->args->buffer[operand.buffer].top;
-    return buffer_row(band, operand, top) - band->image * image;
+static void *whole(const struct band *band, struct ipex_band_operand operand, int64_t image) {
+    const struct ipex_band_buffer *buffer = &band->args->buffer[operand.buffer];
+    return (char *)buffer_row(band, operand, buffer->top) - band->image * image * buffer->size;
 }
 
 /* Lines keep their numbers, which say what they are made of: a job is a line. */
@@ -211,7 +222,7 @@ static void call_move(const struct band *band, const struct ipex_band_member *me
 
 static void call(const struct band *band, const struct ipex_band_member *member,
                  struct range lines) {
-    float *scratch = band->scratch + band->args->member_scratch;
+    void *scratch = band->scratch + band->args->member_scratch;
     switch (member->op) {
     case IPEX_OP_conv:
         call_conv(band, member, lines, scratch);

@@ -11,16 +11,17 @@
  * Several members may write it, each its slice of the channels; one reads it. Row numbers count
  * from the tensor's topmost border. */
 struct ipex_band_buffer {
-    int64_t begin; /* floats from scratch */
-    int64_t row;   /* floats, borders included */
+    int64_t begin; /* bytes from scratch */
+    int64_t size;  /* bytes of an element */
+    int64_t row;   /* elements, borders included */
     int64_t rows;
-    int64_t left, right;           /* floats of the borders of a row, and the gap behind it */
+    int64_t left, right;           /* elements of the borders of a row, and the gap behind it */
     int64_t top, lines, below;     /* rows: a border, the tensor's lines, a border */
     int64_t above, stride, window; /* line l of the reader reads rows from above + l * stride on */
     int32_t reader;                /* member */
 };
 
-/* An operand: in a buffer, `shift` floats from the begin of a row; or buffer is -1. */
+/* An operand: in a buffer, `shift` elements from the begin of a row; or buffer is -1. */
 struct ipex_band_operand {
     int32_t buffer;
     int64_t shift;
@@ -28,8 +29,8 @@ struct ipex_band_operand {
 
 struct ipex_band_member {
     ipex_kernel_fn fn;
-    uint32_t op;     /* which args: of copy and transpose, move */
-    int64_t x_size;  /* bytes of an element of x: 4 but for a first member on bf16 */
+    uint32_t op;            /* which args: of copy and transpose, move */
+    int64_t x_size, y_size; /* bytes of an element */
     int64_t at_once; /* lines, at most, between two times that the buffers it reads are filled */
     union {
         struct ipex_conv_args conv;
@@ -48,11 +49,11 @@ struct ipex_band_args {
     int32_t members, buffers;
     int32_t images, lines; /* of the last member's output */
     int32_t lines_per_job, lines_per_band;
-    int64_t member_scratch;                            /* floats from scratch: the members' own */
+    int64_t member_scratch;                            /* bytes from scratch: the members' own */
     struct ipex_band_member member[IPEX_BAND_MEMBERS]; /* [members]: plans hold no more */
 };
 
-/* Lays out the buffers for bands of so many lines; floats of all of them. Does not fall where lines
+/* Lays out the buffers for bands of so many lines; bytes of all of them. Does not fall where lines
  * or dims grow. */
 int64_t ipex_band_buffers(struct ipex_band_args *args, int64_t lines);
 

@@ -4,6 +4,7 @@
 #ifndef IPEX_KERNELS_REF_BF16_H
 #define IPEX_KERNELS_REF_BF16_H
 
+#include "kernels/bf16.h"
 #include "kernels/ref/math_ref.h"
 
 /* What the slots with weights in bf16 differ in. */
@@ -23,6 +24,12 @@ static inline float ref_bf16_widen(const void *p) {
     uint16_t bits;
     memcpy(&bits, p, sizeof bits);
     return ref_float((uint32_t)bits << 16);
+}
+
+static inline uint16_t ref_bf16_round(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return ipex_bf16_of(bits);
 }
 
 /* Element k of a panel's column c. */

@@ -37,20 +37,27 @@ static void conv_panel(const struct ipex_conv_args *args, const struct ref_bf16_
                             pixel * args->x_pixel + job->group * args->x_group;
     const char *w = (const char *)args->w + job->group * segments * segment_bytes +
                     panel * ipex_conv_panel_words(args, 2) * 4;
-    float *y =
-        args->y + job->image * args->y_image + line * args->y_line + pixel * args->y_pixel + output;
+    const int64_t y =
+        job->image * args->y_image + line * args->y_line + pixel * args->y_pixel + output;
+    const int64_t residual =
+        job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
     float chain[IPEX_PANEL] = {0};
-    memcpy(chain, args->resume ? y : args->bias + output, (size_t)columns * sizeof(float));
+    memcpy(chain, args->resume ? args->y + y : args->bias + output,
+           (size_t)columns * sizeof(float));
     const struct ipex_kernel_rows rows =
         ipex_kernel_rows(&args->padding, args->lines, line, args->segments_h);
     conv_chains(args, product, &rows, pixel, x_first, w, chain);
-    const float *residual = args->residual;
-    if (residual)
-        residual +=
-            job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
     for (int64_t c = 0; c < columns; c++) {
-        const float sum = residual ? chain[c] + residual[c] : chain[c];
-        y[c] = ref_act(sum, args->act, args->act_a, args->act_b);
+        float result = chain[c];
+        if (args->residual)
+            result = result + args->residual[residual + c];
+        if (args->residual_bf16)
+            result = result + ref_bf16_widen(args->residual_bf16 + residual + c);
+        result = ref_act(result, args->act, args->act_a, args->act_b);
+        if (args->y_bf16)
+            args->y_bf16[y + c] = ref_bf16_round(result);
+        else
+            args->y[y + c] = result;
     }
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depthwise convolution and narrow groups: one chain of fma per output, taps in row-major order and
  * within a tap the inputs of the group (ipex_depthwise_input), then residual and activation. */
-#include "kernels/ref/math_ref.h"
+#include "kernels/ref/bf16_ref.h"
 
+/* y: elements from args' y to the pixel's first one. */
 static void depthwise_pixel(const struct ipex_depthwise_args *args,
                             const struct ipex_kernel_rows *rows, const float *x,
-                            const float *residual, float *y) {
+                            const float *residual, int64_t y, bool rounds) {
     const int64_t w_tap = ipex_channels_pitch(args->channels);
     const int64_t inputs = args->group_inputs;
     for (int64_t c = 0; c < args->channels; c++) {
@@ -20,13 +21,16 @@ static void depthwise_pixel(const struct ipex_depthwise_args *args,
             }
         if (residual)
             chain = chain + residual[c];
-        y[c] = ref_act(chain, args->act, args->act_a, args->act_b);
+        chain = ref_act(chain, args->act, args->act_a, args->act_b);
+        if (rounds)
+            args->y_bf16[y + c] = ref_bf16_round(chain);
+        else
+            args->y[y + c] = chain;
     }
 }
 
-void IPEX_REF(depthwise_f32)(const struct ipex_depthwise_args *whole, int64_t job_begin,
-                             int64_t job_end, void *scratch) {
-    (void)scratch;
+static void depthwise_run(const struct ipex_depthwise_args *whole, int64_t job_begin,
+                          int64_t job_end, bool rounds) {
     for (int64_t j = job_begin; j < job_end; j++) {
         int64_t at = j;
         const struct ipex_depthwise_args part = ipex_depthwise_part(whole, &at), *args = &part;
@@ -43,9 +47,22 @@ void IPEX_REF(depthwise_f32)(const struct ipex_depthwise_args *whole, int64_t jo
                                 args->x + job.image * args->x_image + line * args->x_line +
                                     pixel * args->x_pixel,
                                 residual,
-                                args->y + job.image * args->y_image + line * args->y_line +
-                                    pixel * args->y_pixel);
+                                job.image * args->y_image + line * args->y_line +
+                                    pixel * args->y_pixel,
+                                rounds);
             }
         }
     }
+}
+
+void IPEX_REF(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job_begin,
+                             int64_t job_end, void *scratch) {
+    (void)scratch;
+    depthwise_run(args, job_begin, job_end, false);
+}
+
+void IPEX_REF(depthwise_bf16y)(const struct ipex_depthwise_args *args, int64_t job_begin,
+                               int64_t job_end, void *scratch) {
+    (void)scratch;
+    depthwise_run(args, job_begin, job_end, true);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cast from f32 to bf16; all other casts are the reference's. Include vec_avx512.h first, and say
- * what CAST_LEVEL(slot) is and CAST_BF16(v): LANES elements, rounded. */
+ * what CAST_LEVEL(slot) is. */
 #ifndef IPEX_KERNELS_X86_CAST_BODY_H
 #define IPEX_KERNELS_X86_CAST_BODY_H
 
@@ -11,9 +11,8 @@ void ipex_k_cast__reference_fma(const struct ipex_map_args *, int64_t, int64_t, 
 static void cast_row(const float *x, uint16_t *y, int64_t n) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        _mm256_storeu_si256((__m256i *)(void *)(y + i), CAST_BF16(vec_load(x + i)));
-    const __mmask16 rest = vec_first(n - i);
-    _mm256_mask_storeu_epi16(y + i, rest, CAST_BF16(vec_load_masked(x + i, rest)));
+        vec_store_bf16(y + i, vec_load(x + i));
+    vec_store_bf16_part(y + i, n - i, vec_load_masked(x + i, vec_first(n - i)));
 }
 
 void CAST_LEVEL(cast)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,

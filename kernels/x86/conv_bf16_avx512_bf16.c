@@ -3,6 +3,8 @@
  * time. */
 #define CONV_X         uint16_t
 #define CONV_K_PER_ROW 2
+#define CONV_ROUNDS
+#define CONV_STORES_BF16
 #include "kernels/x86/vec_avx512.h"
 #include "kernels/x86/conv_pairs.h"
 #include "kernels/x86/conv_transpose_walk.h"

@@ -122,6 +122,27 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define STORE_HALF(r, c)                                                                           \
     _mm256_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, (__mmask8)mask, acc##r##_##c);
 
+/* Where the level rounds as it stores: to bf16, from the blocks that most are (see blocks_round).
+ */
+#ifdef CONV_STORES_BF16
+#define STORE_BF16(r, c) vec_store_bf16(AT(h0, h1, y_row, r) + LANES * c, acc##r##_##c);
+#define STORE_BF16_LAST(r, c)                                                                      \
+    _mm256_mask_storeu_epi16(AT(h0, h1, y_row, r) + LANES * c, mask, vec_bf16(acc##r##_##c));
+#define STORE_BF16_ROW_2(r) COLS_2(STORE_BF16, r)
+#define STORE_BF16_ROW_1(r)
+#define STORE_BF16_ROW_4(r)
+#define STORE_BF16_ROW_8(r)
+#define STORES_BF16(MR, NR)                                                                        \
+    if (MR >= ROUNDS_FROM && NR == 2 && b->to) {                                                   \
+        uint16_t *h0 = b->to, *h1 = h0 + b->y_half;                                                \
+        const int64_t y_row = b->y_row;                                                            \
+        (void)h0, (void)h1, (void)y_row;                                                           \
+        ROWS_##MR(STORE_BF16_ROW_##NR) return;                                                     \
+    }
+#else
+#define STORES_BF16(MR, NR)
+#endif
+
 #define WEIGHT(c) OPERAND b##c = W_AT(w + c * w_panel);
 /* Of two or three rows gcc would load weights anew for every row. */
 #define WEIGHT_KEPT(c)                                                                             \
@@ -258,7 +279,8 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
             ROWS_##MR(RESIDUAL_ROW_##NR)                                                           \
         }                                                                                          \
         ACTIVATE(MR, NR)                                                                           \
-        CLAMP(ROWS_##MR(LOW_ROW_##NR), ROWS_##MR(HIGH_ROW_##NR)) float *y0 = b->y;                 \
+        CLAMP(ROWS_##MR(LOW_ROW_##NR), ROWS_##MR(HIGH_ROW_##NR))                                   \
+        STORES_BF16(MR, NR) float *y0 = b->y;                                                      \
         float *y1 = y0 + b->y_half;                                                                \
         const int64_t y_row = b->y_row;                                                            \
         ROWS_##MR(STORE_ROW_##NR)                                                                  \

@@ -144,7 +144,7 @@ static void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end)
                              (end - begin) * IPEX_PANEL * (int64_t)sizeof(float));
     if (limit < IPEX_TILE_ROWS)
         limit = IPEX_TILE_ROWS;
-    if (args->residual == args->y) /* a parked chain would overwrite it */
+    if (args->residual == args->y || args->y_bf16) /* nowhere to park a chain */
         limit = segments * depth;
     /* Segments in a part; 0: cut inside segments. */
     const int64_t whole = ipex_conv_part_segments(args, ipex_div(limit, depth));
@@ -192,7 +192,7 @@ static int64_t panels_at_once(const struct conv_level *level, const struct ipex_
     const int64_t panels = ipex_conv_panels(args);
     if (!args->panels_outside || args->w_line)
         return panels;
-    if (level->panels_widened > 0 && args->residual != args->y)
+    if (level->panels_widened > 0 && args->residual != args->y && !args->y_bf16)
         return level->panels_widened;
     const int64_t panel_bytes =
         ipex_conv_depth(args) * IPEX_PANEL * (int64_t)sizeof(float) / level->k_per_row;
@@ -211,22 +211,25 @@ void ipex_conv_walk_blocks(const struct conv_walk *walk, int64_t begin, int64_t 
 /* Blocks of rows that go through a set of panels before the next set does: what a block costs
  * beside its products is mostly the walk to it (1x1 8->24 at 12x96 with AVX2: half of the time).
  * Their x stays in L1 meanwhile, and their y where an activation goes over it. */
-enum { AT_ONCE_BYTES = 16384 };
+enum { AT_ONCE_BYTES = 16384, STAGED_BYTES = 4096 };
 
 static int64_t blocks_at_once(const struct conv_level *level, const struct ipex_conv_args *args,
                               const struct conv_cuts *cuts, bool streams) {
     if (cuts->lines.line.count < 2)
         return 1;
+    const bool staged = args->y_bf16 || args->residual_bf16;
     const bool clamp = act_is_clamp(args->act), in_place = level->panels_widened == 0;
     const int64_t depth = ipex_conv_depth(args);
     const bool rest = streams && depth <= level->max_rows; /* prefetch_rest */
     if (!in_place || rest || fetches(level, args) || fetches_y(args, streams))
         return 1;
-    const int64_t rows = block_rows(cuts);
+    const int64_t rows = block_rows(cuts) + staged; /* those of the larger blocks */
     const int64_t x = depth * level->x_size;
-    const int64_t y = clamp ? 0 : args->n * (int64_t)sizeof(float);
+    const int64_t columns = staged ? ipex_conv_panels(args) * IPEX_PANEL : args->n;
+    const int64_t y = clamp && !staged ? 0 : columns * (int64_t)sizeof(float);
     const int64_t bytes = rows * (x > y ? x : y);
-    return 0 < bytes && bytes < AT_ONCE_BYTES ? ipex_div(AT_ONCE_BYTES, bytes) : 1;
+    const int64_t most = staged ? STAGED_BYTES : AT_ONCE_BYTES;
+    return 0 < bytes && bytes < most ? ipex_div(most, bytes) : 1;
 }
 
 static bool conv_streams(const struct conv_level *level, const struct ipex_conv_args *args) {
@@ -275,7 +278,8 @@ void ipex_conv_walk(const struct conv_level *level, const struct ipex_conv_args 
                  (job.image * args->x_image + job.group * args->x_group) * level->x_size,
             .w = (const float *)args->w + job.group * args->segments_h * w_kh,
             .bias = args->bias + column,
-            .y = args->y + job.image * args->y_image + column,
+            .y = args->y ? args->y + job.image * args->y_image + column : NULL,
+            .y_bf16 = args->y_bf16 ? args->y_bf16 + job.image * args->y_image + column : NULL,
             .streams = streams,
             .fetches_y = fetched,
             .w_kw = w_kw,
@@ -283,6 +287,8 @@ void ipex_conv_walk(const struct conv_level *level, const struct ipex_conv_args 
         };
         if (args->residual)
             walk.residual = args->residual + job.image * args->r_image + column;
+        if (args->residual_bf16)
+            walk.residual_bf16 = args->residual_bf16 + job.image * args->r_image + column;
         level->walk(&walk, job.panel, job.panel_end);
     }
 }

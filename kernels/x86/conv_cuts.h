@@ -71,6 +71,8 @@ struct conv_walk {
     const void *x;
     const float *w, *bias, *residual;
     float *y;
+    const uint16_t *residual_bf16;
+    uint16_t *y_bf16;
     int64_t w_kw, w_kh; /* from a tap's weights to the next tap's, and to the next kernel row's */
     bool streams;       /* x and y, through caches that keep the weights */
     bool fetches_y;     /* see fetch_y */

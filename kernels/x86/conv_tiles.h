@@ -80,6 +80,19 @@ load_rows(const struct conv_walk *walk, const struct tile_rows *rows, int64_t pa
     }
 }
 
+/* LANES of a row's residual (elements from the walk's), zeros behind the first n. */
+static inline vec load_residual(const struct conv_walk *walk, int64_t at, int64_t n) {
+    return walk->residual_bf16 ? vec_load_bf16_part(walk->residual_bf16 + at, n)
+                               : vec_load_part(walk->residual + at, n);
+}
+
+static inline void store_result(const struct conv_walk *walk, int64_t at, int64_t n, vec result) {
+    if (walk->y_bf16)
+        vec_store_bf16_part(walk->y_bf16 + at, n, result);
+    else
+        vec_store_part(walk->y + at, n, result);
+}
+
 /* Rows get the residual and the activation, and go to y. */
 static inline __attribute__((always_inline)) void store_rows(const struct conv_walk *walk,
                                                              const struct tile_rows *rows,
@@ -88,22 +101,22 @@ static inline __attribute__((always_inline)) void store_rows(const struct conv_w
     const struct ipex_conv_args *args = walk->args;
     const vec low = vec_set(act_low(args->act, args->act_a));
     const vec high = vec_set(act_high(args->act, args->act_b));
-    float *y = walk->y + panel * IPEX_PANEL;
-    const float *residual = walk->residual ? walk->residual + panel * IPEX_PANEL : NULL;
+    const int64_t column = panel * IPEX_PANEL;
+    bool residual = walk->residual || walk->residual_bf16;
     struct tile_rows at = *rows;
     if (!act_is_clamp(args->act)) {
         for (int64_t r = 0; residual && r < rows->count; r++, next_row(args, &at)) {
             AS_WRITTEN;
             for (int64_t c = 0; c < IPEX_PANEL; c += LANES) {
                 float *to = tile + r * IPEX_PANEL + c;
-                const vec more = vec_load_part(residual + at.residual + c, columns - c);
+                const vec more = load_residual(walk, at.residual + column + c, columns - c);
                 vec_store(to, vec_add(vec_load(to), more));
             }
         }
         const struct ipex_act_rows all = ipex_act_rows(tile, rows->count, IPEX_PANEL, IPEX_PANEL,
                                                        args->act, args->act_a, args->act_b);
         IPEX_LEVEL(activate)(&all);
-        residual = NULL;
+        residual = false;
         at = *rows;
     }
     for (int64_t r = 0; r < rows->count; r++, next_row(args, &at)) {
@@ -111,18 +124,19 @@ static inline __attribute__((always_inline)) void store_rows(const struct conv_w
         for (int64_t c = 0; c < IPEX_PANEL; c += LANES) {
             vec value = vec_load(tile + r * IPEX_PANEL + c);
             if (residual)
-                value = vec_add(value, vec_load_part(residual + at.residual + c, columns - c));
-            vec_store_part(y + at.y + c, columns - c, vec_min(high, vec_max(low, value)));
+                value = vec_add(value, load_residual(walk, at.residual + column + c, columns - c));
+            store_result(walk, at.y + column + c, columns - c, vec_min(high, vec_max(low, value)));
         }
     }
 }
 
-/* The same, compiled once for panels whose columns all exist, and once for the others. */
+/* The same, compiled once for panels whose columns all exist, and once for the others; with AVX2, a
+ * panel of which is two vectors of code, once. */
 static __attribute__((noinline)) void finish_rows(const struct conv_walk *walk,
                                                   const struct tile_rows *rows, int64_t panel,
                                                   float *tile) {
     const int64_t columns = tile_columns(walk, panel);
-    if (columns == IPEX_PANEL)
+    if (LANES == IPEX_PANEL && columns == IPEX_PANEL)
         store_rows(walk, rows, panel, tile, IPEX_PANEL);
     else
         store_rows(walk, rows, panel, tile, columns);

@@ -169,7 +169,8 @@ static void begin_results(const struct amx_block *b) {
 static inline bool are_results(const struct conv_walk *walk) {
     const struct ipex_conv_args *args = walk->args;
     return SUMS_ARE_RESULTS && args->act == IPEX_ACT_none && !walk->residual &&
-           args->segments_h * args->segments_w > 0 && args->k > 0;
+           !walk->residual_bf16 && !walk->y_bf16 && args->segments_h * args->segments_w > 0 &&
+           args->k > 0;
 }
 
 /* All tiles leave their registers first: a row cannot be read before the last one of its tile has

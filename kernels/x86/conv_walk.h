@@ -35,6 +35,16 @@ enum { PANELS_ONCE = 0 };
  * to the hardware. */
 enum { WEIGHT_AHEAD = 64 * IPEX_PANEL * 4, WEIGHT_AHEAD_LEAST_K = 256 };
 
+/* What is left to do of the block before: its activation, if that is no clamp. */
+struct conv_pending {
+    struct ipex_act_rows act;
+#ifdef CONV_ROUNDS
+    uint16_t *to; /* NULL, or where it goes, rounded: rows `row` apart, the second half of a block's
+                     `rows` from `half` on, blocks `next` apart */
+    int64_t rows, row, half, next;
+#endif
+};
+
 /* So many register blocks of the same shape, one behind the other along a line. Of the first one:
  * rows [0, HALF) start at x, rows [HALF, MR) at x + x_half, with HALF half of MR rounded up: the
  * second half is either the following pixels or, where lines are short, the same pixels of the next
@@ -63,7 +73,13 @@ struct conv_block {
     bool clamps_low, clamps_high; /* whether there is such a bound: less code than comparing it */
     int32_t act; /* hard_swish or its affine form, or none: blocks may apply them */
     float act_a, act_b;
-    struct ipex_act_rows pending; /* of the block before: its activation, which is no clamp */
+    struct conv_pending pending;
+#ifdef CONV_ROUNDS
+    uint16_t *y_bf16; /* NULL, or where y goes, addressed as y */
+    const uint16_t *residual_bf16;
+    uint16_t *to; /* where blocks that round (CONV_STORES_BF16) leave their rows instead of in y */
+    struct conv_stage *stage; /* NULL: neither is bf16 */
+#endif
 };
 
 typedef void (*conv_block_fn)(const struct conv_block *);
@@ -81,6 +97,10 @@ static inline void set_clamp(struct conv_block *b, float lo, float hi) {
 static inline void to_next_block(struct conv_block *b) {
     b->x = (const BLOCK_X *)b->x + b->x_next;
     b->init += b->init_next;
+#ifdef CONV_STORES_BF16
+    if (b->to)
+        b->to += b->y_next;
+#endif
     b->y += b->y_next;
     if (b->residual)
         b->residual += b->r_next;
@@ -99,6 +119,20 @@ static inline void to_next_block(struct conv_block *b) {
         const vec hi = vec_set(b->hi);                                                             \
         HIGHS                                                                                      \
     }
+
+#ifdef CONV_ROUNDS
+/* Where blocks of a step that reads or writes bf16 beside its products find the residual, widened,
+ * and leave their results until the block behind them is done: in L1. */
+enum {
+    STAGE_FLOATS = 1024, /* 4 KiB; the largest block of rows and panels has 448 */
+    STAGE_PANELS = 16,   /* of the residual; blocks have a power of two of them, up to 8 */
+    STAGE_ROWS = 14,
+};
+struct conv_stage {
+    _Alignas(64) float y[2][STAGE_FLOATS], residual[STAGE_ROWS * STAGE_PANELS * IPEX_PANEL];
+    int32_t turn;
+};
+#endif
 
 /* All of b's blocks; b lies where the last one does then. */
 static inline void run_blocks(struct conv_block *b, conv_block_fn block) {
@@ -128,12 +162,42 @@ static inline const CONV_X *walk_x(const struct conv_walk *walk) {
     return walk->x;
 }
 
-/* Activations that are not clamps: a pass over the block before this one, whose stores have reached
- * L1 by now. This one's have not: loads would wait for them. */
+#ifdef CONV_ROUNDS
+static __attribute__((noinline)) void round_pending(struct conv_pending *pending) {
+    const struct ipex_act_rows *from = &pending->act;
+    const float *x = from->y;
+    for (int64_t r = 0, i = 0; r < from->rows; r++, x += from->row) {
+        uint16_t *to = pending->to + row_at(pending->rows, pending->row, pending->half, i);
+        int64_t c = 0;
+        for (; c + LANES <= from->columns; c += LANES)
+            vec_store_bf16(to + c, vec_load(x + c));
+        if (c < from->columns)
+            vec_store_bf16_part(to + c, from->columns - c, vec_load(x + c));
+        if (++i == pending->rows)
+            i = 0, pending->to += pending->next;
+    }
+}
+#endif
+
+/* What is left to do of the block before this one, whose stores have reached L1 by now; this one's
+ * have not: loads would wait for them. */
+static inline void finish_pending(struct conv_block *b) {
+    struct conv_pending *pending = &b->pending;
+    if (!act_is_clamp(pending->act.act))
+        IPEX_LEVEL(activate)(&pending->act);
+#ifdef CONV_ROUNDS
+    if (pending->to)
+        round_pending(pending);
+    pending->to = NULL;
+#endif
+    pending->act.rows = 0;
+}
+
+/* Activations that are not clamps: a pass over the block before this one. */
 static inline void activate(struct conv_block *b, const struct ipex_conv_args *args, float *y,
                             int64_t rows, int64_t columns) {
-    IPEX_LEVEL(activate)(&b->pending);
-    b->pending = (struct ipex_act_rows){
+    finish_pending(b);
+    b->pending.act = (struct ipex_act_rows){
         .y = y,
         .rows = rows * b->count,
         .columns = columns,
@@ -212,12 +276,133 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
     }
 }
 
+#ifdef CONV_ROUNDS
+/* A block's rows of the residual become those of `stage` that lie `row` apart, and those of the
+ * rows behind them are fetched. */
+static __attribute__((noinline)) void stage_residual(const struct conv_block *b,
+                                                     const uint16_t *from, int64_t rows,
+                                                     int64_t row, int64_t columns) {
+    const int64_t next = b->two ? 2 * b->r_half : rows * b->r_row;
+    float *to = b->stage->residual;
+    for (int32_t i = 0; i < b->count; i++, from += b->r_next)
+        for (int64_t r = 0; r < rows; r++, to += row) {
+            const uint16_t *at = from + row_at(rows, b->r_row, b->r_half, r);
+            int64_t c = 0;
+            for (; c + LANES <= columns; c += LANES) {
+                prefetch_at((uintptr_t)(at + next + c));
+                vec_store(to + c, vec_load_bf16(at + c));
+            }
+            if (c < columns)
+                vec_store(to + c, vec_load_bf16_part(at + c, columns - c));
+        }
+}
+
+/* Whether blocks of so many rows and panels round as they store, if nothing is left to do behind
+ * them: where the level has the instruction, those that most are. */
+enum { ROUNDS_FROM = 7 };
+static inline bool blocks_round(const struct ipex_conv_args *args, int64_t rows, int64_t panels) {
+#ifdef CONV_STORES_BF16
+    return rows >= ROUNDS_FROM && panels == 2 && act_is_clamp(args->act);
+#else
+    (void)args, (void)rows, (void)panels;
+    return false;
+#endif
+}
+
+/* As fetch_y, where y is bf16: 2 panels a line. */
+PREFETCHES fetch_y_bf16(const struct conv_block *b, const uint16_t *y, int64_t rows,
+                        int64_t panels) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t panel = 0; panel < panels; panel += 2)
+            prefetch_at((uintptr_t)(y + row_at(rows, b->y_row, b->y_half, r) + panel * IPEX_PANEL));
+}
+
+/* Strides of y (and, the same fields, of the residual) as a stage has them: rows `row` apart. */
+static inline void stage_rows(int64_t rows, int64_t row, int64_t *ret_row, int64_t *ret_half,
+                              int64_t *ret_next) {
+    *ret_row = row, *ret_half = (rows + 1) / 2 * row, *ret_next = rows * row;
+}
+
+/* As walk_panels, where y or the residual is bf16. */
+static __attribute__((noinline)) void walk_staged(const struct conv_walk *walk,
+                                                  const struct conv_part *part,
+                                                  struct conv_block *b, int64_t rows, int64_t all,
+                                                  int64_t columns) {
+    const struct ipex_conv_args *args = walk->args;
+    const float *w = b->w, *init = b->init, *residual = b->residual;
+    const void *x = b->x;
+    float *y = b->y;
+    const uintptr_t ahead_first = b->ahead_first;
+    const int64_t y_row = b->y_row, y_half = b->y_half, y_next = b->y_next;
+    const int64_t r_row = b->r_row, r_half = b->r_half, r_next = b->r_next;
+    const int64_t stage_row = ipex_smaller(all, STAGE_PANELS) * IPEX_PANEL;
+    for (int64_t panel = 0, panels; panel < all; panel += panels) {
+        const int64_t column = panel * IPEX_PANEL;
+        panels = walk->level->panels_for(rows, all - panel, b->two ? INT64_MAX : columns - column);
+        const int64_t left = columns - (panel + panels - 1) * IPEX_PANEL;
+        b->w = w + panel * b->w_panel;
+        b->init = init + column;
+        b->columns = left < IPEX_PANEL ? (int32_t)left : IPEX_PANEL;
+        if (walk->streams)
+            b->ahead_others = b->ahead_first;
+        if (b->residual_bf16 && panel % STAGE_PANELS == 0) {
+            b->r_row = r_row, b->r_half = r_half, b->r_next = r_next;
+            stage_residual(b, b->residual_bf16 + column, rows, stage_row,
+                           ipex_smaller(columns - column, stage_row));
+            stage_rows(rows, stage_row, &b->r_row, &b->r_half, &b->r_next);
+        }
+        b->residual = b->residual_bf16 ? b->stage->residual + panel % STAGE_PANELS * IPEX_PANEL
+                      : residual       ? residual + column
+                                       : NULL;
+        const bool staged = b->y_bf16 && !blocks_round(args, rows, panels);
+        b->to = NULL;
+        b->y_row = y_row, b->y_half = y_half, b->y_next = y_next;
+        if (staged) {
+            b->y = b->stage->y[b->stage->turn ^= 1];
+            stage_rows(rows, panels * IPEX_PANEL, &b->y_row, &b->y_half, &b->y_next);
+        } else if (b->y_bf16) {
+            b->to = b->y_bf16 + column;
+            if (walk->fetches_y)
+                fetch_y_bf16(b, b->to, rows, panels);
+        } else {
+            b->y = y + column;
+        }
+        float *written = b->y;
+        const bool activated = walk->level->run(b, rows, panels);
+        if (b->count > 1)
+            b->x = x, b->ahead_first = ahead_first;
+        if (!part->last || (!staged && (activated || act_is_clamp(args->act))))
+            continue;
+        activate(b, args, written, rows, (panels - 1) * IPEX_PANEL + b->columns);
+        if (activated)
+            b->pending.act.act = IPEX_ACT_none;
+        if (staged) {
+            b->pending.act.row = b->y_row;
+            b->pending.act.half = (b->pending.act.rows + 1) / 2 * b->y_row;
+            b->pending.to = b->y_bf16 + column, b->pending.rows = rows;
+            b->pending.row = y_row, b->pending.half = y_half, b->pending.next = y_next;
+        }
+    }
+    b->y_row = y_row, b->r_row = r_row; /* the others are every line's */
+}
+
+static inline void walk_block(const struct conv_walk *walk, const struct conv_part *part,
+                              struct conv_block *b, int64_t rows, int64_t all, int64_t columns) {
+    if (b->stage)
+        walk_staged(walk, part, b, rows, all, columns);
+    else
+        walk_panels(walk, part, b, rows, all, columns);
+}
+#else
+#define walk_block walk_panels
+#endif
+
 #ifdef CONV_WIDENS
 static void walk_widened(const struct conv_walk *walk, const struct conv_part *part,
                          struct conv_block *b, int64_t rows, int64_t all, int64_t columns);
 #define WALK_PANELS walk_widened
 #else
-#define WALK_PANELS walk_panels
+#define WALK_PANELS walk_block
 #endif
 
 /* What all blocks of a part have alike; a line says which taps it takes. */
@@ -250,6 +435,22 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
     if (part->segments == 0) /* the bias alone: no product has made its denormals zero */
         ret.clamps_low = true;
     return ret;
+}
+
+/* A block's places in y and in the residual, so many elements from the walk's. */
+static inline void take_places(const struct conv_walk *walk, const struct conv_part *part,
+                               struct conv_block *b, int64_t y, int64_t residual) {
+    b->residual = walk->residual && part->last ? walk->residual + residual : NULL;
+#ifdef CONV_ROUNDS
+    if (b->stage) {
+        b->y = walk->y ? walk->y + y : NULL;
+        b->y_bf16 = walk->y_bf16 ? walk->y_bf16 + y : NULL;
+        b->residual_bf16 =
+            walk->residual_bf16 && part->last ? walk->residual_bf16 + residual : NULL;
+        return;
+    }
+#endif
+    b->y = walk->y + y;
 }
 
 /* Pixels of lines from `first` on. */
@@ -289,14 +490,13 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
         b->x = x;
         b->x_half = two ? args->x_line : half * args->x_pixel;
         b->w = walk->w + run->w + begin * b->w_panel + line * args->w_line;
-        b->y = walk->y + line * args->y_line + pixel * args->y_pixel + column;
+        const int64_t y = line * args->y_line + pixel * args->y_pixel + column;
+        const int64_t residual = line * args->r_line + pixel * args->r_pixel + column;
+        take_places(walk, part, b, y, residual);
         b->y_half = two ? args->y_line : half * args->y_pixel;
         b->init = part->first ? walk->bias + column : b->y;
         b->init_half = part->first ? 0 : b->y_half;
         b->r_half = two ? args->r_line : half * args->r_pixel;
-        b->residual = walk->residual && part->last
-                          ? walk->residual + line * args->r_line + pixel * args->r_pixel + column
-                          : NULL;
         if (walk->streams)
             b->ahead_first = (uintptr_t)(x + rows * args->x_pixel);
         if (part->next && (run->segments == part->segments || ipex_conv_leaves_out_taps(args)))
@@ -308,11 +508,12 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
 }
 
 /* Where taps are left out, or columns, lines come in pieces. */
-static __attribute__((noinline, unused)) void
-walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t begin, int64_t end) {
+static __attribute__((noinline, unused)) void walk_all_lines(const struct conv_walk *walk,
+                                                             const struct conv_part *part,
+                                                             struct conv_block *b, int64_t begin,
+                                                             int64_t end) {
     const struct ipex_conv_args *args = walk->args;
     const bool apart = ipex_conv_leaves_out_taps(args) || args->columns;
-    struct conv_block b = part_block(walk, part);
     for (int64_t line = walk->job->line; line < walk->job->line_end;) {
         struct conv_lines lines = ipex_conv_lines(walk, part, line);
         const struct conv_lines all = lines;
@@ -320,12 +521,36 @@ walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t b
             if (apart)
                 next = ipex_conv_piece(walk, part, &all, first, &lines);
             if (lines.cut.count > 0)
-                walk_pixels(walk, part, &lines, &b, line, first, begin, end);
+                walk_pixels(walk, part, &lines, b, line, first, begin, end);
         }
         line += lines.count;
     }
-    if (b.pending.rows > 0)
-        IPEX_LEVEL(activate)(&b.pending);
+    finish_pending(b);
+}
+
+#ifdef CONV_ROUNDS
+/* With a stage: 22 KiB of stack. */
+static __attribute__((noinline)) void walk_all_staged(const struct conv_walk *walk,
+                                                      const struct conv_part *part,
+                                                      struct conv_block *b, int64_t begin,
+                                                      int64_t end) {
+    struct conv_stage stage;
+    stage.turn = 0;
+    b->stage = &stage;
+    walk_all_lines(walk, part, b, begin, end);
+}
+#endif
+
+static __attribute__((unused)) void
+walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t begin, int64_t end) {
+    struct conv_block b = part_block(walk, part);
+#ifdef CONV_ROUNDS
+    if (walk->y_bf16 || walk->residual_bf16) {
+        walk_all_staged(walk, part, &b, begin, end);
+        return;
+    }
+#endif
+    walk_all_lines(walk, part, &b, begin, end);
 }
 
 #endif

@@ -105,6 +105,8 @@ static inline void widen_chunk(const struct conv_block *b, const struct widen_ch
     ret->init_row = chunk->first ? b->init_row : PARKED_ROW;
     ret->init_half = chunk->first ? b->init_half : half * PARKED_ROW;
     ret->residual = chunk->last ? b->residual : NULL;
+    ret->residual_bf16 = chunk->last ? b->residual_bf16 : NULL;
+    ret->y_bf16 = chunk->last ? b->y_bf16 : NULL;
     ret->y = chunk->last ? b->y : parked;
     ret->y_row = chunk->last ? b->y_row : PARKED_ROW;
     ret->y_half = chunk->last ? b->y_half : half * PARKED_ROW;
@@ -113,9 +115,10 @@ static inline void widen_chunk(const struct conv_block *b, const struct widen_ch
 }
 
 /* Up to PANELS_ONCE panels, as walk_panels. */
-static inline void walk_chunks(const struct conv_walk *walk, const struct conv_part *part,
-                               struct conv_block *b, int64_t rows, int64_t panels,
-                               int64_t columns) {
+static __attribute__((noinline)) void walk_chunks(const struct conv_walk *walk,
+                                                  const struct conv_part *part,
+                                                  struct conv_block *b, int64_t rows,
+                                                  int64_t panels, int64_t columns) {
     _Alignas(64) float x[2 * WIDE_PLANE], parked[BLOCK_ROWS * PARKED_ROW];
     struct widen_chunk chunk = {
         .at = {.x = b->x, .w = b->w, .tap_w = b->tap_w},
@@ -133,7 +136,7 @@ static inline void walk_chunks(const struct conv_walk *walk, const struct conv_p
         chunk.last = chunk.segments == left && chunk.count == k_left;
         widen_chunk(b, &chunk, rows, x, parked, &wide);
         now.last = chunk.last && part->last;
-        walk_panels(walk, &now, &wide, rows, panels, columns);
+        walk_block(walk, &now, &wide, rows, panels, columns);
         if (chunk.last)
             break;
         chunk.k += chunk.count;
@@ -147,19 +150,29 @@ static inline void walk_chunks(const struct conv_walk *walk, const struct conv_p
     b->pending = wide.pending;
 }
 
+/* So many columns on. Out of line: gcc would make a loop of walk_widened for every way in which
+ * pointers are there or not. */
+static __attribute__((noinline)) void next_columns(struct conv_block *b, int64_t columns) {
+    b->init += columns;
+    if (b->residual)
+        b->residual += columns;
+    if (b->residual_bf16)
+        b->residual_bf16 += columns;
+    if (b->y_bf16)
+        b->y_bf16 += columns;
+    else
+        b->y += columns;
+}
+
 static __attribute__((noinline)) void walk_widened(const struct conv_walk *walk,
                                                    const struct conv_part *part,
                                                    struct conv_block *b, int64_t rows, int64_t all,
                                                    int64_t columns) {
-    const float *w = b->w, *init = b->init, *residual = b->residual;
-    float *y = b->y;
-    for (int64_t panel = 0; panel < all; panel += PANELS_ONCE) {
-        const int64_t left = all - panel, column = panel * IPEX_PANEL;
-        b->w = w + panel * b->w_panel;
-        b->init = init + column;
-        b->residual = residual ? residual + column : NULL;
-        b->y = y + column;
-        walk_chunks(walk, part, b, rows, left < PANELS_ONCE ? left : PANELS_ONCE, columns - column);
+    enum { COLUMNS_ONCE = PANELS_ONCE * IPEX_PANEL };
+    for (int64_t panels = all; panels > 0; panels -= PANELS_ONCE, columns -= COLUMNS_ONCE) {
+        walk_chunks(walk, part, b, rows, ipex_smaller(panels, PANELS_ONCE), columns);
+        b->w += PANELS_ONCE * b->w_panel;
+        next_columns(b, COLUMNS_ONCE);
     }
 }
 

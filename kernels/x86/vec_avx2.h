@@ -166,6 +166,27 @@ static inline void vec_store_bf16(void *p, vec a) {
     r = _mm256_permute4x64_epi64(_mm256_packus_epi32(r, r), 0x08);
     _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(r));
 }
+/* LANES elements of bf16, widened. */
+static inline vec vec_load_bf16(const uint16_t *p) {
+    const __m128i bits = _mm_loadu_si128((const __m128i *)(const void *)p);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+/* The first n of them, zeros behind them; memory behind them is not touched. */
+static __attribute__((noinline, unused)) void vec_store_bf16_part(uint16_t *p, int64_t n, vec a) {
+    uint16_t all[LANES];
+    if (n >= LANES) {
+        vec_store_bf16(p, a);
+    } else if (n > 0) {
+        vec_store_bf16(all, a);
+        memcpy(p, all, (size_t)n * sizeof *p);
+    }
+}
+static __attribute__((noinline, unused)) vec vec_load_bf16_part(const uint16_t *p, int64_t n) {
+    uint16_t all[LANES] = {0};
+    if (n < LANES && n > 0)
+        memcpy(all, p, (size_t)n * sizeof *p);
+    return vec_load_bf16(n < LANES ? all : p);
+}
 
 static inline vec_int vec_int_set(int32_t x) {
     return _mm256_set1_epi32(x);

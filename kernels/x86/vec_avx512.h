@@ -146,6 +146,11 @@ static inline vec_int vec_load_bytes(const void *p, int64_t n) {
     return _mm512_maskz_loadu_epi8(first, p);
 }
 /* Rounded to bf16 as kernels/bf16.h says. */
+#ifdef __AVX512BF16__
+static inline __m256i vec_bf16(vec a) {
+    return (__m256i)_mm512_cvtneps_pbh(a);
+}
+#else
 static inline __m256i vec_bf16(vec a) {
     const __m512i bits = _mm512_castps_si512(a), one = _mm512_set1_epi32(1);
     const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
@@ -157,9 +162,24 @@ static inline __m256i vec_bf16(vec a) {
                              bits, _mm512_set1_epi32(0x400000));
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32(r, 16));
 }
+#endif
 /* LANES elements at p. */
 static inline void vec_store_bf16(void *p, vec a) {
     _mm256_storeu_si256((__m256i *)p, vec_bf16(a));
+}
+/* LANES elements of bf16, widened. */
+static inline vec vec_load_bf16(const uint16_t *p) {
+    const __m512i bits =
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
+}
+/* The first n of them, zeros behind them; memory behind them is not touched. */
+static inline void vec_store_bf16_part(uint16_t *p, int64_t n, vec a) {
+    _mm256_mask_storeu_epi16(p, vec_first(n), vec_bf16(a));
+}
+static inline vec vec_load_bf16_part(const uint16_t *p, int64_t n) {
+    const __m512i bits = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(vec_first(n), p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
 }
 
 static inline vec_int vec_int_set(int32_t x) {

@@ -15,6 +15,8 @@
 void ipex_k_conv_bf16__avx512_bf16(const struct ipex_conv_args *, int64_t, int64_t, void *);
 void ipex_k_conv_transpose_bf16__avx512_bf16(const struct ipex_conv_transpose_args *, int64_t,
                                              int64_t, void *);
+void ipex_k_depthwise_bf16y__avx512_bf16(const struct ipex_depthwise_args *, int64_t, int64_t,
+                                         void *);
 void ipex_k_cast__avx512(const struct ipex_map_args *, int64_t, int64_t, void *);
 void ipex_k_cast__avx512_bf16(const struct ipex_map_args *, int64_t, int64_t, void *);
 void ipex_k_matmul_bf16__avx512_bf16(const struct ipex_matmul_args *, int64_t, int64_t, void *);

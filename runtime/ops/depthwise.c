@@ -44,7 +44,10 @@ static void set_refs(struct ipex_bind *bind) {
     }
     if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, depthwise, residual, 3, 0);
-    IPEX_BIND_REF(bind, depthwise, y, IPEX_REF_OUTPUT, 0);
+    if (bind->output->dtype == IPEX_DTYPE_bf16)
+        IPEX_BIND_REF(bind, depthwise, y_bf16, IPEX_REF_OUTPUT, 0);
+    else
+        IPEX_BIND_REF(bind, depthwise, y, IPEX_REF_OUTPUT, 0);
 }
 
 /* Fewer lines than threads, such as a signal's one: their pixels are cut too. */
@@ -97,6 +100,11 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     bind->flops = ipex_mul_sat(products, ipex_info_numel(y));
     bind->spared_flops = bind->flops / args->lines / args->kernel_h *
                          ipex_kernel_rows_left_out(&args->padding, args->lines, args->kernel_h);
-    IPEX_BIND_KERNEL(bind, depthwise_f32, depthwise);
+    if (y->dtype != IPEX_DTYPE_bf16) {
+        IPEX_BIND_KERNEL(bind, depthwise_f32, depthwise);
+    } else {
+        IPEX_BIND_KERNEL(bind, depthwise_bf16y, depthwise);
+        bind->scratch = ipex_depthwise_rounded_scratch(args);
+    }
     return IPEX_BOUND;
 }

@@ -312,9 +312,14 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
                       IPEX_PANEL * sizeof(float);
         IPEX_BIND_REF(bind, conv, bias, IPEX_REF_ZEROS, 0);
     }
-    if (bind->input[3] != NULL)
+    if (bind->input[3] != NULL && bind->input[3]->dtype == IPEX_DTYPE_bf16)
+        IPEX_BIND_REF(bind, conv, residual_bf16, 3, 0);
+    else if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, conv, residual, 3, 0);
-    IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
+    if (bind->output->dtype == IPEX_DTYPE_bf16)
+        IPEX_BIND_REF(bind, conv, y_bf16, IPEX_REF_OUTPUT, 0);
+    else
+        IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
     args->eights = has_eights(bind);
     choose_blocks(bind->setup, &sizes, args);
     args->most_rows = most_rows(bind);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "kernels/jobs.h"
 #include "tests/checkkern/conv_shape.h"
 
@@ -22,13 +23,14 @@ struct shape {
     int32_t act;
     bool residual, in_place, panels_outside, weights_far, special, planar, spread, own_weights;
     bool eights;
+    bool y_bf16, residual_bf16; /* slots on bf16 */
     enum slot slot;
 };
 
 struct operands {
     struct buffer x, w; /* f32 */
     struct buffer x_bf16, w_bf16;
-    struct buffer bias, residual, y;
+    struct buffer bias, residual, residual_bf16, y;
 };
 
 static struct ipex_conv_args make_args(const struct shape *s) {
@@ -174,6 +176,8 @@ static struct operands make_operands(const struct shape *s, struct ipex_conv_arg
         fill_values(&ret.residual, count, rng, s->special);
         a->residual = ret.residual.data;
     }
+    if (s->residual_bf16)
+        ret.residual_bf16 = cut_to_bf16(&ret.residual);
     return ret;
 }
 
@@ -188,6 +192,8 @@ static void free_operands(struct operands *operands) {
         buffer_free(&operands->x_bf16);
     if (operands->residual.map)
         buffer_free(&operands->residual);
+    if (operands->residual_bf16.map)
+        buffer_free(&operands->residual_bf16);
 }
 
 static ipex_kernel_fn kernel_of(const struct level *level, enum slot slot) {
@@ -198,15 +204,30 @@ static ipex_kernel_fn kernel_of(const struct level *level, enum slot slot) {
     return fn[slot];
 }
 
-/* Runs one level into a fresh copy of y. With in_place, y holds the residual before. */
+/* A fresh y, of canaries; with in_place it holds the residual. */
+static struct buffer fresh_y(const struct shape *s, const struct operands *operands) {
+    if (s->in_place)
+        return buffer_copy(s->y_bf16 ? &operands->residual_bf16 : &operands->residual);
+    if (!s->y_bf16)
+        return buffer_copy(&operands->y);
+    struct buffer ret = buffer_make(operands->y.bytes / 2);
+    fill_canary(&ret);
+    return ret;
+}
+
+/* Runs one level into a fresh y. */
 static struct buffer run_level(const struct level *level, const struct shape *s,
                                const struct ipex_conv_args *args, const struct operands *operands,
                                struct rng *rng) {
     struct ipex_conv_args a = *args;
-    struct buffer y = buffer_copy(s->in_place ? &operands->residual : &operands->y);
-    a.y = y.data;
-    if (s->in_place)
-        a.residual = y.data;
+    struct buffer y = fresh_y(s, operands);
+    void *residual = s->in_place        ? y.data
+                     : s->residual_bf16 ? operands->residual_bf16.data
+                                        : operands->residual.data;
+    a.y = s->y_bf16 ? NULL : y.data;
+    a.y_bf16 = s->y_bf16 ? y.data : NULL;
+    a.residual = s->residual && !s->residual_bf16 ? residual : NULL;
+    a.residual_bf16 = s->residual_bf16 ? residual : NULL;
     if (s->slot != CONV_F32)
         a.w = operands->w_bf16.data;
     if (s->slot >= CONV_BF16)
@@ -273,10 +294,11 @@ static void describe(const struct shape *s, const char *level, char *text, size_
     snprintf(
         text, size,
         "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d pads %d,%d groups %d %d->%d "
-        "act %d residual %d%s outside %d%s jobs %d,%d rows %d l2 %d gaps %d,%d%s%s%s%s",
+        "act %d residual %d%s%s%s outside %d%s jobs %d,%d rows %d l2 %d gaps %d,%d%s%s%s%s",
         slot_names[s->slot], level, c.images, c.lines, c.pixels, c.last_pixels, c.kernel_h,
         c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_bottom,
-        c.groups, c.k, c.n, s->act, s->residual, s->in_place ? " in place" : "", s->panels_outside,
+        c.groups, c.k, c.n, s->act, s->residual, s->residual_bf16 ? " of bf16" : "",
+        s->in_place ? " in place" : "", s->y_bf16 ? " to bf16" : "", s->panels_outside,
         s->weights_far ? " far" : "", s->lines_per_job, s->panels_per_job, s->most_rows,
         s->cache_l2, c.x_gap, c.y_gap, s->special ? " special" : "",
         s->planar   ? " planar"
@@ -301,6 +323,45 @@ static int check_widened(const struct context *context, const struct shape *s,
     return at >= 0 && !report(false, text, "element %lld", (long long)at);
 }
 
+/* Element `at` of a y. */
+static double element(const struct shape *s, const struct buffer *y, int64_t at) {
+    if (!s->y_bf16)
+        return (double)((const float *)y->data)[at];
+    const uint32_t bits = (uint32_t)((const uint16_t *)y->data)[at] << 16;
+    float ret;
+    memcpy(&ret, &bits, sizeof ret);
+    return (double)ret;
+}
+
+/* Results in bf16 are those in f32, rounded. */
+static int check_rounded(const struct context *context, const struct shape *s,
+                         const struct ipex_conv_args *args, const struct operands *operands,
+                         const struct buffer *want, struct rng *rng) {
+    struct shape exact = *s;
+    char text[400];
+    int failed = 0;
+    exact.y_bf16 = exact.residual_bf16 = exact.in_place = false;
+    struct buffer y = run_level(&context->levels[0], &exact, args, operands, rng);
+    const uint32_t *bits = y.data;
+    const uint16_t *got = want->data;
+    describe(s, "against results in f32", text, sizeof text);
+    for (int64_t i = 0; i < args->images; i++)
+        for (int64_t l = 0; l < args->lines; l++)
+            for (int64_t p = 0; p < line_pixels(args, l); p++)
+                for (int64_t c = 0; c < (int64_t)args->groups * args->n && !failed; c++) {
+                    const int64_t at = i * args->y_image + l * args->y_line + p * args->y_pixel + c;
+                    if (got[at] != ipex_bf16_of(bits[at]))
+                        failed += !report(false, text, "element %lld", (long long)at);
+                }
+    if (!s->special) {
+        const double error = worst_error(args, y.data);
+        if (!(error <= 1))
+            failed += !report(false, text, "error is %g of the bound", error);
+    }
+    buffer_free(&y);
+    return failed;
+}
+
 /* All levels on one shape; the number of failures. */
 static int check_shape(const struct context *context, const struct shape *s, struct rng *rng) {
     struct ipex_conv_args args = make_args(s);
@@ -313,7 +374,9 @@ static int check_shape(const struct context *context, const struct shape *s, str
         describe(s, "rows left out", text, sizeof text);
         failed += !report(false, text, "counted otherwise");
     }
-    if (!s->special) {
+    if (s->y_bf16) {
+        failed += check_rounded(context, s, &args, &operands, &want, rng);
+    } else if (!s->special) {
         const double error = worst_error(&args, want.data);
         describe(s, "reference against f64", text, sizeof text);
         if (!(error <= 1))
@@ -323,12 +386,12 @@ static int check_shape(const struct context *context, const struct shape *s, str
         failed += check_widened(context, s, &args, &operands, &want, rng);
     for (size_t i = 1; i < context->n_levels; i++) {
         struct buffer got = run_level(&context->levels[i], s, &args, &operands, rng);
-        const int64_t at = first_difference(&want, &got);
+        const int64_t at =
+            s->y_bf16 ? first_difference_bf16(&want, &got) : first_difference(&want, &got);
         describe(s, context->levels[i].name, text, sizeof text);
         if (at >= 0)
-            failed += !report(false, text, "element %lld of %zu: %a, want %a", (long long)at,
-                              want.bytes / 4, (double)((float *)got.data)[at],
-                              (double)((float *)want.data)[at]);
+            failed += !report(false, text, "element %lld: %a, want %a", (long long)at,
+                              element(s, &got, at), element(s, &want, at));
         buffer_free(&got);
     }
     buffer_free(&want);
@@ -373,6 +436,7 @@ static int check_columns(const struct context *context, enum slot slot, struct r
         };
         if (slot == CONV_F32 && rng_one_in(rng, 2))
             s.conv.k--;
+        s.residual_bf16 = slot == CONV_BF16 && s.residual && rng_one_in(rng, 2);
         s.lines_per_job = (int32_t)rng_range(rng, 1, s.conv.lines);
         s.panels_per_job = (int32_t)rng_range(rng, 1, (s.conv.n + 15) / 16);
         s.most_rows = random_most_rows(rng);
@@ -383,7 +447,7 @@ static int check_columns(const struct context *context, enum slot slot, struct r
 
 /* In place or not, and how many lines a job has. */
 static void random_residual_and_jobs(struct shape *s, struct rng *rng) {
-    s->in_place = s->residual && rng_one_in(rng, 2);
+    s->in_place = s->residual && s->y_bf16 == s->residual_bf16 && rng_one_in(rng, 2);
     s->conv.r_gap = s->in_place ? s->conv.y_gap : (int32_t)rng_range(rng, 0, 5);
     s->lines_per_job = (int32_t)rng_range(rng, 1, s->conv.lines);
 }
@@ -394,7 +458,15 @@ static void random_rows_out(struct shape *s, struct rng *rng) {
     s->conv.pad_bottom = (int32_t)rng_range(rng, -2, s->conv.kernel_h + 1);
 }
 
-static struct shape random_shape(struct rng *rng) {
+/* In slots on bf16 y and the residual may be, too. */
+static void random_bf16(struct shape *s, struct rng *rng) {
+    if (s->slot < CONV_BF16)
+        return;
+    s->y_bf16 = rng_one_in(rng, 2);
+    s->residual_bf16 = s->residual && rng_one_in(rng, 2);
+}
+
+static struct shape random_shape(enum slot slot, struct rng *rng) {
     struct shape s = {
         .conv =
             {
@@ -422,8 +494,10 @@ static struct shape random_shape(struct rng *rng) {
     };
     s.conv.last_pixels =
         rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
+    s.slot = slot;
     s.own_weights = rng_one_in(rng, 3);
     s.spread = rng_one_in(rng, 3);
+    random_bf16(&s, rng);
     random_residual_and_jobs(&s, rng);
     s.most_rows = random_most_rows(rng);
     s.panels_per_job = (s.conv.n + 15) / 16;
@@ -463,6 +537,8 @@ static int check_blocks(const struct context *context, enum slot slot, struct rn
                            : pixels % 2 ? IPEX_ACT_hard_swish
                                         : IPEX_ACT_hard_swish_affine,
                     .slot = slot,
+                    .y_bf16 = slot >= CONV_BF16 && pixels % 2,
+                    .residual_bf16 = slot >= CONV_BF16 && cut == 5 && n / 16 % 2,
                 };
                 failed += check_shape(context, &s, rng);
             }
@@ -491,6 +567,8 @@ static int check_deep(const struct context *context, enum slot slot, struct rng 
             .own_weights = slot == CONV_F32 && i % 8 > 5,
             .spread = slot <= CONV_BF16W && i < 4,
             .slot = slot,
+            .y_bf16 = slot >= CONV_BF16 && i % 4 / 2,
+            .residual_bf16 = slot >= CONV_BF16 && i % 3 == 2,
         };
         failed += check_shape(context, &s, rng);
     }
@@ -626,8 +704,7 @@ static void check_slot(const struct context *context, enum slot slot) {
     }
     int failed = 0;
     for (int i = 0; i < context->cases; i++) {
-        struct shape s = random_shape(&rng);
-        s.slot = slot;
+        struct shape s = random_shape(slot, &rng);
         s.own_weights = s.own_weights && slot == CONV_F32;
         s.spread = s.spread && slot <= CONV_BF16W;
         random_padding(&s, &rng);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* depthwise_f32: random geometries, narrow groups, gaps that are poisoned, residuals in place; the
- * reference against f64. */
+/* depthwise_f32, depthwise_bf16y: random geometries, narrow groups, gaps that are poisoned,
+ * residuals in place; the reference against f64. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
 #include <stdio.h>
+
+#include "kernels/bf16.h"
 
 struct shape {
     int32_t images, lines, pixels, channels, kernel_h, kernel_w, stride_h, stride_w;
@@ -170,6 +172,34 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
     return y;
 }
 
+/* depthwise_bf16y gives the results of depthwise_f32, rounded. */
+static int check_rounded(const struct level *level, const struct shape *s,
+                         const struct ipex_depthwise_args *args, const struct operands *o,
+                         const struct buffer *want, struct rng *rng) {
+    struct ipex_depthwise_args a = *args;
+    struct buffer y = buffer_make(want->bytes / 2), rounded = buffer_make(want->bytes / 2);
+    fill_canary(&y);
+    fill_canary(&rounded);
+    for (int64_t i = 0; i < (int64_t)a.images * a.lines * a.pixels; i++)
+        for (int64_t c = 0; c < a.channels; c++) {
+            const int64_t at = i * a.y_pixel + c;
+            ((uint16_t *)rounded.data)[at] = ipex_bf16_of(((const uint32_t *)want->data)[at]);
+        }
+    a.y = NULL;
+    a.y_bf16 = y.data;
+    a.residual = s->residual ? o->residual.data : NULL;
+    running("depthwise_bf16y", level->name);
+    run_jobs(rng, (ipex_kernel_fn)level->kernels.depthwise_bf16y, &a, ipex_depthwise_jobs(&a),
+             ipex_depthwise_rounded_scratch(&a));
+    const int64_t at = first_difference_bf16(&rounded, &y);
+    buffer_free(&y);
+    buffer_free(&rounded);
+    return at >= 0 &&
+           !report(false, "depthwise_bf16y shape", "%s: %dx%dx%dx%d kernel %dx%d: element %lld",
+                   level->name, s->images, s->lines, s->pixels, s->channels, s->kernel_h,
+                   s->kernel_w, (long long)at);
+}
+
 /* The sum of an output, x[at] being its pixel's first tap, and of the magnitudes of its terms. */
 static double exact_sum(const struct ipex_depthwise_args *a, int64_t line, int64_t at, int64_t c,
                         double *magnitude) {
@@ -238,6 +268,8 @@ static int check_shape(const struct context *context, const struct shape *s, str
                               (double)((float *)got.data)[at], (double)((float *)want.data)[at]);
         buffer_free(&got);
     }
+    for (size_t i = 0; i < context->n_levels; i++)
+        failed += check_rounded(&context->levels[i], s, &args, &o, &want, rng);
     buffer_free(&want);
     buffer_free(&o.x);
     buffer_free(&o.w);
@@ -253,7 +285,12 @@ void check_depthwise(const struct context *context) {
     struct rng rng = {context->seed + 1};
     int failed = 0;
     for (int i = 0; i < context->cases; i++) {
-        const struct shape s = random_shape(&rng);
+        struct shape s = random_shape(&rng);
+        if (i % 50 == 0) { /* more than a stage holds */
+            s.pixels = (int32_t)rng_range(&rng, 21, 150);
+            s.channels = 4 * (int32_t)rng_range(&rng, 20, 220);
+            s.inputs = s.channels / s.group_outputs * s.group_inputs;
+        }
         failed += check_shape(context, &s, &rng);
     }
     report(failed == 0, "depthwise_f32: random shapes", "%d failed", failed);

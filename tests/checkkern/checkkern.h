@@ -48,6 +48,8 @@ struct buffer cut_tiles_to_bf16(struct buffer *tiles, int64_t panels, int64_t k)
 
 /* Index of the first f32 that differs (any NaN equals any NaN), or -1. Sizes must be equal. */
 int64_t first_difference(const struct buffer *a, const struct buffer *b);
+/* The same of bf16. */
+int64_t first_difference_bf16(const struct buffer *a, const struct buffer *b);
 /* 0, or 1 after reporting where a level differs from the reference. */
 int report_difference(const char *name, const char *level, const struct buffer *want,
                       const struct buffer *got);

@@ -149,6 +149,18 @@ int64_t first_difference(const struct buffer *a, const struct buffer *b) {
     return -1;
 }
 
+static bool bf16_is_nan(uint16_t bits) {
+    return (bits & 0x7fff) > 0x7f80;
+}
+
+int64_t first_difference_bf16(const struct buffer *a, const struct buffer *b) {
+    const uint16_t *pa = a->data, *pb = b->data;
+    for (size_t i = 0; i < a->bytes / 2; i++)
+        if (pa[i] != pb[i] && !(bf16_is_nan(pa[i]) && bf16_is_nan(pb[i])))
+            return (int64_t)i;
+    return -1;
+}
+
 int report_difference(const char *name, const char *level, const struct buffer *want,
                       const struct buffer *got) {
     const int64_t at = first_difference(want, got);

@@ -15,7 +15,7 @@ import onnx
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import CLI, ROOT, Tap, cli_json, command, networks
 from ledger_cases import APPLIED, Cases, check_case, check_verdicts, fits
-from small_graphs import Bench, Graph
+from small_graphs import Bench, Graph, expected_outputs
 
 CASES = Cases()
 case = CASES.case
@@ -1215,7 +1215,7 @@ def check_bf16(tap, bench):
         rows = bench.ledger()
         seen |= {row["reason"] for row in rows}
         check_verdicts(tap, name, rows, wanted[flags[0]])
-    checks = (check_bf16_bands, check_bf16_heads, check_bf16_groups, check_bf16_columns, check_bf16_tiles, check_bf16_one_hot)
+    checks = (check_bf16_bands, check_bf16_stored, check_bf16_heads, check_bf16_groups, check_bf16_columns, check_bf16_tiles, check_bf16_one_hot)
     return seen.union(*(check(tap, bench) for check in checks))
 
 
@@ -1311,16 +1311,60 @@ def check_bf16_one_hot(tap, bench):
 
 
 def check_bf16_bands(tap, bench):
-    """Groups may begin with a convolution on bf16; where a value is rounded between two, there is none."""
+    """Groups may have bf16 between convolutions, if it is not a cast that makes it, as of few channels."""
+    seen = set()
+    for channels, verdict in ((48, None), (24, "rounded_between")):
+        g = Graph(opset=13)
+        x = g.conv(g.input(1, 8, 60, 60), 8, channels, (1, 1), name="expand")
+        y = g.conv(x, channels, channels, groups=channels, pads=[1, 1, 1, 1], name="wide", scale=0.1)
+        g.output(g.conv(y, channels, 4, (1, 1), name="project", scale=0.1))
+        done, name = bench.convert(g.model(), "--dtype", "bf16"), f"bands on bf16, {channels} channels"
+        why = done.stderr or bench.compare_bits(g.feeds())
+        tap.ok(f"{name}: converts and runs, with the same bits at all levels", not why, why)
+        rows = bench.ledger()
+        seen |= {row["reason"] for row in rows}
+        check_verdicts(tap, name, rows, [("band", "expand", APPLIED)] + [("band", "wide", verdict)] * (verdict is not None))
+        nodes = next(row["text"] for row in rows if (row["pass"], row["site"]) == ("band", "expand"))
+        tap.ok(f"{name}: of {2 if verdict else 3} nodes", nodes.startswith("2" if verdict else "3"), nodes)
+    return seen
+
+
+def stored_rows(rows):
+    """Sites whose results the ledger says are stored in bf16."""
+    return {row["site"] for row in rows if row["pass"] == "dtype" and "stored in bf16" in row["text"]}
+
+
+def check_bf16_stored(tap, bench):
+    """Results that products alone read, or add, are stored in bf16, through what only moves them; others are not."""
     g = Graph(opset=13)
-    x = g.conv(g.input(1, 8, 60, 60), 8, 48, (1, 1), name="expand")
-    y = g.conv(x, 48, 48, groups=48, pads=[1, 1, 1, 1], name="wide", scale=0.1)
-    g.output(g.conv(y, 48, 4, (1, 1), name="project", scale=0.1))
+    x = g.input(1, 8, 40, 40)
+    first = g.conv(x, 8, 64, (1, 1), name="first")
+    a = g.op("Relu", g.conv(first, 64, 64, pads=[1, 1, 1, 1], name="a", scale=0.05))
+    inner = g.conv(a, 64, 40, (1, 1), name="inner", scale=0.1)
+    other = g.conv(a, 64, 32, (1, 1), name="other", scale=0.1)
+    joined = g.op("Concat", inner, other, axis=1, name="join")
+    b = g.op("Relu", g.op("Add", g.conv(joined, 72, 64, (1, 1), name="b", scale=0.1), first))
+    read = g.conv(b, 64, 64, (1, 1), name="read by a function", scale=0.1)
+    few = g.conv(b, 64, 16, (1, 1), name="few channels", scale=0.1)
+    g.output(g.conv(few, 16, 8, (1, 1), name="last"))
+    g.output(g.op("Abs", read))
+    g.output(g.op("MatMul", g.op("Transpose", g.op("Reshape", g.conv(b, 64, 64, (1, 1), name="moved", scale=0.1),
+                                                   g.ints(1, 64, 1600)), perm=[0, 2, 1]), g.weight(64, 24), name="linear"))
     done = bench.convert(g.model(), "--dtype", "bf16")
     why = done.stderr or bench.compare_bits(g.feeds())
-    tap.ok("bands on bf16: converts and runs, with the same bits at all levels", not why, why)
+    tap.ok("stored in bf16: converts and runs, with the same bits at all levels", not why, why)
     rows = bench.ledger()
-    check_verdicts(tap, "bands on bf16", rows, [("band", "expand", APPLIED), ("band", "wide", "rounded_between")])
+    wanted = {"first", "inner", "other", "moved"}
+    got = {site for site in stored_rows(rows)}
+    names = {part for site in got for part in site.split("+")}
+    tap.ok("stored in bf16: the results that products take", wanted <= names and "b" in names and "a" in names, got)
+    tap.ok("stored in bf16: no others", not names & {"read by a function", "few channels", "last", "linear"}, got)
+    steps = collections.Counter(step["op"] for step in cli_json("inspect", bench.ipex)["entries"][0]["nodes"])
+    tap.ok("stored in bf16: casts of x and of few channels are left", steps["cast"] == 2, steps)
+    feeds = g.feeds()
+    got, expected = bench.run(feeds), expected_outputs(g.model(), feeds)
+    off = max(float(np.abs(got[name] - y).max() / np.abs(y).max()) for name, y in expected.items())
+    tap.ok("stored in bf16: within 2 % of f32", off < 0.02, off)
     return {row["reason"] for row in rows}
 
 

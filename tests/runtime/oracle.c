@@ -533,9 +533,11 @@ void net_oracle(struct net *net) {
         const struct net_node *node = &net->node[i];
         for (int o = 0; o < node->n_outputs; o++) {
             int64_t at[8] = {0};
-            do
-                *net_element(net, node->output[o], at) = compute(net, node, o, at);
-            while (next(&net->tensor[node->output[o]], at));
+            const bool rounds = net->tensor[node->output[o]].dtype == IPEX_DTYPE_bf16;
+            do {
+                const float value = compute(net, node, o, at);
+                *net_element(net, node->output[o], at) = rounds ? net_to_bf16(value) : value;
+            } while (next(&net->tensor[node->output[o]], at));
         }
     }
 }

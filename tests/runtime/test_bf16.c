@@ -113,6 +113,81 @@ static void test_bands(enum operands operands) {
     check_named(&net, "bands", operands, 0);
 }
 
+/* A tensor that is written in bf16, with a halo. */
+static int stored(struct net *net, int rank, const int64_t *dims, int halo) {
+    const int ret = net_typed(net, IPEX_DTYPE_bf16, rank, dims);
+    for (int side = 0; side < 4; side++)
+        net->tensor[ret].halo[side] = (uint16_t)halo;
+    return ret;
+}
+
+/* Results and residuals in bf16, in both combinations with f32: clamps and others, groups, blocks
+ * of few and of many rows and panels, slices of a concatenation, K in parts. */
+static void test_stored(enum operands operands) {
+    struct net net;
+    init(&net, operands);
+    const int x = net_input(&net, NET_DIMS(2, 13, 15, 22));
+    const int xr = net_round(&net, x, 1);
+    const int cat = stored(&net, NET_DIMS(2, 13, 15, 72), 1);
+    const int left = net_slice(&net, cat, 3, 0, 38), right = net_slice(&net, cat, 3, 38, 34);
+    const struct net_window grouped = {
+        .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 2};
+    net_conv(&net, xr, left, grouped, true, -1, IPEX_ACT_leaky_relu);
+    net_conv(&net, xr, right, k3, true, -1, IPEX_ACT_relu);
+    const int a = stored(&net, NET_DIMS(2, 13, 15, 72), 0);
+    const int b = stored(&net, NET_DIMS(2, 13, 15, 72), 0);
+    const int c = net_tensor(&net, NET_DIMS(2, 13, 15, 72));
+    const int d = stored(&net, NET_DIMS(2, 13, 15, 72), 0);
+    net_conv(&net, cat, a, k1, true, cat, IPEX_ACT_relu);
+    net_conv(&net, a, b, k1, false, a, IPEX_ACT_leaky_relu);
+    net_conv(&net, cat, c, (struct net_window){3, 1, 1, 1, 1, true}, true, b, IPEX_ACT_clip);
+    net_conv(&net, b, d, k1, true, c, IPEX_ACT_none);
+    const int y = net_tensor(&net, NET_DIMS(2, 13, 15, 9));
+    net_conv(&net, d, y, k1, true, -1, IPEX_ACT_none);
+    net_output(&net, y);
+    net_output(&net, c);
+    net.l2_bytes = 30000;
+    check_named(&net, "stored: conv", operands, 0);
+}
+
+static void test_stored_linear(enum operands operands) {
+    struct net net;
+    init(&net, operands);
+    const int x = net_round(&net, net_input(&net, NET_DIMS(3, 29, 37)), 0);
+    const int a = stored(&net, NET_DIMS(3, 29, 130), 0), b = stored(&net, NET_DIMS(3, 29, 130), 0);
+    const int c = stored(&net, NET_DIMS(3, 29, 24), 0), y = net_tensor(&net, NET_DIMS(3, 29, 7));
+    net_linear(&net, x, a, true, -1, IPEX_ACT_leaky_relu);
+    net_linear(&net, a, b, false, a, IPEX_ACT_none);
+    net_linear(&net, b, c, true, -1, IPEX_ACT_clip);
+    net_linear(&net, c, y, true, -1, IPEX_ACT_none);
+    net_output(&net, y);
+    check_named(&net, "stored: linear", operands, 0);
+}
+
+/* Expand, depthwise, project, by lines and band by band; what lies between is f32, then bf16. */
+static void test_stored_bands(enum operands operands) {
+    struct net net;
+    init(&net, operands);
+    const int x = net_input(&net, NET_DIMS(2, 19, 11, 12));
+    const int a = net_halo(&net, NET_DIMS(2, 19, 11, 52), 1);
+    const int b = stored(&net, NET_DIMS(2, 10, 6, 52), 1),
+              c = stored(&net, NET_DIMS(2, 10, 6, 20), 0);
+    const int d = stored(&net, NET_DIMS(2, 10, 6, 20), 0),
+              y = net_tensor(&net, NET_DIMS(2, 10, 6, 5));
+    const struct net_window half = {.kernel = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1};
+    net_conv(&net, net_round(&net, x, 0), a, k1, true, -1, IPEX_ACT_leaky_relu);
+    net.node[net.nodes - 1].band = 1;
+    net_depthwise(&net, a, b, half, true, IPEX_ACT_leaky_relu);
+    net.node[net.nodes - 1].band = 1;
+    net_conv(&net, b, c, k3, true, -1, IPEX_ACT_none);
+    net.node[net.nodes - 1].band = 1;
+    net_conv(&net, c, d, k1, true, c, IPEX_ACT_relu);
+    net_conv(&net, d, y, k1, true, -1, IPEX_ACT_none);
+    net_output(&net, y);
+    net.l2_bytes = 9000;
+    check_named(&net, "stored: bands", operands, 0);
+}
+
 /* Broadcast batches, odd K, rows of odd length, one column and few rows. */
 static void test_matmul(enum operands operands) {
     struct net net;
@@ -205,6 +280,9 @@ int main(void) {
         test_bands((enum operands)operands);
     }
     for (int operands = BF16_DP; operands <= BF16_AMX; operands++) {
+        test_stored((enum operands)operands);
+        test_stored_linear((enum operands)operands);
+        test_stored_bands((enum operands)operands);
         test_matmul((enum operands)operands);
         test_attention((enum operands)operands);
     }

@@ -122,6 +122,49 @@ static void conv_shapes(void **state) {
     assert_memory_equal(y.dims, ((int64_t[]){2, 112, 100, 24}), 32);
 }
 
+/* A result is bf16 where that is wanted, and may be; a residual, where x is. */
+static void bf16_results(void **state) {
+    int32_t ints[IPEX_CONV_DIRECT_ATTRS] = {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, IPEX_ACT_relu};
+    struct ipex_shape_operand x = {
+        .dtype = IPEX_DTYPE_bf16, .rank = 4, .halo = {1, 1, 1, 1}, .dims = {2, 22, 20, 16}};
+    struct ipex_shape_operand w = tiles(3, 3);
+    struct ipex_shape_operand y = {.dtype = IPEX_DTYPE_bf16};
+    struct ipex_shape_node node = conv_node(IPEX_OP_conv, IPEX_CONV_DIRECT_ATTRS, ints, &x, &w);
+    (void)state;
+    w.dtype = IPEX_DTYPE_bf16;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_int_equal(y.dtype, IPEX_DTYPE_bf16);
+    struct ipex_shape_operand residual = y;
+    node.inputs = 4;
+    node.input[3] = &residual;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    y.dtype = IPEX_DTYPE_f32;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_int_equal(y.dtype, IPEX_DTYPE_f32);
+    y.dtype = IPEX_DTYPE_bf16;
+    ints[IPEX_CONV_COLUMNS] = 1; /* chains are parked in y */
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_int_equal(y.dtype, IPEX_DTYPE_f32);
+    ints[IPEX_CONV_COLUMNS] = 0;
+    x.dtype = IPEX_DTYPE_f32;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_OPERATOR);
+    node.inputs = 2;
+    y.dtype = IPEX_DTYPE_bf16;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_int_equal(y.dtype, IPEX_DTYPE_f32);
+    /* depthwise, on f32 */
+    struct ipex_shape_operand channels = {.dtype = IPEX_DTYPE_f32,
+                                          .rank = 3,
+                                          .layout = IPEX_LAYOUT_channels,
+                                          .constant = true,
+                                          .dims = {3, 3, 16}};
+    ints[IPEX_CONV_GROUPS] = 16;
+    node = conv_node(IPEX_OP_depthwise, IPEX_CONV_ATTRS, ints, &x, &channels);
+    y.dtype = IPEX_DTYPE_bf16;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_int_equal(y.dtype, IPEX_DTYPE_bf16);
+}
+
 static void winograd_shapes(void **state) {
     int32_t ints[IPEX_CONV_ATTRS] = {3, 3, 1, 1, 1, 0, 1, 2, 1, 1, 1, IPEX_ACT_relu};
     struct ipex_shape_operand x = {
@@ -249,9 +292,10 @@ static void slice_shapes(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pool_windows),     cmocka_unit_test(conv_shapes),
-        cmocka_unit_test(winograd_shapes),  cmocka_unit_test(upsampled_conv_shapes),
-        cmocka_unit_test(broadcast_shapes), cmocka_unit_test(slice_shapes),
+        cmocka_unit_test(pool_windows),          cmocka_unit_test(conv_shapes),
+        cmocka_unit_test(bf16_results),          cmocka_unit_test(winograd_shapes),
+        cmocka_unit_test(upsampled_conv_shapes), cmocka_unit_test(broadcast_shapes),
+        cmocka_unit_test(slice_shapes),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The dtype policy, the same for every device. Products take bf16: with --weights bf16 those of a
- * constant store it so, with --dtype bf16 all operands are rounded to it, by casts before the node.
- * Sums, norms, softmax, functions and everything between nodes stay in f32. So do depthwise
- * convolutions, whose products are too few to gain, attention by heads of few channels,
- * convolutions to few columns, and what recurrent layers and convolutions by small groups multiply
- * their weights with, which are bf16. */
+ * constant store it so, with --dtype bf16 all operands are rounded to it, as they are stored
+ * (storage.c), or by casts before the node. Sums, norms, softmax and functions stay in f32. So do
+ * the products of depthwise convolutions, which are too few to gain, attention by heads of few
+ * channels, convolutions to few columns, and what recurrent layers and convolutions by small groups
+ * multiply their weights with, which are bf16. */
 #include "tools/convert/lower.h"
 
 /* A node that multiplies by a weight, or by an activation: its verdict is in the ledger. */
@@ -77,6 +77,10 @@ bool ipex_weight_is_bf16(const struct ipex_graph *graph, const struct ipex_node 
     return graph->precision != IPEX_PRECISION_f32 && has_weight(node);
 }
 
+int32_t ipex_factors(const struct ipex_node *node) {
+    return node->u.plan.op == IPEX_OP_attention ? 3 : 2;
+}
+
 bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *node) {
     return graph->precision == IPEX_PRECISION_bf16 && is_product(node) && !is_recurrent(node) &&
            !is_depthwise(node) && !has_few_columns(node) && !has_small_groups(node) &&
@@ -85,7 +89,8 @@ bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *nod
 }
 
 static enum ipex_reason reason_of(const struct ipex_graph *graph, const struct ipex_node *node) {
-    if (ipex_weight_is_bf16(graph, node) || ipex_reads_bf16(graph, node))
+    if (ipex_weight_is_bf16(graph, node) || ipex_reads_bf16(graph, node) ||
+        node->output->layout->rounded)
         return IPEX_REASON_applied;
     if (node->kind == IPEX_KIND_conv && node->u.conv.winograd)
         return IPEX_REASON_tiles_in_f32;
@@ -98,13 +103,21 @@ static enum ipex_reason reason_of(const struct ipex_graph *graph, const struct i
                : IPEX_REASON_no_weight;
 }
 
+static const char *what_is_bf16(const struct ipex_graph *graph, const struct ipex_node *node) {
+    const bool rounded = node->output->layout->rounded;
+    if (ipex_reads_bf16(graph, node))
+        return rounded ? "bf16 operands, summed in f32, results stored in bf16"
+                       : "bf16 operands, summed in f32";
+    if (ipex_weight_is_bf16(graph, node))
+        return "bf16 weights, f32 arithmetic";
+    return rounded ? "f32 arithmetic, results stored in bf16" : NULL;
+}
+
 void ipex_dtype_report(struct ipex_graph *graph) {
     if (graph->precision == IPEX_PRECISION_f32)
         return;
     for (const struct ipex_node *node = graph->first; node; node = node->next)
         if (is_product(node))
             ipex_ledger_add(graph->ledger, "dtype", node->name, reason_of(graph, node),
-                            ipex_reads_bf16(graph, node)       ? "bf16 operands, summed in f32"
-                            : ipex_weight_is_bf16(graph, node) ? "bf16 weights, f32 arithmetic"
-                                                               : NULL);
+                            what_is_bf16(graph, node));
 }

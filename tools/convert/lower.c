@@ -169,7 +169,7 @@ static void lower_concat(struct lower *lower, struct ipex_node *node) {
             int32_t from = ipex_lower_tensor(lower, x, y->rank, l->order, NULL);
             struct ipex_plan_tensor t =
                 ipex_plan_new_tensor(x->name, y->rank, lower->plan->tensor[from].dims);
-            t.dtype = x->dtype;
+            t.dtype = ipex_stored_dtype(x);
             t.view_of = parent;
             t.view_axis = axis;
             t.view_start = start;
@@ -207,7 +207,7 @@ static void lower_slice(struct lower *lower, struct ipex_node *node) {
         int64_t dims[IPEX_MAX_RANK];
         ipex_physical_dims(y->dims, l->order, y->rank, dims);
         struct ipex_plan_tensor t = ipex_plan_new_tensor(y->name, y->rank, dims);
-        t.dtype = y->dtype;
+        t.dtype = ipex_stored_dtype(y);
         t.view_of = from;
         t.view_axis = cut;
         t.view_start = node->u.slice.start[l->order[cut]];
@@ -301,8 +301,7 @@ static int32_t plan_operand(struct lower *lower, struct ipex_node *node, int32_t
 /* The factors of a product, in bf16; a mask stays as it is. */
 static int32_t plan_factor(struct lower *lower, struct ipex_node *node, int32_t i) {
     const struct ipex_plan_op *p = &node->u.plan;
-    const int32_t factors = p->op == IPEX_OP_attention ? 3 : 2;
-    if (i >= factors || !ipex_reads_bf16(lower->graph, node))
+    if (i >= ipex_factors(node) || !ipex_reads_bf16(lower->graph, node))
         return plan_operand(lower, node, i);
     if (p->op == IPEX_OP_attention || (i == 0 && p->policy != IPEX_ORDER_logical))
         return ipex_lower_bf16(lower, node->input[i], node->output->rank,
@@ -417,8 +416,8 @@ void ipex_lower(struct ipex_graph *graph, struct ipex_plan *ret_plan) {
     *ret_plan = (struct ipex_plan){.arena = &graph->arena, .dims = &graph->dims};
     struct lower lower = {.graph = graph, .plan = ret_plan, .step_name = ""};
     ret_plan->arithmetic = graph->arithmetic;
-    ipex_dtype_report(graph);
     ipex_layout(graph);
+    ipex_dtype_report(graph);
     lower_inputs(&lower);
     for (struct ipex_node *node = graph->first; node; node = node->next)
         lower_node(&lower, node);

@@ -18,12 +18,13 @@ struct ipex_value_layout {
     int32_t order[IPEX_MAX_RANK]; /* that its producer writes */
     uint16_t halo[4];             /* that its producer's tensor gets */
     bool holds_halo;              /* its producer writes a tensor of its own, which may have one */
+    bool rounded;                 /* stored in bf16: storage.c */
     struct ipex_value *concat;    /* written straight into a slice of this value's tensor */
     int32_t concat_axis;          /* logical */
     int64_t concat_start;
     int32_t own; /* the tensor its producer writes */
     struct variant *variants;
-    struct variant *bf16; /* as `variants`, rounded to bf16 */
+    struct variant *bf16; /* as `variants`, rounded to bf16 by casts */
 };
 
 struct lower {
@@ -50,8 +51,14 @@ void ipex_reshape_source(struct ipex_dims *dims, const struct ipex_value *x, con
 /* The dtype policy (dtype.c): the node stores its weight in bf16, and takes x in bf16. */
 bool ipex_weight_is_bf16(const struct ipex_graph *graph, const struct ipex_node *node);
 bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *node);
+/* Operands of a product of activations that it multiplies: the first ones. */
+int32_t ipex_factors(const struct ipex_node *node);
 /* Ledger rows of the policy. */
 void ipex_dtype_report(struct ipex_graph *graph);
+
+/* storage.c: which values are stored in bf16; their readers say how. */
+void ipex_choose_rounded(struct ipex_graph *graph);
+enum ipex_dtype ipex_stored_dtype(const struct ipex_value *value);
 
 /* ---- lower_values.c: the plan's building blocks ---- */
 
@@ -89,8 +96,8 @@ int32_t ipex_lower_tensor(struct lower *lower, struct ipex_value *value, int32_t
                           const int32_t *order, const uint16_t *halo);
 /* The same in the order of its axes. */
 int32_t ipex_lower_identity(struct lower *lower, struct ipex_value *value);
-/* As ipex_lower_tensor, rounded to bf16 by a cast, which also makes the halo; a constant is
- * stored so. */
+/* As ipex_lower_tensor, in bf16: where the value is not stored so, rounded by a cast, which also
+ * makes the halo; a constant is stored so. */
 int32_t ipex_lower_bf16(struct lower *lower, struct ipex_value *value, int32_t rank,
                         const int32_t *order, const uint16_t *halo);
 /* The memory of a tensor under other dims. */

@@ -108,7 +108,7 @@ static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
     const uint16_t halo[4] = {(uint16_t)c->pad[0], (uint16_t)c->pad[1], (uint16_t)c->pad[2],
                               (uint16_t)c->pad[3]};
     struct ipex_value *x = node->input[0];
-    if (ipex_reads_bf16(lower->graph, node))
+    if (ipex_reads_bf16(lower->graph, node) && ipex_stored_dtype(x) != IPEX_DTYPE_bf16)
         return ipex_lower_bf16(lower, x, 4, ipex_channels_last, halo);
     int32_t tensor = ipex_lower_tensor(lower, x, 4, ipex_channels_last, halo);
     if (!joins_taps(c) || c->winograd || c->upsampled || c->kernel[1] == 1 ||

@@ -128,7 +128,7 @@ static int32_t place(struct lower *lower, struct ipex_value *value) {
     int64_t dims[IPEX_MAX_RANK];
     ipex_physical_dims(value->dims, l->order, value->rank, dims);
     struct ipex_plan_tensor t = ipex_plan_new_tensor(value->name, value->rank, dims);
-    t.dtype = value->dtype;
+    t.dtype = ipex_stored_dtype(value);
     if (l->concat) {
         t.view_of = l->concat->layout->own;
         for (int32_t i = 0; i < value->rank; i++)
@@ -283,7 +283,7 @@ int32_t ipex_lower_materialise(struct lower *lower, struct ipex_value *value, in
                                const int32_t *order, const uint16_t *halo) {
     struct ipex_plan *plan = lower->plan;
     struct ipex_plan_tensor t = ipex_plan_new_tensor(value->name, rank, dims);
-    t.dtype = value->dtype;
+    t.dtype = ipex_stored_dtype(value);
     if (halo)
         memcpy(t.halo, halo, sizeof t.halo);
     int32_t to = ipex_plan_add_tensor(plan, &t);
@@ -382,6 +382,8 @@ int32_t ipex_lower_identity(struct lower *lower, struct ipex_value *value) {
 int32_t ipex_lower_bf16(struct lower *lower, struct ipex_value *value, int32_t rank,
                         const int32_t *order, const uint16_t *halo) {
     int64_t padded[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
+    if (ipex_stored_dtype(value) == IPEX_DTYPE_bf16)
+        return ipex_lower_tensor(lower, value, rank, order, halo);
     padded_dims(value, rank, order, padded, dims);
     if (value->constant && !halo)
         return constant_tensor(lower, value, IPEX_DTYPE_bf16, rank, dims, order);

@@ -96,7 +96,7 @@ static double image_bytes(const struct bander *b, const struct ipex_plan_tensor 
     const double lines = (double)ipex_dim_at(&b->graph->dims, t->dims[1], IPEX_DIM_HIGHEST);
     const double pixels = (double)ipex_dim_at(&b->graph->dims, t->dims[2], IPEX_DIM_HIGHEST);
     return (lines + t->halo[0] + t->halo[2]) * (pixels + t->halo[1] + t->halo[3]) *
-           (double)t->dims[3] * 4;
+           (double)t->dims[3] * (double)ipex_dtype_size(t->dtype);
 }
 
 /* Large, and of more lines than a signal has. */
@@ -144,6 +144,10 @@ static enum ipex_reason look_at(const struct bander *b, int32_t node) {
     return IPEX_REASON_applied;
 }
 
+static bool may_lie_between(const struct ipex_plan_tensor *t) {
+    return t->dtype == IPEX_DTYPE_f32 || t->dtype == IPEX_DTYPE_bf16;
+}
+
 /* The node that alone reads, line by line, what this one writes into a storage that nodes from
  * `begin` on write; -1: there is none, or they do not go together. */
 static int32_t find_reader(const struct bander *b, int32_t begin, int32_t node) {
@@ -151,7 +155,7 @@ static int32_t find_reader(const struct bander *b, int32_t begin, int32_t node) 
     const struct touched *touched = &b->touched[root];
     if (!writes_lines(&b->plan->node[node]) || touched->is_port || touched->first_writer < begin ||
         touched->reader <= node || !is_worth_cutting(b, &b->plan->tensor[root]) ||
-        b->plan->tensor[root].dtype != IPEX_DTYPE_f32 || weights_too_large(b, node) ||
+        !may_lie_between(&b->plan->tensor[root]) || weights_too_large(b, node) ||
         weights_too_large(b, touched->reader))
         return -1;
     return touched->reader;

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/x86/vec_avx2.h"
+#include "kernels/x86/depthwise_bf16y.h"
+
+void ipex_k_depthwise_bf16y__avx2(const struct ipex_depthwise_args *args, int64_t job_begin,
+                                  int64_t job_end, void *scratch) {
+    static const struct ipex_depthwise_rounding by = {ipex_k_depthwise_f32__avx2, round_run};
+    ipex_depthwise_rounded(args, &by, job_begin, job_end, scratch);
+}

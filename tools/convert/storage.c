@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which values are stored in bf16, with --dtype bf16: those that everyone who reads them takes so,
+ * as an operand of a product or as the residual of one, and that are made by a step that can round
+ * its results. What only moves elements has both or none of its sides so. Values that only products
+ * read would be rounded for them anyway; residuals lose the bits of theirs that bf16 has not. */
+#include "tools/convert/lower.h"
+
+static bool moves_elements(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_reshape || node->kind == IPEX_KIND_transpose ||
+           node->kind == IPEX_KIND_slice || node->kind == IPEX_KIND_concat;
+}
+
+/* Of fewer elements, or of less than two panels of columns, a cast costs less than to round where
+ * they are made (PP-OCR's text direction would take 1.10 of the time, AMD Zen 5). */
+enum { LEAST_ELEMENTS = 32768, LEAST_CHANNELS = 32 };
+
+static bool is_large(const struct ipex_graph *graph, const struct ipex_node *node) {
+    const struct ipex_value *y = node->output;
+    const int64_t channels = y->dims[node->kind == IPEX_KIND_conv ? 1 : y->rank - 1];
+    double elements = 1;
+    for (int32_t i = 0; i < y->rank; i++)
+        elements *= (double)ipex_dim_at(&graph->dims, y->dims[i], IPEX_DIM_HIGHEST);
+    return channels >= LEAST_CHANNELS && elements >= LEAST_ELEMENTS;
+}
+
+/* A direct convolution, or a linear layer, on bf16, whose chains are not parked where its results
+ * go; or a depthwise convolution. */
+static bool can_round(const struct ipex_graph *graph, const struct ipex_node *node) {
+    const struct ipex_conv *conv = &node->u.conv;
+    if (node->kind == IPEX_KIND_linear)
+        return ipex_reads_bf16(graph, node) && is_large(graph, node);
+    if (node->kind != IPEX_KIND_conv || conv->transposed || conv->winograd || conv->upsampled ||
+        !is_large(graph, node))
+        return false;
+    return ipex_node_is_depthwise(node) || (ipex_reads_bf16(graph, node) && !conv->columns);
+}
+
+static bool takes_bf16(const struct ipex_graph *graph, struct ipex_node *node, int32_t operand) {
+    const struct ipex_value *x = ipex_node_operands(node)[operand];
+    if (moves_elements(node))
+        return node->output->layout->rounded;
+    if (!ipex_reads_bf16(graph, node))
+        return false;
+    if (node->kind == IPEX_KIND_plan)
+        return operand < ipex_factors(node);
+    return operand == 0 || x == node->epilogue.residual;
+}
+
+static bool may_be_rounded(const struct ipex_graph *graph, const struct ipex_value *value) {
+    return value->producer && value->producer->output == value && !value->is_output &&
+           value->dtype == IPEX_DTYPE_f32 &&
+           (can_round(graph, value->producer) || moves_elements(value->producer));
+}
+
+/* Whether the node, whose operands and output may be, leaves them all so. */
+static bool drop(const struct ipex_graph *graph, struct ipex_node *node) {
+    bool dropped = false, all = true;
+    for (int32_t i = 0; i < node->inputs; i++) {
+        struct ipex_value *x = ipex_node_operands(node)[i];
+        const bool rounded = x && x->layout && x->layout->rounded;
+        all &= rounded;
+        if (rounded && !takes_bf16(graph, node, i)) {
+            x->layout->rounded = false;
+            dropped = true;
+        }
+    }
+    if (moves_elements(node) && node->output->layout->rounded && !all) {
+        node->output->layout->rounded = false;
+        dropped = true;
+    }
+    return dropped;
+}
+
+enum ipex_dtype ipex_stored_dtype(const struct ipex_value *value) {
+    return value->layout && value->layout->rounded ? IPEX_DTYPE_bf16 : value->dtype;
+}
+
+void ipex_choose_rounded(struct ipex_graph *graph) {
+    bool dropped = graph->precision == IPEX_PRECISION_bf16;
+    for (struct ipex_node *node = graph->first; node && dropped; node = node->next)
+        node->output->layout->rounded = may_be_rounded(graph, node->output);
+    while (dropped) {
+        dropped = false;
+        for (struct ipex_node *node = graph->first; node; node = node->next)
+            dropped |= drop(graph, node);
+    }
+}
