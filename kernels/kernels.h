@@ -223,8 +223,8 @@ struct ipex_depthwise_args {
     const float *w;        /* [kernel_h][kernel_w][group_inputs][ipex_channels_pitch] */
     const float *bias;     /* [channels] */
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
-    float *y;              /* or ... */
-    uint16_t *y_bf16;      /* ... of depthwise_bf16y */
+    float *y;              /* not in depthwise_bf16y */
+    uint16_t *y_bf16;      /* in depthwise_bf16y */
     int64_t x_image, x_line, x_pixel, x_kh, x_kw;
     int64_t y_image, y_line, y_pixel;
     int64_t r_image, r_line, r_pixel;

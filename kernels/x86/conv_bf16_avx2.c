@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on bf16 (profile bf16-dp): of every pair of elements of K the odd one,
  * then the even one, each by an fma on widened operands. The bits are those of vdpbf16ps. */
-#define CONV_X         uint16_t
-#define CONV_K_PER_ROW 2
-#define CONV_ROUNDS
+#define CONV_X              uint16_t
+#define CONV_K_PER_ROW      2
 #define CONV_SMALLER_BLOCKS 6
 #include "kernels/x86/vec_avx2.h"
 #include "kernels/x86/conv_widen.h"

@@ -3,7 +3,6 @@
  * then the even one, each by an fma on widened operands. The bits are those of vdpbf16ps. */
 #define CONV_X         uint16_t
 #define CONV_K_PER_ROW 2
-#define CONV_ROUNDS
 #include "kernels/x86/vec_avx512.h"
 #include "kernels/x86/conv_widen.h"
 

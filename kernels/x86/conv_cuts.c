@@ -75,6 +75,7 @@ int64_t ipex_conv_piece(const struct conv_walk *walk, const struct conv_part *pa
 enum { FETCH_Y_LEAST_K = 128 };
 
 static bool fetches_y(const struct ipex_conv_args *args, bool streams) {
+    /* Of bf16, too: half as many bytes were fetched too late. */
     const int64_t y_bytes = (int64_t)sizeof(float) * args->images * args->lines * args->y_line;
     return !streams && !args->w_line && ipex_conv_depth(args) >= FETCH_Y_LEAST_K &&
            (args->residual || y_bytes > args->cache_l2);
@@ -211,7 +212,7 @@ void ipex_conv_walk_blocks(const struct conv_walk *walk, int64_t begin, int64_t 
 /* Blocks of rows that go through a set of panels before the next set does: what a block costs
  * beside its products is mostly the walk to it (1x1 8->24 at 12x96 with AVX2: half of the time).
  * Their x stays in L1 meanwhile, and their y where an activation goes over it. */
-enum { AT_ONCE_BYTES = 16384, STAGED_BYTES = 4096 };
+enum { AT_ONCE_BYTES = 16384 };
 
 static int64_t blocks_at_once(const struct conv_level *level, const struct ipex_conv_args *args,
                               const struct conv_cuts *cuts, bool streams) {
@@ -228,7 +229,7 @@ static int64_t blocks_at_once(const struct conv_level *level, const struct ipex_
     const int64_t columns = staged ? ipex_conv_panels(args) * IPEX_PANEL : args->n;
     const int64_t y = clamp && !staged ? 0 : columns * (int64_t)sizeof(float);
     const int64_t bytes = rows * (x > y ? x : y);
-    const int64_t most = staged ? STAGED_BYTES : AT_ONCE_BYTES;
+    const int64_t most = staged ? CONV_STAGED_BYTES : AT_ONCE_BYTES;
     return 0 < bytes && bytes < most ? ipex_div(most, bytes) : 1;
 }
 

@@ -62,6 +62,9 @@ struct conv_cuts {
     int64_t most;    /* rows of a block */
 };
 
+/* Most bytes of y, as f32, of blocks at once that leave it in a stage (conv_walk.h). */
+enum { CONV_STAGED_BYTES = 4096 };
+
 /* A job, with the bases of its image and group. */
 struct conv_walk {
     const struct conv_level *level;

@@ -15,7 +15,9 @@
 #define CONV_X         float
 #define CONV_K_PER_ROW 1
 #endif
-/* Register blocks read x in place; kernels/x86/conv_widen.h says otherwise. */
+/* CONV_ROUNDS: y and the residual may be bf16; CONV_STORES_BF16: blocks can round as they store.
+ *
+ * Register blocks read x in place; kernels/x86/conv_widen.h says otherwise. */
 #ifndef CONV_WIDENS
 #define BLOCK_X CONV_X
 enum { PANELS_ONCE = 0 };
@@ -123,13 +125,13 @@ static inline void to_next_block(struct conv_block *b) {
 #ifdef CONV_ROUNDS
 /* Where blocks of a step that reads or writes bf16 beside its products find the residual, widened,
  * and leave their results until the block behind them is done: in L1. */
-enum {
-    STAGE_FLOATS = 1024, /* 4 KiB; the largest block of rows and panels has 448 */
-    STAGE_PANELS = 16,   /* of the residual; blocks have a power of two of them, up to 8 */
-    STAGE_ROWS = 14,
-};
+#ifdef CONV_WIDENS
+enum { STAGE_FLOATS = 28 * IPEX_PANEL }; /* one block: 14 rows of 2 panels at most */
+#else
+enum { STAGE_FLOATS = CONV_STAGED_BYTES / sizeof(float) };
+#endif
 struct conv_stage {
-    _Alignas(64) float y[2][STAGE_FLOATS], residual[STAGE_ROWS * STAGE_PANELS * IPEX_PANEL];
+    _Alignas(64) float y[2][STAGE_FLOATS], residual[CONV_STAGED_BYTES / sizeof(float)];
     int32_t turn;
 };
 #endif
@@ -335,7 +337,8 @@ static __attribute__((noinline)) void walk_staged(const struct conv_walk *walk,
     const uintptr_t ahead_first = b->ahead_first;
     const int64_t y_row = b->y_row, y_half = b->y_half, y_next = b->y_next;
     const int64_t r_row = b->r_row, r_half = b->r_half, r_next = b->r_next;
-    const int64_t stage_row = ipex_smaller(all, STAGE_PANELS) * IPEX_PANEL;
+    const int64_t stage_panels = rows > 7 ? 4 : 8; /* of the residual: blocks have 2^n <= 8 */
+    const int64_t stage_row = ipex_smaller(all, stage_panels) * IPEX_PANEL;
     for (int64_t panel = 0, panels; panel < all; panel += panels) {
         const int64_t column = panel * IPEX_PANEL;
         panels = walk->level->panels_for(rows, all - panel, b->two ? INT64_MAX : columns - column);
@@ -345,13 +348,13 @@ static __attribute__((noinline)) void walk_staged(const struct conv_walk *walk,
         b->columns = left < IPEX_PANEL ? (int32_t)left : IPEX_PANEL;
         if (walk->streams)
             b->ahead_others = b->ahead_first;
-        if (b->residual_bf16 && panel % STAGE_PANELS == 0) {
+        if (b->residual_bf16 && panel % stage_panels == 0) {
             b->r_row = r_row, b->r_half = r_half, b->r_next = r_next;
             stage_residual(b, b->residual_bf16 + column, rows, stage_row,
                            ipex_smaller(columns - column, stage_row));
             stage_rows(rows, stage_row, &b->r_row, &b->r_half, &b->r_next);
         }
-        b->residual = b->residual_bf16 ? b->stage->residual + panel % STAGE_PANELS * IPEX_PANEL
+        b->residual = b->residual_bf16 ? b->stage->residual + panel % stage_panels * IPEX_PANEL
                       : residual       ? residual + column
                                        : NULL;
         const bool staged = b->y_bf16 && !blocks_round(args, rows, panels);
@@ -393,16 +396,16 @@ static inline void walk_block(const struct conv_walk *walk, const struct conv_pa
     else
         walk_panels(walk, part, b, rows, all, columns);
 }
-#else
-#define walk_block walk_panels
 #endif
 
-#ifdef CONV_WIDENS
+#if defined(CONV_WIDENS)
 static void walk_widened(const struct conv_walk *walk, const struct conv_part *part,
                          struct conv_block *b, int64_t rows, int64_t all, int64_t columns);
 #define WALK_PANELS walk_widened
-#else
+#elif defined(CONV_ROUNDS)
 #define WALK_PANELS walk_block
+#else
+#define WALK_PANELS walk_panels
 #endif
 
 /* What all blocks of a part have alike; a line says which taps it takes. */
@@ -529,7 +532,7 @@ static __attribute__((noinline, unused)) void walk_all_lines(const struct conv_w
 }
 
 #ifdef CONV_ROUNDS
-/* With a stage: 22 KiB of stack. */
+/* With a stage: 7 KiB of stack where x is widened (22 and 14 KiB), else 12. */
 static __attribute__((noinline)) void walk_all_staged(const struct conv_walk *walk,
                                                       const struct conv_part *part,
                                                       struct conv_block *b, int64_t begin,

@@ -8,6 +8,7 @@
 #define IPEX_KERNELS_X86_CONV_WIDEN_H
 
 #define CONV_WIDENS
+#define CONV_ROUNDS
 #define BLOCK_X float
 enum { PANELS_ONCE = 16 };
 

@@ -166,6 +166,11 @@ static inline void vec_store_bf16(void *p, vec a) {
     r = _mm256_permute4x64_epi64(_mm256_packus_epi32(r, r), 0x08);
     _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(r));
 }
+/* a's elements, and b's behind those of a panel. */
+static inline void vec_store_bf16_pair(uint16_t *p, vec a, vec b) {
+    vec_store_bf16(p, a);
+    vec_store_bf16(p + 2 * LANES, b);
+}
 /* LANES elements of bf16, widened. */
 static inline vec vec_load_bf16(const uint16_t *p) {
     const __m128i bits = _mm_loadu_si128((const __m128i *)(const void *)p);

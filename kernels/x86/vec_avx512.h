@@ -167,6 +167,15 @@ static inline __m256i vec_bf16(vec a) {
 static inline void vec_store_bf16(void *p, vec a) {
     _mm256_storeu_si256((__m256i *)p, vec_bf16(a));
 }
+/* a's elements, and b's behind those of a panel: a cache line. */
+static inline void vec_store_bf16_pair(uint16_t *p, vec a, vec b) {
+#ifdef __AVX512BF16__
+    _mm512_storeu_si512(p, (__m512i)_mm512_cvtne2ps_pbh(b, a));
+#else
+    vec_store_bf16(p, a);
+    vec_store_bf16(p + LANES, b);
+#endif
+}
 /* LANES elements of bf16, widened. */
 static inline vec vec_load_bf16(const uint16_t *p) {
     const __m512i bits =

@@ -4,12 +4,13 @@
 
 #include "tests/amx_emu/amx_gemm.h"
 
-void amx_work_add_run(struct amx_work *work, int64_t tiles, int64_t panels, int64_t k_tiles) {
-    const int64_t most = tiles == 1 ? 4 : 2;
-    for (int64_t t = 0; t < tiles; t += 2)
-        for (int64_t p = 0; p < panels; p += most) {
-            const int64_t x = tiles - t < 2 ? tiles - t : 2;
-            const int64_t w = panels - p < most ? panels - p : most;
+void amx_work_add_run(struct amx_work *work, int64_t tiles, int64_t panels, int64_t k_tiles,
+                      bool copied) {
+    const int64_t most_x = tiles == 1 || (copied && panels > 2) ? 1 : 2, most_w = 4 / most_x;
+    for (int64_t t = 0; t < tiles; t += most_x)
+        for (int64_t p = 0; p < panels; p += most_w) {
+            const int64_t x = ipex_smaller(tiles - t, most_x);
+            const int64_t w = ipex_smaller(panels - p, most_w);
             work->products += (uint64_t)(x * w * k_tiles);
             work->loads += (uint64_t)((x + w) * k_tiles + x * w);
             work->stores += (uint64_t)(x * w);
@@ -20,7 +21,7 @@ void amx_work_add_gemm(struct amx_work *work, int64_t m, int64_t n, int64_t k) {
     if (m == 1)
         return;
     amx_work_add_run(work, ipex_div_up(m, AMX_TILE), ipex_div_up(n, AMX_TILE),
-                     ipex_div_up(k, AMX_TILE_K));
+                     ipex_div_up(k, AMX_TILE_K), k < AMX_TILE_K);
     work->configurations++;
     work->releases++;
 }

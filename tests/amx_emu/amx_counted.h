@@ -14,8 +14,10 @@ struct amx_work {
 };
 
 /* Adds a run of `tiles` tiles of x with `panels` panels of `k_tiles` tiles of weights each: blocks
- * of two tiles of x and two panels, or, where there is only one tile of x, of it and four. */
-void amx_work_add_run(struct amx_work *work, int64_t tiles, int64_t panels, int64_t k_tiles);
+ * of two tiles of x and two panels; where there is only one tile of x, of it and four; where x is
+ * copied (a segment's K is less than a tile's), of one and four if there are more than two. */
+void amx_work_add_run(struct amx_work *work, int64_t tiles, int64_t panels, int64_t k_tiles,
+                      bool copied);
 
 /* Adds a kernel's call for matrices [m][k] and [k][n] in bf16. One row uses no tiles. */
 void amx_work_add_gemm(struct amx_work *work, int64_t m, int64_t n, int64_t k);

@@ -109,6 +109,7 @@ static const struct conv_case conv_cases[] = {
     {3, 20, 3, 40, 33, 2, 1, 3 * 2 * 3 * 9 * 2},     /* K = 40: taps */
     {3, 20, 3, 70, 17, 1, 2, 3 * 2 * 2 * 2 * 9 * 3}, /* K = 70: taps, two groups */
     {7, 7, 1, 64, 64, 1, 1, 4 * 4 * 2},              /* lines that follow: 49 rows */
+    {3, 40, 3, 3, 70, 1, 1, 3 * 3 * 5 * 3 * 1},      /* K = 9 to five panels: tiles one by one */
 };
 
 static struct ipex_conv_args conv_args(const struct conv_case *c) {
@@ -135,7 +136,7 @@ static struct amx_work conv_work(const struct conv_case *c, const struct ipex_co
     struct amx_work ret = {.configurations = 1, .releases = 1};
     for (int32_t g = 0; g < c->groups; g++)
         amx_work_add_run(&ret, tiles, ipex_div_up(c->n, AMX_TILE),
-                         segments * ipex_div_up(args->k, AMX_TILE_K));
+                         segments * ipex_div_up(args->k, AMX_TILE_K), args->k < AMX_TILE_K);
     return ret;
 }
 

@@ -286,7 +286,7 @@ static struct amx_work transpose_work(const struct transpose *t) {
                                          : h[i].count * ipex_div_up(w[j].count, AMX_TILE);
             const int64_t taps = (int64_t)h[i].taps * w[j].taps;
             amx_work_add_run(&ret, tiles, ipex_div_up(t->n, AMX_TILE),
-                             taps * ipex_div_up(t->k, AMX_TILE_K));
+                             taps * ipex_div_up(t->k, AMX_TILE_K), t->k < AMX_TILE_K);
             ret.configurations++;
         }
     return ret;
@@ -356,8 +356,9 @@ struct i8_size {
     int32_t m, n, k;
 };
 
-static const struct i8_size i8_sizes[] = {{1, 16, 64},   {16, 16, 64},   {16, 80, 65}, {17, 16, 1},
-                                          {33, 40, 130}, {49, 512, 256}, {128, 33, 64}};
+static const struct i8_size i8_sizes[] = {{1, 16, 64},   {16, 16, 64},  {16, 80, 65},
+                                          {17, 16, 1},   {33, 40, 130}, {49, 512, 256},
+                                          {128, 33, 64}, {40, 70, 27}};
 
 /* [m][k] times [k][n] with tiles of 64 k; one row takes tiles like any other. */
 static int check_i8_gemm(const struct i8_size *size) {
@@ -388,7 +389,7 @@ static int check_i8_gemm(const struct i8_size *size) {
     };
     struct amx_work want = {.configurations = 1, .releases = 1};
     char what[60];
-    amx_work_add_run(&want, ipex_div_up(m, AMX_TILE), panels, k_tiles);
+    amx_work_add_run(&want, ipex_div_up(m, AMX_TILE), panels, k_tiles, k < TILE_K_I8);
     snprintf(what, sizeof what, "conv_i8 %d x %d x %d", m, k, n);
     const bool passed = check_run(what, &run, AMX_OP_tdpbssd, &want);
     buffer_free(&x);

@@ -21,7 +21,10 @@ def main(proof):
             if tap.ok(f"{network.name}: converts to {kind}", done.returncode == 0, done.stderr):
                 for level in LEVELS if kind == "bf16" else LEVELS[:2]:
                     print(f"# {network.name}, {kind}, {level}", flush=True)
-                    failed |= subprocess.run([proof, "--isa", level, target], stdin=subprocess.DEVNULL).returncode not in [0, 77]
+                    status = subprocess.run([proof, "--isa", level, target], stdin=subprocess.DEVNULL).returncode
+                    failed |= status not in [0, 77]
+                    if status < 0:
+                        tap.ok(f"{network.name}, {kind}, {level}: stays on its stack", False, f"ended by signal {-status}")
                 target.unlink()
     return tap.done() or failed
 
