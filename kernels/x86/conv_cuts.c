@@ -224,7 +224,7 @@ static int64_t blocks_at_once(const struct conv_level *level, const struct ipex_
     const bool rest = streams && depth <= level->max_rows; /* prefetch_rest */
     if (!in_place || rest || fetches(level, args) || fetches_y(args, streams))
         return 1;
-    const int64_t rows = block_rows(cuts) + staged; /* those of the larger blocks */
+    const int64_t rows = staged ? cuts->most : block_rows(cuts); /* a stage holds all of them */
     const int64_t x = depth * level->x_size;
     const int64_t columns = staged ? ipex_conv_panels(args) * IPEX_PANEL : args->n;
     const int64_t y = clamp && !staged ? 0 : columns * (int64_t)sizeof(float);

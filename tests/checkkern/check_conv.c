@@ -215,6 +215,25 @@ static struct buffer fresh_y(const struct shape *s, const struct operands *opera
     return ret;
 }
 
+static void describe(const struct shape *s, const char *level, char *text, size_t size) {
+    const struct conv_shape c = conv_shape_whole(&s->conv);
+    snprintf(
+        text, size,
+        "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d pads %d,%d groups %d %d->%d "
+        "act %d residual %d%s%s%s outside %d%s jobs %d,%d rows %d l2 %d gaps %d,%d%s%s%s%s",
+        slot_names[s->slot], level, c.images, c.lines, c.pixels, c.last_pixels, c.kernel_h,
+        c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_bottom,
+        c.groups, c.k, c.n, s->act, s->residual, s->residual_bf16 ? " of bf16" : "",
+        s->in_place ? " in place" : "", s->y_bf16 ? " to bf16" : "", s->panels_outside,
+        s->weights_far ? " far" : "", s->lines_per_job, s->panels_per_job, s->most_rows,
+        s->cache_l2, c.x_gap, c.y_gap, s->special ? " special" : "",
+        s->planar   ? " planar"
+        : s->spread ? " spread"
+        : s->eights ? " eights"
+                    : "",
+        s->own_weights ? " own weights" : "", c.by_columns ? " by columns" : "");
+}
+
 /* Runs one level into a fresh y. */
 static struct buffer run_level(const struct level *level, const struct shape *s,
                                const struct ipex_conv_args *args, const struct operands *operands,
@@ -232,7 +251,9 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
         a.w = operands->w_bf16.data;
     if (s->slot >= CONV_BF16)
         a.x = operands->x_bf16.data;
-    running(slot_names[s->slot], level->name);
+    static char text[400];
+    describe(s, level->name, text, sizeof text);
+    running(text, level->name);
     run_jobs(rng, kernel_of(level, s->slot), &a, ipex_conv_jobs(&a), ipex_conv_scratch(&a));
     return y;
 }
@@ -287,25 +308,6 @@ static double worst_error(const struct ipex_conv_args *a, const float *y) {
                     worst = fmax(worst, fabs(got - want) / bound);
                 }
     return worst;
-}
-
-static void describe(const struct shape *s, const char *level, char *text, size_t size) {
-    const struct conv_shape c = conv_shape_whole(&s->conv);
-    snprintf(
-        text, size,
-        "%s %s: %dx%dx%d(%d) kernel %dx%d stride %dx%d dilation %dx%d pads %d,%d groups %d %d->%d "
-        "act %d residual %d%s%s%s outside %d%s jobs %d,%d rows %d l2 %d gaps %d,%d%s%s%s%s",
-        slot_names[s->slot], level, c.images, c.lines, c.pixels, c.last_pixels, c.kernel_h,
-        c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_bottom,
-        c.groups, c.k, c.n, s->act, s->residual, s->residual_bf16 ? " of bf16" : "",
-        s->in_place ? " in place" : "", s->y_bf16 ? " to bf16" : "", s->panels_outside,
-        s->weights_far ? " far" : "", s->lines_per_job, s->panels_per_job, s->most_rows,
-        s->cache_l2, c.x_gap, c.y_gap, s->special ? " special" : "",
-        s->planar   ? " planar"
-        : s->spread ? " spread"
-        : s->eights ? " eights"
-                    : "",
-        s->own_weights ? " own weights" : "", c.by_columns ? " by columns" : "");
 }
 
 /* bf16 weights give the bits of conv_f32 on the widened weights. */
@@ -575,6 +577,35 @@ static int check_deep(const struct context *context, enum slot slot, struct rng 
     return failed;
 }
 
+/* Blocks of rows that go through their panels together, whose results or residual lie in a stage:
+ * of lines of every length, alone and in pairs, in blocks of every number of rows. */
+static int check_stages(const struct context *context, enum slot slot, struct rng *rng) {
+    int failed = 0;
+    for (int32_t pixels = 1; pixels <= 72; pixels++)
+        for (int32_t i = 0; i < 12; i++) {
+            const struct shape s = {
+                .conv = {.lines = 2,
+                         .pixels = pixels,
+                         .last_pixels = i % 5 ? pixels : 1 + pixels / 2,
+                         .kernel_h = 1 + i % 2,
+                         .kernel_w = 1 + i / 2 % 2,
+                         .k = 4,
+                         .n = i % 4 ? 16 * (i % 4) : 64},
+                .lines_per_job = 2,
+                .panels_per_job = 4,
+                .most_rows = (pixels + i) % 14 ? 1 + (pixels + i) % 14 : 0,
+                .cache_l2 = 1 << 20,
+                .residual = true,
+                .act = i % 3 ? IPEX_ACT_relu : IPEX_ACT_sigmoid,
+                .slot = slot,
+                .y_bf16 = i % 3 != 1,
+                .residual_bf16 = i % 3 < 2,
+            };
+            failed += check_shape(context, &s, rng);
+        }
+    return failed;
+}
+
 /* Windows that overlap, of 14 pixels (6 with AVX2) about as many elements as kernels/x86/
  * conv_widen.h widens at once, in one kernel row or in two. */
 static int check_overlaps(const struct context *context, enum slot slot, struct rng *rng) {
@@ -692,6 +723,10 @@ static void check_slot(const struct context *context, enum slot slot) {
     report(check_deep(context, slot, &rng) == 0, text, "see above");
     snprintf(text, sizeof text, "%s: wide windows that overlap", slot_names[slot]);
     report(check_overlaps(context, slot, &rng) == 0, text, "see above");
+    if (slot >= CONV_BF16) {
+        snprintf(text, sizeof text, "%s: blocks in a stage", slot_names[slot]);
+        report(check_stages(context, slot, &rng) == 0, text, "see above");
+    }
     if (slot != CONV_BF16T) {
         snprintf(text, sizeof text, "%s: column by column", slot_names[slot]);
         report(check_columns(context, slot, &rng) == 0, text, "see above");
