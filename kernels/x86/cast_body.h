@@ -4,16 +4,9 @@
 #ifndef IPEX_KERNELS_X86_CAST_BODY_H
 #define IPEX_KERNELS_X86_CAST_BODY_H
 
-#include "kernels/x86/x86.h"
+#include "kernels/x86/round_run.h"
 
 void ipex_k_cast__reference_fma(const struct ipex_map_args *, int64_t, int64_t, void *);
-
-static void cast_row(const float *x, uint16_t *y, int64_t n) {
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        vec_store_bf16(y + i, vec_load(x + i));
-    vec_store_bf16_part(y + i, n - i, vec_load_masked(x + i, vec_first(n - i)));
-}
 
 void CAST_LEVEL(cast)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
                       void *scratch) {
@@ -26,10 +19,10 @@ void CAST_LEVEL(cast)(const struct ipex_map_args *args, int64_t job_begin, int64
     const int64_t rows = ipex_row_count(args->dims, 0, last);
     const int64_t limit = job_end * args->rows_per_job, end = limit < rows ? limit : rows;
     for (int64_t row = job_begin * args->rows_per_job; row < end; row++)
-        cast_row((const float *)args->x[0] +
-                     ipex_row_offset(args->dims, args->x_stride[0], last, row),
-                 (uint16_t *)args->y + ipex_row_offset(args->dims, args->y_stride, last, row),
-                 args->dims[last]);
+        round_run((const float *)args->x[0] +
+                      ipex_row_offset(args->dims, args->x_stride[0], last, row),
+                  (uint16_t *)args->y + ipex_row_offset(args->dims, args->y_stride, last, row),
+                  args->dims[last]);
 }
 
 #endif

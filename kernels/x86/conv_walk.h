@@ -246,6 +246,16 @@ PREFETCHES fetch_y(const struct conv_block *b, int64_t rows, int64_t panels) {
             prefetch_at((uintptr_t)(y + row_at(rows, row, half, r) + panel * IPEX_PANEL));
 }
 
+/* How many of the panels left the next block takes; b->columns becomes those of the last one. */
+static inline int64_t take_panels(const struct conv_walk *walk, struct conv_block *b, int64_t rows,
+                                  int64_t panels_left, int64_t columns_left) {
+    const int64_t panels =
+        walk->level->panels_for(rows, panels_left, b->two ? INT64_MAX : columns_left);
+    const int64_t last = columns_left - (panels - 1) * IPEX_PANEL;
+    b->columns = (int32_t)ipex_smaller(last, IPEX_PANEL);
+    return panels;
+}
+
 /* `all` panels of one block of rows, which have `columns` columns; b is the first panel's. */
 static inline void walk_panels(const struct conv_walk *walk, const struct conv_part *part,
                                struct conv_block *b, int64_t rows, int64_t all, int64_t columns) {
@@ -256,13 +266,11 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
     const uintptr_t ahead_first = b->ahead_first;
     for (int64_t panel = 0, panels; panel < all; panel += panels) {
         const int64_t column = panel * IPEX_PANEL;
-        panels = walk->level->panels_for(rows, all - panel, b->two ? INT64_MAX : columns - column);
-        const int64_t left = columns - (panel + panels - 1) * IPEX_PANEL;
+        panels = take_panels(walk, b, rows, all - panel, columns - column);
         b->w = w + panel * b->w_panel;
         b->y = y + column;
         b->init = init + column;
         b->residual = residual ? residual + column : NULL;
-        b->columns = left < IPEX_PANEL ? (int32_t)left : IPEX_PANEL;
         if (walk->streams) {
             const float *ahead = y + rows * (args->y_pixel + panel * IPEX_PANEL);
             b->ahead_others = part->last ? (uintptr_t)ahead : b->ahead_first;
@@ -341,11 +349,9 @@ static __attribute__((noinline)) void walk_staged(const struct conv_walk *walk,
     const int64_t stage_row = ipex_smaller(all, stage_panels) * IPEX_PANEL;
     for (int64_t panel = 0, panels; panel < all; panel += panels) {
         const int64_t column = panel * IPEX_PANEL;
-        panels = walk->level->panels_for(rows, all - panel, b->two ? INT64_MAX : columns - column);
-        const int64_t left = columns - (panel + panels - 1) * IPEX_PANEL;
+        panels = take_panels(walk, b, rows, all - panel, columns - column);
         b->w = w + panel * b->w_panel;
         b->init = init + column;
-        b->columns = left < IPEX_PANEL ? (int32_t)left : IPEX_PANEL;
         if (walk->streams)
             b->ahead_others = b->ahead_first;
         if (b->residual_bf16 && panel % stage_panels == 0) {

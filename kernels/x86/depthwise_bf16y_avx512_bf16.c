@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The results of f32 from a stage in the cache, rounded. */
 #include "kernels/x86/vec_avx512.h"
-#include "kernels/x86/depthwise_bf16y.h"
+#include "kernels/x86/round_run.h"
 
 void ipex_k_depthwise_bf16y__avx512_bf16(const struct ipex_depthwise_args *args, int64_t job_begin,
                                          int64_t job_end, void *scratch) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution whose results are rounded to bf16: those of f32 from a stage in the cache.
- * Include a vec_*.h first. */
-#ifndef IPEX_KERNELS_X86_DEPTHWISE_BF16Y_H
-#define IPEX_KERNELS_X86_DEPTHWISE_BF16Y_H
+/* f32 that becomes bf16. Include a vec_*.h first. */
+#ifndef IPEX_KERNELS_X86_ROUND_RUN_H
+#define IPEX_KERNELS_X86_ROUND_RUN_H
 
-#include "kernels/x86/vec_math.h"
+#include "kernels/x86/vec_functions.h"
 #include "kernels/x86/x86.h"
 
 static void round_run(const float *x, uint16_t *y, int64_t n) {
