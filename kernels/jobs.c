@@ -340,6 +340,13 @@ size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
     return args->spread ? (size_t)ipex_conv_rows(args) * ipex_conv_spread_row(args) : 0;
 }
 
+size_t ipex_conv_transpose_scratch(const struct ipex_conv_transpose_args *args) {
+    if (!args->planar)
+        return 0;
+    const struct ipex_conv_args conv = ipex_conv_transpose_planar(args);
+    return ipex_conv_scratch(&conv);
+}
+
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args) {
     return (size_t)ipex_winograd_space(args).total * sizeof(float);
 }

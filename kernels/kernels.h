@@ -114,6 +114,7 @@ struct ipex_conv_args {
     float act_a, act_b;
     bool panels_outside; /* in a job: panels outside lines (weights larger than activations) */
     bool weights_far;    /* in L3 or in memory: the next ones may be fetched in good time */
+    bool fetches_y;      /* what is written, where L2 does not hold it, before it is */
     int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
     bool resume; /* the chains go on from what y holds, instead of from the bias; no residual */
     bool planar;
@@ -404,7 +405,11 @@ struct ipex_group_norm_args {
  * h = (l + pad_top - kh * dilation_h) / stride_h is a whole number in [0, height), w likewise,
  * for j ascending over k: chain = fma(x[i][h][w][g*k + j], w, chain). Jobs as those of a
  * convolution (ipex_conv_transpose_job). conv_transpose_bf16w, _bf16 and _bf16t differ as those of
- * a convolution do, pairs and tiles beginning anew with every tap. */
+ * a convolution do, pairs and tiles beginning anew with every tap.
+ *
+ * planar is advice to conv_transpose_f32, as to conv_f32: only for one group, kernels one tap wide
+ * whose windows touch (stride_h = kernel_h, lines of y as many times those of x; no padding), at
+ * most IPEX_PANEL columns of all kernel rows together, and jobs of whole windows. */
 struct ipex_conv_transpose_args {
     const void *x;     /* element (0, 0) of image 0, inside any halo */
     const void *w;     /* [groups][kernel_h * kernel_w][panels][k_tiles] tiles */
@@ -420,6 +425,7 @@ struct ipex_conv_transpose_args {
     int32_t act;
     float act_a, act_b;
     bool panels_outside;
+    bool planar;
     int32_t cache_l2;
 };
 
@@ -667,6 +673,7 @@ int64_t ipex_gather_jobs(const struct ipex_gather_args *args);
 int64_t ipex_scatter_jobs(const struct ipex_scatter_args *args);
 int64_t ipex_map_jobs(const struct ipex_map_args *args);
 size_t ipex_conv_scratch(const struct ipex_conv_args *args);
+size_t ipex_conv_transpose_scratch(const struct ipex_conv_transpose_args *args);
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
 size_t ipex_resize_scratch(const struct ipex_resize_args *args);

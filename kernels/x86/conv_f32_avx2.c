@@ -27,6 +27,8 @@ void ipex_k_conv_f32__avx2(const struct ipex_conv_args *args, int64_t job_begin,
 
 void ipex_k_conv_transpose_f32__avx2(const struct ipex_conv_transpose_args *args, int64_t job_begin,
                                      int64_t job_end, void *scratch) {
-    (void)scratch;
-    conv_transpose_jobs(&level, args, job_begin, job_end);
+    if (args->planar)
+        planar_transpose_jobs(args, job_begin, job_end, scratch);
+    else
+        conv_transpose_jobs(&level, args, job_begin, job_end);
 }

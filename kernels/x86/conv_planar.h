@@ -23,6 +23,8 @@ struct planar {
     int64_t line_row;
     int64_t step;         /* rows of x from one line to the next */
     int64_t pixels, part; /* of the lines that take the row in x, and of a lane */
+    int64_t up, y_up;     /* lines of y that a line is, and floats from one to the next */
+    int64_t n;            /* columns of each */
 };
 
 /* The chains of one column of one line, and their weights in the row of x at work. */
@@ -206,11 +208,12 @@ static inline void planar_take(const struct planar *p, const float *x) {
 }
 
 static inline void planar_begin(const struct planar *p, float *chains) {
-    for (int64_t c = 0; c < p->args->n; c++) {
-        const vec bias = vec_set(p->args->bias[c]);
-        for (int64_t b = 0; b < p->part; b++, chains += LANES)
-            vec_store(chains, bias);
-    }
+    for (int64_t u = 0; u < p->up; u++)
+        for (int64_t c = 0; c < p->n; c++) {
+            const vec bias = vec_set(p->args->bias[c]);
+            for (int64_t b = 0; b < p->part; b++, chains += LANES)
+                vec_store(chains, bias);
+        }
 }
 
 /* A column's chains [part][LANES] in the order of pixels, in blocks of 8 x 8: what the last of a
@@ -245,14 +248,40 @@ static inline void planar_activate(const struct planar *p) {
         vec_store(p->line + i, vec_clip(vec_load(p->line + i), lo, hi));
 }
 
-static inline void planar_store(const struct planar *p, float *y) {
+/* Pixels of two to four columns without gaps, four at a time; returns how many are left out. Of
+ * three columns a store reaches into the next pixel. */
+static inline int64_t planar_interleave(const struct planar *p, const float *line, float *y) {
+    const int64_t n = p->n, row = p->line_row, more = n == 3;
+    int64_t i = 0;
+    if (p->args->y_pixel != n || n > 4)
+        return p->pixels;
+    for (; i + 4 + more <= p->pixels; i += 4, y += 4 * n, line += 4) {
+        const __m128 a = _mm_loadu_ps(line), b = _mm_loadu_ps(line + row);
+        const __m128 low = _mm_unpacklo_ps(a, b), high = _mm_unpackhi_ps(a, b);
+        if (n == 2) {
+            _mm_storeu_ps(y, low);
+            _mm_storeu_ps(y + 4, high);
+            continue;
+        }
+        const __m128 c = _mm_loadu_ps(line + 2 * row);
+        const __m128 d = n == 3 ? c : _mm_loadu_ps(line + 3 * row);
+        const __m128 low_2 = _mm_unpacklo_ps(c, d), high_2 = _mm_unpackhi_ps(c, d);
+        _mm_storeu_ps(y, _mm_movelh_ps(low, low_2));
+        _mm_storeu_ps(y + n, _mm_movehl_ps(low_2, low));
+        _mm_storeu_ps(y + 2 * n, _mm_movelh_ps(high, high_2));
+        _mm_storeu_ps(y + 3 * n, _mm_movehl_ps(high_2, high));
+    }
+    return p->pixels - i;
+}
+
+static inline void planar_store(const struct planar *p, const float *line, float *y) {
     if (p->args->y_pixel == 1) { /* and so n */
-        memcpy(y, p->line, (size_t)p->pixels * sizeof(float));
+        memcpy(y, line, (size_t)p->pixels * sizeof(float));
         return;
     }
-    for (int64_t i = 0; i < p->pixels; i++)
-        for (int64_t c = 0; c < p->args->n; c++)
-            y[i * p->args->y_pixel + c] = p->line[c * p->line_row + i];
+    for (int64_t i = p->pixels - planar_interleave(p, line, y); i < p->pixels; i++)
+        for (int64_t c = 0; c < p->n; c++)
+            y[i * p->args->y_pixel + c] = line[c * p->line_row + i];
 }
 
 static inline void planar_finish(const struct planar *p, const float *chains, int64_t line) {
@@ -262,7 +291,9 @@ static inline void planar_finish(const struct planar *p, const float *chains, in
     if (args->residual)
         planar_add(p, args->residual + p->job->image * args->r_image + line * args->r_line);
     planar_activate(p);
-    planar_store(p, args->y + p->job->image * args->y_image + line * args->y_line);
+    float *y = args->y + p->job->image * args->y_image + line * args->y_line;
+    for (int64_t u = 0; u < p->up; u++)
+        planar_store(p, p->line + u * p->n * p->line_row, y + u * p->y_up);
 }
 
 /* Row r of x, counted from the job's first, is kernel row h of a line. */
@@ -336,17 +367,19 @@ static inline void planar_row(struct planar *p, int64_t r) {
 }
 
 /* A column's in a row. */
-static inline void planar_weights(const struct ipex_conv_args *args, float *to) {
-    const float *w = args->w;
-    const int64_t k = args->k;
-    for (int64_t h = 0; h < args->segments_h; h++, w += ipex_conv_segment_floats(args))
+static inline void planar_weights(const struct planar *p, float *to) {
+    const float *w = p->args->w;
+    const int64_t k = p->args->k;
+    for (int64_t h = 0; h < p->args->segments_h * p->up;
+         h++, w += ipex_conv_segment_floats(p->args))
         for (int64_t i = 0; i < k; i++)
-            for (int64_t c = 0; c < args->n; c++)
-                to[(h * args->n + c) * k + i] = w[i * IPEX_PANEL + c];
+            for (int64_t c = 0; c < p->n; c++)
+                to[(h * p->n + c) * k + i] = w[i * IPEX_PANEL + c];
 }
 
-static inline void planar_jobs(const struct ipex_conv_args *args, int64_t job_begin,
-                               int64_t job_end, float *scratch) {
+/* up: lines of y that a line is, y_up apart, of n / up columns each. */
+static void planar_up(const struct ipex_conv_args *args, int64_t up, int64_t y_up,
+                      int64_t job_begin, int64_t job_end, float *scratch) {
     const struct ipex_conv_parts at = ipex_conv_parts(args, LANES);
     struct planar p = {
         .args = args,
@@ -356,8 +389,11 @@ static inline void planar_jobs(const struct ipex_conv_args *args, int64_t job_be
         .line_row = at.line_row,
         .w = scratch + at.w,
         .step = ipex_conv_step(args),
+        .up = up,
+        .y_up = y_up,
+        .n = ipex_div(args->n, up),
     };
-    planar_weights(args, p.w);
+    planar_weights(&p, p.w);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);
         const int64_t rows = (job.line_end - job.line - 1) * p.step + args->segments_h;
@@ -365,6 +401,17 @@ static inline void planar_jobs(const struct ipex_conv_args *args, int64_t job_be
         for (int64_t r = 0; r < rows; r++)
             planar_row(&p, r);
     }
+}
+
+static inline void planar_jobs(const struct ipex_conv_args *args, int64_t job_begin,
+                               int64_t job_end, float *scratch) {
+    planar_up(args, 1, 0, job_begin, job_end, scratch);
+}
+
+static inline void planar_transpose_jobs(const struct ipex_conv_transpose_args *args,
+                                         int64_t job_begin, int64_t job_end, float *scratch) {
+    const struct ipex_conv_args conv = ipex_conv_transpose_planar(args);
+    planar_up(&conv, args->stride_h, args->y_line, job_begin, job_end, scratch);
 }
 
 #endif

@@ -68,6 +68,22 @@ static void choose_blocks(const struct ipex_setup *setup, struct ipex_conv_trans
         args->panels_per_job = (args->panels_per_job / 2 + 3) / 4 * 4;
 }
 
+/* As conv does (runtime/ops/linear_conv.c): kernel rows of few columns leave most lanes empty. */
+#define PLANAR_COLUMNS     4
+#define PLANAR_COLUMNS_ALL IPEX_PANEL /* of all kernel rows */
+
+static bool is_planar(const struct ipex_bind *bind) {
+    const struct ipex_conv_transpose_args *args = &bind->args.conv_transpose;
+    const bool touch = args->stride_h == args->kernel_h && args->kernel_w == 1 &&
+                       args->stride_w == 1 && args->dilation_h == 1 && args->pad_top == 0 &&
+                       args->pad_left == 0 && args->pixels == args->width &&
+                       args->lines == (int64_t)args->height * args->stride_h;
+    return touch && bind->input[1]->dtype == IPEX_DTYPE_f32 && args->groups == 1 &&
+           args->n <= PLANAR_COLUMNS && (int64_t)args->n * args->kernel_h <= PLANAR_COLUMNS_ALL &&
+           args->x_pixel > 0 && 2 * args->x_pixel <= 3 * (int64_t)args->k &&
+           args->width >= IPEX_PANEL;
+}
+
 static void choose_kernel(struct ipex_bind *bind) {
     if (bind->input[1]->dtype != IPEX_DTYPE_bf16)
         IPEX_BIND_KERNEL(bind, conv_transpose_f32, conv_transpose);
@@ -95,6 +111,8 @@ enum ipex_bound ipex_bind_conv_transpose(struct ipex_bind *bind) {
     }
     IPEX_BIND_REF(bind, conv_transpose, y, IPEX_REF_OUTPUT, 0);
     choose_blocks(bind->setup, args);
+    args->planar = is_planar(bind);
+    bind->scratch = ipex_conv_transpose_scratch(args);
     bind->jobs = ipex_conv_transpose_jobs(args);
     bind->flops = ipex_mul_sat(2 * chain_length(args), ipex_info_numel(bind->output));
     choose_kernel(bind);

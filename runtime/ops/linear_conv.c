@@ -170,6 +170,7 @@ static void choose_blocks(const struct ipex_setup *setup, const struct sizes *si
                           struct ipex_conv_args *args) {
     const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL);
     args->cache_l2 = setup->l2_bytes;
+    args->fetches_y = setup->splits_512;
     block_for_cache(args, sizes, panels);
     block_lines(args, sizes);
     block_for_threads(setup, sizes, args, panels);
@@ -204,14 +205,18 @@ static void choose_kernel(struct ipex_bind *bind) {
 }
 
 /* Few columns leave most lanes of a panel empty, and pay for transposing x where neighbouring
- * pixels share elements of it, or where there is only one. More of them, but not enough to fill a
- * half panel or a whole one, pay where a line's chains are long enough and every element of x takes
- * part in so many products a column. (Nearly full ones ask for larger windows: where 512 bits take
- * two passes, empty lanes cost half.) What does not depend on dims decides on scratch. */
-#define PLANAR_COLUMNS      4
-#define PLANAR_COLUMNS_MOST 12
-#define PLANAR_LEAST_K      24
-#define PLANAR_LEAST_PIXELS 32
+ * pixels share elements of it, or where there is only one; two to four also where every pixel's are
+ * its own, if lines are long (1x1 to 4 at 26x26 and more: 0.6 to 0.8 of the time, with AVX2 0.7 to
+ * 0.95, at 7x7 up to 1.3), but for CPUs where 512 bits take two passes and empty lanes cost half.
+ * More of them, but not enough to fill a half panel or a whole one, pay where a line's chains are
+ * long enough and every element of x takes part in so many products a column. (Nearly full ones ask
+ * for larger windows, for the CPUs named above.) What does not depend on dims decides on scratch.
+ */
+#define PLANAR_COLUMNS          4
+#define PLANAR_COLUMNS_MOST     12
+#define PLANAR_LEAST_K          24
+#define PLANAR_LEAST_PIXELS     32 /* of more columns */
+#define PLANAR_LEAST_OWN_PIXELS 64 /* of few, whose pixels share nothing */
 
 static const int8_t least_products[PLANAR_COLUMNS_MOST + 1] = {
     [5] = 9, [6] = 9, [7] = 12, [8] = 12, [9] = 9, [10] = 9, [11] = 12, [12] = 12,
@@ -219,21 +224,28 @@ static const int8_t least_products[PLANAR_COLUMNS_MOST + 1] = {
 
 static bool has_few_columns(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
+    const bool half_lanes = bind->setup->splits_512 && bind->setup->isa >= IPEX_ISA_avx512;
     if (bind->input[1]->dtype != IPEX_DTYPE_f32 || args->groups != 1 || args->segments_w != 1 ||
         args->n > PLANAR_COLUMNS_MOST || args->x_pixel <= 0)
         return false;
-    if (args->n == 1 || args->x_pixel >= args->k)
-        return args->n == 1;
+    if (args->n == 1 || args->x_pixel >= args->k) /* what lies between pixels is transposed too */
+        return args->n <= (half_lanes ? 1 : PLANAR_COLUMNS) &&
+               2 * args->x_pixel <= (args->n == 1 ? 8 : 3) * (int64_t)args->k;
     const int64_t stride_h = bind->op == IPEX_OP_conv ? bind->ints[IPEX_CONV_STRIDE_H] : 1;
     return args->n <= PLANAR_COLUMNS ||
            (args->k >= PLANAR_LEAST_K && (int64_t)args->k * args->segments_h >=
                                              least_products[args->n] * stride_h * args->x_pixel);
 }
 
+static int64_t planar_least_pixels(const struct ipex_conv_args *args) {
+    if (args->n > PLANAR_COLUMNS)
+        return PLANAR_LEAST_PIXELS;
+    return args->n > 1 && args->x_pixel >= args->k ? PLANAR_LEAST_OWN_PIXELS : IPEX_PANEL;
+}
+
 static bool is_planar(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
-    return has_few_columns(bind) &&
-           args->pixels >= (args->n <= PLANAR_COLUMNS ? IPEX_PANEL : PLANAR_LEAST_PIXELS) &&
+    return has_few_columns(bind) && args->pixels >= planar_least_pixels(args) &&
            (args->last_pixels == args->pixels || args->segments_h == 1);
 }
 

@@ -54,6 +54,12 @@ static struct ipex_conv_transpose_args random_transpose(struct rng *rng) {
         a.dilation_h = a.dilation_w = a.groups = 1;
         a.pad_top = a.pad_left = 0;
     }
+    a.planar = touching && rng_one_in(rng, 2); /* few columns: pixels in lanes */
+    if (a.planar) {
+        a.kernel_w = a.stride_w = 1;
+        a.n = (int32_t)rng_range(rng, 1, 16 / a.stride_h);
+        a.width = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 300 : 40);
+    }
     /* as large as the taps reach, sometimes less (padding), sometimes more (output padding) */
     const int32_t reach_h = (a.height - 1) * a.stride_h + (a.kernel_h - 1) * a.dilation_h + 1;
     const int32_t reach_w = (a.width - 1) * a.stride_w + (a.kernel_w - 1) * a.dilation_w + 1;
@@ -68,6 +74,8 @@ static struct ipex_conv_transpose_args random_transpose(struct rng *rng) {
     a.y_line = a.pixels * a.y_pixel + rng_range(rng, 0, 3);
     a.y_image = a.lines * a.y_line;
     a.lines_per_job = (int32_t)rng_range(rng, 1, a.lines);
+    if (a.planar)
+        a.lines_per_job = (int32_t)rng_range(rng, 1, a.height) * a.stride_h;
     a.panels_per_job = (int32_t)rng_range(rng, 1, (a.n + 15) / 16);
     return a;
 }
@@ -137,7 +145,8 @@ static struct buffer run_transpose(const struct level *level,
     if (operands->slot >= TRANSPOSE_BF16)
         a.x = operands->x_bf16.data;
     running(slot_names[operands->slot], level->name);
-    run_jobs(rng, kernels[operands->slot], &a, ipex_conv_transpose_jobs(&a), 0);
+    run_jobs(rng, kernels[operands->slot], &a, ipex_conv_transpose_jobs(&a),
+             ipex_conv_transpose_scratch(&a));
     return y;
 }
 
@@ -202,10 +211,11 @@ static int check_transpose(const struct context *context, struct rng *rng, enum 
     int failed = 0;
     snprintf(text, sizeof text,
              "%s: %dx%dx%d to %dx%d kernel %dx%d stride %dx%d dilation %dx%d pad "
-             "%d,%d groups %d %d->%d",
+             "%d,%d groups %d %d->%d%s",
              slot_names[slot], args.images, args.height, args.width, args.lines, args.pixels,
              args.kernel_h, args.kernel_w, args.stride_h, args.stride_w, args.dilation_h,
-             args.dilation_w, args.pad_top, args.pad_left, args.groups, args.k, args.n);
+             args.dilation_w, args.pad_top, args.pad_left, args.groups, args.k, args.n,
+             args.planar ? " planar" : "");
     if (!special) {
         const double error = transpose_error(&args, want.data);
         if (!(error <= 1))

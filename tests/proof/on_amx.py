@@ -31,8 +31,11 @@ def run(tap, proof, files):
     print(done.stderr, end="", file=sys.stderr)
     counts = re.search(r"^# resnet20\S*: (\d+) tile products per run, (\d+) with two threads$", done.stdout, re.MULTILINE)
     if "tiles" in proof and done.returncode == 0 and "# SKIP" not in done.stdout:
-        tap.ok("resnet20: as many tile products as follow from its layers, with one thread and with two",
-               counts and [int(n) for n in counts.groups()] == [RESNET20] * 2, counts, RESNET20)
+        name = "resnet20: as many tile products as follow from its layers, with one thread and with two"
+        if not any(file.name.startswith("resnet20") for file in files):
+            tap.skip(name, "its model is not here (see IPEX_TEST_DATA)")
+        else:
+            tap.ok(name, counts and [int(n) for n in counts.groups()] == [RESNET20] * 2, counts, RESNET20)
     return done.returncode not in [0, 77]
 
 
