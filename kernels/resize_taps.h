@@ -5,6 +5,7 @@
 #ifndef IPEX_KERNELS_RESIZE_TAPS_H
 #define IPEX_KERNELS_RESIZE_TAPS_H
 
+#include "format/resize_scale.h"
 #include "kernels/jobs.h"
 
 #define IPEX_RESIZE_TAPS 4
@@ -14,10 +15,10 @@ struct ipex_resize_taps {
     float weight[IPEX_RESIZE_TAPS];
 };
 
-/* One axis: size of x, size of y. */
+/* One axis: size of x, size of y, and what the scale makes of x's, which need not be whole. */
 struct ipex_resize_axis {
     int32_t in, out;
-    double scale;
+    double scale, scaled;
     int32_t mode, coordinates, rounding;
     bool exclude_outside;
     double cubic_a;
@@ -25,18 +26,20 @@ struct ipex_resize_axis {
 
 static inline struct ipex_resize_axis ipex_resize_axis(const struct ipex_resize_args *args,
                                                        bool vertical) {
+    const float scale = vertical ? args->scale_h : args->scale_w;
     struct ipex_resize_axis ret = {
         .in = vertical ? args->height : args->width,
         .out = vertical ? args->lines : args->pixels,
-        .scale = vertical ? (double)args->scale_h : (double)args->scale_w,
+        .scale = ipex_resize_scale(scale),
         .mode = args->mode,
         .coordinates = args->coordinates,
         .rounding = args->rounding,
         .exclude_outside = args->exclude_outside,
         .cubic_a = (double)args->cubic_a,
     };
-    if (ret.scale == 0)
-        ret.scale = (double)ret.out / ret.in;
+    ret.scaled = ret.scale * ret.in;
+    if (scale == 0)
+        ret.scale = (double)ret.out / ret.in, ret.scaled = ret.out;
     return ret;
 }
 
@@ -46,7 +49,7 @@ static inline int32_t ipex_resize_tap_count(int32_t mode) {
 
 /* Where element i of y lies among the elements of x. */
 static inline double ipex_resize_position(const struct ipex_resize_axis *axis, int32_t i) {
-    const double out = axis->scale * axis->in; /* need not be whole */
+    const double out = axis->scaled;
     switch (axis->coordinates) {
     case IPEX_RESIZE_align_corners:
         return out == 1 ? 0 : i * (double)(axis->in - 1) / (out - 1);

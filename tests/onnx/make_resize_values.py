@@ -29,7 +29,7 @@ def resize(size, out, scale, **attributes):
     feeds = {"x": row(size).reshape(1, 1, 1, size)}
     if scale:
         values.append(helper.make_tensor_value_info("scales", onnx.TensorProto.FLOAT, [4]))
-        feeds["scales"] = np.array([1, 1, 1, scale], np.float32)
+        feeds["scales"] = np.array([1, 1, 1, scale], np.float64)  # as it is meant: f32 would make 4.4999999 of ties
     else:
         values.append(helper.make_tensor_value_info("sizes", onnx.TensorProto.INT64, [4]))
         feeds["sizes"] = np.array([1, 1, 1, out], np.int64)

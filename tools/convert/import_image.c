@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX operators on images beyond plain convolution: transposed convolution, resizing, instance and
  * group normalisation. */
+#include "format/resize_scale.h"
 #include "tools/convert/import_modulated.h"
 #include "tools/convert/import_volume.h"
 
@@ -174,23 +175,33 @@ static int place_of_axis(const struct ipex_onnx_attr *axes, int32_t rank, int32_
     return -1;
 }
 
-/* A scale as ONNX has it, n being the size it is applied to; IPEX_DIM_NONE where that is neither
- * fixed nor multiplied or divided by an integer. */
+/* A scale as ONNX has it, n being the size it is applied to: their product, in f32, rounded down.
+ * IPEX_DIM_NONE where the size is not fixed and the scale no fraction of small numbers. */
 static int64_t scaled(struct ipex_dims *table, int64_t n, float s) {
+    enum { MOST_BELOW = 64 }; /* what f32 rounds of a product stays below 1 / 64 up to 100,000 */
+    const struct ipex_resize_fraction meant = ipex_resize_fraction(s);
     int64_t number;
-    if (s >= 1 && s == floorf(s) && s < 1e6f)
-        return ipex_dim_mul(table, n, (int64_t)s);
-    if (1 / s == floorf(1 / s) && s > 1e-6f)
-        return ipex_dim_floor_div(table, n, (int64_t)(1 / s));
     if (ipex_dim_number(table, n, &number))
-        return (int64_t)floor((double)s * (double)number);
-    return IPEX_DIM_NONE;
+        return (int64_t)floorf((float)number * s);
+    if (meant.below == 0 || (meant.above > 1 && meant.below > MOST_BELOW))
+        return IPEX_DIM_NONE;
+    return ipex_dim_floor_div(table, ipex_dim_mul(table, n, meant.above), meant.below);
+}
+
+/* PyTorch aligns the corners of images of whole sizes, as ONNX's text has it; its evaluator, whose
+ * answers are those of the operator's tests, aligns those of the size before it is rounded down. */
+static void align_whole_sizes(const struct ipex_import *import, int64_t coordinates,
+                              struct resized *ret) {
+    const bool torch = !strcmp(import->model->producer, "pytorch");
+    for (int i = 0; i < IPEX_SPATIAL && torch && coordinates == IPEX_RESIZE_align_corners; i++)
+        ret->scale[i] = 0;
 }
 
 /* keep_aspect_ratio_policy: one scale for all axes that are resized, the smallest (not_larger) or
- * the largest (not_smaller) that sizes ask for; x's sizes must be known. */
+ * the largest (not_smaller) that sizes ask for, by which positions are found, too; x's sizes must
+ * be known. */
 static bool keep_aspect(struct ipex_import *import, const struct ipex_value *x, const char *policy,
-                        int64_t *sizes) {
+                        int64_t *sizes, float *ret_scale) {
     const struct ipex_onnx_attr *axes = ipex_import_attr(import, "axes");
     const bool larger = !strcmp(policy, "not_smaller");
     double scale = 0;
@@ -210,6 +221,7 @@ static bool keep_aspect(struct ipex_import *import, const struct ipex_value *x, 
             else if (scale == 0 || (larger ? wanted > scale : wanted < scale))
                 scale = wanted;
         }
+    *ret_scale = (float)scale;
     return true;
 }
 
@@ -234,7 +246,8 @@ static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x,
             import, "neither sizes nor scales for %zu axes are known at convert time", count);
         return false;
     }
-    if (has_sizes && strcmp(policy, "stretch") && !keep_aspect(import, x, policy, sizes))
+    float common = 0; /* of all sizes */
+    if (has_sizes && strcmp(policy, "stretch") && !keep_aspect(import, x, policy, sizes, &common))
         return false;
     for (int i = 0; i < IPEX_SPATIAL; i++) {
         ret->scale[i] = 1;
@@ -243,7 +256,7 @@ static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x,
     for (int32_t axis = 0; axis < x->rank; axis++) {
         const int at = place_of_axis(axes, x->rank, axis);
         const float s = at < 0      ? 1
-                        : has_sizes ? 0
+                        : has_sizes ? common
                         : attr      ? attr->floats[at]
                                     : (float)ipex_constant_f64(scales, at);
         const int64_t out = at < 0      ? x->dims[axis]
@@ -327,6 +340,7 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
     }
     if (!resize_sizes(import, x, scales_at, sizes_at, &to))
         return;
+    align_whole_sizes(import, place, &to);
     const struct resize_kind kind = {
         .ints = {mode, place, round, ipex_import_int(import, "exclude_outside", 0)},
         .cubic_a = ipex_import_float(import, "cubic_coeff_a", -0.75f),
