@@ -935,6 +935,13 @@ def look_ups():
 
 
 @cases
+def group_norm():
+    for opset, scales in (18, 3), (21, 12):  # of a group, of a channel
+        yield f"scales of opset {opset}", single("GroupNormalization", (2, 12, 5, 4), f32(scales), f32(scales, seed=2),
+                                                 num_groups=3, opset=opset)
+
+
+@cases
 def losses():
     label = np.array([[0, 3, 2], [1, 3, 0]])
     for reduction_ in ("none", "sum", "mean"):

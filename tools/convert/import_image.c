@@ -365,14 +365,31 @@ static void import_upsample(struct ipex_import *import) {
 
 /* ---- normalisation over an image's channels ---- */
 
+/* Before opset 21 GroupNormalization has a scale and a shift for every group: those of its
+ * channels.
+ */
+static struct ipex_value *of_channels(struct ipex_import *import, struct ipex_value *p,
+                                      int64_t channels, int64_t groups) {
+    if (import->model->opset >= 21 || !p->constant || ipex_value_numel(p) != groups ||
+        groups == channels || groups < 1 || channels % groups)
+        return p;
+    float *data = ipex_arena_array(&import->graph->arena, (size_t)channels, sizeof *data);
+    for (int64_t c = 0; c < channels; c++)
+        data[c] = (float)ipex_constant_f64(p, c / (channels / groups));
+    return ipex_graph_constant(import->graph, p->name, IPEX_DTYPE_f32, 1, &channels, data);
+}
+
 static void group_norm(struct ipex_import *import, int64_t groups) {
     struct ipex_value *x = ipex_import_f32(import, 0), *p[2], *image = x;
+    int64_t channels;
     if (!x)
         return;
     for (size_t i = 0; i < 2; i++) {
         p[i] = ipex_import_f32(import, i + 1);
         if (!p[i])
             return;
+        if (x->rank > 1 && ipex_dim_number(&import->graph->dims, x->dims[1], &channels))
+            p[i] = of_channels(import, p[i], channels, groups);
         if (ipex_value_size(import->graph, p[i]) != x->dims[1]) {
             ipex_import_refuse(import, "input %s does not have one element per channel",
                                p[i]->name);
