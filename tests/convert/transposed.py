@@ -36,6 +36,25 @@ def lines_that_overlap_have_padding_and_gaps(g):
                 output_padding=[1, 0]))
 
 
+@case(("layout", "up+Sigmoid1", APPLIED), ("layout", "three", APPLIED), ("layout", "wide", APPLIED))
+def few_columns_of_many_pixels(g):
+    x = g.input(2, 24, 5, 37)
+    g.output(g.op("Sigmoid", up(g, x, 24, 1)), up(g, x, 24, 1, (3, 3), name="three"),
+             up(g, x, 24, 2, (4, 2), name="wide", bias=False))
+
+
+@case(("layout", "up", APPLIED), sizes=[dict(h=1, w=16), dict(h=5, w=40), dict(h=3, w=7)],
+      flags=("--dim", "h=1..5", "--dim", "w=1..40"))
+def few_columns_of_as_many_pixels_as_the_caller_has(g):
+    g.output(up(g, g.input(1, 9, "h", "w"), 9, 1))
+
+
+@case(sizes=[dict(h=4), dict(h=9)], flags=("--dim", "h=4..9"))
+def as_many_strides_as_sizes_that_vary(g):
+    x = g.input(1, 4, "h", 6)
+    g.output(*(up(g, x, 4, 3, (4, 3), name=mode, strides=[2, 2], auto_pad=mode) for mode in ("SAME_UPPER", "SAME_LOWER")))
+
+
 @case(("layout", "up", APPLIED))
 def one_line(g):
     g.output(up(g, g.input(1, 3, 1, 8), 3, 33, (1, 4)))

@@ -17,8 +17,9 @@ struct transposed {
     int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
 };
 
-/* Fills the paddings: given, or from output_shape or auto_pad. Both split the excess, of which an
- * odd one's larger half is at the beginning but for SAME_UPPER. */
+/* Fills the paddings: given, or from output_shape or auto_pad, which makes as many strides as the
+ * input is long. Both split the excess, of which an odd one's larger half is at the beginning but
+ * for SAME_UPPER. */
 static bool transposed_pads(struct ipex_import *import, int axes, struct transposed *t) {
     const char *mode = ipex_import_string(import, "auto_pad", "NOTSET");
     const bool wanted = ipex_import_attr(import, "output_shape") != NULL;
@@ -29,13 +30,13 @@ static bool transposed_pads(struct ipex_import *import, int axes, struct transpo
         !ipex_build_spatial(import, "output_shape", axes, shape))
         return false;
     for (int i = 0; i < IPEX_SPATIAL && (same || wanted); i++) {
-        if (!ipex_dim_number(&import->graph->dims, t->in[i], &number)) {
-            ipex_import_refuse(import, "output_shape and auto_pad need a fixed input size");
+        if (wanted && !ipex_dim_number(&import->graph->dims, t->in[i], &number)) {
+            ipex_import_refuse(import, "output_shape needs a fixed input size");
             return false;
         }
-        int64_t out = wanted ? shape[i] : number * w->stride[i];
-        int64_t total = (number - 1) * w->stride[i] + t->out_pad[i] +
-                        w->dilation[i] * (w->kernel[i] - 1) + 1 - out;
+        const int64_t more = wanted ? number * w->stride[i] - shape[i] : 0;
+        int64_t total =
+            more - w->stride[i] + t->out_pad[i] + w->dilation[i] * (w->kernel[i] - 1) + 1;
         if (total < 0) { /* the rest is padded at the end of the result */
             t->out_pad[i] -= total;
             total = 0;
