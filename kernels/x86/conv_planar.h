@@ -3,8 +3,10 @@
  * lanes empty. A row of x is transposed once so that every lane walks along its own part of the
  * line (kernels/conv_parts.h): whatever stride and kernel are, a step of k is a weight, broadcast,
  * times an aligned vector. While the row is in L1, all lines of y that see it take it, and blocks
- * have columns of several lines, so that a vector that is loaded has several products. The chain of
- * an output is that of kernels/ref/conv_ref.c. Include a vec_*.h first. */
+ * have columns of several lines, so that a vector that is loaded has several products. The lines
+ * that a transposed convolution makes of a row of x, where its windows touch, are columns likewise.
+ * The chain of an output is that of kernels/ref/conv_ref.c and conv_transpose_ref.c. Include a
+ * vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_CONV_PLANAR_H
 #define IPEX_KERNELS_X86_CONV_PLANAR_H
 
