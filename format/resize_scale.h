@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What number a resize's scale stands for. Static inline only, so that files with ISA flags may
- * include it. */
+/* What number a resize's scale stands for. */
 #ifndef IPEX_FORMAT_RESIZE_SCALE_H
 #define IPEX_FORMAT_RESIZE_SCALE_H
 
@@ -14,30 +13,9 @@ struct ipex_resize_fraction {
     int64_t above, below;
 };
 
-static inline struct ipex_resize_fraction ipex_resize_fraction(float scale) {
-    enum { MOST = 4096 };
-    struct ipex_resize_fraction before = {0, 1}, last = {1, 0};
-    double rest = (double)scale, whole;
-    for (; rest <= MOST; rest = 1 / (rest - whole)) {
-        whole = __builtin_floor(rest);
-        const struct ipex_resize_fraction next = {(int64_t)whole * last.above + before.above,
-                                                  (int64_t)whole * last.below + before.below};
-        if (next.above > MOST || next.below > MOST)
-            break;
-        if ((float)((double)next.above / (double)next.below) == scale)
-            return next;
-        before = last;
-        last = next;
-        if (rest == whole)
-            break;
-    }
-    return (struct ipex_resize_fraction){0, 0};
-}
+struct ipex_resize_fraction ipex_resize_fraction(float scale);
 
-/* As the kernels take it. */
-static inline double ipex_resize_scale(float scale) {
-    const struct ipex_resize_fraction meant = ipex_resize_fraction(scale);
-    return meant.below ? (double)meant.above / (double)meant.below : (double)scale;
-}
+/* As the kernels take it: the fraction, or the scale where there is none. */
+double ipex_resize_scale(float scale);
 
 #endif

@@ -42,36 +42,7 @@ static inline struct ipex_conv_parts ipex_conv_parts(const struct ipex_conv_args
 
 /* A transposed convolution with pixels in lanes as a convolution of x's lines, all kernel rows'
  * columns side by side: of a line, column u * n + c is column c of its window's line u. */
-static inline struct ipex_conv_args
-ipex_conv_transpose_planar(const struct ipex_conv_transpose_args *args) {
-    return (struct ipex_conv_args){
-        .x = args->x,
-        .w = args->w,
-        .bias = args->bias, /* [n / stride_h] */
-        .y = args->y,
-        .x_image = args->x_image,
-        .x_line = args->x_row,
-        .x_pixel = args->x_pixel,
-        .y_image = args->y_image,
-        .y_line = args->stride_h * args->y_line,
-        .y_pixel = args->y_pixel,
-        .images = args->images,
-        .lines = args->height,
-        .pixels = args->width,
-        .last_pixels = args->width,
-        .groups = 1,
-        .segments_h = 1,
-        .segments_w = 1,
-        .k = args->k,
-        .n = args->stride_h * args->n,
-        .lines_per_job = (int32_t)ipex_div_up(args->lines_per_job, args->stride_h),
-        .panels_per_job = 1,
-        .act = args->act,
-        .act_a = args->act_a,
-        .act_b = args->act_b,
-        .planar = true,
-    };
-}
+struct ipex_conv_args ipex_conv_transpose_planar(const struct ipex_conv_transpose_args *args);
 
 /* Groups of 8 columns (ipex_conv_args.eights), as many of which as fill a vector are a set. In
  * floats: `slots` rows of x of a set [slots][pixels of x][k][groups], of which row r is in slot

@@ -17,6 +17,9 @@
 #include "kernels/x86/transpose_8x8.h"
 #include "kernels/x86/vec_math.h"
 
+/* Loops over few columns, of which clang would make vectors (2 KB). */
+#define PLANAR_ONE_BY_ONE _Pragma("clang loop vectorize(disable) unroll(disable)")
+
 /* Lines of y at work. */
 struct planar {
     const struct ipex_conv_args *args;
@@ -182,15 +185,14 @@ static inline int64_t planar_first(const struct planar *p, int64_t lane) {
     return first < last ? first : last;
 }
 
-/* Eight lanes of a row of x, each of which sees so many elements. */
-static inline void planar_transpose(const float *const lanes[8], int64_t elements, float *to) {
-    if (elements < 8) { /* to has room for 8 */
-        float copy[8][8] = {{0}};
-        const float *copies[8];
+/* Eight lanes of a row of x, each of which sees so many elements; to has room for 8. */
+static inline void planar_transpose(const float *lanes[8], int64_t elements, float *to) {
+    float copy[8][8];
+    if (elements < 8) {
+        memset(copy, 0, sizeof copy);
         for (int64_t l = 0; l < 8; l++)
-            copies[l] = memcpy(copy[l], lanes[l], (size_t)elements * sizeof(float));
-        transpose_8x8_rows(copies, 0, to, LANES);
-        return;
+            lanes[l] = memcpy(copy[l], lanes[l], (size_t)elements * sizeof(float));
+        elements = 8;
     }
     for (int64_t i = 0; i < elements; i += 8) {
         const int64_t at = i + 8 <= elements ? i : elements - 8; /* some for the second time */
@@ -232,8 +234,8 @@ static inline void planar_order(const struct planar *p, const float *chains, flo
 
 static inline void planar_add(const struct planar *p, const float *residual) {
     for (int64_t i = 0; i < p->pixels; i++)
-        for (int64_t c = 0; c < p->args->n; c++)
-            p->line[c * p->line_row + i] += residual[i * p->args->r_pixel + c];
+        PLANAR_ONE_BY_ONE for (int64_t c = 0; c < p->args->n; c++) p->line[c * p->line_row + i] +=
+            residual[i * p->args->r_pixel + c];
 }
 
 static inline void planar_activate(const struct planar *p) {
@@ -251,27 +253,22 @@ static inline void planar_activate(const struct planar *p) {
 }
 
 /* Pixels of two to four columns without gaps, four at a time; returns how many are left out. Of
- * three columns a store reaches into the next pixel. */
+ * two and three columns a store reaches into the next pixel, which is written later. */
 static inline int64_t planar_interleave(const struct planar *p, const float *line, float *y) {
-    const int64_t n = p->n, row = p->line_row, more = n == 3;
+    const int64_t n = p->n, row = p->line_row, more = n < 4;
+    const int64_t third = n > 2 ? 2 * row : 0, fourth = n > 3 ? 3 * row : 0;
     int64_t i = 0;
     if (p->args->y_pixel != n || n > 4)
         return p->pixels;
     for (; i + 4 + more <= p->pixels; i += 4, y += 4 * n, line += 4) {
         const __m128 a = _mm_loadu_ps(line), b = _mm_loadu_ps(line + row);
-        const __m128 low = _mm_unpacklo_ps(a, b), high = _mm_unpackhi_ps(a, b);
-        if (n == 2) {
-            _mm_storeu_ps(y, low);
-            _mm_storeu_ps(y + 4, high);
-            continue;
-        }
-        const __m128 c = _mm_loadu_ps(line + 2 * row);
-        const __m128 d = n == 3 ? c : _mm_loadu_ps(line + 3 * row);
-        const __m128 low_2 = _mm_unpacklo_ps(c, d), high_2 = _mm_unpackhi_ps(c, d);
-        _mm_storeu_ps(y, _mm_movelh_ps(low, low_2));
-        _mm_storeu_ps(y + n, _mm_movehl_ps(low_2, low));
-        _mm_storeu_ps(y + 2 * n, _mm_movelh_ps(high, high_2));
-        _mm_storeu_ps(y + 3 * n, _mm_movehl_ps(high_2, high));
+        const __m128 c = _mm_loadu_ps(line + third), d = _mm_loadu_ps(line + fourth);
+        const __m128 ab = _mm_unpacklo_ps(a, b), cd = _mm_unpacklo_ps(c, d);
+        const __m128 ab_2 = _mm_unpackhi_ps(a, b), cd_2 = _mm_unpackhi_ps(c, d);
+        _mm_storeu_ps(y, _mm_movelh_ps(ab, cd));
+        _mm_storeu_ps(y + n, _mm_movehl_ps(cd, ab));
+        _mm_storeu_ps(y + 2 * n, _mm_movelh_ps(ab_2, cd_2));
+        _mm_storeu_ps(y + 3 * n, _mm_movehl_ps(cd_2, ab_2));
     }
     return p->pixels - i;
 }
@@ -282,8 +279,8 @@ static inline void planar_store(const struct planar *p, const float *line, float
         return;
     }
     for (int64_t i = p->pixels - planar_interleave(p, line, y); i < p->pixels; i++)
-        for (int64_t c = 0; c < p->n; c++)
-            y[i * p->args->y_pixel + c] = line[c * p->line_row + i];
+        PLANAR_ONE_BY_ONE for (int64_t c = 0; c < p->n; c++) y[i * p->args->y_pixel + c] =
+            line[c * p->line_row + i];
 }
 
 static inline void planar_finish(const struct planar *p, const float *chains, int64_t line) {
@@ -375,8 +372,8 @@ static inline void planar_weights(const struct planar *p, float *to) {
     for (int64_t h = 0; h < p->args->segments_h * p->up;
          h++, w += ipex_conv_segment_floats(p->args))
         for (int64_t i = 0; i < k; i++)
-            for (int64_t c = 0; c < p->n; c++)
-                to[(h * p->n + c) * k + i] = w[i * IPEX_PANEL + c];
+            PLANAR_ONE_BY_ONE for (int64_t c = 0; c < p->n; c++) to[(h * p->n + c) * k + i] =
+                w[i * IPEX_PANEL + c];
 }
 
 /* up: lines of y that a line is, y_up apart, of n / up columns each. */
