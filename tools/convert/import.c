@@ -93,8 +93,9 @@ int ipex_import_dims(struct ipex_import *import, const char *name, size_t input,
     const int64_t *known = value ? ipex_import_known(import, value) : NULL;
     int64_t count = attr ? (int64_t)ipex_onnx_ints(attr) : known ? ipex_value_numel(value) : 0;
     if (value && !known) {
-        ipex_import_refuse(import, "input %zu (%s) decides a shape and is computed at run time",
-                           input, value->name);
+        ipex_import_refuse(import, "input %zu (%s) decides a shape and is %s%s", input, value->name,
+                           value->constant ? ipex_dtype_name(value->dtype) : "computed at run time",
+                           value->constant ? ", not an integer" : "");
         return -1;
     }
     if (count > max) {
@@ -422,6 +423,34 @@ static const char *const takers[] = {"Clip",    "Concat", "Dropout", "Identity",
 /* Operators that data of the run has no part in: refused behind what is unknown too. */
 static const char *const refused_anyway[] = {"Loop", "NonZero", "Scan", NULL};
 
+/* "output 1 of drop (Dropout), which is not supported": where the value is to be a result of a node
+ * that has become others. NULL where it is none. */
+static const char *unsupported_output(struct ipex_import *import, const char *name) {
+    const struct ipex_onnx_node *from = find_producer(import, name);
+    size_t i = 0;
+    while (from && strcmp(from->output[i], name))
+        i++;
+    if (!from || !i || !ipex_import_lookup(import, from->output[0]))
+        return NULL;
+    return ipex_arena_printf(&import->graph->arena, "output %zu of %s (%s), which is not supported",
+                             i, *from->name ? from->name : from->output[0], from->op_type);
+}
+
+/* The current node reads a value that there is not. */
+static void refuse_input(struct ipex_import *import, const char *name) {
+    const struct ipex_onnx_node *later = find_producer(import, name);
+    const char *unsupported = unsupported_output(import, name);
+    if (unsupported)
+        ipex_import_refuse(import, "reads %s: %s", name, unsupported);
+    else if (later)
+        ipex_import_refuse(import,
+                           "reads %s, which %s computes, but not before it: the nodes are out of "
+                           "order or in a cycle",
+                           name, *later->name ? later->name : "a node");
+    else
+        ipex_import_refuse(import, "reads %s, which nothing before it computes", name);
+}
+
 /* Whether there is a value for every input, and nothing unsupported behind them. False after
  * refusing. */
 static bool known_inputs(struct ipex_import *import, bool *ret_known) {
@@ -431,12 +460,7 @@ static bool known_inputs(struct ipex_import *import, bool *ret_known) {
         const char *name = import->node->input[i];
         struct ipex_value *value = *name ? ipex_import_lookup(import, name) : NULL;
         if (*name && !value) {
-            const struct ipex_onnx_node *later = find_producer(import, name);
-            ipex_import_refuse(import,
-                               later ? "reads %s, which %s computes, but not before it: the nodes "
-                                       "are out of order or in a cycle"
-                                     : "reads %s, which nothing before it computes",
-                               name, later && *later->name ? later->name : "a node");
+            refuse_input(import, name);
             return false;
         }
         if (value && value->empty && !takes_empty)
@@ -486,12 +510,28 @@ void ipex_import_fold(struct ipex_import *import, struct ipex_node *last) {
         ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
 }
 
+/* Whether any output that the node names has become a value. */
+static bool has_result(const struct ipex_import *import) {
+    bool named = false;
+    for (size_t i = 0; i < import->node->outputs; i++) {
+        named |= *import->node->output[i] != 0;
+        if (ipex_import_result(import, i))
+            return true;
+    }
+    return !named;
+}
+
 /* Runs the operator's function; what it made is computed right away if it depends on constants
  * only. */
 static void import_known(struct ipex_import *import, ipex_import_fn fn) {
     struct ipex_node *last = import->graph->last;
     size_t before = import->unsupported_count;
     fn(import);
+    if (import->unsupported_count == before && !has_result(import))
+        ipex_import_refuse(import,
+                           "its inputs and attributes are not those that it has in opset "
+                           "%lld",
+                           (long long)import->model->opset);
     if (import->unsupported_count == before)
         ipex_import_fold(import, last);
     ipex_import_double_moved(import);
@@ -553,8 +593,9 @@ static void import_outputs(struct ipex_import *import) {
     for (size_t i = 0; i < source->outputs; i++) {
         struct ipex_value *value = ipex_import_lookup(import, source->output[i].name);
         if (!value) {
+            const char *why = unsupported_output(import, source->output[i].name);
             ipex_import_unsupported(import, source->output[i].name, "graph output",
-                                    "nothing computes it");
+                                    why ? why : "nothing computes it");
             continue;
         }
         if (value->empty)

@@ -193,11 +193,15 @@ static bool concat_fits(struct ipex_import *import, struct ipex_value *const *x,
 static void import_concat(struct ipex_import *import) {
     size_t count = import->node->inputs;
     struct ipex_value **x = ipex_arena_array(&import->graph->arena, count + 1, sizeof *x);
-    int64_t axis = ipex_import_int(import, "axis", 0), dims[IPEX_MAX_RANK];
+    int64_t axis = ipex_import_int(import, "axis", import->model->opset < 4), dims[IPEX_MAX_RANK];
+    if (!count) {
+        ipex_import_refuse(import, "it has no inputs");
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         if (!(x[i] = ipex_import_any(import, i)))
             return;
-    if (!count || !ipex_import_axis(import, &axis, x[0]->rank))
+    if (!ipex_import_axis(import, &axis, x[0]->rank))
         return;
     memcpy(dims, x[0]->dims, sizeof dims);
     if (!concat_fits(import, x, count, axis, dims))

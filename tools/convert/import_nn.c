@@ -200,6 +200,10 @@ static bool check_batch_norm(struct ipex_import *import, const struct ipex_value
         ipex_import_refuse(import, "input %s has rank %d, at least 2 is needed", x->name, x->rank);
         return false;
     }
+    if (ipex_import_int(import, "spatial", 1) != 1) {
+        ipex_import_refuse(import, "statistics per element (spatial=0) are not supported");
+        return false;
+    }
     for (size_t i = 0; i < 4; i++) {
         p[i] = ipex_import_f32(import, i + 1);
         if (!p[i])
@@ -210,10 +214,14 @@ static bool check_batch_norm(struct ipex_import *import, const struct ipex_value
             return false;
         }
     }
-    if (ipex_import_int(import, "spatial", 1) == 1)
-        return true;
-    ipex_import_refuse(import, "statistics per element (spatial=0) are not supported");
-    return false;
+    return true;
+}
+
+/* It takes the statistics of its own input: from opset 14 on by training_mode, up to opset 6 by
+ * is_test, which inference leaves out or sets. */
+static bool is_training(const struct ipex_import *import) {
+    return ipex_import_int(import, "training_mode", 0) ||
+           (import->model->opset < 7 && !ipex_import_int(import, "is_test", 1));
 }
 
 /* r * momentum + now * (1 - momentum), as a vector: output i, where it is asked for. */
@@ -290,7 +298,7 @@ static void import_batch_norm(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0), *p[4];
     if (!x || !check_batch_norm(import, x, p))
         return;
-    if (ipex_import_int(import, "training_mode", 0)) {
+    if (is_training(import)) {
         training_batch_norm(import, x, p);
         return;
     }

@@ -130,8 +130,21 @@ static void import_max(struct ipex_import *import) {
 static void import_sum(struct ipex_import *import) {
     variadic(import, IPEX_STEP_add);
 }
+/* Up to opset 6 a vector of slopes has one for each channel. */
 static void import_prelu(struct ipex_import *import) {
-    binary(import, IPEX_STEP_leaky);
+    struct ipex_value *x = ipex_import_in(import, 0), *slope = ipex_import_in(import, 1);
+    if (import->model->opset >= 7 || !x || !slope || x->rank < 3 || slope->rank != 1 ||
+        slope->dims[0] == 1) {
+        binary(import, IPEX_STEP_leaky);
+        return;
+    }
+    const int64_t dims[IPEX_MAX_RANK] = {slope->dims[0], 1, 1, 1, 1, 1, 1, 1};
+    x = ipex_import_f32(import, 0);
+    slope = x ? ipex_import_f32(import, 1) : NULL;
+    struct ipex_value *y = ipex_build_binary(import, IPEX_STEP_leaky, x,
+                                             ipex_build_reshape(import, slope, x->rank - 1, dims));
+    if (y)
+        ipex_import_out(import, 0, y);
 }
 
 static void import_mod(struct ipex_import *import) {
@@ -335,15 +348,26 @@ static void import_identity(struct ipex_import *import) {
         ipex_import_out(import, 0, x);
 }
 
+/* The mask that keeps every element of x. */
+static struct ipex_value *nothing_dropped(struct ipex_import *import, const struct ipex_value *x) {
+    struct ipex_value *mask =
+        ipex_build_expand(import, ipex_build_number(import, IPEX_DTYPE_bool, 1), x->rank, x->dims);
+    mask->name = import->node->output[1];
+    return mask;
+}
+
+/* What the mask holds is said from opset 12 on; before that nothing may read it. */
 static void import_dropout(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_in(import, 0);
     const struct ipex_value *training = ipex_import_in(import, 2);
-    if (import->node->outputs > 1 && *import->node->output[1])
-        ipex_import_refuse(import, "the second output (mask) is not supported");
-    else if (training && (!training->constant || ipex_value_numel(training) != 1 ||
-                          ipex_constant_i64(training, 0)))
+    if (training &&
+        (!training->constant || ipex_value_numel(training) != 1 || ipex_constant_i64(training, 0)))
         ipex_import_refuse(import, "training mode is not supported");
     else
         import_identity(import);
+    if (import->model->opset >= 12 && import->node->outputs > 1 && *import->node->output[1] &&
+        ipex_import_result(import, 0) == x)
+        ipex_import_out(import, 1, nothing_dropped(import, x));
 }
 
 /* x to the n-th, by squares. */

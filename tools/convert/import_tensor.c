@@ -117,9 +117,21 @@ static void import_where(struct ipex_import *import) {
 
 /* ---- types ---- */
 
+/* The type to cast to: up to opset 5 its name, as FLOAT or INT64, then its number. */
+static int64_t read_type(const struct ipex_import *import) {
+    static const char *const names[] = {"UNDEFINED", "FLOAT",  "UINT8",  "INT8",   "UINT16",
+                                        "INT16",     "INT32",  "INT64",  "STRING", "BOOL",
+                                        "FLOAT16",   "DOUBLE", "UINT32", "UINT64", "COMPLEX64"};
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "to");
+    if (!attr || attr->type != IPEX_ONNX_ATTR_STRING)
+        return attr ? attr->i : 0;
+    const int64_t type = ipex_import_word(attr->s, names, (int)(sizeof names / sizeof *names));
+    return type < 0 ? 0 : type;
+}
+
 static void import_cast(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0);
-    const int64_t type = ipex_import_int(import, "to", 0);
+    const int64_t type = read_type(import);
     enum ipex_dtype to = ipex_import_dtype(type);
     if (!x)
         return;
@@ -408,12 +420,23 @@ static struct ipex_value *top_k_integers(struct ipex_import *import, struct ipex
     return ipex_build_reshape(import, at_places(import, rows, order, base), x->rank, dims);
 }
 
+/* How many are wanted: up to opset 9 an attribute, then an input. False after refusing. */
+static bool read_k(struct ipex_import *import, int64_t *ret) {
+    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "k");
+    if (attr) {
+        *ret = attr->i;
+        return true;
+    }
+    const int count = ipex_import_ints(import, NULL, 1, ret, 1);
+    if (count == 0)
+        ipex_import_refuse(import, "k, the number of elements that it takes, is missing");
+    return count == 1;
+}
+
 static void import_top_k(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0), *places = NULL;
     int64_t axis = ipex_import_int(import, "axis", -1), k = 0;
-    if (!x || !ipex_import_axis(import, &axis, x->rank))
-        return;
-    if (ipex_import_ints(import, "k", 1, &k, 1) != 1)
+    if (!x || !ipex_import_axis(import, &axis, x->rank) || !read_k(import, &k))
         return;
     struct ipex_value *rows = ipex_build_moved(import, x, (int32_t)axis, x->rank - 1), *y;
     int64_t lo, hi;
@@ -437,17 +460,11 @@ static void import_top_k(struct ipex_import *import) {
         ipex_import_out(import, 1, ipex_build_moved(import, places, x->rank - 1, (int32_t)axis));
 }
 
-static void import_cum_sum(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_any(import, 0);
+static void cum_sum(struct ipex_import *import, struct ipex_value *x, int32_t axis) {
     const bool exclusive = ipex_import_int(import, "exclusive", 0) != 0,
                reverse = ipex_import_int(import, "reverse", 0) != 0;
-    int64_t axis = 0;
-    if (!x || ipex_import_ints(import, "axis", 1, &axis, 1) != 1 ||
-        !ipex_import_axis(import, &axis, x->rank))
-        return;
     if (x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64) {
-        ipex_import_out(import, 0,
-                        ipex_build_cum_sum(import, x, (int32_t)axis, exclusive, reverse));
+        ipex_import_out(import, 0, ipex_build_cum_sum(import, x, axis, exclusive, reverse));
         return;
     }
     if (!(x = ipex_import_f32(import, 0)))
@@ -459,6 +476,16 @@ static void import_cum_sum(struct ipex_import *import) {
     node->u.plan.int_[0] = axis;
     node->u.plan.int_[1] = exclusive;
     node->u.plan.int_[2] = reverse;
+}
+
+static void import_cum_sum(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_any(import, 0);
+    int64_t axis = 0;
+    if (x && !ipex_import_in(import, 1))
+        ipex_import_refuse(import, "input 1, the axis, is missing");
+    else if (x && ipex_import_ints(import, NULL, 1, &axis, 1) == 1 &&
+             ipex_import_axis(import, &axis, x->rank))
+        cum_sum(import, x, (int32_t)axis);
 }
 
 const struct ipex_import_op ipex_import_tensor[] = {
