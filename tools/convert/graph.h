@@ -43,9 +43,9 @@ struct ipex_value {
     bool foldable; /* depends on constants only; pass_constant.c */
     bool unknown;  /* produced by something unsupported: import keeps looking for more of these */
     bool placeholder; /* stands for what is unsupported, so that import can go on behind it */
-    const struct ipex_unsupported *empty; /* import: it has no elements and can be concatenated
-                                             only; what to say otherwise. NULL: it has some */
-    struct ipex_value_layout *layout;     /* lower.c */
+    struct ipex_unsupported *empty; /* import_none.c: it has no elements, and what to say where that
+                                       is a failure; NULL: it has some, or the model states it */
+    struct ipex_value_layout *layout; /* lower.c */
 };
 
 /* The operators of the graph. Some exist only offline: affine becomes part of a weight or a

@@ -413,13 +413,6 @@ static bool listed(const char *const *names, const char *name) {
     return *names != NULL;
 }
 
-/* Functions of every element alone: of none they make none. */
-static const char *const of_none[] = {"Clip", "Dropout", "Identity", "Neg",
-                                      "Relu", "Sigmoid", "Tanh",     NULL};
-/* Operators that know what to do with values without elements. */
-static const char *const takers[] = {"Clip",    "Concat", "Dropout", "Identity", "Neg", "Relu",
-                                     "Sigmoid", "Shape",  "Slice",   "Tanh",     NULL};
-
 /* Operators that data of the run has no part in: refused behind what is unknown too. */
 static const char *const refused_anyway[] = {"Loop", "NonZero", "Scan", NULL};
 
@@ -455,7 +448,6 @@ static void refuse_input(struct ipex_import *import, const char *name) {
  * refusing. */
 static bool known_inputs(struct ipex_import *import, bool *ret_known) {
     bool known = true;
-    const bool takes_empty = listed(takers, import->node->op_type);
     for (size_t i = 0; i < import->node->inputs; i++) {
         const char *name = import->node->input[i];
         struct ipex_value *value = *name ? ipex_import_lookup(import, name) : NULL;
@@ -463,7 +455,7 @@ static bool known_inputs(struct ipex_import *import, bool *ret_known) {
             refuse_input(import, name);
             return false;
         }
-        if (value && value->empty && !takes_empty)
+        if (value && value->empty && !ipex_import_spares_none(import, i))
             ipex_import_refuse_empty(import, value);
         known &= !value || !value->unknown;
     }
@@ -505,7 +497,8 @@ void ipex_import_fold(struct ipex_import *import, struct ipex_node *last) {
     struct ipex_node *made = last ? last->next : import->graph->first;
     char text[256] = "";
     const struct ipex_report report = {text, sizeof text};
-    if (results_fit(import, made) && operands_are_data(import, made) &&
+    if (results_fit(import, made) && ipex_import_reads_some(import, made) &&
+        operands_are_data(import, made) &&
         ipex_fold_constants(import->graph, made, &report) != IPEX_OK)
         ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
 }
@@ -532,8 +525,10 @@ static void import_known(struct ipex_import *import, ipex_import_fn fn) {
                            "its inputs and attributes are not those that it has in opset "
                            "%lld",
                            (long long)import->model->opset);
-    if (import->unsupported_count == before)
+    if (import->unsupported_count == before && !ipex_import_leave_out(import, last))
         ipex_import_fold(import, last);
+    if (import->unsupported_count != before)
+        ipex_import_refuse_operands(import);
     ipex_import_double_moved(import);
 }
 
@@ -567,13 +562,9 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
     bool known;
     if (!known_inputs(import, &known) || !joined_as_today(import))
         return;
-    if (known && !*node->domain && (ipex_import_double(import) || ipex_import_symbolic(import))) {
+    if (known && !*node->domain && !ipex_import_joins_none(import) &&
+        (ipex_import_double(import) || ipex_import_symbolic(import))) {
         import->shape_folds++;
-        return;
-    }
-    struct ipex_value *x = known ? ipex_import_in(import, 0) : NULL;
-    if (x && x->empty && !*node->domain && listed(of_none, node->op_type)) {
-        ipex_import_out(import, 0, x);
         return;
     }
     bool on_shapes = !*node->domain && ipex_import_is_symbolic(import);
@@ -600,6 +591,9 @@ static void import_outputs(struct ipex_import *import) {
         }
         if (value->empty)
             ipex_import_refuse_empty(import, value);
+        else if (!value->unknown && ipex_import_is_none(value))
+            ipex_import_unsupported(import, source->output[i].name, "graph output",
+                                    "it has no elements");
         if (source->output[i].type == IPEX_ONNX_DOUBLE)
             ipex_import_unsupported(import, source->output[i].name, "graph output",
                                     "its data type float64 has no operators at run time: let the "

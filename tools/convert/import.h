@@ -54,6 +54,7 @@ struct ipex_import_options {
 
 struct ipex_unsupported {
     const char *node, *op, *reason;
+    bool said; /* of values without elements: it is in the list */
 };
 
 struct ipex_import {
@@ -100,8 +101,8 @@ void ipex_import_refuse(struct ipex_import *import, const char *format, ...)
 
 /* Input i, NULL when absent. */
 struct ipex_value *ipex_import_in(const struct ipex_import *import, size_t i);
-/* Output i has no elements, where that is no failure yet: Concat leaves it out, and any other
- * reader makes it one, for this reason (printf). */
+/* Output i, like `like` but for its dims, has no elements, where that is no failure yet: what
+ * cannot do without makes it one, for this reason (printf). */
 void ipex_import_empty(struct ipex_import *import, size_t i, const struct ipex_value *like,
                        const int64_t *dims, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

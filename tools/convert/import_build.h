@@ -33,6 +33,9 @@ struct ipex_value *ipex_build_cast(struct ipex_import *import, struct ipex_value
 /* Over the axes of the bit mask, which stay as 1. */
 struct ipex_value *ipex_build_reduce(struct ipex_import *import, enum ipex_reduce kind,
                                      struct ipex_value *x, uint32_t axes);
+/* What this leaves of an x without elements: this number everywhere. */
+struct ipex_value *ipex_build_reduced_none(struct ipex_import *import, const struct ipex_value *x,
+                                           uint32_t axes, double number);
 /* `count` elements of an axis from `start` on. */
 struct ipex_value *ipex_build_slice(struct ipex_import *import, struct ipex_value *x, int32_t axis,
                                     int64_t start, int64_t count);

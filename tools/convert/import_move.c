@@ -2,6 +2,7 @@
 /* ONNX operators that only move elements: reshapes, transposes, slices, padding, concatenation.
  * Most become views later (lower.c). */
 #include "tools/convert/import_build.h"
+#include "tools/convert/import_scope.h"
 
 #include <string.h>
 
@@ -47,6 +48,21 @@ static int64_t open_dim(struct ipex_import *import, const struct ipex_value *x, 
     return ipex_dim_exact_div(table, size, known);
 }
 
+/* x, which has no elements, in dims of as many; an open one is 0, unless others are. */
+static void bind_none_reshaped(struct ipex_import *import, struct ipex_value *x, int rank,
+                               int64_t *dims, int open) {
+    bool none = false;
+    for (int i = 0; i < rank; i++)
+        none |= dims[i] == 0;
+    if (none != (open < 0)) {
+        ipex_import_refuse(import, "no elements do not fit the new shape");
+        return;
+    }
+    if (open >= 0)
+        dims[open] = 0;
+    bind_reshape(import, x, rank, dims);
+}
+
 static void import_reshape(struct ipex_import *import) {
     struct ipex_value *x = movable(import);
     int64_t dims[IPEX_MAX_RANK], number;
@@ -54,6 +70,7 @@ static void import_reshape(struct ipex_import *import) {
     bool keep_zero = ipex_import_int(import, "allowzero", 0) != 0;
     if (rank < 0)
         return;
+    const int64_t least = ipex_import_is_none(x) ? 0 : 1;
     for (int i = 0; i < rank; i++) {
         if (!ipex_dim_number(&import->graph->dims, dims[i], &number))
             continue;
@@ -61,10 +78,14 @@ static void import_reshape(struct ipex_import *import) {
             dims[i] = x->dims[i];
         else if (number == -1 && open < 0)
             open = i;
-        else if (number < 1 || number > IPEX_MAX_DIM) {
+        else if (number < least || number > IPEX_MAX_DIM) {
             ipex_import_refuse(import, "dim %d of the new shape is %lld", i, (long long)number);
             return;
         }
+    }
+    if (ipex_import_is_none(x)) {
+        bind_none_reshaped(import, x, rank, dims, open);
+        return;
     }
     /* with no open dim the last one is computed too, and must come out as it stands */
     int checked = open >= 0 ? open : rank - 1;
@@ -206,16 +227,17 @@ static void import_concat(struct ipex_import *import) {
     memcpy(dims, x[0]->dims, sizeof dims);
     if (!concat_fits(import, x, count, axis, dims))
         return;
-    struct ipex_value *empty = x[0]; /* those without elements add nothing */
     const size_t all = count;
-    count = 0;
+    count = 0; /* of those that add something */
     for (size_t i = 0; i < all; i++)
-        if (!x[i]->empty && !(x[i]->constant && !ipex_value_numel(x[i])))
+        if (!ipex_import_is_none(x[i]))
             x[count++] = x[i];
-    if (count < 2) {
-        ipex_import_out(import, 0, count ? x[0] : empty);
+    if (count == 0)
+        ipex_import_empty(import, 0, x[0], dims, "all its operands have no elements");
+    if (count == 1)
+        ipex_import_out(import, 0, x[0]);
+    if (count < 2)
         return;
-    }
     struct ipex_node *node = ipex_import_node(import, IPEX_KIND_concat);
     node->u.axis = (int32_t)axis;
     node->concat_input = ipex_arena_array(&import->graph->arena, count, sizeof *x);
@@ -303,6 +325,8 @@ static int64_t slice_axis(struct ipex_dims *table, int64_t dim, int64_t *start, 
     int64_t first = from_end(table, *start, dim), last = from_end(table, end, dim);
     if (step == 0 || step == INT64_MIN)
         return IPEX_DIM_NONE;
+    if (dim == 0)
+        return 0;
     *start = ipex_dim_max(
         table, ipex_dim_min(table, first, step > 0 ? dim : ipex_dim_sub(table, dim, 1)), 0);
     last = ipex_dim_max(table, ipex_dim_min(table, last, dim), step > 0 ? 0 : minus_one);

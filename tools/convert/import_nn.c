@@ -397,6 +397,13 @@ static struct ipex_value *reduced(struct ipex_import *import, struct ipex_value 
     return ipex_build_cast(import, y, x->dtype);
 }
 
+/* The sum over none, or of squares that something else computes; NULL where it is neither. */
+static struct ipex_value *special_sum(struct ipex_import *import, struct ipex_value *x,
+                                      uint32_t axes) {
+    return ipex_import_is_none(x) ? ipex_build_reduced_none(import, x, axes, 0)
+                                  : ipex_modulated_squares(import, x, axes);
+}
+
 static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
     struct ipex_value *x = reduced_operand(import, kind);
     int64_t axes[IPEX_MAX_RANK], dims[IPEX_MAX_RANK], kept[IPEX_MAX_RANK];
@@ -423,7 +430,7 @@ static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
             kept[rank++] = dims[i];
     }
     const char *name = import->node->output[0];
-    struct ipex_value *y = kind == IPEX_REDUCE_sum ? ipex_modulated_squares(import, x, mask) : NULL;
+    struct ipex_value *y = kind == IPEX_REDUCE_sum ? special_sum(import, x, mask) : NULL;
     y = y ? y : reduced(import, x, kind, mask);
     ipex_import_out(import, 0,
                     rank == x->rank ? y : ipex_import_reshape(import, y, name, rank, kept));

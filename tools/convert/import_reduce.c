@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX reductions and normalisations that are made of sums and elementwise steps. */
 #include "tools/convert/import_modulated.h"
+#include "tools/convert/import_scope.h"
 
 #include <float.h>
 #include <string.h>
@@ -112,7 +113,13 @@ static void import_reduce_prod(struct ipex_import *import) {
         given && (given->dtype == IPEX_DTYPE_i32 || given->dtype == IPEX_DTYPE_i64);
     struct ipex_value *x = integers ? ipex_import_any(import, 0) : ipex_import_f32(import, 0);
     uint32_t axes;
-    if (!x || !reduced_axes(import, x, &axes) || !ipex_build_fixed(import, x))
+    if (!x || !reduced_axes(import, x, &axes))
+        return;
+    if (ipex_import_is_none(x)) {
+        bind_reduced(import, ipex_build_reduced_none(import, x, axes, 1), axes);
+        return;
+    }
+    if (!ipex_build_fixed(import, x))
         return;
     for (int32_t i = 0, rank = x->rank; x && i < rank; i++)
         if (axes >> i & 1)

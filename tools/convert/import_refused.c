@@ -14,7 +14,8 @@ void ipex_import_unsupported(struct ipex_import *import, const char *node, const
                              const char *reason) {
     import->unsupported = ipex_grow(import->unsupported, &import->unsupported_capacity,
                                     import->unsupported_count + 1, sizeof *import->unsupported);
-    import->unsupported[import->unsupported_count++] = (struct ipex_unsupported){node, op, reason};
+    import->unsupported[import->unsupported_count++] =
+        (struct ipex_unsupported){.node = node, .op = op, .reason = reason};
 }
 
 void ipex_import_refuse(struct ipex_import *import, const char *format, ...) {
@@ -26,28 +27,6 @@ void ipex_import_refuse(struct ipex_import *import, const char *format, ...) {
     ipex_import_unsupported(import, import->label, import->node->op_type,
                             ipex_arena_strdup(&import->graph->arena, text));
     ipex_import_outputs_unknown(import);
-}
-
-void ipex_import_empty(struct ipex_import *import, size_t i, const struct ipex_value *like,
-                       const int64_t *dims, const char *format, ...) {
-    char text[512];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    struct ipex_arena *arena = &import->graph->arena;
-    struct ipex_unsupported *why = ipex_arena_alloc(arena, sizeof *why);
-    *why = (struct ipex_unsupported){import->label, import->node->op_type,
-                                     ipex_arena_strdup(arena, text)};
-    struct ipex_value *value = ipex_import_new(import, i, like->rank, dims);
-    value->dtype = like->dtype;
-    value->empty = why;
-}
-
-void ipex_import_refuse_empty(struct ipex_import *import, struct ipex_value *value) {
-    if (!value->unknown)
-        ipex_import_unsupported(import, value->empty->node, value->empty->op, value->empty->reason);
-    value->unknown = true;
 }
 
 /* ---- results that nothing computes ---- */

@@ -7,6 +7,7 @@
  * the second, and so on. Places that a run computes, or very many updates of one, take the
  * operator scatter. */
 #include "tools/convert/import_index.h"
+#include "tools/convert/import_scope.h"
 
 #include <string.h>
 
@@ -212,6 +213,14 @@ static void scatter_computed(struct ipex_import *import, const struct scatter *s
 
 /* ---- the operators ---- */
 
+/* Without updates, as an assignment to an empty slice is written, the result is the data. */
+static bool nothing_changes(struct ipex_import *import, const struct scatter *s) {
+    if (!ipex_import_is_none(s->indices) && !ipex_import_is_none(s->updates))
+        return false;
+    ipex_import_out(import, 0, s->data);
+    return true;
+}
+
 /* The updates have the shape that the indices and, from axis k on, the data give them. */
 static bool updates_fit(struct ipex_import *import, const struct scatter *s, int32_t k) {
     const struct ipex_value *x = s->data, *u = s->updates;
@@ -235,7 +244,7 @@ static void import_scatter_nd(struct ipex_import *import) {
         return;
     }
     const int32_t end = (int32_t)k;
-    if (!updates_fit(import, &s, end))
+    if (!updates_fit(import, &s, end) || nothing_changes(import, &s))
         return;
     if (is_known(&s, end)) {
         s.count = ipex_value_numel(s.indices) / k;
@@ -286,6 +295,8 @@ static void import_scatter_elements(struct ipex_import *import) {
                            s.updates->name);
         return;
     }
+    if (nothing_changes(import, &s))
+        return;
     if (is_known(&s, rank)) {
         s.count = ipex_value_numel(s.indices);
         s.place = ipex_arena_array(&import->graph->arena, (size_t)s.count + 1, sizeof *s.place);

@@ -26,8 +26,24 @@ void ipex_import_unsupported(struct ipex_import *import, const char *node, const
 const char *ipex_import_list(struct ipex_import *import, bool every_site);
 /* The current node's results are computed by nothing: placeholders where their shape is certain. */
 void ipex_import_outputs_unknown(struct ipex_import *import);
-/* Something other than Concat reads a value without elements: said once. */
+
+/* ---- values without elements (import_none.c) ---- */
+
+bool ipex_import_is_none(const struct ipex_value *value);
+/* It is none of the current node's concern that operand i may be one: the operator knows what to do
+ * with it, or it is a list of numbers (axes, sizes). */
+bool ipex_import_spares_none(const struct ipex_import *import, size_t i);
+/* It computes element by element and has such an operand: shape arithmetic has no say in it. */
+bool ipex_import_joins_none(const struct ipex_import *import);
+/* Something reads a value without elements that cannot: said once, where it came from. */
 void ipex_import_refuse_empty(struct ipex_import *import, struct ipex_value *value);
+/* Likewise of the current node's operands, where there are any. */
+void ipex_import_refuse_operands(struct ipex_import *import);
+/* Where no result of the current node has any: they are just that, without the nodes from `last` on
+ * (NULL: all). False, with nothing done, where one has. */
+bool ipex_import_leave_out(struct ipex_import *import, const struct ipex_node *last);
+/* No operand from `node` on is one; false after refusing. */
+bool ipex_import_reads_some(struct ipex_import *import, struct ipex_node *node);
 /* Values of this type can be computed at run time. */
 bool ipex_import_runs(enum ipex_dtype dtype);
 /* NULL where a file can state this size: where it depends on symbols, at both ends of their ranges.

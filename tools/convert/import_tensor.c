@@ -210,14 +210,14 @@ static void import_expand(struct ipex_import *import) {
         ipex_import_out(import, 0, ipex_build_expand(import, x, rank, dims));
 }
 
-/* A shape that a result may have: no dim is empty, and of fixed dims the result, which is a
- * constant then, is not huge. */
+/* A shape that a result may have: of fixed dims the result, which is a constant then, is not huge.
+ */
 static bool fillable(struct ipex_import *import, int32_t rank, const int64_t *dims) {
     int64_t number, count = 1;
     bool fixed = true;
     for (int32_t i = 0; i < rank; i++) {
         const bool is_number = ipex_dim_number(&import->graph->dims, dims[i], &number);
-        if (is_number && (number < 1 || number > IPEX_MAX_DIM)) {
+        if (is_number && (number < 0 || number > IPEX_MAX_DIM)) {
             ipex_import_refuse(import, "dim %d is %lld; dims go from 1 to %lld", i,
                                (long long)number, (long long)IPEX_MAX_DIM);
             return false;
@@ -249,6 +249,13 @@ static void import_constant_of_shape(struct ipex_import *import) {
         ipex_import_refuse(import, "its value is not one number of a type that has operators");
         return;
     }
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == 0) {
+            struct ipex_value like = {.dtype = one->dtype, .rank = rank};
+            ipex_import_empty(import, 0, &like, dims, "dim %d is 0; dims go from 1 to %lld", i,
+                              (long long)IPEX_MAX_DIM);
+            return;
+        }
     one = ipex_build_reshape(import, one, 0, NULL);
     ipex_import_out(import, 0, rank ? ipex_build_expand(import, one, rank, dims) : one);
 }
