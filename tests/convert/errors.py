@@ -351,9 +351,13 @@ def sizes(errors):
     errors.fails("an input of another rank", 2, ["image", "3 dims"], "--input", "image=3x8x9", *rest)
     errors.fails("an input of another size", 2, ["image", "dim 1", "3", "4"], "--input", "image=1x4x8x9", *rest)
     errors.fails("a dim given twice", 2, ["height", "8", "9"], "--dim", "height=9", "--input", "image=1x3x8x9", *rest)
-    for value in ("height=0", "height=-1", "height=x", "height=", "=4", "height", "height=99999999999", "height=8x",
+    for value in ("height=0", "height=-1", "height=0..40", "height=-3..4:2", "height=0..0", "main:height=0"):
+        errors.fails(f"--dim {value}", 2, [f"ipexpack: convert: --dim {value}: the least size is 1"], "--dim", value)
+        lines = command(CLI, "convert", errors.onnx, "-o", errors.ipex, "--dim", value).stderr.splitlines()
+        errors.tap.ok(f"--dim {value}: in one line", len(lines) == 1, *lines)
+    for value in ("height=x", "height=", "=4", "height", "height=99999999999", "height=8x",
                   "height=4..2", "height=1..", "height=..4", "height=1..4:3", "height=2..4:0", "height=2..4:", "height=1...4",
-                  "height=1..9999999999", "main:height=", "main:height=0", "main:=3"):
+                  "height=1..9999999999", "main:height=", "main:=3", "=0", "height=0x"):
         errors.fails(f"--dim {value}", 2, ["--dim", value, "usage:"], "--dim", value)
     errors.fails("a dim with two values", 2, ["--dim height=9", "other sizes"], *fixed, *rest, "--dim", "height=9")
     errors.fails("a dim of an entry that is not there", 2, ["--dim other:height"], *fixed, *rest, "--dim", "other:height=8")

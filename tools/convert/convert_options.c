@@ -133,16 +133,33 @@ static bool add_dim(struct ipex_convert_entry *entry, const struct ipex_dim_opti
     return true;
 }
 
+/* A size, or the lowest of a range, that is a number too low. */
+static bool is_below_one(const char *range) {
+    char *end;
+    const long long lo = strtoll(range, &end, 10);
+    return end != range && lo < 1 && (!*end || !strncmp(end, "..", 2));
+}
+
+/* NAME=RANGE of "--dim item" is wrong. */
+static void refuse_dim(const struct ipex_cli_verb *verb, const char *item, const char *range) {
+    if (range && is_below_one(range))
+        (void)ipex_cli_failed("%s: --dim %s: the least size is 1, as nothing that a run takes or "
+                              "gives is empty",
+                              verb->name, item);
+    else
+        (void)ipex_cli_wrong(verb,
+                             "--dim %s: NAME=N or NAME=LO..HI[:STEP] is expected, from 1 to %lld, "
+                             "LO and HI multiples of STEP",
+                             item, (long long)IPEX_MAX_DIM);
+}
+
 static bool take_dim(struct ipex_convert *c, const struct ipex_cli_verb *verb, const char *item) {
-    const char *text, *range;
+    const char *text, *range = NULL;
     size_t length;
     struct ipex_convert_entry *only = split_entry(c, item, ':', &text);
     struct ipex_dim_option dim = {.shared = !only && c->entries > 1};
     if (!ipex_cli_split(text, &length, &range) || !parse_range(range, &dim)) {
-        ipex_cli_wrong(verb,
-                       "--dim %s: NAME=N or NAME=LO..HI[:STEP] is expected, from 1 to %lld, LO and "
-                       "HI multiples of STEP",
-                       item, (long long)IPEX_MAX_DIM);
+        refuse_dim(verb, item, range);
         return false;
     }
     dim.name = ipex_arena_strndup(&c->arena, text, length);
