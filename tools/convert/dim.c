@@ -65,7 +65,7 @@ static void add_term(struct build *build, const struct ipex_dim_term *term) {
 static void add_scaled(const struct ipex_dims *dims, struct build *build, int64_t dim,
                        int64_t factor) {
     struct ipex_dim_term constant = {.coefficient = dim}, term;
-    const struct ipex_dim_sum number = {1, &constant},
+    const struct ipex_dim_sum number = {.terms = 1, .term = &constant},
                               *sum = dim >= 0 ? &number : &dims->sum[-1 - dim];
     for (int32_t i = 0; i < sum->terms; i++) {
         term = sum->term[i];
@@ -89,8 +89,7 @@ static bool same_sum(const struct ipex_dim_sum *sum, const struct build *build) 
     return true;
 }
 
-static struct range sum_range(const struct ipex_dims *dims, const struct ipex_dim_term *term,
-                              int32_t terms);
+static struct range sum_range(const struct ipex_dims *dims, const struct build *build);
 static struct range atom_range(const struct ipex_dims *dims, const struct ipex_dim_atom *atom);
 
 /* The code of a finished sum. Negative numbers are sums too: they occur on the way to a dim. What
@@ -103,15 +102,15 @@ static int64_t finish(struct ipex_dims *dims, const struct build *build) {
     bool constant = build->terms == 1 && !build->term[0].factors;
     if (constant && build->term[0].coefficient >= 0)
         return build->term[0].coefficient;
-    const struct range range = sum_range(dims, build->term, build->terms);
-    if (!constant && range.lo == range.hi && range.lo > -LIMIT && range.lo < LIMIT)
-        return ipex_dim_of(dims, range.lo);
     for (size_t i = 0; i < dims->sums; i++)
         if (same_sum(&dims->sum[i], build))
             return -1 - (int64_t)i;
+    const struct range range = sum_range(dims, build);
+    if (!constant && range.lo == range.hi && range.lo > -LIMIT && range.lo < LIMIT)
+        return ipex_dim_of(dims, range.lo);
     dims->sum = ipex_grow(dims->sum, &dims->sum_capacity, dims->sums + 1, sizeof *dims->sum);
     struct ipex_dim_sum *sum = &dims->sum[dims->sums];
-    sum->terms = build->terms;
+    *sum = (struct ipex_dim_sum){.terms = build->terms, .lo = range.lo, .hi = range.hi};
     sum->term = ipex_arena_array(dims->arena, (size_t)build->terms, sizeof *sum->term);
     memcpy(sum->term, build->term, (size_t)build->terms * sizeof *sum->term);
     return -1 - (int64_t)dims->sums++;
@@ -212,7 +211,8 @@ int64_t ipex_dim_mul(struct ipex_dims *dims, int64_t a, int64_t b) {
     if (bad(a, b))
         return IPEX_DIM_NONE;
     struct ipex_dim_term ca = {.coefficient = a}, cb = {.coefficient = b};
-    const struct ipex_dim_sum na = {1, &ca}, nb = {1, &cb}, *sa = a >= 0 ? &na : &dims->sum[-1 - a],
+    const struct ipex_dim_sum na = {.terms = 1, .term = &ca}, nb = {.terms = 1, .term = &cb},
+                              *sa = a >= 0 ? &na : &dims->sum[-1 - a],
                               *sb = b >= 0 ? &nb : &dims->sum[-1 - b];
     for (int32_t i = 0; i < sa->terms; i++)
         for (int32_t j = 0; j < sb->terms; j++)
@@ -244,6 +244,18 @@ static int64_t divide_quotient(struct ipex_dims *dims, int64_t a, int64_t b) {
                : ipex_dim_floor_div(dims, dividend, divisor);
 }
 
+/* A rest that varies, below b in every coefficient. What begins with a minus is turned round,
+ * -(h/8) rounded down is -((h + 7)/8): so what is rounded up to a multiple of b looks equal however
+ * it is written. */
+static int64_t divide_rest(struct ipex_dims *dims, int64_t r, int64_t b) {
+    if (dims->sum[-1 - r].term[0].coefficient < 0) {
+        const int64_t up = ipex_dim_sub(dims, b - 1, r);
+        return ipex_dim_sub(dims, 0, ipex_dim_floor_div(dims, up, b));
+    }
+    const int64_t once = divide_quotient(dims, r, b);
+    return once != IPEX_DIM_NONE ? once : atom_dim(dims, IPEX_DIM_OP_floor_div, r, b, 1);
+}
+
 /* (c s + r) / c is s + floor(r / c): terms whose coefficient c divides leave the quotient. */
 static int64_t divide_by_number(struct ipex_dims *dims, int64_t a, int64_t b) {
     struct build whole = {.terms = 0}, rest = {.terms = 0};
@@ -251,7 +263,7 @@ static int64_t divide_by_number(struct ipex_dims *dims, int64_t a, int64_t b) {
     bool rest_varies = false;
     for (int32_t i = 0; i < sum->terms; i++) {
         struct ipex_dim_term term = sum->term[i];
-        int64_t quotient = floor_number(term.coefficient, b),
+        int64_t quotient = term.factors ? term.coefficient / b : floor_number(term.coefficient, b),
                 left = term.coefficient - quotient * b;
         term.coefficient = quotient;
         add_term(&whole, &term);
@@ -262,9 +274,12 @@ static int64_t divide_by_number(struct ipex_dims *dims, int64_t a, int64_t b) {
     int64_t w = finish(dims, &whole), r = finish(dims, &rest);
     if (!rest_varies)
         return w; /* a constant rest is below b */
-    const int64_t once = r >= 0 ? r / b : divide_quotient(dims, r, b);
-    return ipex_dim_add(
-        dims, w, once != IPEX_DIM_NONE ? once : atom_dim(dims, IPEX_DIM_OP_floor_div, r, b, 1));
+    if (r == IPEX_DIM_NONE)
+        return r;
+    int64_t n;
+    return ipex_dim_add(dims, w,
+                        ipex_dim_number(dims, r, &n) ? ipex_dim_of(dims, floor_number(n, b))
+                                                     : divide_rest(dims, r, b));
 }
 
 int64_t ipex_dim_floor_div(struct ipex_dims *dims, int64_t a, int64_t b) {
@@ -453,26 +468,111 @@ static struct range atom_range(const struct ipex_dims *dims, const struct ipex_d
                           floor_number(a.hi, a.hi < 0 ? b.hi : b.lo)};
 }
 
-static struct range sum_range(const struct ipex_dims *dims, const struct ipex_dim_term *term,
-                              int32_t terms) {
+/* Every term by itself. */
+static struct range terms_range(const struct ipex_dims *dims, const struct build *build) {
     struct range total = {0, 0};
-    for (int32_t i = 0; i < terms; i++) {
-        struct range product = {term[i].coefficient, term[i].coefficient};
-        for (int32_t k = 0; k < term[i].factors; k++)
-            product = multiply_range(product, (struct range){dims->atom[term[i].factor[k]].lo,
-                                                             dims->atom[term[i].factor[k]].hi});
+    for (int32_t i = 0; i < build->terms; i++) {
+        const struct ipex_dim_term *term = &build->term[i];
+        struct range product = {term->coefficient, term->coefficient};
+        for (int32_t k = 0; k < term->factors; k++)
+            product = multiply_range(product, (struct range){dims->atom[term->factor[k]].lo,
+                                                             dims->atom[term->factor[k]].hi});
         total.lo = saturate((__int128)total.lo + product.lo);
         total.hi = saturate((__int128)total.hi + product.hi);
     }
     return total;
 }
 
+/* `scale` times a sum is `sum` and something from `rest`. */
+struct scaled {
+    struct build sum;
+    struct range rest;
+    int64_t scale;
+};
+
+/* The bounds of what is scaled; `otherwise` where they are too large to say. */
+static struct range scaled_range(const struct ipex_dims *dims, const struct scaled *s,
+                                 struct range otherwise) {
+    const struct range sum = terms_range(dims, &s->sum);
+    const int64_t lo = saturate((__int128)sum.lo + s->rest.lo),
+                  hi = saturate((__int128)sum.hi + s->rest.hi);
+    if (sum.lo == -LIMIT || sum.hi == LIMIT || lo == -LIMIT || hi == LIMIT)
+        return otherwise;
+    return (struct range){-floor_number(-lo, s->scale), floor_number(hi, s->scale)};
+}
+
+/* The last made of the quotients, before atom `below`, that a sum has as f (a/b) with b = c f for a
+ * number c; -1: none. */
+static int32_t last_quotient(const struct ipex_dims *dims, const struct build *sum, int32_t below,
+                             int32_t *ret_term, int64_t *ret_c) {
+    int32_t last = -1;
+    for (int32_t i = 0; i < sum->terms; i++)
+        for (int32_t k = 0; k < sum->term[i].factors; k++) {
+            const int32_t at = sum->term[i].factor[k];
+            const struct ipex_dim_atom *atom = &dims->atom[at];
+            if (at >= below || at <= last || atom->op != IPEX_DIM_OP_floor_div)
+                continue;
+            struct ipex_dim_term divisor = {.coefficient = atom->b}, others = sum->term[i];
+            if (atom->b < 0 && dims->sum[-1 - atom->b].terms == 1)
+                divisor = dims->sum[-1 - atom->b].term[0];
+            others.factors--;
+            memmove(&others.factor[k], &others.factor[k + 1],
+                    (size_t)(others.factors - k) * sizeof *others.factor);
+            if (divisor.coefficient < 1 || compare(&divisor, &others))
+                continue;
+            last = at;
+            *ret_term = i;
+            *ret_c = divisor.coefficient;
+        }
+    return last;
+}
+
+/* k f (a/b) with b = c f is k/c (a - r), r being 0 .. b - 1: all c times as large, without the
+ * quotient. */
+static struct scaled without_quotient(const struct ipex_dims *dims, const struct scaled *from,
+                                      int32_t term, const struct ipex_dim_atom *atom, int64_t c) {
+    struct scaled to = {.scale = from->scale};
+    int64_t least, most, k = from->sum.term[term].coefficient;
+    ipex_dim_range(dims, atom->b, &least, &most);
+    bool failed = least < 1 || most == LIMIT;
+    for (int32_t i = 0; i < from->sum.terms; i++) {
+        struct ipex_dim_term t = from->sum.term[i];
+        failed |= __builtin_mul_overflow(t.coefficient, c, &t.coefficient);
+        if (i != term)
+            add_term(&to.sum, &t);
+    }
+    add_scaled(dims, &to.sum, atom->a, k);
+    failed |= __builtin_mul_overflow(to.scale, c, &to.scale);
+    const struct range whole = multiply_range(from->rest, (struct range){c, c}),
+                       left = multiply_range((struct range){-k, -k}, (struct range){0, most - 1});
+    to.rest.lo = saturate((__int128)whole.lo + left.lo);
+    to.rest.hi = saturate((__int128)whole.hi + left.hi);
+    to.sum.failed |= failed;
+    return to;
+}
+
+/* By terms; and with one quotient after the other replaced by what is divided, as far as that goes:
+ * whichever says most. */
+static struct range sum_range(const struct ipex_dims *dims, const struct build *build) {
+    struct scaled s = {.sum = *build, .scale = 1};
+    struct range range = terms_range(dims, build);
+    int32_t term = 0, at = INT32_MAX;
+    int64_t c = 1;
+    while (build->terms > 1 && (at = last_quotient(dims, &s.sum, at, &term, &c)) >= 0) {
+        s = without_quotient(dims, &s, term, &dims->atom[at], c);
+        if (s.sum.failed)
+            break;
+        const struct range other = scaled_range(dims, &s, range);
+        range.lo = other.lo > range.lo ? other.lo : range.lo;
+        range.hi = other.hi < range.hi ? other.hi : range.hi;
+    }
+    return range;
+}
+
 void ipex_dim_range(const struct ipex_dims *dims, int64_t dim, int64_t *ret_lo, int64_t *ret_hi) {
-    struct range total = {dim, dim};
-    if (dim < 0)
-        total = sum_range(dims, dims->sum[-1 - dim].term, dims->sum[-1 - dim].terms);
-    *ret_lo = total.lo;
-    *ret_hi = total.hi;
+    const bool none = dim == IPEX_DIM_NONE;
+    *ret_lo = none ? -LIMIT : dim < 0 ? dims->sum[-1 - dim].lo : dim;
+    *ret_hi = none ? LIMIT : dim < 0 ? dims->sum[-1 - dim].hi : dim;
 }
 
 /* ---- text ---- */

@@ -46,6 +46,7 @@ struct ipex_dim_term {
 struct ipex_dim_sum {
     int32_t terms;
     struct ipex_dim_term *term; /* in a fixed order; the constant last */
+    int64_t lo, hi;             /* bounds over all values of the symbols */
 };
 
 struct ipex_dims {
@@ -94,7 +95,8 @@ int64_t ipex_dim_at(const struct ipex_dims *dims, int64_t dim, enum ipex_dim_pla
 int64_t ipex_dim_value(const struct ipex_dims *dims, int64_t dim, const int64_t *symbols);
 /* The index of the symbol that a dim is, -1 for numbers and other expressions. */
 int32_t ipex_dim_is_symbol(const struct ipex_dims *dims, int64_t dim);
-/* Bounds over all values of the symbols, by interval arithmetic (never too narrow). */
+/* Bounds over all values of the symbols, by interval arithmetic (never too narrow) that knows what
+ * a division leaves: h - 8*(h/8) is 0 .. 7. */
 void ipex_dim_range(const struct ipex_dims *dims, int64_t dim, int64_t *ret_lo, int64_t *ret_hi);
 
 /* "batch", "h/4 + 1", "37". In the arena. */

@@ -407,15 +407,24 @@ struct ipex_value *ipex_build_count(struct ipex_import *import, enum ipex_dtype 
     return n == most ? all : ipex_build_slice(import, all, axis, 0, n);
 }
 
-/* The element at `dim` of 0, 1, 2 ... */
+/* The element at `dim` of 0, 1, 2 ...; of a dim that may be negative, what it is above its lowest
+ * and that. */
 struct ipex_value *ipex_build_size(struct ipex_import *import, enum ipex_dtype dtype, int64_t dim) {
     int64_t number, least, most;
     if (ipex_dim_number(&import->graph->dims, dim, &number))
         return ipex_build_number(import, dtype, (double)number);
     ipex_dim_range(&import->graph->dims, dim, &least, &most);
-    if (least < 0) {
-        ipex_import_refuse(import, "%s may be negative", ipex_import_text(import, dim));
+    if (least < -IPEX_BUILD_MAX) {
+        ipex_import_refuse(import, "%s may be too far below zero", ipex_import_text(import, dim));
         return NULL;
+    }
+    if (least < 0) {
+        const int64_t lowest = ipex_dim_of(&import->graph->dims, least);
+        struct ipex_value *above =
+            ipex_build_size(import, dtype, ipex_dim_sub(&import->graph->dims, dim, lowest));
+        return above ? ipex_build_integer(import, IPEX_INTEGER_add, above,
+                                          ipex_build_number(import, dtype, (double)least))
+                     : NULL;
     }
     struct ipex_value *count =
         ipex_build_count(import, dtype, most < IPEX_BUILD_MAX ? most + 1 : most, 1, 1, 0);

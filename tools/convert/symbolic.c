@@ -233,7 +233,12 @@ static bool eval_squeeze(struct ipex_import *import) {
     return store(import, &x);
 }
 
-/* Integer Div truncates: for the non-negative values of shapes that is rounding down. */
+static int64_t negative(struct ipex_dims *dims, int64_t a) {
+    return ipex_dim_sub(dims, 0, a);
+}
+
+/* Integer Div truncates: of numbers of one sign, that is rounding down the number or what it is
+ * without its sign. */
 static int64_t divide(struct ipex_dims *dims, int64_t a, int64_t b) {
     int64_t lo, hi, x, y;
     if (ipex_dim_number(dims, a, &x) && ipex_dim_number(dims, b, &y))
@@ -242,19 +247,44 @@ static int64_t divide(struct ipex_dims *dims, int64_t a, int64_t b) {
     if (lo < 1)
         return IPEX_DIM_NONE;
     ipex_dim_range(dims, a, &lo, &hi);
-    return lo >= 0 ? ipex_dim_floor_div(dims, a, b) : IPEX_DIM_NONE;
+    if (lo >= 0)
+        return ipex_dim_floor_div(dims, a, b);
+    return hi <= 0 ? negative(dims, ipex_dim_floor_div(dims, negative(dims, a), b)) : IPEX_DIM_NONE;
 }
 
-/* With the divisor's sign, or with the dividend's. */
-static int64_t remainder_of(struct ipex_dims *dims, int64_t a, int64_t b, bool dividend) {
-    int64_t x, y;
-    const int64_t q = divide(dims, a, b);
-    if (!ipex_dim_number(dims, a, &x) || !ipex_dim_number(dims, b, &y))
-        return q == IPEX_DIM_NONE ? q : ipex_dim_sub(dims, a, ipex_dim_mul(dims, q, b));
+static int64_t remainder_of_numbers(struct ipex_dims *dims, int64_t x, int64_t y, bool dividend) {
     if (y == 0 || y == -1)
         return y ? 0 : IPEX_DIM_NONE;
     const int64_t r = x % y;
     return ipex_dim_of(dims, r && !dividend && (r < 0) != (y < 0) ? r + y : r);
+}
+
+/* Of b > 0 it is at least 0: a itself, or a + b, where that lies below b for all sizes. */
+static int64_t remainder_of_sizes(struct ipex_dims *dims, int64_t a, int64_t b) {
+    int64_t lo, hi, above, most;
+    const int64_t plus = ipex_dim_add(dims, a, b);
+    ipex_dim_range(dims, a, &lo, &hi);
+    ipex_dim_range(dims, ipex_dim_sub(dims, a, b), &above, &most);
+    if (lo >= 0 && most < 0)
+        return a;
+    ipex_dim_range(dims, plus, &above, &most);
+    if (above >= 0 && hi < 0)
+        return plus;
+    return ipex_dim_sub(dims, a, ipex_dim_mul(dims, ipex_dim_floor_div(dims, a, b), b));
+}
+
+/* With the divisor's sign, or with the dividend's. */
+static int64_t remainder_of(struct ipex_dims *dims, int64_t a, int64_t b, bool dividend) {
+    int64_t x, y, lo, hi;
+    if (ipex_dim_number(dims, a, &x) && ipex_dim_number(dims, b, &y))
+        return remainder_of_numbers(dims, x, y, dividend);
+    ipex_dim_range(dims, b, &lo, &hi);
+    if (lo < 1)
+        return IPEX_DIM_NONE;
+    ipex_dim_range(dims, a, &lo, &hi);
+    if (dividend && hi <= 0)
+        return negative(dims, remainder_of_sizes(dims, negative(dims, a), b));
+    return dividend && lo < 0 ? IPEX_DIM_NONE : remainder_of_sizes(dims, a, b);
 }
 
 /* 0 or 1 where it is the same for all sizes. */
@@ -327,6 +357,15 @@ static bool eval_binary(struct ipex_import *import) {
         r.v[i] =
             apply(&import->graph->dims, op, a.v[a.count == 1 ? 0 : i], b.v[b.count == 1 ? 0 : i]);
     return store(import, &r);
+}
+
+static bool eval_neg(struct ipex_import *import) {
+    struct ints x;
+    if (!load(import, 0, &x))
+        return false;
+    for (int64_t i = 0; i < x.count; i++)
+        x.v[i] = negative(&import->graph->dims, x.v[i]);
+    return store(import, &x);
 }
 
 static bool eval_where(struct ipex_import *import) {
@@ -451,22 +490,22 @@ static const struct {
     const char *op_type;
     bool (*eval)(struct ipex_import *import);
 } evaluators[] = {
-    {"Add", eval_binary},         {"Cast", eval_cast},
-    {"Concat", eval_concat},      {"ConstantOfShape", eval_constant_of_shape},
-    {"Div", eval_binary},         {"Equal", eval_binary},
-    {"Expand", eval_expand},      {"Gather", eval_gather},
-    {"Greater", eval_binary},     {"GreaterOrEqual", eval_binary},
-    {"Identity", eval_identity},  {"Less", eval_binary},
-    {"LessOrEqual", eval_binary}, {"Max", eval_binary},
-    {"Min", eval_binary},         {"Mod", eval_binary},
-    {"Mul", eval_binary},         {"Pow", eval_binary},
-    {"Range", eval_range},        {"ReduceMax", eval_reduce},
-    {"ReduceMin", eval_reduce},   {"ReduceProd", eval_reduce},
-    {"ReduceSum", eval_reduce},   {"Reshape", eval_reshape},
-    {"Shape", eval_shape},        {"Size", eval_size},
-    {"Slice", eval_slice},        {"Squeeze", eval_squeeze},
-    {"Sub", eval_binary},         {"Unsqueeze", eval_unsqueeze},
-    {"Where", eval_where},
+    {"Add", eval_binary},          {"Cast", eval_cast},
+    {"Concat", eval_concat},       {"ConstantOfShape", eval_constant_of_shape},
+    {"Div", eval_binary},          {"Equal", eval_binary},
+    {"Expand", eval_expand},       {"Gather", eval_gather},
+    {"Greater", eval_binary},      {"GreaterOrEqual", eval_binary},
+    {"Identity", eval_identity},   {"Less", eval_binary},
+    {"LessOrEqual", eval_binary},  {"Max", eval_binary},
+    {"Min", eval_binary},          {"Mod", eval_binary},
+    {"Mul", eval_binary},          {"Neg", eval_neg},
+    {"Pow", eval_binary},          {"Range", eval_range},
+    {"ReduceMax", eval_reduce},    {"ReduceMin", eval_reduce},
+    {"ReduceProd", eval_reduce},   {"ReduceSum", eval_reduce},
+    {"Reshape", eval_reshape},     {"Shape", eval_shape},
+    {"Size", eval_size},           {"Slice", eval_slice},
+    {"Squeeze", eval_squeeze},     {"Sub", eval_binary},
+    {"Unsqueeze", eval_unsqueeze}, {"Where", eval_where},
 };
 
 bool ipex_import_is_symbolic(const struct ipex_import *import) {
