@@ -159,7 +159,8 @@ def main():
             check(tap, bench, name, make)
         check_sums(tap, bench)
         check_refused(tap, bench, "Range that may be empty", refused_range(0, "n - 2", 1), "Range", "may be no element")
-        check_refused(tap, bench, "Range backwards", refused_range("n", 0, -1), "Range", "delta is -1")
+        check_refused(tap, bench, "Range backwards that may be empty", refused_range("n - 2", -1, -1), "Range", "may be no element")
+        check_refused(tap, bench, "Range backwards by too much", refused_range("n", 0, -(1 << 40)), "Range", "delta is")
         check_refused(tap, bench, "Range by a size", refused_range(0, 9, "n"), "Range", "delta is n")
     return tap.done()
 

@@ -85,6 +85,71 @@ def roll(g):
         g.output(g.op("Concat", *parts, axis=2))
 
 
+def to(g, x, dtype=TensorProto.FLOAT):
+    return g.op("Cast", x, to=dtype)
+
+
+def scalar_size(g):
+    return g.op("Squeeze", g.h)
+
+
+@case("Range of floats, and down")
+def ranges(g):
+    h, column = scalar_size(g), g.ints(1)
+    for start, limit, delta in ((0, h, 1), (-3, h, 2), (2, g.op("Add", h, g.constant(np.int64(2))), 1)):
+        whole = [v if isinstance(v, str) else g.constant(np.int64(v)) for v in (start, limit, delta)]
+        for dtype in (TensorProto.FLOAT, TensorProto.DOUBLE):
+            floats = [to(g, v, dtype) if v is limit else g.constant(np.array(v, np.float32 if dtype == TensorProto.FLOAT else
+                                                                             np.float64)) for v in (start, limit, delta)]
+            g.output(to(g, g.op("Range", *floats)))
+        g.output(to(g, g.op("Range", *whole)))
+    g.output(g.op("Add", g.x, g.op("Unsqueeze", g.op("Range", g.scalar(0), to(g, h), g.scalar(1)), column)))
+    last = g.op("Sub", h, g.constant(np.int64(1)))
+    down = [g.op("Range", last, *(g.constant(np.int64(v)) for v in limits)) for limits in ((-1, -1), (-2, -1), (-9, -3))]
+    g.output(g.op("Gather", g.x, down[0], axis=2), *(to(g, numbers) for numbers in down))
+    g.output(g.op("Range", to(g, last), g.scalar(-1), g.scalar(-1)))
+
+
+ROUNDINGS = [("Mul", 2), ("Div", 2), ("Mul", 0.5), ("Mul", 1.5), ("Div", 3), ("Mul", 1 / 3), ("Mul", 0.7), ("Div", 0.7),
+             ("Mul", 2.2), ("Div", 49), ("Mul", 1 / 49), ("Mul", 0.1), ("Div", 32), ("Mul", 1.0)]
+# as floats, what should be whole is a little above or below it
+BLURRED = [(np.float64, 0.7, "Ceil"), (np.float64, 2.2, "Ceil"), (np.float64, 1 / 49, ""), (np.float64, 1 / 49, "Floor")]
+
+
+@case("Sizes scaled in floats")
+def scaled(g):
+    """All but what rounding as floats changes. Every result is one line longer: of few lines some have none."""
+    for dtype in (np.float32, np.float64):
+        size = to(g, g.h, TensorProto.FLOAT if dtype == np.float32 else TensorProto.DOUBLE)
+        for op_type, factor in ROUNDINGS:
+            product = g.op(op_type, size, g.constant(np.array(factor, dtype)))
+            for function in "", "Floor", "Ceil":
+                if (dtype, factor, function) not in BLURRED:
+                    rounded = g.op(function, product) if function else product
+                    g.lines(g.calculate("Add", to(g, rounded, TensorProto.INT64), 1))
+
+
+@case("Sizes rounded in floats and scaled again")
+def rounded(g):
+    half, two = g.op("Div", to(g, g.h), g.scalar(2)), g.scalar(2)
+    g.lines(to(g, g.op("Mul", g.op("Ceil", half), two), TensorProto.INT64))
+    twice = g.op("Mul", g.op("Ceil", g.op("Div", to(g, scalar_size(g)), g.scalar(32))), g.scalar(32))
+    g.lines(g.op("Unsqueeze", to(g, g.op("Add", twice, g.op("Sub", two, g.scalar(1))), TensorProto.INT64), g.ints(0)))
+    g.output(g.op("Mul", g.x, twice))  # data all the same
+
+
+@case("Shapes scaled in floats, for Resize", "2..64", SIZES[1:])
+def resized(g):
+    for factor in (1.5, 0.5, 2.0):
+        shape = to(g, g.op("Mul", to(g, g.op("Shape", g.x, start=2)), g.scalar(factor)), TensorProto.INT64)
+        shape = g.op("Concat", g.ints(1, 2), shape, axis=0)
+        g.output(g.op("Resize", g.x, "", "", shape, mode="linear"))
+    parts = [g.op("Unsqueeze", g.op("Floor", g.op("Mul", to(g, g.op("Gather", g.op("Shape", g.x), g.constant(np.int64(axis)))),
+                                                  g.scalar(1.5))), g.ints(0)) for axis in (2, 3)]
+    shape = g.op("Concat", g.ints(1, 2), to(g, g.op("Concat", *parts, axis=0), TensorProto.INT64), axis=0)
+    g.output(g.op("Resize", g.x, "", "", shape, mode="nearest", nearest_mode="floor"))
+
+
 def check(tap, bench, name, make, bounds, sizes):
     g = Sizes()
     make(g)
@@ -101,12 +166,37 @@ def check_refused(tap, bench, name, make, *parts):
     tap.ok(f"{name} is refused", done.returncode == 1 and all(part in done.stderr for part in parts), done.stderr)
 
 
+def irrational(g):
+    g.lines(to(g, g.op("Mul", to(g, g.h), g.scalar((1 + 5 ** 0.5) / 2)), TensorProto.INT64))
+
+
+def blurred(g):
+    g.lines(to(g, g.op("Mul", to(g, g.h, TensorProto.DOUBLE), g.constant(np.float64(1 / 49))), TensorProto.INT64))
+
+
+def fractional_range(g):
+    g.output(g.op("Range", g.scalar(0), g.op("Mul", to(g, scalar_size(g)), g.scalar(0.3)), g.scalar(1)))
+
+
+def float_shape(g):
+    g.output(g.op("Exp", to(g, g.op("Shape", g.x))))
+
+
+def empty_range(g):
+    g.output(to(g, g.op("Range", scalar_size(g), g.constant(np.int64(1)), g.constant(np.int64(-1)))))
+
+
 def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
         for name, given in CASES.items():
             check(tap, bench, name, *given)
+        check_refused(tap, bench, "a factor that is no fraction", irrational, "Expand", "decides a shape")
+        check_refused(tap, bench, "a factor whose rounding shows", blurred, "Expand", "decides a shape")
+        check_refused(tap, bench, "Range up to a fraction", fractional_range, "Range", "no whole numbers")
+        check_refused(tap, bench, "shapes in floats as data", float_shape, "as data")
+        check_refused(tap, bench, "Range down that may be empty", empty_range, "Range", "may be no element")
     return tap.done()
 
 

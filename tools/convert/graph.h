@@ -28,6 +28,14 @@ struct ipex_constant {
 
 struct ipex_unsupported;
 
+/* A float that a model computes from sizes: import_float_size.c. */
+struct ipex_float_size {
+    int64_t dim;   /* IPEX_DIM_NONE: not known */
+    double factor; /* what the dim is multiplied with; 1: it is a whole number */
+    bool divided;  /* by the factor instead */
+    bool wide;     /* in doubles */
+};
+
 struct ipex_value {
     const char *name;
     enum ipex_dtype dtype;
@@ -37,6 +45,8 @@ struct ipex_value {
     const struct ipex_constant *constant; /* NULL: computed at run time */
     const double *exact;                  /* of a small constant of f32 that the source has as
                                              doubles: its elements; import_double.c */
+    const struct ipex_float_size *floats; /* the elements of few floats that are computed from
+                                             sizes; NULL: not known */
     struct ipex_node *producer;           /* NULL: a graph input or a constant */
     int32_t uses;
     bool is_output;

@@ -10,6 +10,7 @@
 #include "tools/convert/pixels.h"
 #include "tools/convert/import_build.h"
 #include "tools/convert/import_double.h"
+#include "tools/convert/import_float_size.h"
 #include "tools/convert/import_half.h"
 #include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"
@@ -484,9 +485,10 @@ static bool operands_are_data(struct ipex_import *import, struct ipex_node *node
     for (; node; node = node->next)
         for (int32_t i = 0; i < node->inputs; i++) {
             const struct ipex_value *x = ipex_node_operands(node)[i];
-            if (x && x->ints && !x->constant && !x->producer) {
-                ipex_import_refuse(import, "reads %s, which depends on sizes (%s), as data",
-                                   x->name, ipex_import_text(import, x->ints[0]));
+            if (x && (x->ints || x->floats) && !x->constant && !x->producer) {
+                ipex_import_refuse(
+                    import, "reads %s, which depends on sizes (%s), as data", x->name,
+                    ipex_import_text(import, x->ints ? x->ints[0] : x->floats[0].dim));
                 return false;
             }
         }
@@ -527,6 +529,8 @@ static void import_known(struct ipex_import *import, ipex_import_fn fn) {
                            (long long)import->model->opset);
     if (import->unsupported_count == before && !ipex_import_leave_out(import, last))
         ipex_import_fold(import, last);
+    if (import->unsupported_count == before)
+        ipex_import_float_sizes(import);
     if (import->unsupported_count != before)
         ipex_import_refuse_operands(import);
     ipex_import_double_moved(import);
@@ -563,7 +567,8 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
     if (!known_inputs(import, &known) || !joined_as_today(import))
         return;
     if (known && !*node->domain && !ipex_import_joins_none(import) &&
-        (ipex_import_double(import) || ipex_import_symbolic(import))) {
+        (ipex_import_double(import) || ipex_import_symbolic(import) ||
+         ipex_import_float_shape(import))) {
         import->shape_folds++;
         return;
     }
@@ -602,12 +607,13 @@ static const char *wrong_output(struct ipex_import *import, const struct ipex_on
     if (!ipex_import_runs(value->dtype))
         return ipex_arena_printf(arena, "its data type %s has no operators at run time",
                                  ipex_dtype_name(value->dtype));
-    if (value->ints && !value->constant)
+    if ((value->ints && !value->constant) || (value->floats && !value->producer))
         return ipex_arena_printf(arena,
                                  "its elements (%s) depend on sizes that each run chooses, and are "
                                  "no data: leave this output out, or give each size one number "
                                  "(--dim NAME=N)",
-                                 sizes_text(import, value));
+                                 value->ints ? sizes_text(import, value)
+                                             : ipex_import_text(import, value->floats[0].dim));
     return NULL;
 }
 

@@ -2,6 +2,7 @@
 /* ONNX elementwise functions that are written in terms of the pointwise steps, tests for special
  * values, windows of signal processing, and operators that only change the type. */
 #include "tools/convert/import_build.h"
+#include "tools/convert/import_float_size.h"
 
 #include <math.h>
 #include <string.h>
@@ -233,36 +234,51 @@ static void import_hann(struct ipex_import *import) {
     window(import, 0.5, 0.5, 0);
 }
 
-/* Integers of which the sizes of a run decide how many; symbolic.c has done short fixed ones. False
- * where they are no known integers. */
+/* Start, limit and delta as dims: integers, or floats that are whole numbers. False where they are
+ * not known. */
+static bool range_limits(struct ipex_import *import, int64_t *ret) {
+    bool constant = true;
+    for (size_t i = 0; i < 3; i++) {
+        struct ipex_value *value = ipex_import_in(import, i);
+        const bool scalar = value && (!value->rank || (value->rank == 1 && value->dims[0] == 1));
+        const int64_t *known = scalar ? ipex_import_known(import, value) : NULL;
+        if (known)
+            ret[i] = *known;
+        else if (!scalar || !ipex_import_whole_size(import, value, &ret[i]))
+            return false;
+        constant &= value->dtype == IPEX_DTYPE_f32 && value->constant;
+    }
+    return !constant;
+}
+
+/* Whole numbers of which the sizes of a run decide how many; symbolic.c has done short fixed ones,
+ * and floats that are all constant are import_range's. False where they are not known. */
 static bool range_of_sizes(struct ipex_import *import) {
     struct ipex_dims *dims = &import->graph->dims;
     const struct ipex_value *x = ipex_import_in(import, 0);
     int64_t v[3], step, least, most;
-    for (size_t i = 0; i < 3; i++) {
-        struct ipex_value *value = ipex_import_in(import, i);
-        const int64_t *known = value && !value->rank ? ipex_import_known(import, value) : NULL;
-        if (!known)
-            return false;
-        v[i] = *known;
-    }
-    if (!ipex_dim_number(dims, v[2], &step) || step < 1) {
+    if (!range_limits(import, v))
+        return false;
+    if (!ipex_dim_number(dims, v[2], &step) || step == 0 || step < -IPEX_BUILD_MAX) {
         ipex_import_refuse(import, "delta is %s", ipex_import_text(import, v[2]));
         return true;
     }
-    int64_t span = ipex_dim_add(dims, ipex_dim_sub(dims, v[1], v[0]), ipex_dim_of(dims, step - 1));
-    const int64_t n = ipex_dim_floor_div(dims, span, step);
+    const int64_t size = step < 0 ? -step : step,
+                  span = ipex_dim_sub(dims, v[step > 0], v[step < 0]),
+                  n = ipex_dim_floor_div(dims, ipex_dim_add(dims, span, size - 1), size);
     ipex_dim_range(dims, n, &least, &most);
     if (n == IPEX_DIM_NONE || least < 1) {
         ipex_import_refuse(import, "from %s to %s may be no element",
                            ipex_import_text(import, v[0]), ipex_import_text(import, v[1]));
         return true;
     }
-    struct ipex_value *y = ipex_build_count(import, x->dtype, n, step, 1, 0);
-    struct ipex_value *start = ipex_build_size(import, x->dtype, v[0]);
-    y = ipex_build_integer(import, IPEX_INTEGER_add, y, start);
-    if (y)
-        ipex_import_out(import, 0, y);
+    const enum ipex_dtype dtype = x->dtype == IPEX_DTYPE_f32 ? IPEX_DTYPE_i64 : x->dtype;
+    struct ipex_value *start = ipex_build_size(import, dtype, v[0]),
+                      *y = ipex_build_count(import, dtype, n, size, 1, 0);
+    if (start && y) {
+        y = ipex_build_integer(import, step > 0 ? IPEX_INTEGER_add : IPEX_INTEGER_sub, start, y);
+        ipex_import_out(import, 0, ipex_build_cast(import, y, x->dtype));
+    }
     return true;
 }
 
@@ -276,7 +292,9 @@ static void import_range(struct ipex_import *import) {
         x[i] = ipex_import_in(import, i);
         if (!x[i] || !x[i]->constant || x[i]->dtype != IPEX_DTYPE_f32 ||
             ipex_value_numel(x[i]) != 1) {
-            ipex_import_refuse(import, "start, limit and delta are not constants (f32)");
+            ipex_import_refuse(import,
+                               "start, limit and delta are not known: they are computed from "
+                               "data, or from sizes in floats that are no whole numbers");
             return;
         }
         v[i] = ipex_constant_f64(x[i], 0);

@@ -3,7 +3,7 @@
  * what follows from them) are evaluated while importing, element by element, as dims
  * (tools/convert/dim.h): numbers, or expressions over the symbols of the inputs. So reshapes and
  * slices see what they need, and nothing of it runs later. */
-#include "tools/convert/import.h"
+#include "tools/convert/import_float_size.h"
 
 #include <string.h>
 
@@ -116,10 +116,22 @@ static bool load_floats(struct ipex_import *import, struct ints *ret) {
     return true;
 }
 
+/* Sizes that were floats meanwhile. */
+static bool load_float_sizes(struct ipex_import *import, struct ints *ret) {
+    const struct ipex_value *value = ipex_import_in(import, 0);
+    int64_t *sizes = value ? ipex_import_cast_sizes(import, value) : NULL;
+    if (!sizes)
+        return false;
+    *ret = make(import, IPEX_DTYPE_i64, value->rank, value->dims);
+    ret->v = sizes;
+    return true;
+}
+
 static bool eval_cast(struct ipex_import *import) {
     struct ints x;
     int64_t to = ipex_import_int(import, "to", 0), n;
-    if (!load(import, 0, &x) && !load_floats(import, &x))
+    if (!load(import, 0, &x) &&
+        (to == IPEX_ONNX_BOOL || (!load_floats(import, &x) && !load_float_sizes(import, &x))))
         return false;
     switch (to) {
     case IPEX_ONNX_INT64:
