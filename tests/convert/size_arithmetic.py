@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ipextest import Tap
 
 import numpy as np
+import onnx.helper
 from onnx import TensorProto
 
 from small_graphs import Bench, Graph
@@ -166,6 +167,67 @@ def check_refused(tap, bench, name, make, *parts):
     tap.ok(f"{name} is refused", done.returncode == 1 and all(part in done.stderr for part in parts), done.stderr)
 
 
+def pads(g, top, bottom, left=0, right=0):
+    """Pads of the lines and pixels."""
+    return g.op("Concat", g.ints(0, 0), g.integers(top), g.ints(left), g.ints(0, 0), g.integers(bottom), g.ints(right), axis=0)
+
+
+def to_multiple(g, n):
+    return g.calculate("Mod", g.calculate("Sub", n, g.calculate("Mod", g.h, n)), n)
+
+
+@case("Pad to a multiple and to a size")
+def padded(g):
+    more, fill = to_multiple(g, 8), g.calculate("Sub", 64, g.h)
+    half = g.calculate("Div", more, 2)
+    for amounts in ((0, more), (more, 0), (half, g.calculate("Sub", more, half)), (0, fill), (2, more, 1, 3), (fill, more, 0, -1)):
+        y = g.op("Pad", g.x, pads(g, *amounts))
+        g.output(y, g.op("Pad", g.x, pads(g, *amounts), g.scalar(-2.5)), g.conv(y, 2, 2, pads=[1, 1, 1, 1]))
+    ceiled = g.calculate("Sub", g.calculate("Mul", g.calculate("Div", g.calculate("Add", g.h, 15), 16), 16), g.h)
+    y = g.op("Pad", g.x, pads(g, 0, ceiled))
+    g.output(g.conv(y, 2, 4, kernel=(16, 3), strides=[16, 1], pads=[0, 1, 0, 1]))
+    windows = g.op("Reshape", y, g.ints(1, 2, -1, 16, 3))
+    g.output(windows, g.op("ReduceMax", windows, g.ints(3)))
+    g.output(g.op("Pad", g.x, g.op("Concat", ceiled, ceiled, axis=0), "", g.ints(2)))
+
+
+@case("Pad that crops", "17..64", (17, 18, 31, 32, 33, 48, 63, 64))
+def cropped(g):
+    """To 32 lines, from both sides; what is left of more or fewer."""
+    less = g.calculate("Sub", 32, g.h)
+    half = g.calculate("Mul", g.calculate("Div", g.calculate("Sub", g.h, 16), 2), -1)
+    for amounts in ((0, less), (less, 0), (half, half), (less, 3, 1, 1), (4, half)):
+        g.output(g.op("Pad", g.x, pads(g, *amounts), g.scalar(0.25)))
+
+
+@case("Pad in other modes", "9..64", SIZES[4:])
+def reflected(g):
+    more = to_multiple(g, 8)
+    for mode in "reflect", "edge", "wrap":
+        for amounts in ((0, more), (more, 2), (more, more, 1, 0)):
+            g.output(g.op("Pad", g.x, pads(g, *amounts), mode=mode))
+
+
+@case("Pad as PyTorch spells it")
+def legacy_pads(g):
+    """Pairs from the last axis on, filled up with zeros and turned round."""
+    more = to_multiple(g, 8)
+    pairs = g.op("Concat", g.ints(1, 2), g.ints(0), more, axis=0)
+    zeros = g.op("ConstantOfShape", g.ints(4), value=onnx.helper.make_tensor("zero", TensorProto.INT64, [1], [0]))
+    table = g.op("Reshape", g.op("Concat", pairs, zeros, axis=0), g.ints(-1, 2))
+    table = g.op("Slice", table, g.ints(-1), g.ints(-(1 << 63) + 1), g.ints(0), g.ints(-1))
+    turned = g.op("Reshape", g.op("Transpose", table, perm=[1, 0]), g.ints(-1))
+    g.output(g.op("Pad", g.x, to(g, turned, TensorProto.INT64), "", mode="constant"))
+
+
+def may_be_empty(g):
+    g.output(g.op("Pad", g.x, pads(g, 0, g.calculate("Sub", 32, g.calculate("Mul", g.h, 2)))))
+
+
+def reflected_below(g):
+    g.output(g.op("Pad", g.x, pads(g, 0, g.calculate("Sub", 9, g.h)), mode="reflect"))
+
+
 def irrational(g):
     g.lines(to(g, g.op("Mul", to(g, g.h), g.scalar((1 + 5 ** 0.5) / 2)), TensorProto.INT64))
 
@@ -182,6 +244,10 @@ def float_shape(g):
     g.output(g.op("Exp", to(g, g.op("Shape", g.x))))
 
 
+def shape_as_data(g):
+    g.output(to(g, g.op("CumSum", g.op("Shape", g.x), g.constant(np.int64(0)))))
+
+
 def empty_range(g):
     g.output(to(g, g.op("Range", scalar_size(g), g.constant(np.int64(1)), g.constant(np.int64(-1)))))
 
@@ -195,7 +261,10 @@ def main():
         check_refused(tap, bench, "a factor that is no fraction", irrational, "Expand", "decides a shape")
         check_refused(tap, bench, "a factor whose rounding shows", blurred, "Expand", "decides a shape")
         check_refused(tap, bench, "Range up to a fraction", fractional_range, "Range", "no whole numbers")
-        check_refused(tap, bench, "shapes in floats as data", float_shape, "as data")
+        check_refused(tap, bench, "shapes in floats as data", float_shape, "Exp", "vary (h)", "read as data", "--dim")
+        check_refused(tap, bench, "shapes as data", shape_as_data, "CumSum", "vary (h)", "read as data", "--dim")
+        check_refused(tap, bench, "Pad that may leave nothing", may_be_empty, "Pad", "may leave nothing of axis 2 (h)")
+        check_refused(tap, bench, "Pad that may reflect backwards", reflected_below, "Pad", "-h + 9", "may be negative")
         check_refused(tap, bench, "Range down that may be empty", empty_range, "Range", "may be no element")
     return tap.done()
 

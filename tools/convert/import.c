@@ -150,6 +150,19 @@ static struct ipex_value *size_as_data(struct ipex_import *import, struct ipex_v
     return ipex_build_reshape(import, size, value->rank, value->dims);
 }
 
+/* Several sizes cannot be data. The message names the first that varies. */
+static void refuse_sizes(struct ipex_import *import, const struct ipex_value *value) {
+    const int64_t count = ipex_value_numel(value);
+    int64_t n, i = 0, dim;
+    do
+        dim = value->ints ? value->ints[i] : value->floats[i].dim;
+    while (++i < count && ipex_dim_number(&import->graph->dims, dim, &n));
+    ipex_import_refuse(import,
+                       "input %s is made of sizes that vary (%s) and is read as data, which only "
+                       "single sizes can be: give them one number (--dim NAME=N)",
+                       value->name, ipex_import_text(import, dim));
+}
+
 struct ipex_value *ipex_import_any(struct ipex_import *import, size_t i) {
     struct ipex_value *value = ipex_import_in(import, i);
     const bool is_size = value && value->ints && !value->constant;
@@ -161,8 +174,7 @@ struct ipex_value *ipex_import_any(struct ipex_import *import, size_t i) {
     else if (is_size && ipex_value_numel(value) == 1)
         return size_as_data(import, value);
     else if (is_size)
-        ipex_import_refuse(import, "input %s depends on sizes (%s) and is used as data",
-                           value->name, ipex_import_text(import, value->ints[0]));
+        refuse_sizes(import, value);
     else
         return value;
     return NULL;
@@ -486,9 +498,7 @@ static bool operands_are_data(struct ipex_import *import, struct ipex_node *node
         for (int32_t i = 0; i < node->inputs; i++) {
             const struct ipex_value *x = ipex_node_operands(node)[i];
             if (x && (x->ints || x->floats) && !x->constant && !x->producer) {
-                ipex_import_refuse(
-                    import, "reads %s, which depends on sizes (%s), as data", x->name,
-                    ipex_import_text(import, x->ints ? x->ints[0] : x->floats[0].dim));
+                refuse_sizes(import, x);
                 return false;
             }
         }

@@ -198,11 +198,43 @@ static bool eval_gather(struct ipex_import *import) {
     return store(import, &r);
 }
 
-/* Slice of a vector. */
+/* Slices of constants are left to the operator, unless they are vectors. */
+static bool is_shape(const struct ipex_import *import, const struct ints *x) {
+    return x->rank == 1 || (x->rank > 1 && !ipex_import_in(import, 0)->constant);
+}
+
+/* Of more than a vector: what says where to cut is one constant each. */
+static bool cuts_once(const struct ipex_import *import) {
+    for (size_t i = 1; i < import->node->inputs; i++) {
+        const struct ipex_value *x = ipex_import_in(import, i);
+        if (*import->node->input[i] && (!x->constant || ipex_value_numel(x) != 1))
+            return false;
+    }
+    return import->node->inputs > 2;
+}
+
+/* The lines from one place to another along an axis. */
+static struct ints take(struct ipex_import *import, const struct ints *x, int64_t axis,
+                        int64_t start, int64_t count, int64_t step) {
+    struct ints r = *x;
+    int64_t inner = 1, at = 0;
+    for (int32_t i = (int32_t)axis + 1; i < x->rank; i++)
+        inner *= x->dims[i];
+    const int64_t line = x->dims[axis] * inner, lines = line ? x->count / line : 0;
+    r.dims[axis] = count;
+    r = make(import, x->dtype, x->rank, r.dims);
+    for (int64_t i = 0; i < lines; i++)
+        for (int64_t k = 0; k < count; k++, at += inner)
+            memcpy(r.v + at, x->v + i * line + (start + k * step) * inner,
+                   (size_t)inner * sizeof *r.v);
+    return r;
+}
+
+/* Slice along one axis. */
 static bool eval_slice(struct ipex_import *import) {
     struct ints x;
     int64_t start, end, step = 1, axis = 0;
-    if (!load(import, 0, &x) || x.rank != 1)
+    if (!load(import, 0, &x) || !is_shape(import, &x) || (x.rank > 1 && !cuts_once(import)))
         return false;
     if (ipex_import_ints(import, "starts", 1, &start, 1) != 1 ||
         ipex_import_ints(import, "ends", 2, &end, 1) != 1)
@@ -210,19 +242,35 @@ static bool eval_slice(struct ipex_import *import) {
     if (ipex_import_ints(import, "axes", 3, &axis, 1) < 0 ||
         ipex_import_ints(import, NULL, 4, &step, 1) < 0 || step == 0)
         return false;
-    start = start < 0 ? start + x.count : start;
-    end = end < -x.count ? -1 : end < 0 ? end + x.count : end;
+    axis += axis < 0 ? x.rank : 0;
+    if (axis < 0 || axis >= x.rank)
+        return false;
+    const int64_t size = x.dims[axis];
+    start = start < 0 ? start + size : start;
+    end = end < -size ? -1 : end < 0 ? end + size : end;
     if (step > 0) {
         start = start < 0 ? 0 : start;
-        end = end > x.count ? x.count : end;
+        end = end > size ? size : end;
     } else {
-        start = start >= x.count ? x.count - 1 : start;
+        start = start >= size ? size - 1 : start;
     }
     int64_t n = 0;
-    struct ints r = make(import, x.dtype, 1, &x.count);
     for (int64_t i = start; step > 0 ? i < end : i > end && i >= 0; i += step)
-        r.v[n++] = x.v[i];
-    r.count = r.dims[0] = n;
+        n++;
+    struct ints r = take(import, &x, axis, start, n, step);
+    return store(import, &r);
+}
+
+/* Of a table of two columns, as the padding of PyTorch is turned into ONNX's. */
+static bool eval_transpose(struct ipex_import *import) {
+    struct ints x;
+    const struct ipex_onnx_attr *perm = ipex_import_attr(import, "perm");
+    const bool turned = !perm || (ipex_onnx_ints(perm) == 2 && perm->ints[0] == 1);
+    if (!load(import, 0, &x) || x.rank != 2 || !turned || !is_shape(import, &x))
+        return false;
+    struct ints r = make(import, x.dtype, 2, (const int64_t[]){x.dims[1], x.dims[0]});
+    for (int64_t i = 0; i < x.count; i++)
+        r.v[i % x.dims[1] * x.dims[0] + i / x.dims[1]] = x.v[i];
     return store(import, &r);
 }
 
@@ -517,7 +565,8 @@ static const struct {
     {"Reshape", eval_reshape},     {"Shape", eval_shape},
     {"Size", eval_size},           {"Slice", eval_slice},
     {"Squeeze", eval_squeeze},     {"Sub", eval_binary},
-    {"Unsqueeze", eval_unsqueeze}, {"Where", eval_where},
+    {"Transpose", eval_transpose}, {"Unsqueeze", eval_unsqueeze},
+    {"Where", eval_where},
 };
 
 bool ipex_import_is_symbolic(const struct ipex_import *import) {
