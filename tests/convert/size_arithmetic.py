@@ -137,6 +137,8 @@ def rounded(g):
     twice = g.op("Mul", g.op("Ceil", g.op("Div", to(g, scalar_size(g)), g.scalar(32))), g.scalar(32))
     g.lines(g.op("Unsqueeze", to(g, g.op("Add", twice, g.op("Sub", two, g.scalar(1))), TensorProto.INT64), g.ints(0)))
     g.output(g.op("Mul", g.x, twice))  # data all the same
+    for fraction in half, g.scalar(0.5):  # true
+        g.output(to(g, to(g, fraction, TensorProto.BOOL)))
 
 
 @case("Shapes scaled in floats, for Resize", "2..64", SIZES[1:])

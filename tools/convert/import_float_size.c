@@ -181,8 +181,8 @@ static bool to_whole(struct ipex_import *import, struct floats *r) {
     return true;
 }
 
-/* Of integers, or of floats: what has been rounded as f32 keeps that as f64, but not the other way
- * round. */
+/* Of integers, or of floats: what is no whole number was rounded to its width, and is not known in
+ * another. */
 static bool cast(struct ipex_import *import, struct floats *r) {
     struct ipex_value *x = ipex_import_in(import, 0);
     const int64_t to = ipex_import_int(import, "to", 0);

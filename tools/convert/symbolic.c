@@ -419,9 +419,10 @@ static bool eval_binary(struct ipex_import *import) {
     return store(import, &r);
 }
 
+/* Of sizes; constants, which may be many, are left to the operator. */
 static bool eval_neg(struct ipex_import *import) {
     struct ints x;
-    if (!load(import, 0, &x))
+    if (!load(import, 0, &x) || ipex_import_in(import, 0)->constant)
         return false;
     for (int64_t i = 0; i < x.count; i++)
         x.v[i] = negative(&import->graph->dims, x.v[i]);
