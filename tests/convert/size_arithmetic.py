@@ -78,6 +78,14 @@ def below_zero(g):
         g.output(g.op("Add", g.x, g.op("Cast", value, to=TensorProto.FLOAT)))
 
 
+@case("triangles from a diagonal that sizes say")
+def triangles(g):
+    square = g.op("Expand", g.op("Slice", g.x, g.ints(0), g.ints(1), g.ints(1)), g.ints(1, 1, 1, 3))
+    for k in (g.h, g.op("Neg", g.h), g.calculate("Sub", g.h, 7), g.calculate("Sub", 3, g.calculate("Mul", g.h, 2))):
+        for upper in (0, 1):
+            g.output(g.op("Trilu", square, g.op("Squeeze", k), upper=upper))
+
+
 @case("roll", "4..64", SIZES[2:] + (4, 5))
 def roll(g):
     for shift in (-3, 3, -1):

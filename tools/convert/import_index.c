@@ -237,25 +237,35 @@ static void import_non_zero(struct ipex_import *import) {
 }
 
 /* Where column - row of a matrix of these dims, which a run may choose, is so to k: bool. */
-static struct ipex_value *diagonals(struct ipex_import *import, const int64_t *dims, int64_t k,
-                                    enum ipex_compare kind) {
+static struct ipex_value *diagonals(struct ipex_import *import, const int64_t *dims,
+                                    struct ipex_value *k, enum ipex_compare kind) {
     struct ipex_value *row = ipex_build_count(import, IPEX_DTYPE_i64, dims[0], 1, 2, 0);
     struct ipex_value *column = ipex_build_count(import, IPEX_DTYPE_i64, dims[1], 1, 2, 1);
-    if (!row || !column)
+    if (!row || !column || !k)
         return NULL;
-    row = ipex_build_integer(import, IPEX_INTEGER_add, row,
-                             ipex_build_number(import, IPEX_DTYPE_i64, (double)k));
+    row = ipex_build_integer(import, IPEX_INTEGER_add, row, k);
     return ipex_build_compare(import, kind, column, row);
 }
 
-static int64_t in_dims(int64_t k) {
-    return k < -IPEX_MAX_DIM ? -IPEX_MAX_DIM : k > IPEX_MAX_DIM ? IPEX_MAX_DIM : k;
+static struct ipex_value *in_dims(struct ipex_import *import, int64_t k) {
+    k = k < -IPEX_MAX_DIM ? -IPEX_MAX_DIM : k > IPEX_MAX_DIM ? IPEX_MAX_DIM : k;
+    return ipex_build_number(import, IPEX_DTYPE_i64, (double)k);
+}
+
+/* Trilu's k: a number, or one that follows from sizes, as masks behind a cache have it. NULL after
+ * refusing. */
+static struct ipex_value *trilu_k(struct ipex_import *import) {
+    const struct ipex_value *k = ipex_import_in(import, 1);
+    int64_t number;
+    if (k && !k->constant && k->ints && ipex_value_numel(k) == 1)
+        return ipex_build_size(import, IPEX_DTYPE_i64, k->ints[0]);
+    return ipex_build_scalar(import, 1, 0, &number) ? in_dims(import, number) : NULL;
 }
 
 static void import_trilu(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0);
-    int64_t k;
-    if (!x || !ipex_build_scalar(import, 1, 0, &k))
+    struct ipex_value *k = x ? trilu_k(import) : NULL;
+    if (!k)
         return;
     if (x->rank < 2) {
         ipex_import_refuse(import, "input %s is not a matrix", x->name);
@@ -263,7 +273,7 @@ static void import_trilu(struct ipex_import *import) {
     }
     const bool upper = ipex_import_int(import, "upper", 1) != 0;
     struct ipex_value *inside =
-        diagonals(import, x->dims + x->rank - 2, in_dims(k),
+        diagonals(import, x->dims + x->rank - 2, k,
                   upper ? IPEX_COMPARE_greater_equal : IPEX_COMPARE_less_equal);
     if (inside)
         ipex_import_out(
@@ -280,7 +290,7 @@ static void import_eye_like(struct ipex_import *import) {
         ipex_import_refuse(import, "a result of type %s is not supported", ipex_dtype_name(dtype));
         return;
     }
-    struct ipex_value *ones = diagonals(import, x->dims, in_dims(k), IPEX_COMPARE_equal);
+    struct ipex_value *ones = diagonals(import, x->dims, in_dims(import, k), IPEX_COMPARE_equal);
     if (ones)
         ipex_import_out(import, 0,
                         ipex_build_where(import, ones, ipex_build_number(import, dtype, 1),
