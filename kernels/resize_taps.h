@@ -31,15 +31,17 @@ static inline struct ipex_resize_axis ipex_resize_axis(const struct ipex_resize_
         .in = vertical ? args->height : args->width,
         .out = vertical ? args->lines : args->pixels,
         .scale = ipex_resize_scale(scale),
+        .scaled = vertical ? args->lines : args->pixels,
         .mode = args->mode,
         .coordinates = args->coordinates,
         .rounding = args->rounding,
         .exclude_outside = args->exclude_outside,
         .cubic_a = (double)args->cubic_a,
     };
-    ret.scaled = ret.scale * ret.in;
     if (scale == 0)
-        ret.scale = (double)ret.out / ret.in, ret.scaled = ret.out;
+        ret.scale = ret.scaled / ret.in;
+    else
+        ret.scaled = ret.scale * ret.in;
     return ret;
 }
 

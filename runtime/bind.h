@@ -33,6 +33,10 @@ struct ipex_setup {
 #define IPEX_BIND_REFS   12
 #define IPEX_BIND_FILLS  (2 * IPEX_MAX_RANK + 4 * IPEX_OUTPUTS_MAX) /* borders of a pad, halos */
 
+/* Columns of a product, or of a kernel row, that leave so many lanes of a panel empty that pixels
+ * go into lanes instead (planar). */
+#define IPEX_FEW_COLUMNS 4
+
 /* What a pointer field points to: an input by its number, an output (IPEX_REF_OUTPUT + its number),
  * or one of these. */
 enum ipex_ref_target {

@@ -17,8 +17,9 @@
 #include "kernels/x86/transpose_8x8.h"
 #include "kernels/x86/vec_math.h"
 
-/* Loops over few columns, of which clang would make vectors (2 KB). */
-#define PLANAR_ONE_BY_ONE _Pragma("clang loop vectorize(disable) unroll(disable)")
+/* A loop over few columns, of which clang would make vectors (2 KB). */
+#define PLANAR_EACH_COLUMN(n)                                                                      \
+    _Pragma("clang loop vectorize(disable) unroll(disable)") for (int64_t c = 0; c < (n); c++)
 
 /* Lines of y at work. */
 struct planar {
@@ -234,8 +235,9 @@ static inline void planar_order(const struct planar *p, const float *chains, flo
 
 static inline void planar_add(const struct planar *p, const float *residual) {
     for (int64_t i = 0; i < p->pixels; i++)
-        PLANAR_ONE_BY_ONE for (int64_t c = 0; c < p->args->n; c++) p->line[c * p->line_row + i] +=
-            residual[i * p->args->r_pixel + c];
+        PLANAR_EACH_COLUMN(p->args->n) {
+            p->line[c * p->line_row + i] += residual[i * p->args->r_pixel + c];
+        }
 }
 
 static inline void planar_activate(const struct planar *p) {
@@ -279,8 +281,9 @@ static inline void planar_store(const struct planar *p, const float *line, float
         return;
     }
     for (int64_t i = p->pixels - planar_interleave(p, line, y); i < p->pixels; i++)
-        PLANAR_ONE_BY_ONE for (int64_t c = 0; c < p->n; c++) y[i * p->args->y_pixel + c] =
-            line[c * p->line_row + i];
+        PLANAR_EACH_COLUMN(p->n) {
+            y[i * p->args->y_pixel + c] = line[c * p->line_row + i];
+        }
 }
 
 static inline void planar_finish(const struct planar *p, const float *chains, int64_t line) {
@@ -372,8 +375,9 @@ static inline void planar_weights(const struct planar *p, float *to) {
     for (int64_t h = 0; h < p->args->segments_h * p->up;
          h++, w += ipex_conv_segment_floats(p->args))
         for (int64_t i = 0; i < k; i++)
-            PLANAR_ONE_BY_ONE for (int64_t c = 0; c < p->n; c++) to[(h * p->n + c) * k + i] =
-                w[i * IPEX_PANEL + c];
+            PLANAR_EACH_COLUMN(p->n) {
+                to[(h * p->n + c) * k + i] = w[i * IPEX_PANEL + c];
+            }
 }
 
 /* up: lines of y that a line is, y_up apart, of n / up columns each. */

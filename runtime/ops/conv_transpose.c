@@ -69,7 +69,6 @@ static void choose_blocks(const struct ipex_setup *setup, struct ipex_conv_trans
 }
 
 /* As conv does (runtime/ops/linear_conv.c): kernel rows of few columns leave most lanes empty. */
-#define PLANAR_COLUMNS     4
 #define PLANAR_COLUMNS_ALL IPEX_PANEL /* of all kernel rows */
 
 static bool is_planar(const struct ipex_bind *bind) {
@@ -79,7 +78,7 @@ static bool is_planar(const struct ipex_bind *bind) {
                        args->pad_left == 0 && args->pixels == args->width &&
                        args->lines == (int64_t)args->height * args->stride_h;
     return touch && bind->input[1]->dtype == IPEX_DTYPE_f32 && args->groups == 1 &&
-           args->n <= PLANAR_COLUMNS && (int64_t)args->n * args->kernel_h <= PLANAR_COLUMNS_ALL &&
+           args->n <= IPEX_FEW_COLUMNS && (int64_t)args->n * args->kernel_h <= PLANAR_COLUMNS_ALL &&
            args->x_pixel > 0 && 2 * args->x_pixel <= 3 * (int64_t)args->k &&
            args->width >= IPEX_PANEL;
 }

@@ -212,7 +212,6 @@ static void choose_kernel(struct ipex_bind *bind) {
  * long enough and every element of x takes part in so many products a column. (Nearly full ones ask
  * for larger windows, for the CPUs named above.) What does not depend on dims decides on scratch.
  */
-#define PLANAR_COLUMNS          4
 #define PLANAR_COLUMNS_MOST     12
 #define PLANAR_LEAST_K          24
 #define PLANAR_LEAST_PIXELS     32 /* of more columns */
@@ -229,16 +228,16 @@ static bool has_few_columns(const struct ipex_bind *bind) {
         args->n > PLANAR_COLUMNS_MOST || args->x_pixel <= 0)
         return false;
     if (args->n == 1 || args->x_pixel >= args->k) /* what lies between pixels is transposed too */
-        return args->n <= (half_lanes ? 1 : PLANAR_COLUMNS) &&
+        return args->n <= (half_lanes ? 1 : IPEX_FEW_COLUMNS) &&
                2 * args->x_pixel <= (args->n == 1 ? 8 : 3) * (int64_t)args->k;
     const int64_t stride_h = bind->op == IPEX_OP_conv ? bind->ints[IPEX_CONV_STRIDE_H] : 1;
-    return args->n <= PLANAR_COLUMNS ||
+    return args->n <= IPEX_FEW_COLUMNS ||
            (args->k >= PLANAR_LEAST_K && (int64_t)args->k * args->segments_h >=
                                              least_products[args->n] * stride_h * args->x_pixel);
 }
 
 static int64_t planar_least_pixels(const struct ipex_conv_args *args) {
-    if (args->n > PLANAR_COLUMNS)
+    if (args->n > IPEX_FEW_COLUMNS)
         return PLANAR_LEAST_PIXELS;
     return args->n > 1 && args->x_pixel >= args->k ? PLANAR_LEAST_OWN_PIXELS : IPEX_PANEL;
 }

@@ -180,10 +180,10 @@ static int place_of_axis(const struct ipex_onnx_attr *axes, int32_t rank, int32_
  * IPEX_DIM_NONE where the size is not fixed and the scale no fraction of small numbers. */
 static int64_t scaled(struct ipex_dims *table, int64_t n, float s) {
     enum { MOST_BELOW = 64 }; /* what f32 rounds of a product stays below 1 / 64 up to 100,000 */
-    const struct ipex_resize_fraction meant = ipex_resize_fraction(s);
     int64_t number;
     if (ipex_dim_number(table, n, &number))
         return (int64_t)floorf((float)number * s);
+    const struct ipex_resize_fraction meant = ipex_resize_fraction(s);
     if (meant.below == 0 || (meant.above > 1 && meant.below > MOST_BELOW))
         return IPEX_DIM_NONE;
     return ipex_dim_floor_div(table, ipex_dim_mul(table, n, meant.above), meant.below);
@@ -193,9 +193,8 @@ static int64_t scaled(struct ipex_dims *table, int64_t n, float s) {
  * answers are those of the operator's tests, aligns those of the size before it is rounded down. */
 static void align_whole_sizes(const struct ipex_import *import, int64_t coordinates,
                               struct resized *ret) {
-    const bool torch = !strcmp(import->model->producer, "pytorch");
-    for (int i = 0; i < IPEX_SPATIAL && torch && coordinates == IPEX_RESIZE_align_corners; i++)
-        ret->scale[i] = 0;
+    if (coordinates == IPEX_RESIZE_align_corners && !strcmp(import->model->producer, "pytorch"))
+        memset(ret->scale, 0, sizeof ret->scale);
 }
 
 /* keep_aspect_ratio_policy: one scale for all axes that are resized, the smallest (not_larger) or
@@ -366,18 +365,16 @@ static void import_upsample(struct ipex_import *import) {
 
 /* ---- normalisation over an image's channels ---- */
 
-/* Before opset 21 GroupNormalization has a scale and a shift for every group: those of its
- * channels.
- */
+/* Before opset 21 GroupNormalization has a scale and a shift for every group, which are those of
+ * its channels. */
 static struct ipex_value *of_channels(struct ipex_import *import, struct ipex_value *p,
                                       int64_t channels, int64_t groups) {
-    if (import->model->opset >= 21 || !p->constant || ipex_value_numel(p) != groups ||
-        groups == channels || groups < 1 || channels % groups)
+    if (import->model->opset >= 21 || p->rank != 1 || p->dims[0] != groups || groups == channels ||
+        groups < 1 || channels % groups)
         return p;
-    float *data = ipex_arena_array(&import->graph->arena, (size_t)channels, sizeof *data);
-    for (int64_t c = 0; c < channels; c++)
-        data[c] = (float)ipex_constant_f64(p, c / (channels / groups));
-    return ipex_graph_constant(import->graph, p->name, IPEX_DTYPE_f32, 1, &channels, data);
+    const int64_t apart[2] = {groups, 1}, wide[2] = {groups, channels / groups};
+    p = ipex_build_expand(import, ipex_build_reshape(import, p, 2, apart), 2, wide);
+    return ipex_build_reshape(import, p, 1, &channels);
 }
 
 static void group_norm(struct ipex_import *import, int64_t groups) {
