@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX operators on images beyond plain convolution: transposed convolution, resizing, instance and
- * group normalisation. */
+/* ONNX operators on images beyond plain convolution: transposed convolution, resizing. */
 #include "format/resize_scale.h"
 #include "tools/convert/import_modulated.h"
 #include "tools/convert/import_volume.h"
@@ -363,76 +362,8 @@ static void import_upsample(struct ipex_import *import) {
     resize(import, 1, 0, "asymmetric", "floor");
 }
 
-/* ---- normalisation over an image's channels ---- */
-
-/* Before opset 21 GroupNormalization has a scale and a shift for every group, which are those of
- * its channels. */
-static struct ipex_value *of_channels(struct ipex_import *import, struct ipex_value *p,
-                                      int64_t channels, int64_t groups) {
-    if (import->model->opset >= 21 || p->rank != 1 || p->dims[0] != groups || groups == channels ||
-        groups < 1 || channels % groups)
-        return p;
-    const int64_t apart[2] = {groups, 1}, wide[2] = {groups, channels / groups};
-    p = ipex_build_expand(import, ipex_build_reshape(import, p, 2, apart), 2, wide);
-    return ipex_build_reshape(import, p, 1, &channels);
-}
-
-static void group_norm(struct ipex_import *import, int64_t groups) {
-    struct ipex_value *x = ipex_import_f32(import, 0), *p[2], *image = x;
-    int64_t channels;
-    if (!x)
-        return;
-    for (size_t i = 0; i < 2; i++) {
-        p[i] = ipex_import_f32(import, i + 1);
-        if (!p[i])
-            return;
-        if (x->rank > 1 && ipex_dim_number(&import->graph->dims, x->dims[1], &channels))
-            p[i] = of_channels(import, p[i], channels, groups);
-        if (ipex_value_size(import->graph, p[i]) != x->dims[1]) {
-            ipex_import_refuse(import, "input %s does not have one element per channel",
-                               p[i]->name);
-            return;
-        }
-    }
-    if (x->rank < 3 || x->dims[1] < 1 || groups < 1 || x->dims[1] % groups) {
-        ipex_import_refuse(import, "%lld groups of %s channels, rank %d", (long long)groups,
-                           ipex_import_text(import, x->dims[1]), x->rank);
-        return;
-    }
-    const char *name = import->node->output[0];
-    int64_t dims[4] = {x->dims[0], x->dims[1], 1, 1};
-    for (int32_t i = 2; i < x->rank; i++) /* one long line: the statistics run over all of it */
-        dims[3] = ipex_dim_mul(&import->graph->dims, dims[3], x->dims[i]);
-    if (x->rank != 4)
-        image = ipex_import_reshape(import, x, x->name, 4, dims);
-    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_group_norm, IPEX_ORDER_channels_last,
-                                              IPEX_DTYPE_f32, 4, image->dims, false);
-    ipex_node_add_input(node, image);
-    ipex_node_add_input(node, p[0]);
-    ipex_node_add_input(node, p[1]);
-    node->u.plan.ints = 2;
-    node->u.plan.int_[0] = groups;
-    node->u.plan.floats = 3;
-    node->u.plan.float_[0] = ipex_import_float(import, "epsilon", 1e-5f);
-    ipex_import_out(import, 0,
-                    x->rank == 4
-                        ? node->output
-                        : ipex_import_reshape(import, node->output, name, x->rank, x->dims));
-}
-
-static void import_instance_norm(struct ipex_import *import) {
-    const struct ipex_value *x = ipex_import_in(import, 0);
-    group_norm(import, x && x->rank > 1 ? x->dims[1] : 0);
-}
-
-static void import_group_norm(struct ipex_import *import) {
-    group_norm(import, ipex_import_int(import, "num_groups", 0));
-}
-
 const struct ipex_import_op ipex_import_image[] = {
     {"ConvTranspose", import_conv_transpose},
-    {"GroupNormalization", import_group_norm},
-    {"InstanceNormalization", import_instance_norm},
     {"Resize", import_resize},
     {"Upsample", import_upsample},
     {NULL, NULL},
