@@ -175,11 +175,6 @@ def single_refusals():
     g.output(y, g.op("Neg", y), y, y)
     yield "an output listed three times", ["1 thing", "y (graph output): the model has several outputs of this name: list it once"], g.model()
     g = Graph()
-    x = g.input("n", 1, 4)
-    g.output(g.op("Shape", x, out="sizes"), g.op("Relu", x))
-    yield "sizes of the run as an output", ["1 thing", "sizes (graph output): its elements (n, 1, 4) depend on sizes", "--dim NAME=N"], (
-        g.model()), "--dim", "n=1..4"
-    g = Graph()
     g.output(g.op("Relu", g.input(2)), "nobody")
     yield "two inputs of one name", ["in0 (graph input)", "several inputs of this name"], twins()
     for op_type, name, values in (("Conv", "strides", [1.0, 1.0]), ("Conv", "pads", [0.5] * 4), ("ConvTranspose", "dilations", ["a", "b"]),

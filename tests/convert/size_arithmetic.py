@@ -78,6 +78,26 @@ def below_zero(g):
         g.output(g.op("Add", g.x, g.op("Cast", value, to=TensorProto.FLOAT)))
 
 
+@case("several sizes as data")
+def several_as_data(g):
+    shape = g.op("Shape", g.x)
+    corners = g.op("Concat", g.ints(3), g.h, g.ints(3), g.calculate("Sub", 5, g.h), axis=0)
+    boxes = g.weight(6, 4)
+    g.output(g.op("Mul", boxes, to(g, corners)), g.op("Div", boxes, g.op("Add", to(g, corners), g.scalar(100))))
+    g.output(g.op("Exp", g.op("Neg", to(g, shape))), to(g, g.op("CumSum", shape, g.constant(np.int64(0)))))
+    g.output(g.op("Mul", boxes, g.op("Sqrt", g.op("Add", g.op("Mul", to(g, corners), to(g, corners)), g.scalar(1)))))
+
+
+@case("sizes as outputs")
+def as_outputs(g):
+    shape = g.op("Shape", g.x)
+    g.output(g.op("Relu", g.x))
+    g.output(shape, g.calculate("Add", g.h, 1), g.op("Squeeze", g.h), g.op("Neg", g.h), g.op("Concat", shape, shape, axis=0),
+             dtype=TensorProto.INT64)
+    g.output(g.op("Cast", shape, to=TensorProto.INT32), dtype=TensorProto.INT32)
+    g.output(to(g, shape), g.op("Mul", to(g, g.h), g.scalar(0.3)))
+
+
 @case("triangles from a diagonal that sizes say")
 def triangles(g):
     square = g.op("Expand", g.op("Slice", g.x, g.ints(0), g.ints(1), g.ints(1)), g.ints(1, 1, 1, 3))
@@ -250,14 +270,6 @@ def fractional_range(g):
     g.output(g.op("Range", g.scalar(0), g.op("Mul", to(g, scalar_size(g)), g.scalar(0.3)), g.scalar(1)))
 
 
-def float_shape(g):
-    g.output(g.op("Exp", to(g, g.op("Shape", g.x))))
-
-
-def shape_as_data(g):
-    g.output(to(g, g.op("CumSum", g.op("Shape", g.x), g.constant(np.int64(0)))))
-
-
 def empty_range(g):
     g.output(to(g, g.op("Range", scalar_size(g), g.constant(np.int64(1)), g.constant(np.int64(-1)))))
 
@@ -271,8 +283,6 @@ def main():
         check_refused(tap, bench, "a factor that is no fraction", irrational, "Expand", "decides a shape")
         check_refused(tap, bench, "a factor whose rounding shows", blurred, "Expand", "decides a shape")
         check_refused(tap, bench, "Range up to a fraction", fractional_range, "Range", "no whole numbers")
-        check_refused(tap, bench, "shapes in floats as data", float_shape, "Exp", "vary (h)", "read as data", "--dim")
-        check_refused(tap, bench, "shapes as data", shape_as_data, "CumSum", "vary (h)", "read as data", "--dim")
         check_refused(tap, bench, "Pad that may leave nothing", may_be_empty, "Pad", "may leave nothing of axis 2 (h)")
         check_refused(tap, bench, "Pad that may reflect backwards", reflected_below, "Pad", "-h + 9", "may be negative")
         check_refused(tap, bench, "Range down that may be empty", empty_range, "Range", "may be no element")

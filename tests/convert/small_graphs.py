@@ -27,6 +27,7 @@ class Graph:
     def __init__(self, opset=17, seed=1):
         self.random = np.random.default_rng(seed)
         self.opset, self.nodes, self.inputs, self.outputs, self.constants = opset, [], [], [], []
+        self.output_dtypes = {}
 
     def input(self, *dims, name=None, dtype=FLOAT):
         """A graph input; a dim may be a symbol."""
@@ -67,11 +68,12 @@ class Graph:
         parameters = self.positive(channels), self.weight(channels), self.weight(channels), self.positive(channels)
         return self.op("BatchNormalization", x, *parameters, name=name, **attributes)
 
-    def output(self, *names):
+    def output(self, *names, dtype=FLOAT):
         self.outputs += names
+        self.output_dtypes |= dict.fromkeys(names, dtype)
 
     def model(self):
-        outputs = [onnx.helper.make_tensor_value_info(name, FLOAT, None) for name in self.outputs]
+        outputs = [onnx.helper.make_tensor_value_info(name, self.output_dtypes.get(name, FLOAT), None) for name in self.outputs]
         graph = onnx.helper.make_graph(self.nodes, "small", self.inputs, outputs, self.constants)
         opsets = [onnx.helper.make_opsetid("", self.opset)]
         return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)

@@ -144,39 +144,32 @@ bool ipex_import_runs(enum ipex_dtype dtype) {
            dtype == IPEX_DTYPE_bool || dtype == IPEX_DTYPE_u8 || dtype == IPEX_DTYPE_i8;
 }
 
-/* One size of the run as data. */
-static struct ipex_value *size_as_data(struct ipex_import *import, struct ipex_value *value) {
-    struct ipex_value *size = ipex_build_size(import, value->dtype, value->ints[0]);
-    return ipex_build_reshape(import, size, value->rank, value->dims);
-}
-
-/* Several sizes cannot be data. The message names the first that varies. */
-static void refuse_sizes(struct ipex_import *import, const struct ipex_value *value) {
+/* Sizes of the run as data. */
+static struct ipex_value *sizes_as_data(struct ipex_import *import,
+                                        const struct ipex_value *value) {
+    static const int64_t one[1] = {1};
     const int64_t count = ipex_value_numel(value);
-    int64_t n, i = 0, dim;
-    do
-        dim = value->ints ? value->ints[i] : value->floats[i].dim;
-    while (++i < count && ipex_dim_number(&import->graph->dims, dim, &n));
-    ipex_import_refuse(import,
-                       "input %s is made of sizes that vary (%s) and is read as data, which only "
-                       "single sizes can be: give them one number (--dim NAME=N)",
-                       value->name, ipex_import_text(import, dim));
+    struct ipex_value **size = ipex_arena_array(&import->graph->arena, (size_t)count, sizeof *size);
+    for (int64_t i = 0; i < count; i++) {
+        size[i] = ipex_build_reshape(import, ipex_build_size(import, value->dtype, value->ints[i]),
+                                     1, one);
+        if (!size[i])
+            return NULL;
+    }
+    return ipex_build_reshape(
+        import, count == 1 ? size[0] : ipex_build_concat(import, 0, (int32_t)count, size),
+        value->rank, value->dims);
 }
 
 struct ipex_value *ipex_import_any(struct ipex_import *import, size_t i) {
     struct ipex_value *value = ipex_import_in(import, i);
-    const bool is_size = value && value->ints && !value->constant;
     if (!value)
         ipex_import_refuse(import, "input %zu is missing", i);
     else if (!ipex_import_runs(value->dtype))
         ipex_import_refuse(import, "input %s is %s, which has no operators at run time",
                            value->name, ipex_dtype_name(value->dtype));
-    else if (is_size && ipex_value_numel(value) == 1)
-        return size_as_data(import, value);
-    else if (is_size)
-        refuse_sizes(import, value);
     else
-        return value;
+        return value->ints && !value->constant ? sizes_as_data(import, value) : value;
     return NULL;
 }
 
@@ -492,13 +485,26 @@ static bool results_fit(struct ipex_import *import, const struct ipex_node *node
     return true;
 }
 
-/* What is read from `node` on is data: a size of the run is none before a node has made it one. */
+/* "1, 3, H": the elements of a value that depends on sizes. */
+static const char *sizes_text(struct ipex_import *import, const struct ipex_value *value) {
+    const char *text = "";
+    const int64_t count = ipex_value_numel(value), shown = count > 8 ? 8 : count;
+    for (int64_t i = 0; i < shown; i++)
+        text = ipex_arena_printf(&import->graph->arena, "%s%s%s", text, i ? ", " : "",
+                                 ipex_import_text(import, value->ints[i]));
+    return shown < count ? ipex_arena_printf(&import->graph->arena, "%s, ...", text) : text;
+}
+
+/* What is read from `node` on is data: sizes of the run are none before a node has made them so. */
 static bool operands_are_data(struct ipex_import *import, struct ipex_node *node) {
     for (; node; node = node->next)
         for (int32_t i = 0; i < node->inputs; i++) {
             const struct ipex_value *x = ipex_node_operands(node)[i];
-            if (x && (x->ints || x->floats) && !x->constant && !x->producer) {
-                refuse_sizes(import, x);
+            if (x && x->ints && !x->constant && !x->producer) {
+                ipex_import_refuse(import,
+                                   "input %s is made of sizes that vary (%s), which this operator "
+                                   "does not read: give them one number (--dim NAME=N)",
+                                   x->name, sizes_text(import, x));
                 return false;
             }
         }
@@ -577,8 +583,7 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
     if (!known_inputs(import, &known) || !joined_as_today(import))
         return;
     if (known && !*node->domain && !ipex_import_joins_none(import) &&
-        (ipex_import_double(import) || ipex_import_symbolic(import) ||
-         ipex_import_float_shape(import))) {
+        (ipex_import_double(import) || ipex_import_symbolic(import))) {
         import->shape_folds++;
         return;
     }
@@ -589,16 +594,6 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
         refuse_operator(import, on_shapes);
     else
         import_known(import, fn);
-}
-
-/* "1, 3, H": the elements of a value that depends on sizes. */
-static const char *sizes_text(struct ipex_import *import, const struct ipex_value *value) {
-    const char *text = "";
-    const int64_t count = ipex_value_numel(value), shown = count > 8 ? 8 : count;
-    for (int64_t i = 0; i < shown; i++)
-        text = ipex_arena_printf(&import->graph->arena, "%s%s%s", text, i ? ", " : "",
-                                 ipex_import_text(import, value->ints[i]));
-    return shown < count ? ipex_arena_printf(&import->graph->arena, "%s, ...", text) : text;
 }
 
 /* Why a file cannot have this as an output; NULL where it can, or where that has been said. */
@@ -617,13 +612,6 @@ static const char *wrong_output(struct ipex_import *import, const struct ipex_on
     if (!ipex_import_runs(value->dtype))
         return ipex_arena_printf(arena, "its data type %s has no operators at run time",
                                  ipex_dtype_name(value->dtype));
-    if ((value->ints && !value->constant) || (value->floats && !value->producer))
-        return ipex_arena_printf(arena,
-                                 "its elements (%s) depend on sizes that each run chooses, and are "
-                                 "no data: leave this output out, or give each size one number "
-                                 "(--dim NAME=N)",
-                                 value->ints ? sizes_text(import, value)
-                                             : ipex_import_text(import, value->floats[0].dim));
     return NULL;
 }
 
@@ -658,6 +646,13 @@ static void import_output(struct ipex_import *import, const struct ipex_onnx_val
                                 wrong ? wrong : "nothing computes it");
     if (!value)
         return;
+    if (value->ints && !value->constant && !value->producer) {
+        struct ipex_node *last = graph->last;
+        value = sizes_as_data(import, value);
+        if (!value)
+            return;
+        ipex_import_fold(import, last);
+    }
     if (value->is_output || value->constant || !value->producer)
         value = copied(import, value, output->name);
     value->is_output = true;

@@ -299,26 +299,6 @@ int64_t *ipex_import_cast_sizes(struct ipex_import *import, const struct ipex_va
     return v;
 }
 
-/* Known, and not there at run time. */
-static bool is_only_known(const struct ipex_value *x) {
-    return x && !x->constant && !x->producer &&
-           (x->floats || (x->ints && x->rank == 1 && x->dims[0] > 1));
-}
-
-bool ipex_import_float_shape(struct ipex_import *import) {
-    struct floats r;
-    bool any = false;
-    for (size_t i = 0; i < import->node->inputs; i++)
-        any |= is_only_known(ipex_import_in(import, i));
-    if (!any || !evaluate(import, &r))
-        return false;
-    struct ipex_value *y =
-        ipex_graph_value(import->graph, import->node->output[0], IPEX_DTYPE_f32, r.rank, &r.count);
-    y->floats = kept(import, &r);
-    ipex_import_out(import, 0, y);
-    return true;
-}
-
 void ipex_import_float_sizes(struct ipex_import *import) {
     struct ipex_value *y = ipex_import_result(import, 0);
     struct floats r;

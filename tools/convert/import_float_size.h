@@ -13,9 +13,6 @@ bool ipex_import_whole_size(struct ipex_import *import, const struct ipex_value 
  * known, or not provably these. */
 int64_t *ipex_import_cast_sizes(struct ipex_import *import, const struct ipex_value *value);
 
-/* The current node, where it computes with several sizes at once in floats, which are no data: its
- * result is known and nothing computes it. True when it was so; the output is bound then. */
-bool ipex_import_float_shape(struct ipex_import *import);
 /* The current node has been imported: what its result is of sizes, if anything. */
 void ipex_import_float_sizes(struct ipex_import *import);
 
