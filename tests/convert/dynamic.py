@@ -100,6 +100,17 @@ def non_zero(g, n, m):
     return {x: (n, m)}
 
 
+@case("products and the largest along some axes of sizes that vary")
+def products(g, n, m):
+    x = g.input("n", 3, "m")
+    numbers = g.op("Cast", g.op("Mul", x, g.scalar(5)), to=TensorProto.INT64)
+    g.output(g.op("ReduceProd", x, g.ints(1)), g.op("ReduceProd", x, g.ints(1), keepdims=0),
+             g.op("Cast", g.op("ReduceProd", numbers, g.ints(-2)), to=TensorProto.FLOAT))
+    for axis in range(3):
+        g.output(g.op("Hardmax", x, axis=axis))
+    return {x: (n, 3, m)}
+
+
 def check(tap, bench, name, make):
     g = Graph(20)
     make(g, *SIZES[0])
@@ -158,6 +169,9 @@ def main():
         for name, make in CASES.items():
             check(tap, bench, name, make)
         check_sums(tap, bench)
+        g = Graph(20)
+        g.output(g.op("ReduceProd", g.input("n", 3), g.ints(0)))
+        check_refused(tap, bench, "ReduceProd along an axis that varies", g, "ReduceProd", "n elements are multiplied")
         check_refused(tap, bench, "Range that may be empty", refused_range(0, "n - 2", 1), "Range", "may be no element")
         check_refused(tap, bench, "Range backwards that may be empty", refused_range("n - 2", -1, -1), "Range", "may be no element")
         check_refused(tap, bench, "Range backwards by too much", refused_range("n", 0, -(1 << 40)), "Range", "delta is")

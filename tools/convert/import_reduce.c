@@ -96,7 +96,13 @@ static struct ipex_value *times(struct ipex_import *import, struct ipex_value *a
  * come last. */
 static struct ipex_value *product(struct ipex_import *import, struct ipex_value *x, int32_t axis) {
     struct ipex_value *odd = NULL;
-    for (int64_t n = x->dims[axis]; n > 1; n /= 2) {
+    int64_t n;
+    if (!ipex_dim_number(&import->graph->dims, x->dims[axis], &n)) {
+        ipex_import_refuse(import, "%s elements are multiplied; a fixed number is needed",
+                           ipex_import_text(import, x->dims[axis]));
+        return NULL;
+    }
+    for (; n > 1; n /= 2) {
         if (n % 2) {
             struct ipex_value *one = ipex_build_slice(import, x, axis, n - 1, 1);
             odd = odd ? times(import, odd, one) : one;
@@ -119,8 +125,6 @@ static void import_reduce_prod(struct ipex_import *import) {
         bind_reduced(import, ipex_build_reduced_none(import, x, axes, 1), axes);
         return;
     }
-    if (!ipex_build_fixed(import, x))
-        return;
     for (int32_t i = 0, rank = x->rank; x && i < rank; i++)
         if (axes >> i & 1)
             x = product(import, x, i);
