@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Resize by scales that are no whole numbers, at fixed sizes and at sizes that vary: against ONNX Runtime, against the
-places that follow from a scale as a fraction, as PyTorch computes them, and against the ONNX project's evaluator."""
+places that follow from a scale as a fraction, as PyTorch computes them, and against the ONNX project's evaluator. And
+with antialias, by sizes that are fixed."""
 import fractions
 import itertools
 import pathlib
@@ -85,9 +86,20 @@ def keeps_aspect(policy, mode, sizes):
 
 
 def varying(scale, **attributes):
-    g = Graph(13)
+    g = Graph(18)
     g.output(g.op("Resize", g.input("n", 2, "h", "w"), "", g.constant(np.array([1, 1, scale, scale], np.float32)),
                   **attributes))
+    return g
+
+
+def antialiased(rank, sizes, mode, coordinates, **attributes):
+    """One result for each (height, width); of a signal, width."""
+    g = Graph(19)
+    shape = [1, 3, 11, 14] if rank == 4 else [2, 3, 14]
+    x = g.input(*shape)
+    for size in sizes:
+        g.output(g.op("Resize", x, "", "", g.ints(*shape[:2], *size[4 - rank:]), mode=mode, antialias=1,
+                      coordinate_transformation_mode=coordinates, **attributes))
     return g
 
 
@@ -115,6 +127,18 @@ def main():
             g = by_scale(scale, [3, 5, 9, 25], mode=mode, coordinate_transformation_mode="align_corners")
             why = as_evaluated(bench, g)
             tap.ok(f"{mode}, corners aligned by {scale}, by ONNX's evaluator", why is None, why)
+        shrunk = [(5, 6), (4, 14), (11, 9), (10, 13), (3, 20), (16, 3), (22, 15), (2, 1), (11, 14)]
+        for mode, coordinates, excluded in itertools.product(
+                ("linear", "cubic"), ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"), (0, 1)):
+            for rank in (3, 4):
+                # the evaluator puts one element at -0.5, the operator's text and ONNX Runtime at 0
+                taken = [s for s in shrunk if s[1] > 1 or coordinates != "pytorch_half_pixel" or rank == 4]
+                g = antialiased(rank, taken, mode, coordinates, exclude_outside=excluded, cubic_coeff_a=-0.5)
+                runs_elsewhere = coordinates != "align_corners" and (rank, mode) != (3, "cubic")
+                why = bench.right(g) if runs_elsewhere else as_evaluated(bench, g)
+                tap.ok(f"antialias, {mode}, {coordinates}, exclude_outside {excluded}, rank {rank}", why is None, why)
+        why = as_evaluated(bench, antialiased(4, shrunk, "nearest", "half_pixel"))
+        tap.ok("antialias, nearest: as without", why is None, why)
         for policy, mode in itertools.product(("not_larger", "not_smaller"), ("linear", "nearest")):
             for sizes in (14, 30), (5, 6), (21, 20):
                 why = as_evaluated(bench, keeps_aspect(policy, mode, sizes))
@@ -122,6 +146,8 @@ def main():
         for scale in 1.5, 0.75, 2.2:
             why = bench.right(varying(scale, mode="linear"), *BOUNDS, sizes=VARYING)
             tap.ok(f"linear by {scale} of sizes that vary", why is None, why)
+        done = bench.convert(varying(0.5, mode="linear", antialias=1).model(), *BOUNDS)
+        tap.ok("antialias needs fixed sizes", done.returncode == 1 and "antialias from h to" in done.stderr, done.stderr)
         done = bench.convert(varying(3.77771, mode="linear").model(), *BOUNDS)
         tap.ok("a scale that is no fraction needs a fixed size", done.returncode == 1 and "3.77771" in done.stderr, done.stderr)
     return tap.done()

@@ -1,163 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX operators on images beyond plain convolution: transposed convolution, resizing. */
+/* ONNX's resizing of images and volumes. */
 #include "format/resize_scale.h"
-#include "tools/convert/import_modulated.h"
 #include "tools/convert/import_volume.h"
 
 #include <math.h>
 #include <string.h>
-
-/* ---- ConvTranspose: y = sum over taps; output size (in - 1) stride - pads + dilation (k - 1) + 1
- * + out_pad ---- */
-
-struct transposed {
-    struct ipex_window window;
-    int64_t out_pad[IPEX_SPATIAL], groups;
-    int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
-};
-
-/* Fills the paddings: given, or from output_shape or auto_pad, which makes as many strides as the
- * input is long. Both split the excess, of which an odd one's larger half is at the beginning but
- * for SAME_UPPER. */
-static bool transposed_pads(struct ipex_import *import, int axes, struct transposed *t) {
-    const char *mode = ipex_import_string(import, "auto_pad", "NOTSET");
-    const bool wanted = ipex_import_attr(import, "output_shape") != NULL;
-    struct ipex_window *w = &t->window;
-    int64_t shape[IPEX_SPATIAL] = {1, 1, 1}, number;
-    bool upper = !strcmp(mode, "SAME_UPPER"), same = upper || !strcmp(mode, "SAME_LOWER");
-    if (!ipex_build_pads(import, axes, w->pad) ||
-        !ipex_build_spatial(import, "output_shape", axes, shape))
-        return false;
-    for (int i = 0; i < IPEX_SPATIAL && (same || wanted); i++) {
-        if (wanted && !ipex_dim_number(&import->graph->dims, t->in[i], &number)) {
-            ipex_import_refuse(import, "output_shape needs a fixed input size");
-            return false;
-        }
-        const int64_t more = wanted ? number * w->stride[i] - shape[i] : 0;
-        int64_t total =
-            more - w->stride[i] + t->out_pad[i] + w->dilation[i] * (w->kernel[i] - 1) + 1;
-        if (total < 0) { /* the rest is padded at the end of the result */
-            t->out_pad[i] -= total;
-            total = 0;
-        }
-        w->pad[i] = upper ? total / 2 : total - total / 2;
-        w->pad[IPEX_SPATIAL + i] = total - w->pad[i];
-    }
-    return true;
-}
-
-static bool transposed_window(struct ipex_import *import, const struct ipex_value *x,
-                              const struct ipex_value *w, struct transposed *t) {
-    struct ipex_dims *table = &import->graph->dims;
-    struct ipex_window *win = &t->window;
-    const int axes = x->rank - 2;
-    for (int i = 0; i < axes; i++)
-        win->kernel[IPEX_SPATIAL - axes + i] = w->dims[2 + i];
-    ipex_volume_sizes(x, t->in);
-    t->groups = ipex_import_int(import, "group", 1);
-    if (!ipex_build_spatial(import, "strides", axes, win->stride) ||
-        !ipex_build_spatial(import, "dilations", axes, win->dilation) ||
-        !ipex_build_spatial(import, "output_padding", axes, t->out_pad) ||
-        !transposed_pads(import, axes, t))
-        return false;
-    if (t->groups < 1 || w->dims[0] != x->dims[1] || w->dims[0] % t->groups) {
-        ipex_import_refuse(
-            import,
-            "group %lld, weight [%lld, %lld, ...] and %s input channels do not fit together",
-            (long long)t->groups, (long long)w->dims[0], (long long)w->dims[1],
-            ipex_import_text(import, x->dims[1]));
-        return false;
-    }
-    for (int i = 0; i < IPEX_SPATIAL; i++) {
-        int64_t lo, hi,
-            add = win->dilation[i] * (win->kernel[i] - 1) + 1 + t->out_pad[i] - win->pad[i] -
-                  win->pad[IPEX_SPATIAL + i];
-        int64_t base = ipex_dim_mul(table, ipex_dim_sub(table, t->in[i], 1), win->stride[i]);
-        t->out[i] = ipex_dim_add(table, base, ipex_dim_of(table, add));
-        ipex_dim_range(table, t->out[i], &lo, &hi);
-        if (lo < 1 || win->stride[i] < 1 || win->dilation[i] < 1 || win->pad[i] < 0 ||
-            win->pad[IPEX_SPATIAL + i] < 0) {
-            ipex_import_refuse(import, "strides, dilations and pads leave no output");
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Along H and W; w [C][M / groups][KH][KW]. */
-static struct ipex_value *transposed_image(struct ipex_import *import, struct ipex_value *image,
-                                           struct ipex_value *w, const struct ipex_value *bias,
-                                           const struct transposed *t) {
-    struct ipex_conv conv = {
-        .transposed = true, .groups = t->groups, .out_pad = {t->out_pad[1], t->out_pad[2]}};
-    ipex_window_along(&t->window, 1, conv.kernel, conv.stride, conv.dilation, conv.pad);
-    return w->constant ? ipex_build_conv(import, image, w, bias, &conv, t->out + 1)
-                       : ipex_modulated_conv(import, image, w, &conv, t->out + 1);
-}
-
-/* Every depth of x gives an image for every tap along D; these are added where they fall together.
- */
-static struct ipex_value *transposed_volume(struct ipex_import *import, struct ipex_value *x,
-                                            const struct ipex_value *w,
-                                            const struct transposed *t) {
-    if (t->groups > 1 && !ipex_window_flat(&t->window)) {
-        ipex_import_refuse(import, "groups of a volume that is spread along its depth");
-        return NULL;
-    }
-    struct ipex_value *taps = transposed_image(import, ipex_volume_slices(import, x),
-                                               ipex_volume_spread_weight(import, w), NULL, t);
-    return ipex_volume_spread(import, taps, x->dims[0], x->dims[2], &t->window, t->out[0]);
-}
-
-/* Of a signal or an image; w is constant or computed at run time. */
-static struct ipex_value *transposed_signal(struct ipex_import *import, struct ipex_value *x,
-                                            struct ipex_value *w, const struct ipex_value *bias,
-                                            const struct transposed *t) {
-    x = ipex_build_image(import, x);
-    w = ipex_build_image(import, w);
-    struct ipex_value *y = transposed_image(import, x, w, bias, t);
-    return y ? y
-             : ipex_correlate_transposed(import, x, w, &t->window, t->out_pad, t->groups, t->out);
-}
-
-static void import_conv_transpose(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_f32(import, 1) : NULL,
-                      *bias = ipex_import_in(import, 2);
-    if (!w)
-        return;
-    if ((!w->constant && !ipex_build_fixed(import, w)) ||
-        (bias && !bias->constant && !ipex_build_fixed(import, bias)))
-        return;
-    if (bias && bias->dtype != IPEX_DTYPE_f32) {
-        ipex_import_refuse(import, "the bias %s is %s; f32 is supported", bias->name,
-                           ipex_dtype_name(bias->dtype));
-        return;
-    }
-    if (!w->constant && x->rank == 5) {
-        ipex_import_refuse(import,
-                           "dynamic_weight: the weight %s is computed at run time, which is "
-                           "supported for signals and images",
-                           w->name);
-        return;
-    }
-    if (!ipex_volume_check_rank(import, x))
-        return;
-    if (w->rank != x->rank) {
-        ipex_import_refuse(import, "the weight has rank %d, the input rank %d", w->rank, x->rank);
-        return;
-    }
-    struct transposed t = {.window = IPEX_WINDOW_ONE};
-    if (!transposed_window(import, x, w, &t) ||
-        !ipex_build_bias_fits(import, bias, w->dims[1] * t.groups))
-        return;
-    struct ipex_value *added =
-        bias && !(bias->constant && w->constant && x->rank < 5) ? bias : NULL;
-    struct ipex_value *y = x->rank == 5 ? transposed_volume(import, x, w, &t)
-                                        : transposed_signal(import, x, w, added ? NULL : bias, &t);
-    ipex_build_image_out(import, ipex_build_plus_bias(import, y, added), x->rank);
-}
-
-/* ---- Resize ---- */
 
 /* Along D, H and W: how large the result is, and by which scale; 0: the ratio of the sizes. */
 struct resized {
@@ -312,6 +159,93 @@ static struct ipex_value *resize_volume(struct ipex_import *import, struct ipex_
     return ipex_volume_of_lines(import, image, to->out[1], to->out[2]);
 }
 
+/* ---- antialias: where an image shrinks, a linear layer along each axis ---- */
+
+static double filter(bool cubic, double a, double t) {
+    t = fabs(t);
+    if (!cubic)
+        return t < 1 ? 1 - t : 0;
+    return t < 1   ? ((a + 2) * t - (a + 3)) * t * t + 1
+           : t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+                   : 0;
+}
+
+/* Where element i of `out` lies among those of `in`. */
+static double place_of(int64_t coordinates, int64_t i, int64_t in, int64_t out, double scale) {
+    switch (coordinates) {
+    case IPEX_RESIZE_align_corners:
+        return out > 1 ? (double)(i * (in - 1)) / (double)(out - 1) : 0;
+    case IPEX_RESIZE_asymmetric:
+        return (double)i / scale;
+    case IPEX_RESIZE_pytorch_half_pixel:
+        if (out == 1)
+            return 0;
+        break;
+    }
+    return ((double)i + 0.5) / scale - 0.5;
+}
+
+/* The weights [out][in] of a filter as wide as `1 / scale` elements where that is more than one;
+ * what lies outside is the element at the edge, or left out. */
+static struct ipex_value *shrinking(struct ipex_import *import, const struct resize_kind *kind,
+                                    int64_t in, int64_t out, double scale) {
+    const bool cubic = kind->ints[IPEX_RESIZE_MODE] == IPEX_RESIZE_cubic,
+               leaves_out = kind->ints[IPEX_RESIZE_EXCLUDE_OUTSIDE] != 0;
+    const int64_t dims[2] = {out, in};
+    const double narrow = scale < 1 ? scale : 1, reach = (cubic ? 2 : 1) / narrow;
+    float *data = ipex_arena_array(&import->graph->arena, (size_t)(out * in), sizeof *data);
+    double *row = ipex_arena_array(&import->graph->arena, (size_t)in, sizeof *row);
+    for (int64_t i = 0; i < out; i++) {
+        const double x = place_of(kind->ints[IPEX_RESIZE_COORDINATES], i, in, out, scale);
+        double sum = 0;
+        memset(row, 0, (size_t)in * sizeof *row);
+        for (int64_t k = (int64_t)floor(x - reach); k <= (int64_t)ceil(x + reach); k++) {
+            const int64_t at = k < 0 ? 0 : k < in ? k : in - 1;
+            if (leaves_out && at != k)
+                continue;
+            const double w = filter(cubic, (double)kind->cubic_a, ((double)k - x) * narrow);
+            row[at] += w;
+            sum += w;
+        }
+        for (int64_t k = 0; k < in; k++)
+            data[i * in + k] = (float)(row[k] / sum);
+    }
+    return ipex_graph_constant(import->graph, import->node->output[0], IPEX_DTYPE_f32, 2, dims,
+                               data);
+}
+
+/* The axis of fewer elements first, so that the other one's layer has less to do. */
+static struct ipex_value *antialiased(struct ipex_import *import, struct ipex_value *image,
+                                      const struct resize_kind *kind, const struct resized *to) {
+    struct ipex_value *w[2];
+    int64_t in[2];
+    double scale[2];
+    for (int i = 0; i < 2; i++) {
+        int64_t out = to->out[1 + i];
+        if (!ipex_dim_number(&import->graph->dims, image->dims[2 + i], &in[i]) || out < 0 ||
+            in[i] * out > IPEX_BUILD_MAX) {
+            ipex_import_refuse(import,
+                               "antialias from %s to %s: fixed sizes are needed, whose "
+                               "product is at most %d",
+                               ipex_import_text(import, image->dims[2 + i]),
+                               ipex_import_text(import, out), IPEX_BUILD_MAX);
+            return NULL;
+        }
+        scale[i] = to->scale[1 + i] == 0 ? (double)out / (double)in[i]
+                                         : ipex_resize_scale(to->scale[1 + i]);
+        w[i] = shrinking(import, kind, in[i], out, scale[i]);
+    }
+    const bool width_first = scale[1] < scale[0];
+    for (int i = 0; i < 2; i++) {
+        const bool width = width_first == (i == 0);
+        if (scale[width] == 1)
+            continue;
+        image = width ? ipex_build_linear(import, image, w[1], false)
+                      : ipex_build_matmul(import, w[0], image);
+    }
+    return image;
+}
+
 static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at,
                    const char *coordinates, const char *rounding) {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
@@ -330,11 +264,12 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
     int64_t mode = ipex_import_word(mode_name, modes, 3),
             place = ipex_import_word(place_name, places, 5),
             round = ipex_import_word(round_name, rounds, 4);
+    const bool filtered = ipex_import_int(import, "antialias", 0) && mode != IPEX_RESIZE_nearest;
     if (x->rank < 3 || x->rank > 5 || mode < 0 || place < 0 || round < 0 ||
-        ipex_import_int(import, "antialias", 0)) {
+        (filtered && (x->rank == 5 || place == IPEX_RESIZE_half_pixel_symmetric))) {
         ipex_import_refuse(import, "rank %d, mode %s, coordinates %s, rounding %s%s: not supported",
                            x->rank, mode_name, place_name, round_name,
-                           ipex_import_int(import, "antialias", 0) ? ", antialias" : "");
+                           filtered ? ", antialias" : "");
         return;
     }
     if (!resize_sizes(import, x, scales_at, sizes_at, &to))
@@ -344,10 +279,13 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
         .ints = {mode, place, round, ipex_import_int(import, "exclude_outside", 0)},
         .cubic_a = ipex_import_float(import, "cubic_coeff_a", -0.75f),
     };
-    struct ipex_value *y = x->rank == 5
-                               ? resize_volume(import, x, &kind, &to)
-                               : resize_image(import, ipex_build_image(import, x), &kind, to.out[1],
-                                              to.out[2], to.scale[1], to.scale[2]);
+    struct ipex_value *image = x->rank == 5 ? NULL : ipex_build_image(import, x), *y;
+    if (!image)
+        y = resize_volume(import, x, &kind, &to);
+    else if (filtered)
+        y = antialiased(import, image, &kind, &to);
+    else
+        y = resize_image(import, image, &kind, to.out[1], to.out[2], to.scale[1], to.scale[2]);
     ipex_build_image_out(import, y, x->rank);
 }
 
@@ -362,8 +300,7 @@ static void import_upsample(struct ipex_import *import) {
     resize(import, 1, 0, "asymmetric", "floor");
 }
 
-const struct ipex_import_op ipex_import_image[] = {
-    {"ConvTranspose", import_conv_transpose},
+const struct ipex_import_op ipex_import_resize[] = {
     {"Resize", import_resize},
     {"Upsample", import_upsample},
     {NULL, NULL},
