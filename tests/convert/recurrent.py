@@ -69,6 +69,12 @@ def networks():
     yield "RNN, one step", recurrent("RNN", 1, 2, 3, 4, both), [], []
     yield "RNN, one step from a state", recurrent("RNN", 1, 2, 3, 4, state=True, activations=["Relu"]), [], []
     yield "RNN, 200 steps", recurrent("RNN", 200, 1, 40, 64), [], []
+    yield "RNN, 600 steps", recurrent("RNN", 600, 2, 5, 9, both, state=True), [], []
+    for direction, bias in ("forward", False), ("reverse", True), (both, True):
+        for lengths in (None, True):
+            yield (f"RNN, {direction}, steps that vary{', lengths' if lengths else ''}",
+                   recurrent("RNN", "t", "b", 5, 9, direction, bias, state=bias, lengths=lengths),
+                   ["--dim", "t=6..9", "--dim", "b=1..3", "--golden", "1"], [{"t": 6, "b": 3}, {"t": 9, "b": 1}])
     yield "RNN, a batch that varies", recurrent("RNN", 6, "b", 5, 9, both, state=True), *varying
     g = Graph()
     y, left = g.op("RNN", g.input(4, 1, 3), g.weight(1, 5, 3), g.weight(1, 5, 5), outputs=2, hidden_size=5)
@@ -154,8 +160,9 @@ def as_moved(bench, arguments, flags, sizes):
 
 def refusals():
     """(title, graph, words, flags)"""
-    yield "many steps", recurrent("RNN", 513, 1, 3, 4), "513 steps, each of which becomes a layer", []
-    yield "steps that vary", recurrent("RNN", "t", 1, 3, 4), "t steps, each of which becomes a layer", ["--dim", "t=1..9"]
+    relu = {"activations": ["Relu"]}
+    yield "many steps", recurrent("RNN", 513, 1, 3, 4, **relu), "513 steps, each of which becomes a layer", []
+    yield "steps that vary", recurrent("RNN", "t", 1, 3, 4, **relu), "t steps, each of which becomes a layer", ["--dim", "t=1..9"]
     yield "another activation", recurrent("RNN", 5, 1, 3, 4, activations=["Elu"]), "activation Elu; Tanh", []
     yield "clip", recurrent("RNN", 5, 1, 3, 4, clip=1.0), "clip is not supported", []
     g = Graph()

@@ -11,7 +11,8 @@ struct recurrent {
     enum ipex_step act[2];                          /* RNN: of each direction */
     int64_t directions, hidden, gates, steps, batch;
     bool reverse;
-    bool batch_first; /* layout 1: x [B][T][I], states [B][D][H], y [B][T][D][H] */
+    int64_t reset_last; /* GRU: linear_before_reset */
+    bool batch_first;   /* layout 1: x [B][T][I], states [B][D][H], y [B][T][D][H] */
 };
 
 /* y [T][D][B][H] and the states that are left, [D][B][H] each. */
@@ -273,14 +274,14 @@ static struct ipex_value *plan_layer(struct ipex_import *import, const struct re
     }
     if (op == IPEX_OP_gru) {
         node->u.plan.ints = 3;
-        node->u.plan.int_[2] = ipex_import_int(import, "linear_before_reset", 0);
+        node->u.plan.int_[2] = n->reset_last;
     }
     return node->output;
 }
 
 static void import_planned(struct ipex_import *import, const char *const *acts, int64_t gates) {
     const size_t states = gates == 4 ? 2 : 1;
-    struct recurrent n = {0};
+    struct recurrent n = {.reset_last = ipex_import_int(import, "linear_before_reset", 0)};
     struct ipex_value *left[2] = {NULL, NULL};
     if (!default_activations(import, acts, gates == 4 ? 3 : 2))
         ipex_import_refuse(import, "only the default activations are supported");
@@ -303,8 +304,8 @@ static void import_gru(struct ipex_import *import) {
 
 /* ---- RNN ---- */
 
-/* h = act(x W + h R + bias), step by step: the products with x of all steps at once, then one
- * with the state at every step. */
+/* h = act(x W + h R + bias), step by step: the products with x of all steps at once, then one with
+ * the state at every step. */
 enum { RNN_STEPS_MAX = 512 };
 
 static bool read_rnn(struct ipex_import *import, struct recurrent *n) {
@@ -325,16 +326,7 @@ static bool read_rnn(struct ipex_import *import, struct recurrent *n) {
         }
         n->act[i] = act[k].step;
     }
-    if (!read_recurrent(import, n, 1, 1))
-        return false;
-    int64_t steps;
-    if (!ipex_dim_number(&import->graph->dims, n->steps, &steps) || steps > RNN_STEPS_MAX)
-        ipex_import_refuse(
-            import, "%s steps, each of which becomes a layer: a number, at most %d, is supported",
-            ipex_import_text(import, n->steps), RNN_STEPS_MAX);
-    else
-        return true;
-    return false;
+    return read_recurrent(import, n, 1, 1);
 }
 
 /* x W + bias of all steps [T][B][H] */
@@ -373,11 +365,61 @@ static struct ipex_value *rnn_layer(struct ipex_import *import, const struct rec
         import, n->steps == 1 ? h : ipex_build_concat(import, 0, (int32_t)n->steps, y), 4, dims);
 }
 
+/* What a constant [D][count], or a bias [D][2][count], is for a GRU whose third gate has it; the
+ * two before it have these numbers, and 0 on the second side of a bias. */
+static struct ipex_value *third_gate(struct ipex_import *import, const struct ipex_value *x,
+                                     const struct recurrent *n, int32_t rank, const int64_t *dims,
+                                     const float *others) {
+    const int64_t sides = rank == 2 ? 2 : 1, count = ipex_value_numel(x) / n->directions / sides;
+    float *data = ipex_arena_array(&import->graph->arena, (size_t)(3 * ipex_value_numel(x)),
+                                   sizeof *data),
+          *to = data;
+    for (int64_t i = 0; i < n->directions * sides; i++)
+        for (int gate = 0; gate < 3; gate++)
+            for (int64_t k = 0; k < count; k++)
+                *to++ = gate < 2 ? i % sides ? 0 : others[gate]
+                                 : (float)ipex_constant_f64(x, i * count + k);
+    return ipex_graph_constant(import->graph, x->name, IPEX_DTYPE_f32, rank, dims, data);
+}
+
+/* An RNN of tanh as a GRU that takes nothing of the state over and resets nothing: any number of
+ * steps, for three times the products. */
+static void as_gru(struct ipex_import *import, struct recurrent *n) {
+    static const float none[2] = {0, 0}, gates[2] = {-10000, 10000};
+    const int64_t rows = 3 * n->hidden, w[3] = {n->directions, rows, n->w->dims[2]},
+                  r[3] = {n->directions, rows, n->hidden}, bias[2] = {n->directions, 2 * rows};
+    if (!n->bias) {
+        const int64_t zeros[2] = {n->directions, 2 * n->hidden};
+        n->bias = ipex_graph_constant(
+            import->graph, "bias", IPEX_DTYPE_f32, 2, zeros,
+            ipex_arena_array(&import->graph->arena, (size_t)(zeros[0] * zeros[1]), sizeof(float)));
+    }
+    n->w = third_gate(import, n->w, n, 3, w, none);
+    n->r = third_gate(import, n->r, n, 3, r, none);
+    n->bias = third_gate(import, n->bias, n, 2, bias, gates);
+    n->gates = 3;
+    n->reset_last = 1;
+}
+
 static void import_rnn(struct ipex_import *import) {
     struct recurrent n = {0};
     struct ipex_value *left[1] = {NULL};
-    if (read_rnn(import, &n))
-        recurrent_out(import, &n, by_direction(import, &n, rnn_layer, 1, left), left, 1);
+    int64_t steps;
+    layer_fn layer = rnn_layer;
+    if (!read_rnn(import, &n))
+        return;
+    if (!ipex_dim_number(&import->graph->dims, n.steps, &steps) || steps > RNN_STEPS_MAX) {
+        if (n.act[0] != IPEX_STEP_tanh || (n.directions == 2 && n.act[1] != IPEX_STEP_tanh)) {
+            ipex_import_refuse(import,
+                               "%s steps, each of which becomes a layer: a number, at most %d, is "
+                               "supported but for the activation Tanh",
+                               ipex_import_text(import, n.steps), RNN_STEPS_MAX);
+            return;
+        }
+        as_gru(import, &n);
+        layer = plan_layer;
+    }
+    recurrent_out(import, &n, by_direction(import, &n, layer, 1, left), left, 1);
 }
 
 const struct ipex_import_op ipex_import_recurrent[] = {
