@@ -111,6 +111,22 @@ def products(g, n, m):
     return {x: (n, 3, m)}
 
 
+@case("as many of the largest as sizes say")
+def top_k(g, n, m):
+    """All of an axis, sorted; at most a number of them; infinities stay before what is not there."""
+    x = g.input("n", 3, "m")
+    huge = g.op("Where", g.op("Less", x, g.scalar(-0.5)), g.scalar(-np.inf),
+                g.op("Where", g.op("Less", x, g.scalar(0.7)), x, g.scalar(np.inf)))
+    for axis in (0, 2, -1):
+        size_of = g.op("Shape", x, start=axis % 3, end=axis % 3 + 1)
+        for k in (size_of, g.op("Min", size_of, g.ints(4)), g.op("Add", g.op("Div", size_of, g.ints(2)), g.ints(1)),
+                  g.op("Min", size_of, g.ints(1000))):
+            for largest in (0, 1):
+                values, places = g.op("TopK", huge if axis < 0 else x, k, axis=axis, largest=largest, outputs=2)
+                g.output(values, g.op("Cast", places, to=TensorProto.FLOAT))
+    return {x: (n, 3, m)}
+
+
 def check(tap, bench, name, make):
     g = Graph(20)
     make(g, *SIZES[0])
@@ -172,6 +188,9 @@ def main():
         g = Graph(20)
         g.output(g.op("ReduceProd", g.input("n", 3), g.ints(0)))
         check_refused(tap, bench, "ReduceProd along an axis that varies", g, "ReduceProd", "n elements are multiplied")
+        g = Graph(20)
+        g.output(g.op("TopK", g.input("n", 3), g.ints(3), axis=0, outputs=2)[0])
+        check_refused(tap, bench, "TopK of more than there may be", g, "TopK", "k is 3 for n elements")
         check_refused(tap, bench, "Range that may be empty", refused_range(0, "n - 2", 1), "Range", "may be no element")
         check_refused(tap, bench, "Range backwards that may be empty", refused_range("n - 2", -1, -1), "Range", "may be no element")
         check_refused(tap, bench, "Range backwards by too much", refused_range("n", 0, -(1 << 40)), "Range", "delta is")

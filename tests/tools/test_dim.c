@@ -106,6 +106,16 @@ static void fill(struct known *k, struct ipex_dims *dims, int64_t dim) {
     }
 }
 
+/* NULL where no value of a that is said to be at most b's is above it. */
+static const char *wrongly_at_most(struct ipex_dims *dims, const struct known *a,
+                                   const struct known *b) {
+    if (ipex_dim_at_most(dims, a->dim, b->dim))
+        for (int i = 0; i < SIZES; i++)
+            if (a->value[i] > b->value[i])
+                return "said to be at most what it is above";
+    return NULL;
+}
+
 /* Expressions of expressions; those that overflow or grow too long are left out. */
 static int random_expressions(unsigned seed, const char **ret_wrong) {
     static struct known pool[POOL];
@@ -132,6 +142,10 @@ static int random_expressions(unsigned seed, const char **ret_wrong) {
         if (k.dim == IPEX_DIM_NONE || size > 1 << 24)
             continue;
         *ret_wrong = wrong(&t.dims, &k);
+        if (!*ret_wrong)
+            *ret_wrong = wrongly_at_most(&t.dims, &k, a);
+        if (!*ret_wrong)
+            *ret_wrong = wrongly_at_most(&t.dims, b, &k);
         pool[2 + next(&state) % (POOL - 2)] = k;
         made++;
     }
@@ -180,9 +194,27 @@ static void test_remainders(void) {
     finish(&t);
 }
 
+static void test_at_most(void) {
+    struct table t;
+    start(&t);
+    struct ipex_dims *d = &t.dims;
+    const int64_t few = ipex_dim_min(d, t.h, 4), either = ipex_dim_min(d, t.h, t.w),
+                  both = ipex_dim_max(d, t.h, t.w);
+    test_ok(ipex_dim_at_most(d, few, t.h) && !ipex_dim_at_most(d, t.h, few), NULL, "min(h, 4), h");
+    test_ok(ipex_dim_at_most(d, either, t.w) && ipex_dim_at_most(d, t.h, both), NULL,
+            "min(h, w), w and h, max(h, w)");
+    test_ok(ipex_dim_at_most(d, either, both) && !ipex_dim_at_most(d, both, either), NULL,
+            "min(h, w), max(h, w)");
+    test_ok(ipex_dim_at_most(d, both, ipex_dim_add(d, t.h, t.w)), NULL, "max(h, w), h + w");
+    test_ok(!ipex_dim_at_most(d, t.h, t.w) && !ipex_dim_at_most(d, t.h, IPEX_DIM_NONE), NULL,
+            "h and w, h and what is none");
+    finish(&t);
+}
+
 int main(void) {
     test_start();
     test_random();
     test_remainders();
+    test_at_most();
     return test_done();
 }

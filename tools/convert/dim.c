@@ -327,27 +327,51 @@ int64_t ipex_dim_exact_div(struct ipex_dims *dims, int64_t a, int64_t b) {
     return a == 0 ? finish(dims, &quotient) : IPEX_DIM_NONE;
 }
 
-/* a <= b for all values of the symbols: by their ranges, or by that of what lies between them (seq
- * - 1 and seq). */
-static bool never_above(struct ipex_dims *dims, int64_t a, int64_t b) {
+/* The minimum or maximum that a dim is; NULL where it is something else. */
+static const struct ipex_dim_atom *as_extreme(const struct ipex_dims *dims, int64_t dim) {
+    const struct ipex_dim_sum *sum = dim < 0 ? &dims->sum[-1 - dim] : NULL;
+    if (!sum || sum->terms != 1 || sum->term->factors != 1 || sum->term->coefficient != 1)
+        return NULL;
+    const struct ipex_dim_atom *atom = &dims->atom[sum->term->factor[0]];
+    return atom->op == IPEX_DIM_OP_min || atom->op == IPEX_DIM_OP_max ? atom : NULL;
+}
+
+/* By their ranges, by that of what lies between them (seq - 1 and seq), or by what an extreme is
+ * made of. */
+bool ipex_dim_at_most(struct ipex_dims *dims, int64_t a, int64_t b) {
     int64_t a_lo, a_hi, b_lo, b_hi;
+    if (bad(a, b))
+        return false;
     ipex_dim_range(dims, a, &a_lo, &a_hi);
     ipex_dim_range(dims, b, &b_lo, &b_hi);
     if (a == b || a_hi <= b_lo)
         return true;
     const int64_t between = ipex_dim_sub(dims, b, a);
-    if (between == IPEX_DIM_NONE)
-        return false;
     ipex_dim_range(dims, between, &b_lo, &b_hi);
-    return b_lo >= 0;
+    if (b_lo >= 0)
+        return true;
+    if (as_extreme(dims, a)) {
+        const struct ipex_dim_atom of = *as_extreme(dims, a);
+        const bool first = ipex_dim_at_most(dims, of.a, b),
+                   second = ipex_dim_at_most(dims, of.b, b);
+        if (of.op == IPEX_DIM_OP_min ? first || second : first && second)
+            return true;
+    }
+    if (as_extreme(dims, b)) {
+        const struct ipex_dim_atom of = *as_extreme(dims, b);
+        const bool first = ipex_dim_at_most(dims, a, of.a),
+                   second = ipex_dim_at_most(dims, a, of.b);
+        return of.op == IPEX_DIM_OP_max ? first || second : first && second;
+    }
+    return false;
 }
 
 static int64_t extreme(struct ipex_dims *dims, enum ipex_dim_op op, int64_t a, int64_t b) {
     if (bad(a, b))
         return IPEX_DIM_NONE;
-    if (never_above(dims, a, b))
+    if (ipex_dim_at_most(dims, a, b))
         return op == IPEX_DIM_OP_min ? a : b;
-    if (never_above(dims, b, a))
+    if (ipex_dim_at_most(dims, b, a))
         return op == IPEX_DIM_OP_min ? b : a;
     return atom_dim(dims, op, a < b ? a : b, a < b ? b : a, 1);
 }

@@ -76,6 +76,8 @@ int64_t ipex_dim_floor_div(struct ipex_dims *dims, int64_t a, int64_t b);
 int64_t ipex_dim_exact_div(struct ipex_dims *dims, int64_t a, int64_t b);
 int64_t ipex_dim_min(struct ipex_dims *dims, int64_t a, int64_t b);
 int64_t ipex_dim_max(struct ipex_dims *dims, int64_t a, int64_t b);
+/* a <= b for all values of the symbols; false where that cannot be seen. */
+bool ipex_dim_at_most(struct ipex_dims *dims, int64_t a, int64_t b);
 
 /* True where a dim is the same number for all symbols; intermediate results may be negative
  * numbers, which have codes below 0 too. */

@@ -47,12 +47,6 @@ static struct ipex_value *plus_count(struct ipex_import *import, struct ipex_val
     return ipex_build_integer(import, IPEX_INTEGER_add, at, times(import, count, x, first, last));
 }
 
-bool ipex_place_at_most(struct ipex_import *import, int64_t a, int64_t b) {
-    int64_t least, most;
-    ipex_dim_range(&import->graph->dims, ipex_dim_sub(&import->graph->dims, b, a), &least, &most);
-    return least >= 0;
-}
-
 struct ipex_value *ipex_place_elements(struct ipex_import *import, struct ipex_value *index,
                                        const struct ipex_value *x, int32_t axis, int32_t end) {
     struct ipex_value *at = ipex_build_wrapped(import, index, x->dims[axis]);
@@ -106,7 +100,7 @@ static void import_gather_elements(struct ipex_import *import) {
         return;
     bool fits = index->rank == x->rank;
     for (int32_t i = 0; fits && i < x->rank; i++)
-        fits = i == axis || ipex_place_at_most(import, index->dims[i], x->dims[i]);
+        fits = i == axis || ipex_dim_at_most(&import->graph->dims, index->dims[i], x->dims[i]);
     if (!fits) {
         ipex_import_refuse(import, "the indices do not fit the data");
         return;

@@ -9,9 +9,6 @@
 int64_t ipex_place_count(struct ipex_import *import, const struct ipex_value *x, int32_t first,
                          int32_t last);
 
-/* dims a and b with a <= b for all sizes of a run */
-bool ipex_place_at_most(struct ipex_import *import, int64_t a, int64_t b);
-
 /* An index, of x's rank, replaces its own position on one axis: the places in x's axes before
  * `end`. Of index's dims, which behind are 1. */
 struct ipex_value *ipex_place_elements(struct ipex_import *import, struct ipex_value *index,

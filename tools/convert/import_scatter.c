@@ -289,7 +289,8 @@ static void import_scatter_elements(struct ipex_import *import) {
     bool fits = s.indices->rank == rank && s.updates->rank == rank;
     for (int32_t i = 0; fits && i < rank; i++)
         fits = s.indices->dims[i] == s.updates->dims[i] &&
-               (i == axis || ipex_place_at_most(import, s.indices->dims[i], s.data->dims[i]));
+               (i == axis ||
+                ipex_dim_at_most(&import->graph->dims, s.indices->dims[i], s.data->dims[i]));
     if (!fits) {
         ipex_import_refuse(import, "the updates (%s) do not fit the indices and the data",
                            s.updates->name);
