@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arithmetic on sizes that every run chooses: what models compute from them to pad, to roll, to count and to resize, at
 all kinds of sizes against ONNX Runtime; and what of it is refused."""
+import itertools
 import pathlib
 import sys
 import tempfile
@@ -179,6 +180,33 @@ def resized(g):
                                                   g.scalar(1.5))), g.ints(0)) for axis in (2, 3)]
     shape = g.op("Concat", g.ints(1, 2), to(g, g.op("Concat", *parts, axis=0), TensorProto.INT64), axis=0)
     g.output(g.op("Resize", g.x, "", "", shape, mode="nearest", nearest_mode="floor"))
+
+
+def windows(g, x, kernel, spatial, **attributes):
+    """Every operator with windows, over x with two channels."""
+    taps = [kernel] * spatial
+    g.output(g.conv(x, 2, 3, taps, bias=True, **attributes), g.conv(x, 2, 4, taps, groups=2, **attributes))
+    pool = {"kernel_shape": taps} | attributes
+    if kernel >= attributes["strides"][0]:  # ONNX Runtime refuses others
+        g.output(g.op("MaxPool", x, **pool), g.op("AveragePool", x, **pool), g.op("AveragePool", x, count_include_pad=1, **pool))
+
+
+@case("windows padded to as many as there are strides")
+def same_windows(g):
+    for mode, kernel, stride in itertools.product(("SAME_UPPER", "SAME_LOWER"), (1, 2, 3, 4, 5), (1, 2, 3)):
+        windows(g, g.x, kernel, 2, auto_pad=mode, strides=[stride, stride])
+
+
+@case("windows padded so, lines, volumes and apart")
+def same_windows_of(g):
+    line = g.op("Reshape", g.op("Transpose", g.x, perm=[0, 1, 3, 2]), g.ints(3, 2, -1))
+    volume = g.op("Reshape", g.op("Concat", g.x, g.x, axis=3), g.ints(1, 2, -1, 3, 2))
+    for mode in "SAME_UPPER", "SAME_LOWER":
+        windows(g, line, 3, 1, auto_pad=mode, strides=[2])
+        windows(g, volume, 3, 3, auto_pad=mode, strides=[2, 2, 2])
+        g.output(g.op("LpPool", g.x, kernel_shape=[3, 3], strides=[2, 2], auto_pad=mode))
+        half = g.op("Relu", g.conv(g.x, 2, 2, auto_pad=mode, strides=[2, 2]))  # and a shorter way
+        g.output(g.op("Add", g.op("MaxPool", g.x, kernel_shape=[2, 2], strides=[2, 2], auto_pad=mode), half))
 
 
 def check(tap, bench, name, make, bounds, sizes):

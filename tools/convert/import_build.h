@@ -45,6 +45,11 @@ struct ipex_value *ipex_build_every(struct ipex_import *import, struct ipex_valu
 /* So many zeros before and after x along an axis. */
 struct ipex_value *ipex_build_zeros(struct ipex_import *import, struct ipex_value *x, int32_t axis,
                                     int64_t before, int64_t after);
+/* Before and after each axis of x, by dims, which are left as numbers; negative ones take away.
+ * NULL after refusing. */
+struct ipex_value *ipex_build_pad(struct ipex_import *import, struct ipex_value *x,
+                                  enum ipex_pad_mode mode, float value, int64_t *before,
+                                  int64_t *after);
 /* stride - 1 zeros behind every position of an axis. */
 struct ipex_value *ipex_build_apart(struct ipex_import *import, struct ipex_value *x, int32_t axis,
                                     int64_t stride);

@@ -13,6 +13,8 @@
 struct ipex_window {
     int64_t kernel[IPEX_SPATIAL], stride[IPEX_SPATIAL], dilation[IPEX_SPATIAL]; /* D H W */
     int64_t pad[2 * IPEX_SPATIAL]; /* front top left back bottom right */
+    bool same; /* as many outputs as there are strides in what it goes over, which may have been
+                  padded before */
 };
 #define IPEX_WINDOW_ONE                                                                            \
     {                                                                                              \

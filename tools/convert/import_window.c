@@ -5,6 +5,7 @@
 #include "tools/convert/import_modulated.h"
 #include "tools/convert/import_volume.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "format/check.h"
@@ -22,39 +23,6 @@ static bool explicit_pads(struct ipex_import *import, int n, struct ipex_window 
     return true;
 }
 
-/* auto_pad of the ONNX specification: SAME_* makes ceil(in / stride) outputs. The padding must come
- * out as a number. */
-static bool same_pads(struct ipex_import *import, int64_t in, int i, bool upper,
-                      struct ipex_window *w) {
-    struct ipex_dims *dims = &import->graph->dims;
-    int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1, total;
-    int64_t last = ipex_dim_floor_div(dims, ipex_dim_sub(dims, in, 1), w->stride[i]);
-    int64_t covered = ipex_dim_add(dims, ipex_dim_mul(dims, last, w->stride[i]), span);
-    if (!ipex_dim_number(dims, ipex_dim_sub(dims, covered, in), &total)) {
-        ipex_import_refuse(import,
-                           "auto_pad depends on %s: give it a step that is a multiple of the "
-                           "stride (--dim NAME=LO..HI:STEP)",
-                           ipex_import_text(import, in));
-        return false;
-    }
-    total = total > 0 ? total : 0;
-    w->pad[i] = upper ? total / 2 : total - total / 2;
-    w->pad[IPEX_SPATIAL + i] = total - w->pad[i];
-    return true;
-}
-
-static bool auto_pads(struct ipex_import *import, const int64_t *in, struct ipex_window *w) {
-    const char *mode = ipex_import_string(import, "auto_pad", "NOTSET");
-    bool upper = !strcmp(mode, "SAME_UPPER"), lower = !strcmp(mode, "SAME_LOWER");
-    if (upper || lower)
-        return same_pads(import, in[0], 0, upper, w) && same_pads(import, in[1], 1, upper, w) &&
-               same_pads(import, in[2], 2, upper, w);
-    if (!strcmp(mode, "NOTSET") || !strcmp(mode, "VALID"))
-        return true;
-    ipex_import_refuse(import, "auto_pad %s is unknown", mode);
-    return false;
-}
-
 /* The format's limits, which also keep sums of these numbers far from overflow. */
 static bool in_limits(struct ipex_import *import, const struct ipex_window *w) {
     bool fits = true;
@@ -69,10 +37,54 @@ static bool in_limits(struct ipex_import *import, const struct ipex_window *w) {
     return fits;
 }
 
+/* auto_pad SAME_*: as many outputs as there are strides. Where the padding depends on sizes, that
+ * behind x may be too much, as it is so by less than a stride; that before x is put there. */
+static bool same_pads(struct ipex_import *import, struct ipex_value **x, bool upper, float fill,
+                      struct ipex_window *w) {
+    struct ipex_dims *dims = &import->graph->dims;
+    int64_t before[IPEX_MAX_RANK] = {0}, after[IPEX_MAX_RANK] = {0};
+    const int32_t to_axis = (*x)->rank - IPEX_SPATIAL;
+    bool varies = false;
+    w->same = true;
+    for (int i = 2 - to_axis; i < IPEX_SPATIAL; i++) {
+        const int64_t in = (*x)->dims[to_axis + i], span = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        const int64_t last = ipex_dim_floor_div(dims, ipex_dim_sub(dims, in, 1), w->stride[i]),
+                      covered = ipex_dim_add(dims, ipex_dim_mul(dims, last, w->stride[i]), span),
+                      total = ipex_dim_max(dims, ipex_dim_sub(dims, covered, in), 0);
+        const int64_t less = ipex_dim_floor_div(dims, total, 2),
+                      more = ipex_dim_floor_div(dims, ipex_dim_add(dims, total, 1), 2);
+        int64_t least, most;
+        ipex_dim_range(dims, upper ? more : less, &least, &w->pad[IPEX_SPATIAL + i]);
+        ipex_dim_range(dims, upper ? less : more, &least, &most);
+        if (least == most) {
+            w->pad[i] = least;
+        } else {
+            before[to_axis + i] = upper ? less : more;
+            varies = true;
+        }
+    }
+    if (varies)
+        *x = ipex_build_pad(import, *x, IPEX_PAD_constant, fill, before, after);
+    return *x != NULL;
+}
+
+static bool auto_pads(struct ipex_import *import, struct ipex_value **x, float fill,
+                      struct ipex_window *w) {
+    const char *mode = ipex_import_string(import, "auto_pad", "NOTSET");
+    const bool upper = !strcmp(mode, "SAME_UPPER");
+    if (upper || !strcmp(mode, "SAME_LOWER"))
+        return same_pads(import, x, upper, fill, w);
+    if (!strcmp(mode, "NOTSET") || !strcmp(mode, "VALID"))
+        return true;
+    ipex_import_refuse(import, "auto_pad %s is unknown", mode);
+    return false;
+}
+
 /* kernel[] is set by the caller for Conv (from the weight) and read from the attribute for pools.
- */
-static bool read_window(struct ipex_import *import, int n, const int64_t *in,
+ * Where padding varies, x becomes x with `fill` before it. */
+static bool read_window(struct ipex_import *import, struct ipex_value **x, float fill,
                         struct ipex_window *w) {
+    const int n = (*x)->rank - 2;
     if (!ipex_build_spatial(import, "kernel_shape", n, w->kernel) ||
         !ipex_build_spatial(import, "strides", n, w->stride) ||
         !ipex_build_spatial(import, "dilations", n, w->dilation))
@@ -82,16 +94,21 @@ static bool read_window(struct ipex_import *import, int n, const int64_t *in,
             ipex_import_refuse(import, "kernel, strides and dilations must be positive");
             return false;
         }
-    return explicit_pads(import, n, w) && in_limits(import, w) && auto_pads(import, in, w);
+    return explicit_pads(import, n, w) && in_limits(import, w) && auto_pads(import, x, fill, w);
 }
 
-/* floor((in + pads - span) / stride) + 1; with ceil_mode rounded up, but the last window must start
- * inside the input or its leading padding. */
+/* Of sizes before padding: floor((in + pads - span) / stride) + 1; with ceil_mode rounded up, but
+ * the last window must start inside the input or its leading padding. */
 static bool window_output(struct ipex_import *import, const int64_t *in,
                           const struct ipex_window *w, bool ceil_mode, int64_t *out) {
     struct ipex_dims *dims = &import->graph->dims;
     for (int i = 0; i < IPEX_SPATIAL; i++) {
         int64_t span = w->dilation[i] * (w->kernel[i] - 1) + 1, lo, hi;
+        if (w->same) {
+            out[i] = ipex_dim_add(
+                dims, ipex_dim_floor_div(dims, ipex_dim_sub(dims, in[i], 1), w->stride[i]), 1);
+            continue;
+        }
         int64_t padded = ipex_dim_add(dims, in[i], w->pad[i] + w->pad[IPEX_SPATIAL + i]);
         int64_t room = ipex_dim_sub(dims, padded, span);
         ipex_dim_range(dims, room, &lo, &hi);
@@ -208,7 +225,7 @@ void ipex_import_conv(struct ipex_import *import) {
     const struct ipex_window own = win;
     int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
     ipex_volume_sizes(x, in);
-    if (!read_window(import, n, in, &win))
+    if (!read_window(import, &x, 0, &win))
         return;
     if (memcmp(own.kernel, win.kernel, sizeof own.kernel)) {
         ipex_import_refuse(import, "kernel_shape does not fit the weight");
@@ -237,14 +254,14 @@ struct pool_kind {
     bool max, ceil, count_pad;
 };
 
-static bool read_pool(struct ipex_import *import, const struct ipex_value *x, int64_t *in,
+static bool read_pool(struct ipex_import *import, struct ipex_value **x, float fill, int64_t *in,
                       struct ipex_window *w) {
-    ipex_volume_sizes(x, in);
+    ipex_volume_sizes(*x, in);
     if (!ipex_import_attr(import, "kernel_shape")) {
         ipex_import_refuse(import, "attribute kernel_shape is missing");
         return false;
     }
-    if (!read_window(import, x->rank - 2, in, w))
+    if (!read_window(import, x, fill, w))
         return false;
     for (int i = 0; i < 2 * IPEX_SPATIAL; i++)
         if (w->pad[i] >= w->kernel[i % IPEX_SPATIAL] * w->dilation[i % IPEX_SPATIAL]) {
@@ -315,6 +332,20 @@ static struct ipex_value *pooled(struct ipex_import *import, struct ipex_value *
     return ipex_build_image_back(import, y, x->rank);
 }
 
+/* The part of each window that lies in x, where x was padded before: the same mean of ones. */
+static struct ipex_value *counted(struct ipex_import *import, const struct ipex_value *x,
+                                  const struct pool_kind *kind, const int64_t *out) {
+    int64_t dims[IPEX_MAX_RANK], in[IPEX_SPATIAL];
+    struct ipex_window w = IPEX_WINDOW_ONE;
+    memcpy(dims, x->dims, sizeof dims);
+    dims[0] = dims[1] = 1;
+    struct ipex_value *ones =
+        ipex_build_expand(import, ipex_build_number(import, IPEX_DTYPE_f32, 1), x->rank, dims);
+    if (!ones || !read_pool(import, &ones, 0, in, &w))
+        return NULL;
+    return pooled(import, ones, kind, &w, out);
+}
+
 static void pool(struct ipex_import *import, bool max) {
     struct ipex_value *x = ipex_import_f32(import, 0);
     if (!x)
@@ -329,13 +360,19 @@ static void pool(struct ipex_import *import, bool max) {
         .count_pad = !max && ipex_import_int(import, "count_include_pad", 0),
     };
     struct ipex_window w = IPEX_WINDOW_ONE;
+    struct ipex_value *padded = x;
     int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
-    if (!ipex_volume_check_rank(import, x) || !read_pool(import, x, in, &w))
+    if (!ipex_volume_check_rank(import, x) ||
+        !read_pool(import, &padded, max ? -INFINITY : 0, in, &w))
         return;
     if (kind.ceil)
         cut_window(in, &w);
-    if (window_output(import, in, &w, kind.ceil, out))
-        ipex_import_out(import, 0, pooled(import, x, &kind, &w, out));
+    if (!window_output(import, in, &w, kind.ceil, out))
+        return;
+    struct ipex_value *y = pooled(import, padded, &kind, &w, out);
+    if (!max && !kind.count_pad && padded != x)
+        y = ipex_build_binary(import, IPEX_STEP_div, y, counted(import, x, &kind, out));
+    ipex_import_out(import, 0, y);
 }
 
 static void import_max_pool(struct ipex_import *import) {
@@ -407,7 +444,7 @@ static void import_lp_pool(struct ipex_import *import) {
     struct ipex_window w = IPEX_WINDOW_ONE;
     int64_t p, in[IPEX_SPATIAL], out[IPEX_SPATIAL], up[IPEX_SPATIAL];
     if (!x || !read_p(import, &p) || !ipex_volume_check_rank(import, x) ||
-        !read_pool(import, x, in, &w) || !window_output(import, in, &w, false, out))
+        !read_pool(import, &x, 0, in, &w) || !window_output(import, in, &w, false, out))
         return;
     if (ipex_import_int(import, "ceil_mode", 0) &&
         (!window_output(import, in, &w, true, up) || memcmp(up, out, sizeof up))) {
