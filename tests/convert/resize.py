@@ -121,6 +121,14 @@ def main():
             g = by_scale(scale, changed, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
             why = bench.right(g)
             tap.ok(f"nearest by {text} as ONNX Runtime", why is None, why)
+        for rounding in "floor", "round_prefer_floor":
+            g = Graph(11)
+            none = g.constant(np.zeros(0, np.float32))  # opset 11 has no absent roi and scales
+            for to in itertools.product((3, 7, 10, 20), (5, 9, 14, 33)):
+                g.output(g.op("Resize", g.input(1, 2, 7, 10), none, none, g.ints(1, 2, *to), mode="nearest",
+                              nearest_mode=rounding, coordinate_transformation_mode="tf_half_pixel_for_nn"))
+            why = bench.right(g)
+            tap.ok(f"nearest, tf_half_pixel_for_nn, {rounding}", why is None, why)
         for scale, mode in itertools.product((0.5, 1.5, 0.7), ("linear", "cubic")):
             why = aligned_whole(bench, scale, [2, 3, 5, 6, 9, 25], mode)
             tap.ok(f"{mode}, corners aligned by {scale}, a file by PyTorch", why is None, why)

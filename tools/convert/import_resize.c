@@ -246,6 +246,15 @@ static struct ipex_value *antialiased(struct ipex_import *import, struct ipex_va
     return image;
 }
 
+/* tf_half_pixel_for_nn is half_pixel and half a pixel, which another rounding adds, too. */
+static void half_pixel_for_nearest(int64_t *place, int64_t *round) {
+    const bool down = *round == IPEX_RESIZE_floor;
+    if (!down && *round != IPEX_RESIZE_round_prefer_floor)
+        return;
+    *place = IPEX_RESIZE_half_pixel;
+    *round = down ? IPEX_RESIZE_round_prefer_ceil : IPEX_RESIZE_ceil;
+}
+
 static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at,
                    const char *coordinates, const char *rounding) {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
@@ -264,6 +273,8 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
     int64_t mode = ipex_import_word(mode_name, modes, 3),
             place = ipex_import_word(place_name, places, 5),
             round = ipex_import_word(round_name, rounds, 4);
+    if (mode == IPEX_RESIZE_nearest && !strcmp(place_name, "tf_half_pixel_for_nn"))
+        half_pixel_for_nearest(&place, &round);
     const bool filtered = ipex_import_int(import, "antialias", 0) && mode != IPEX_RESIZE_nearest;
     if (x->rank < 3 || x->rank > 5 || mode < 0 || place < 0 || round < 0 ||
         (filtered && (x->rank == 5 || place == IPEX_RESIZE_half_pixel_symmetric))) {

@@ -73,9 +73,10 @@ static bool transposed_window(struct ipex_import *import, const struct ipex_valu
         int64_t base = ipex_dim_mul(table, ipex_dim_sub(table, t->in[i], 1), win->stride[i]);
         t->out[i] = ipex_dim_add(table, base, ipex_dim_of(table, add));
         ipex_dim_range(table, t->out[i], &lo, &hi);
-        if (lo < 1 || win->stride[i] < 1 || win->dilation[i] < 1 || win->pad[i] < 0 ||
-            win->pad[IPEX_SPATIAL + i] < 0) {
-            ipex_import_refuse(import, "strides, dilations and pads leave no output");
+        const bool negative = win->pad[i] < 0 || win->pad[IPEX_SPATIAL + i] < 0;
+        if (lo < 1 || win->stride[i] < 1 || win->dilation[i] < 1 || negative) {
+            ipex_import_refuse(import, negative ? "negative padding is not supported"
+                                                : "strides, dilations and pads leave no output");
             return false;
         }
     }
