@@ -185,9 +185,6 @@ def single_refusals():
     yield "an output that nothing computes", ["nobody (graph output)"], g.model()
     yield "an If on data", ["(If)", "its condition chosen", "--const"], branching()
     yield "a branch with a name in use", ["(If)", "in0, a name that is in use"], branching(np.array(True), "in0")
-    g = Graph()
-    g.output(g.op("Loop", g.input(2), name="the_loop"))
-    yield "a loop", ["the_loop (Loop): loops are not supported"], g.model()
     yield "a recurrent state of another batch", ["the_node (LSTM)", "state in1 is m, but has to be n",
                                                  "--dim 'm=N' --dim 'n=N'"], states("m"), "--dim", "n=1..4", "--dim", "m=1..4"
     yield "a recurrent state of another size", ["the_node (LSTM)", "dim 1 of its state in1 is 3", "give --dim 'n=3'"], states(

@@ -380,7 +380,7 @@ static ipex_import_fn find_op(const char *domain, const char *op_type) {
     static const struct ipex_import_op control[] = {{"Constant", import_constant},
                                                     {"If", ipex_import_if},
                                                     {"Loop", ipex_import_loop},
-                                                    {"Scan", ipex_import_loop},
+                                                    {"Scan", ipex_import_scan},
                                                     {NULL, NULL}};
     return find_in(control, op_type);
 }
@@ -421,7 +421,7 @@ static bool listed(const char *const *names, const char *name) {
 }
 
 /* Operators that data of the run has no part in: refused behind what is unknown too. */
-static const char *const refused_anyway[] = {"Loop", "NonZero", "Scan", NULL};
+static const char *const refused_anyway[] = {"NonZero", NULL};
 
 /* "output 1 of drop (Dropout), which is not supported": where the value is to be a result of a node
  * that has become others. NULL where it is none. */

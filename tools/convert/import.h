@@ -69,6 +69,7 @@ struct ipex_import {
     size_t unsupported_count, unsupported_capacity;
     const char *notes;                     /* lines for the person: what was assumed */
     size_t shape_folds;                    /* nodes of shape arithmetic evaluated */
+    size_t unrolled;                       /* nodes of all iterations; import_loop.c */
     size_t half_constants, half_casts;     /* import_half.c */
     size_t double_constants, double_casts; /* import_double.c */
 };

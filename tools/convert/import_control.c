@@ -3,30 +3,6 @@
  * Names of a branch end with it; it sees those outside. */
 #include "tools/convert/import_scope.h"
 
-/* A graph may compute names that stand for something else elsewhere only after they are taken back.
- */
-static void forget_names(struct ipex_import *import, const struct ipex_onnx_graph *source) {
-    for (size_t i = 0; i < source->initializers; i++)
-        ipex_import_bind(import, source->initializer[i].name, NULL);
-    for (size_t i = 0; i < source->nodes; i++)
-        for (size_t k = 0; k < source->node[i].outputs; k++)
-            if (*source->node[i].output[k])
-                ipex_import_bind(import, source->node[i].output[k], NULL);
-}
-
-/* The first name that the graph gives and that has a meaning already; NULL when there is none. */
-static const char *name_in_use(const struct ipex_import *import,
-                               const struct ipex_onnx_graph *source) {
-    for (size_t i = 0; i < source->initializers; i++)
-        if (ipex_import_lookup(import, source->initializer[i].name))
-            return source->initializer[i].name;
-    for (size_t i = 0; i < source->nodes; i++)
-        for (size_t k = 0; k < source->node[i].outputs; k++)
-            if (ipex_import_lookup(import, source->node[i].output[k]))
-                return source->node[i].output[k];
-    return NULL;
-}
-
 static void import_branch(struct ipex_import *import, const struct ipex_onnx_graph *branch) {
     const struct ipex_onnx_node *outer = import->node;
     const char *label = import->label;
@@ -37,7 +13,7 @@ static void import_branch(struct ipex_import *import, const struct ipex_onnx_gra
         ipex_import_one(import, &branch->node[i]);
     for (size_t i = 0; i < branch->outputs; i++)
         result[i] = ipex_import_lookup(import, branch->output[i].name);
-    forget_names(import, branch);
+    ipex_import_forget_names(import, branch);
     import->node = outer;
     import->label = label;
     for (size_t i = 0; i < branch->outputs; i++)
@@ -100,13 +76,9 @@ void ipex_import_if(struct ipex_import *import) {
                            chosen ? "then_branch" : "else_branch");
         return;
     }
-    const char *used = name_in_use(import, attr->graph);
+    const char *used = ipex_import_name_in_use(import, attr->graph);
     if (used)
         ipex_import_refuse(import, "its branch computes %s, a name that is in use", used);
     else
         import_branch(import, attr->graph);
-}
-
-void ipex_import_loop(struct ipex_import *import) {
-    ipex_import_refuse(import, "loops are not supported");
 }

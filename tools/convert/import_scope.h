@@ -63,8 +63,19 @@ struct ipex_value *ipex_import_given(struct ipex_import *import,
                                      const struct ipex_onnx_value *input,
                                      struct ipex_const_option *given, const char **ret_wrong);
 
-/* If: the branch that its condition, known while importing, chooses. Loop and Scan are refused. */
+/* ---- graphs inside of nodes: their names end with them; they see those outside ---- */
+
+/* The first name that the graph gives and that has a meaning already; NULL when there is none. */
+const char *ipex_import_name_in_use(const struct ipex_import *import,
+                                    const struct ipex_onnx_graph *source);
+/* A graph may compute names that stand for something else elsewhere only after they are taken back.
+ */
+void ipex_import_forget_names(struct ipex_import *import, const struct ipex_onnx_graph *source);
+
+/* If: the branch that its condition, known while importing, chooses. */
 void ipex_import_if(struct ipex_import *import);
+/* As many copies of the body as there are iterations, whose number is known while importing. */
 void ipex_import_loop(struct ipex_import *import);
+void ipex_import_scan(struct ipex_import *import);
 
 #endif
