@@ -81,6 +81,16 @@ def once(g):
     counted(g, g.constant(np.int64(1)))
 
 
+@case("600 times")
+def many_times(g):
+    counted(g, g.constant(np.int64(600)))
+
+
+@case("Scan over 300 steps, backwards")
+def long_scan(g):
+    scanned(g, (g.input(300, 3), g.input(300, 3)), scan_output_directions=[1, 0], scan_input_directions=[1, 1])
+
+
 @case("as often as a fixed size says", ["--dim", "n=4"], [{"n": 4}])
 def fixed_size(g):
     counted(g, g.op("Squeeze", g.op("Shape", g.input("n", 2), end=1)))
