@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent operators: RNN, which becomes layers step by step, LSTM and GRU whose hidden units threads share, and the
-layout with the batch first (which ONNX Runtime lacks: there the same is computed by transpositions), sequences of one
-batch that end at different steps, each against ONNX
-Runtime with the same bytes at every kernel level and thread count; what of them is refused; and that a long RNN is
-converted in no time."""
+"""Recurrent operators: RNN, and LSTM and GRU of other activations, which become layers step by step, LSTM and GRU whose
+hidden units threads share, and the layout with the batch first (which ONNX Runtime lacks: there the same is computed by
+transpositions), sequences of one batch that end at different steps, each against ONNX Runtime with the same bytes at
+every kernel level and thread count; what of them is refused; and that a long RNN is converted in no time."""
 import itertools
 import pathlib
 import sys
@@ -26,7 +25,7 @@ LONG_SECONDS = 10  # takes 0.1 where nothing else runs
 
 
 def recurrent(op_type, steps, batch, inputs, hidden, direction="forward", bias=True, state=False, layout=0, moved=False,
-              scale=0.3, lengths=None, **attributes):
+              scale=0.3, lengths=None, peepholes=False, **attributes):
     """moved: the layout by transpositions around the node. lengths: of the sequences, constants, or True for an input."""
     g, gates, directions = Graph(17), GATES[op_type] * hidden, 2 if direction == "bidirectional" else 1
     weights = g.weight(directions, gates, inputs, scale=0.4), g.weight(directions, gates, hidden, scale=scale)
@@ -40,6 +39,8 @@ def recurrent(op_type, steps, batch, inputs, hidden, direction="forward", bias=T
         lengths = g.op("Add", g.input(batch, dtype=onnx.TensorProto.INT32), g.constant(np.array(1, np.int32)))
     elif lengths is not None:
         lengths = g.constant(np.array(lengths, np.int32))
+    if peepholes:
+        states = [*states, *[""] * (2 - len(states)), g.weight(directions, 3 * hidden)]
     y, *left = g.op(op_type, x, *weights, bias, lengths or "", *states, outputs=1 + STATES[op_type], name="the_node",
                     hidden_size=hidden, direction=direction, **({"layout": 1} if layout else {}), **attributes)
     if moved:
@@ -108,6 +109,36 @@ def ending():
             yield f"ReverseSequence, {axes}, rows {rest}", g, ["--dim", "t=6..9", "--golden", "1"], [{"t": 6}, {"t": 9}]
 
 
+PLAIN = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
+OTHERS = {"Relu": {}, "HardSigmoid": {}, "LeakyRelu": {"activation_alpha": [0.1]}, "Elu": {}, "Softsign": {}, "Softplus": {},
+          "Affine": {"activation_alpha": [0.5], "activation_beta": [0.25]}, "ThresholdedRelu": {"activation_alpha": [0.2]},
+          "ScaledTanh": {"activation_alpha": [0.9], "activation_beta": [1.2]}}
+
+
+def other_activations():
+    """Layers that are no operator of the plan: (title, graph, flags, sizes)"""
+    both = "bidirectional"
+    for op_type, plain in PLAIN.items():
+        for name, attributes in OTHERS.items():
+            for i in range(len(plain)):
+                acts = plain[:i] + [name] + plain[i + 1:]
+                yield f"{op_type}, {acts}", recurrent(op_type, 6, 2, 5, 9, activations=acts, **attributes), [], []
+        acts = ["Relu"] + plain[1:] + ["HardSigmoid"] + plain[1:]
+        for lengths in None, True:
+            yield (f"{op_type}, {acts}, lengths {lengths}",
+                   recurrent(op_type, 7, "b", 5, 9, both, state=True, activations=acts, activation_alpha=[0.3], lengths=lengths),
+                   ["--dim", "b=1..4", "--golden", "1"], [{"b": 1}, {"b": 4}])
+            yield (f"{op_type}, clip, lengths {lengths}",
+                   recurrent(op_type, 7, 3, 5, 9, "reverse", state=True, clip=0.4, lengths=lengths), [], [])
+    hard = ["HardSigmoid", "Relu"]
+    yield ("GRU, linear before reset", recurrent("GRU", 6, 2, 5, 9, both, activations=hard * 2, linear_before_reset=1,
+                                                 activation_alpha=[0.3, 0.1], activation_beta=[0.4, 0.6]), [], [])
+    yield "GRU, without bias", recurrent("GRU", 6, 2, 5, 9, activations=hard, linear_before_reset=1, bias=False), [], []
+    for direction, state in ("forward", False), (both, True):
+        for attributes in {"peepholes": True}, {"input_forget": 1}, {"peepholes": True, "clip": 0.5, "input_forget": 1}:
+            yield f"LSTM, {direction}, {attributes}", recurrent("LSTM", 6, 2, 5, 9, direction, state=state, **attributes), [], []
+
+
 def at_the_ends(bench, op_type):
     """What a sequence without steps leaves is the state that it began with (ONNX Runtime: zeros; TensorFlow, too, passes
     it on). Lengths beyond either end are that end."""
@@ -161,13 +192,13 @@ def as_moved(bench, arguments, flags, sizes):
 def refusals():
     """(title, graph, words, flags)"""
     relu = {"activations": ["Relu"]}
-    yield "many steps", recurrent("RNN", 513, 1, 3, 4, **relu), "513 steps, each of which becomes a layer", []
-    yield "steps that vary", recurrent("RNN", "t", 1, 3, 4, **relu), "t steps, each of which becomes a layer", ["--dim", "t=1..9"]
-    yield "another activation", recurrent("RNN", 5, 1, 3, 4, activations=["Elu"]), "activation Elu; Tanh", []
-    yield "clip", recurrent("RNN", 5, 1, 3, 4, clip=1.0), "clip is not supported", []
-    g = Graph()
-    g.output(g.op("RNN", g.input(4, 1, 3), g.weight(1, 5, 3), g.weight(1, 5, 5), g.weight(1, 5), hidden_size=5,
-                  name="the_node"))
+    yield "many steps", recurrent("RNN", 513, 1, 3, 4, **relu), "513 steps, each of which becomes layers", []
+    yield "steps that vary", recurrent("RNN", "t", 1, 3, 4, **relu), "t steps, each of which becomes layers", ["--dim", "t=1..9"]
+    yield "another activation", recurrent("RNN", 5, 1, 3, 4, activations=["Sine"]), "activation Sine is not supported", []
+    yield ("another number of activations", recurrent("GRU", 5, 1, 3, 4, "bidirectional", activations=["Relu", "Tanh"]),
+           "2 activations; 4 are expected", [])
+    yield ("clip over steps that vary", recurrent("LSTM", "t", 1, 3, 4, clip=1.0), "t steps, each of which becomes layers",
+           ["--dim", "t=1..9"])
     yield "a length beyond", recurrent("LSTM", 5, 2, 3, 4, lengths=[5, 6]), "length 6 of 5 steps", []
     yield "half a bias", g, "the bias has 5 elements, 10 are expected", []
 
@@ -182,6 +213,9 @@ def main():
         for title, graph, flags, sizes in ending():
             why = bench.right(graph, *flags, bits=True, sizes=sizes)
             tap.ok(f"lengths: {title}", why is None, why)
+        for title, graph, flags, sizes in other_activations():
+            why = bench.right(graph, *flags, bits=True, sizes=sizes)
+            tap.ok(f"step by step: {title}", why is None, why)
         for op_type in GATES:
             why = at_the_ends(bench, op_type)
             tap.ok(f"lengths: {op_type}, no steps and too many", why is None, why)

@@ -1,57 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX's recurrent operators: LSTM and GRU, which are operators of the plan, and RNN, which becomes
- * layers. */
-#include "tools/convert/import_lengths.h"
+/* ONNX's recurrent operators: LSTM and GRU are operators of the plan, where their activations are
+ * the default ones; they and RNN become layers step by step otherwise. */
+#include "tools/convert/import_recurrent.h"
 
 #include <string.h>
 
-struct recurrent {
-    struct ipex_value *x, *w, *r, *bias, *state[2]; /* as with layout 0 */
-    struct ipex_value *lengths;                     /* [B], NULL: all are as long as x */
-    enum ipex_step act[2];                          /* RNN: of each direction */
-    int64_t directions, hidden, gates, steps, batch;
-    bool reverse;
-    int64_t reset_last; /* GRU: linear_before_reset */
-    bool batch_first;   /* layout 1: x [B][T][I], states [B][D][H], y [B][T][D][H] */
-};
-
 /* y [T][D][B][H] and the states that are left, [D][B][H] each. */
-typedef struct ipex_value *(*layer_fn)(struct ipex_import *import, const struct recurrent *n,
+typedef struct ipex_value *(*layer_fn)(struct ipex_import *import, const struct ipex_recurrent *n,
                                        struct ipex_value **ret_left);
 
 /* A state or x with its first two axes the other way round, where the layout asks for that. */
-static struct ipex_value *laid_out(struct ipex_import *import, const struct recurrent *n,
+static struct ipex_value *laid_out(struct ipex_import *import, const struct ipex_recurrent *n,
                                    struct ipex_value *x) {
     static const int32_t swap[] = {1, 0, 2};
     return n->batch_first && x && x->rank == 3 ? ipex_build_transpose(import, x, swap) : x;
 }
 
-static bool default_activations(const struct ipex_import *import, const char *const *wanted,
-                                size_t count) {
-    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "activations");
-    for (size_t i = 0; i < ipex_onnx_strings(attr); i++)
-        if (strcmp(attr->strings[i], wanted[i % count]))
-            return false;
-    return true;
-}
-
-static const char *unsupported(const struct ipex_import *import) {
-    const struct {
-        const char *name;
-        bool is;
-    } what[] = {
-        {"peepholes are not supported", ipex_import_in(import, 7)},
-        {"clip is not supported", ipex_import_attr(import, "clip")},
-        {"input_forget is not supported", ipex_import_int(import, "input_forget", 0)},
-    };
-    for (size_t i = 0; i < sizeof what / sizeof *what; i++)
-        if (what[i].is)
-            return what[i].name;
-    return NULL;
-}
-
 /* Lengths that are known to be those of x are none. */
-static bool read_lengths(struct ipex_import *import, struct recurrent *n) {
+static bool read_lengths(struct ipex_import *import, struct ipex_recurrent *n) {
     const struct ipex_value *x = ipex_import_in(import, 4);
     int64_t steps;
     if (!x)
@@ -75,7 +41,7 @@ static bool read_lengths(struct ipex_import *import, struct recurrent *n) {
 }
 
 /* Every state given is [directions][batch][hidden]. */
-static bool states_fit(struct ipex_import *import, const struct recurrent *n) {
+static bool states_fit(struct ipex_import *import, const struct ipex_recurrent *n) {
     const int64_t wanted[3] = {n->directions, n->batch, n->hidden};
     for (size_t i = 0; i < 2; i++) {
         const struct ipex_value *state = n->state[i];
@@ -93,10 +59,9 @@ static bool states_fit(struct ipex_import *import, const struct recurrent *n) {
     return true;
 }
 
-static bool read_recurrent(struct ipex_import *import, struct recurrent *n, int64_t gates,
+static bool read_recurrent(struct ipex_import *import, struct ipex_recurrent *n, int64_t gates,
                            size_t states) {
-    const char *direction = ipex_import_string(import, "direction", "forward"),
-               *refused = unsupported(import);
+    const char *direction = ipex_import_string(import, "direction", "forward");
     n->gates = gates;
     n->directions = strcmp(direction, "bidirectional") ? 1 : 2;
     n->reverse = !strcmp(direction, "reverse");
@@ -115,8 +80,6 @@ static bool read_recurrent(struct ipex_import *import, struct recurrent *n, int6
     const int64_t biases = 2 * n->directions * gates * n->hidden;
     if (!w->constant || !r->constant || (bias && !bias->constant))
         ipex_import_refuse(import, "dynamic_weight: weights or bias are computed at run time");
-    else if (refused)
-        ipex_import_refuse(import, "%s", refused);
     else if (n->x->rank != 3 || w->rank != 3 || r->rank != 3 || w->dims[0] != n->directions ||
              r->dims[0] != n->directions || w->dims[1] != gates * n->hidden ||
              r->dims[1] != gates * n->hidden || r->dims[2] != n->hidden ||
@@ -130,13 +93,14 @@ static bool read_recurrent(struct ipex_import *import, struct recurrent *n, int6
     else {
         n->steps = n->x->dims[0];
         n->batch = n->x->dims[1];
-        return read_lengths(import, n) && states_fit(import, n);
+        return read_lengths(import, n) && states_fit(import, n) &&
+               ipex_recurrent_read_acts(import, n);
     }
     return false;
 }
 
 /* Binds y [T][D][B][H] and the states that are left [D][B][H]. */
-static void recurrent_out(struct ipex_import *import, const struct recurrent *n,
+static void recurrent_out(struct ipex_import *import, const struct ipex_recurrent *n,
                           struct ipex_value *y, struct ipex_value *const *left, size_t states) {
     static const int32_t batch_first[] = {2, 0, 1, 3};
     if (n->batch_first)
@@ -154,9 +118,8 @@ static void recurrent_out(struct ipex_import *import, const struct recurrent *n,
 
 /* ---- one direction at a time ---- */
 
-/* Row d of a constant [D][...], of `rank` dims. */
-static struct ipex_value *of_direction(struct ipex_import *import, const struct ipex_value *x,
-                                       int64_t d, int32_t rank, const int64_t *dims) {
+struct ipex_value *ipex_recurrent_row(struct ipex_import *import, const struct ipex_value *x,
+                                      int64_t d, int32_t rank, const int64_t *dims) {
     int64_t count = 1;
     if (!x)
         return NULL;
@@ -168,19 +131,21 @@ static struct ipex_value *of_direction(struct ipex_import *import, const struct 
     return ipex_graph_constant(import->graph, x->name, IPEX_DTYPE_f32, rank, dims, data);
 }
 
-static struct recurrent direction(struct ipex_import *import, const struct recurrent *n,
-                                  int64_t d) {
+static struct ipex_recurrent direction(struct ipex_import *import, const struct ipex_recurrent *n,
+                                       int64_t d) {
     const int64_t rows = n->gates * n->hidden, w[3] = {1, rows, n->w->dims[2]},
-                  r[3] = {1, rows, n->hidden}, bias[2] = {1, 2 * rows};
-    struct recurrent one = *n;
+                  r[3] = {1, rows, n->hidden}, bias[2] = {1, 2 * rows},
+                  peepholes[2] = {1, 3 * n->hidden};
+    struct ipex_recurrent one = *n;
     one.reverse = n->reverse || d == 1;
-    one.act[0] = n->act[d];
+    memcpy(one.act[0], n->act[d], sizeof one.act[0]);
     if (n->directions == 1)
         return one;
     one.directions = 1;
-    one.w = of_direction(import, n->w, d, 3, w);
-    one.r = of_direction(import, n->r, d, 3, r);
-    one.bias = of_direction(import, n->bias, d, 2, bias);
+    one.w = ipex_recurrent_row(import, n->w, d, 3, w);
+    one.r = ipex_recurrent_row(import, n->r, d, 3, r);
+    one.bias = ipex_recurrent_row(import, n->bias, d, 2, bias);
+    one.peepholes = ipex_recurrent_row(import, n->peepholes, d, 2, peepholes);
     for (size_t i = 0; i < 2; i++)
         if (n->state[i])
             one.state[i] = ipex_build_slice(import, n->state[i], 0, d, 1);
@@ -189,7 +154,8 @@ static struct recurrent direction(struct ipex_import *import, const struct recur
 
 /* An LSTM keeps its c past the end of a sequence: a further input, 1 there, closes the input gate
  * and opens the one that forgets nothing. (The state h that is left is looked up in y.) */
-static void keep_cell(struct ipex_import *import, struct recurrent *n, struct ipex_value *past) {
+static void keep_cell(struct ipex_import *import, struct ipex_recurrent *n,
+                      struct ipex_value *past) {
     enum { CLOSED = -10000 };
     const int64_t inputs = n->w->dims[2], rows = n->w->dims[1], dims[3] = {1, rows, inputs + 1};
     float *w = ipex_arena_array(&import->graph->arena, (size_t)(rows * (inputs + 1)), sizeof *w);
@@ -207,13 +173,13 @@ static void keep_cell(struct ipex_import *import, struct recurrent *n, struct ip
 }
 
 /* Sequences that end before x does: y is 0 past their ends, backwards begins there. */
-static struct ipex_value *ending(struct ipex_import *import, const struct recurrent *one,
+static struct ipex_value *ending(struct ipex_import *import, const struct ipex_recurrent *one,
                                  layer_fn layer, struct ipex_value **ret_left) {
     const int64_t steps[3] = {one->steps, one->batch, one->hidden},
                   column[3] = {one->steps, one->batch, 1},
                   y4[4] = {one->steps, 1, one->batch, one->hidden},
                   left[3] = {1, one->batch, one->hidden};
-    struct recurrent n = *one;
+    struct ipex_recurrent n = *one;
     struct ipex_value *past =
         ipex_build_reshape(import, ipex_lengths_past(import, n.lengths, n.steps), 3, column);
     n.reverse = false;
@@ -233,14 +199,15 @@ static struct ipex_value *ending(struct ipex_import *import, const struct recurr
     return ipex_build_reshape(import, y, 4, y4);
 }
 
-/* Every direction as a layer of its own. */
-static struct ipex_value *by_direction(struct ipex_import *import, const struct recurrent *n,
+/* Every direction as a layer of its own; what is unrolled minds lengths itself. */
+static struct ipex_value *by_direction(struct ipex_import *import, const struct ipex_recurrent *n,
                                        layer_fn layer, size_t states,
                                        struct ipex_value **ret_left) {
     struct ipex_value *y[2], *left[2][2] = {{NULL}};
     for (int64_t d = 0; d < n->directions; d++) {
-        const struct recurrent one = direction(import, n, d);
-        y[d] = n->lengths ? ending(import, &one, layer, left[d]) : layer(import, &one, left[d]);
+        const struct ipex_recurrent one = direction(import, n, d);
+        y[d] = n->lengths && layer != ipex_recurrent_unrolled ? ending(import, &one, layer, left[d])
+                                                              : layer(import, &one, left[d]);
         if (!y[d])
             return NULL;
     }
@@ -254,7 +221,7 @@ static struct ipex_value *by_direction(struct ipex_import *import, const struct 
 /* ---- LSTM, GRU ---- */
 
 /* Operands in the order of the plan operator, absent ones as NULL in between; results y, h[, c]. */
-static struct ipex_value *plan_layer(struct ipex_import *import, const struct recurrent *n,
+static struct ipex_value *plan_layer(struct ipex_import *import, const struct ipex_recurrent *n,
                                      struct ipex_value **ret_left) {
     const enum ipex_op op = n->gates == 4 ? IPEX_OP_lstm : IPEX_OP_gru;
     const size_t states = op == IPEX_OP_lstm ? 2 : 1;
@@ -279,97 +246,48 @@ static struct ipex_value *plan_layer(struct ipex_import *import, const struct re
     return node->output;
 }
 
-static void import_planned(struct ipex_import *import, const char *const *acts, int64_t gates) {
+/* Whether the steps are a number that may become layers; refuses otherwise. */
+static bool can_unroll(struct ipex_import *import, const struct ipex_recurrent *n) {
+    int64_t steps;
+    if (ipex_dim_number(&import->graph->dims, n->steps, &steps) && steps <= IPEX_UNROLLED_MAX)
+        return true;
+    ipex_import_refuse(import,
+                       "%s steps, each of which becomes layers where activations are not the "
+                       "default ones or there are clip, peepholes or input_forget: a number, at "
+                       "most %d, is supported",
+                       ipex_import_text(import, n->steps), IPEX_UNROLLED_MAX);
+    return false;
+}
+
+static void import_gated(struct ipex_import *import, int64_t gates) {
     const size_t states = gates == 4 ? 2 : 1;
-    struct recurrent n = {.reset_last = ipex_import_int(import, "linear_before_reset", 0)};
-    struct ipex_value *left[2] = {NULL, NULL};
-    if (!default_activations(import, acts, gates == 4 ? 3 : 2))
-        ipex_import_refuse(import, "only the default activations are supported");
-    else if (read_recurrent(import, &n, gates, states)) {
-        struct ipex_value *y = n.lengths ? by_direction(import, &n, plan_layer, states, left)
-                                         : plan_layer(import, &n, left);
-        recurrent_out(import, &n, y, left, states);
-    }
+    struct ipex_recurrent n = {.reset_last = ipex_import_int(import, "linear_before_reset", 0)};
+    struct ipex_value *left[2] = {NULL, NULL}, *y;
+    if (!read_recurrent(import, &n, gates, states) || (!n.plain && !can_unroll(import, &n)))
+        return;
+    if (!n.plain)
+        y = by_direction(import, &n, ipex_recurrent_unrolled, states, left);
+    else if (n.lengths)
+        y = by_direction(import, &n, plan_layer, states, left);
+    else
+        y = plan_layer(import, &n, left);
+    recurrent_out(import, &n, y, left, states);
 }
 
 static void import_lstm(struct ipex_import *import) {
-    static const char *const acts[] = {"Sigmoid", "Tanh", "Tanh"};
-    import_planned(import, acts, 4);
+    import_gated(import, 4);
 }
-
 static void import_gru(struct ipex_import *import) {
-    static const char *const acts[] = {"Sigmoid", "Tanh"};
-    import_planned(import, acts, 3);
+    import_gated(import, 3);
 }
 
 /* ---- RNN ---- */
 
-/* h = act(x W + h R + bias), step by step: the products with x of all steps at once, then one with
- * the state at every step. */
-enum { RNN_STEPS_MAX = 512 };
-
-static bool read_rnn(struct ipex_import *import, struct recurrent *n) {
-    static const struct {
-        const char *name;
-        enum ipex_step step;
-    } act[] = {{"Tanh", IPEX_STEP_tanh}, {"Relu", IPEX_STEP_max}, {"Sigmoid", IPEX_STEP_sigmoid}};
-    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "activations");
-    n->act[0] = n->act[1] = IPEX_STEP_tanh;
-    for (size_t i = 0; i < ipex_onnx_strings(attr) && i < 2; i++) {
-        size_t k = 0;
-        while (k < 3 && strcmp(attr->strings[i], act[k].name))
-            k++;
-        if (k == 3) {
-            ipex_import_refuse(import, "activation %s; Tanh, Relu and Sigmoid are supported",
-                               attr->strings[i]);
-            return false;
-        }
-        n->act[i] = act[k].step;
-    }
-    return read_recurrent(import, n, 1, 1);
-}
-
-/* x W + bias of all steps [T][B][H] */
-static struct ipex_value *rnn_inputs(struct ipex_import *import, const struct recurrent *n,
-                                     struct ipex_value *w) {
-    const int64_t hidden = n->hidden;
-    struct ipex_value *y = ipex_build_linear(import, n->x, w, false);
-    if (!y || !n->bias)
-        return y;
-    double *bias = y->producer->fold.bias =
-        ipex_arena_array(&import->graph->arena, (size_t)hidden, sizeof(double));
-    for (int64_t i = 0; i < hidden; i++)
-        bias[i] = ipex_constant_f64(n->bias, i) + ipex_constant_f64(n->bias, hidden + i);
-    return y;
-}
-
-/* Of one direction. */
-static struct ipex_value *rnn_layer(struct ipex_import *import, const struct recurrent *n,
-                                    struct ipex_value **ret_left) {
-    const int64_t dims[] = {n->steps, 1, n->batch, n->hidden};
-    struct ipex_value *r = of_direction(import, n->r, 0, 2, &n->r->dims[1]),
-                      *inputs =
-                          rnn_inputs(import, n, of_direction(import, n->w, 0, 2, &n->w->dims[1])),
-                      *h = n->state[0];
-    struct ipex_value **y = ipex_arena_array(&import->graph->arena, (size_t)n->steps, sizeof *y);
-    for (int64_t i = 0; i < n->steps; i++) {
-        const int64_t t = n->reverse ? n->steps - 1 - i : i;
-        struct ipex_value *x = ipex_build_slice(import, inputs, 0, t, 1);
-        if (h)
-            x = ipex_build_binary(import, IPEX_STEP_add, ipex_build_linear(import, h, r, false), x);
-        h = y[t] = n->act[0] == IPEX_STEP_max ? ipex_build_with(import, IPEX_STEP_max, x, 0)
-                                              : ipex_build_unary(import, n->act[0], x);
-    }
-    ret_left[0] = h;
-    return ipex_build_reshape(
-        import, n->steps == 1 ? h : ipex_build_concat(import, 0, (int32_t)n->steps, y), 4, dims);
-}
-
 /* What a constant [D][count], or a bias [D][2][count], is for a GRU whose third gate has it; the
  * two before it have these numbers, and 0 on the second side of a bias. */
 static struct ipex_value *third_gate(struct ipex_import *import, const struct ipex_value *x,
-                                     const struct recurrent *n, int32_t rank, const int64_t *dims,
-                                     const float *others) {
+                                     const struct ipex_recurrent *n, int32_t rank,
+                                     const int64_t *dims, const float *others) {
     const int64_t sides = rank == 2 ? 2 : 1, count = ipex_value_numel(x) / n->directions / sides;
     float *data = ipex_arena_array(&import->graph->arena, (size_t)(3 * ipex_value_numel(x)),
                                    sizeof *data),
@@ -384,7 +302,7 @@ static struct ipex_value *third_gate(struct ipex_import *import, const struct ip
 
 /* An RNN of tanh as a GRU that takes nothing of the state over and resets nothing: any number of
  * steps, for three times the products. */
-static void as_gru(struct ipex_import *import, struct recurrent *n) {
+static void as_gru(struct ipex_import *import, struct ipex_recurrent *n) {
     static const float none[2] = {0, 0}, gates[2] = {-10000, 10000};
     const int64_t rows = 3 * n->hidden, w[3] = {n->directions, rows, n->w->dims[2]},
                   r[3] = {n->directions, rows, n->hidden}, bias[2] = {n->directions, 2 * rows};
@@ -402,24 +320,20 @@ static void as_gru(struct ipex_import *import, struct recurrent *n) {
 }
 
 static void import_rnn(struct ipex_import *import) {
-    struct recurrent n = {0};
-    struct ipex_value *left[1] = {NULL};
+    struct ipex_recurrent n = {.reset_last = 0};
+    struct ipex_value *left[2] = {NULL, NULL};
     int64_t steps;
-    layer_fn layer = rnn_layer;
-    if (!read_rnn(import, &n))
+    if (!read_recurrent(import, &n, 1, 1))
         return;
-    if (!ipex_dim_number(&import->graph->dims, n.steps, &steps) || steps > RNN_STEPS_MAX) {
-        if (n.act[0] != IPEX_STEP_tanh || (n.directions == 2 && n.act[1] != IPEX_STEP_tanh)) {
-            ipex_import_refuse(import,
-                               "%s steps, each of which becomes a layer: a number, at most %d, is "
-                               "supported but for the activation Tanh",
-                               ipex_import_text(import, n.steps), RNN_STEPS_MAX);
-            return;
-        }
+    const bool few =
+        ipex_dim_number(&import->graph->dims, n.steps, &steps) && steps <= IPEX_UNROLLED_MAX;
+    if (!few && !n.plain && !can_unroll(import, &n))
+        return;
+    if (!few)
         as_gru(import, &n);
-        layer = plan_layer;
-    }
-    recurrent_out(import, &n, by_direction(import, &n, layer, 1, left), left, 1);
+    recurrent_out(import, &n,
+                  by_direction(import, &n, few ? ipex_recurrent_unrolled : plan_layer, 1, left),
+                  left, 1);
 }
 
 const struct ipex_import_op ipex_import_recurrent[] = {
