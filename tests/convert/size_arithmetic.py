@@ -278,6 +278,22 @@ def legacy_pads(g):
     g.output(g.op("Pad", g.x, to(g, turned, TensorProto.INT64), "", mode="constant"))
 
 
+@case("Pad as TensorFlow's exporter spells it")
+def tables_of_pads(g):
+    """A table of what is before and behind every axis, as a list and in parts."""
+    more = to_multiple(g, 8)
+    lines = g.op("Unsqueeze", g.op("Concat", g.ints(2), more, axis=0), g.ints(0))
+    pixels = g.op("Unsqueeze", g.op("Concat", g.ints(0), g.ints(1), axis=0), g.ints(0))
+    table = g.op("Concat", lines, pixels, axis=0)
+    top, bottom, left, right = g.op("Split", g.op("Cast", g.op("Reshape", table, g.ints(-1)), to=TensorProto.INT64), outputs=4,
+                                    num_outputs=4)
+    zeros = g.ints(0, 0)
+    g.output(g.op("Pad", g.x, g.op("Concat", zeros, top, left, zeros, bottom, right, axis=0)))
+    two, rest = g.op("Split", g.op("Concat", top, bottom, left, axis=0), g.ints(1, 2), outputs=2)
+    squeezed = g.op("Squeeze", g.op("Unsqueeze", rest, g.ints(0, 2)), g.ints(0, -1))
+    g.output(g.op("Pad", g.x, g.op("Concat", zeros, two, g.ints(0), zeros, squeezed, axis=0)))
+
+
 def may_be_empty(g):
     g.output(g.op("Pad", g.x, pads(g, 0, g.calculate("Sub", 32, g.calculate("Mul", g.h, 2)))))
 

@@ -58,9 +58,9 @@ static bool number(struct ipex_import *import, int64_t dim, int64_t *ret) {
     return ipex_dim_number(&import->graph->dims, dim, ret);
 }
 
-/* Binds the result; where all elements are numbers it is an ordinary constant too. */
-static bool store(struct ipex_import *import, const struct ints *r) {
-    const char *name = import->node->output[0];
+/* Binds one of the results; where all elements are numbers it is an ordinary constant too. */
+static bool store_at(struct ipex_import *import, size_t which, const struct ints *r) {
+    const char *name = import->node->output[which];
     unsigned size = ipex_dtype_size(r->dtype);
     uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)r->count + 1, size);
     bool numbers = true;
@@ -75,8 +75,11 @@ static bool store(struct ipex_import *import, const struct ints *r) {
         numbers ? ipex_graph_constant(import->graph, name, r->dtype, r->rank, r->dims, data)
                 : ipex_graph_value(import->graph, name, r->dtype, r->rank, r->dims);
     value->ints = r->v;
-    ipex_import_out(import, 0, value);
+    ipex_import_out(import, which, value);
     return true;
+}
+static bool store(struct ipex_import *import, const struct ints *r) {
+    return store_at(import, 0, r);
 }
 
 static bool eval_shape(struct ipex_import *import) {
@@ -159,17 +162,29 @@ static bool eval_identity(struct ipex_import *import) {
     return load(import, 0, &x) && store(import, &x);
 }
 
+/* Of vectors, and along axis 0 of what has sizes in it: tables of constants are left to the
+ * operator.
+ */
 static bool eval_concat(struct ipex_import *import) {
-    struct ints x, r;
-    int64_t total = 0, at = 0;
+    struct ints x, r = {.rank = 0};
+    int64_t lines = 0, at = 0;
+    bool sizes = false;
     for (size_t i = 0; i < import->node->inputs; i++) {
-        if (!load(import, i, &x) || x.rank != 1)
+        if (!load(import, i, &x) || x.rank < 1)
             return false;
-        total += x.count;
+        if (i == 0)
+            r = x;
+        if (x.rank != r.rank ||
+            memcmp(x.dims + 1, r.dims + 1, (size_t)(x.rank - 1) * sizeof *x.dims))
+            return false;
+        lines += x.dims[0];
+        sizes |= !ipex_import_in(import, i)->constant;
     }
-    if (!import->node->inputs)
+    if (!import->node->inputs ||
+        (r.rank > 1 && (!sizes || ipex_import_int(import, "axis", 0) != 0)))
         return false;
-    r = make(import, x.dtype, 1, &total);
+    r.dims[0] = lines;
+    r = make(import, r.dtype, r.rank, r.dims);
     for (size_t i = 0; i < import->node->inputs; i++) {
         if (!load(import, i, &x))
             return false;
@@ -274,23 +289,87 @@ static bool eval_transpose(struct ipex_import *import) {
     return store(import, &r);
 }
 
+/* The axes of the current node as a mask of `rank` bits; 0 where they are not known. */
+static uint32_t axes_mask(struct ipex_import *import, int32_t rank) {
+    int64_t axes[IPEX_MAX_RANK];
+    const int count = ipex_import_ints(import, "axes", 1, axes, IPEX_MAX_RANK);
+    uint32_t mask = 0;
+    for (int i = 0; i < count; i++) {
+        const int64_t axis = axes[i] + (axes[i] < 0 ? rank : 0);
+        if (axis < 0 || axis >= rank)
+            return 0;
+        mask |= 1u << axis;
+    }
+    return mask;
+}
+
+/* Of a scalar, or of sizes in any shape: constants are left to the operator. */
 static bool eval_unsqueeze(struct ipex_import *import) {
     struct ints x;
-    int64_t axes[IPEX_MAX_RANK];
-    if (!load(import, 0, &x) || x.rank > 0 ||
-        ipex_import_ints(import, "axes", 1, axes, IPEX_MAX_RANK) != 1)
+    const int more =
+        ipex_import_ints(import, "axes", 1, (int64_t[IPEX_MAX_RANK]){0}, IPEX_MAX_RANK);
+    if (!load(import, 0, &x) || (x.rank > 0 && ipex_import_in(import, 0)->constant) || more < 1 ||
+        x.rank + more > IPEX_MAX_RANK)
         return false;
-    x.rank = 1;
-    x.dims[0] = 1;
+    const int32_t rank = x.rank + more;
+    const uint32_t ones = axes_mask(import, rank);
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t from = 0;
+    for (int32_t i = 0; i < rank; i++)
+        dims[i] = ones >> i & 1 || from == x.rank ? 1 : x.dims[from++];
+    if (!ones || from != x.rank)
+        return false;
+    x.rank = rank;
+    memcpy(x.dims, dims, (size_t)rank * sizeof *dims);
     return store(import, &x);
 }
 
 static bool eval_squeeze(struct ipex_import *import) {
     struct ints x;
-    if (!load(import, 0, &x) || x.rank != 1 || x.count != 1)
+    if (!load(import, 0, &x) ||
+        (ipex_import_in(import, 0)->constant && (x.rank != 1 || x.count != 1)))
         return false;
-    x.rank = 0;
+    const bool all = import->node->inputs < 2 && !ipex_import_attr(import, "axes");
+    const uint32_t ones = all ? UINT32_MAX : axes_mask(import, x.rank);
+    int32_t rank = 0;
+    for (int32_t i = 0; i < x.rank; i++)
+        if (!(ones >> i & 1) || x.dims[i] != 1)
+            x.dims[rank++] = x.dims[i];
+    if (!ones || (!all && x.rank - rank != __builtin_popcount(ones)))
+        return false;
+    x.rank = rank;
     return store(import, &x);
+}
+
+/* Of a vector of sizes. */
+static bool eval_split(struct ipex_import *import) {
+    struct ints x;
+    int64_t parts[IPEX_MAX_RANK * 2], at = 0;
+    const size_t outputs = import->node->outputs;
+    if (!load(import, 0, &x) || x.rank != 1 || ipex_import_in(import, 0)->constant || !outputs ||
+        outputs > sizeof parts / sizeof *parts)
+        return false;
+    const int given = ipex_import_ints(import, "split", 1, parts, (int)outputs);
+    const int64_t each = (x.count + (int64_t)outputs - 1) / (int64_t)outputs;
+    if (given != 0 && given != (int)outputs)
+        return false;
+    for (size_t i = 0; i < outputs; i++) {
+        const int64_t count = given ? parts[i] : at + each > x.count ? x.count - at : each;
+        if (count < 1 || at + count > x.count)
+            return false;
+        parts[i] = count;
+        at += count;
+    }
+    if (at != x.count)
+        return false;
+    at = 0;
+    for (size_t i = 0; i < outputs; at += parts[i++]) {
+        struct ints part = make(import, x.dtype, 1, &parts[i]);
+        memcpy(part.v, x.v + at, (size_t)part.count * sizeof *part.v);
+        if (*import->node->output[i] && !store_at(import, i, &part))
+            return false;
+    }
+    return true;
 }
 
 static int64_t negative(struct ipex_dims *dims, int64_t a) {
@@ -565,9 +644,9 @@ static const struct {
     {"ReduceProd", eval_reduce},   {"ReduceSum", eval_reduce},
     {"Reshape", eval_reshape},     {"Shape", eval_shape},
     {"Size", eval_size},           {"Slice", eval_slice},
-    {"Squeeze", eval_squeeze},     {"Sub", eval_binary},
-    {"Transpose", eval_transpose}, {"Unsqueeze", eval_unsqueeze},
-    {"Where", eval_where},
+    {"Split", eval_split},         {"Squeeze", eval_squeeze},
+    {"Sub", eval_binary},          {"Transpose", eval_transpose},
+    {"Unsqueeze", eval_unsqueeze}, {"Where", eval_where},
 };
 
 bool ipex_import_is_symbolic(const struct ipex_import *import) {
