@@ -200,6 +200,9 @@ def refusals():
     yield ("clip over steps that vary", recurrent("LSTM", "t", 1, 3, 4, clip=1.0), "t steps, each of which becomes layers",
            ["--dim", "t=1..9"])
     yield "a length beyond", recurrent("LSTM", 5, 2, 3, 4, lengths=[5, 6]), "length 6 of 5 steps", []
+    g = Graph()
+    g.output(g.op("RNN", g.input(4, 1, 3), g.weight(1, 5, 3), g.weight(1, 5, 5), g.weight(1, 5), hidden_size=5,
+                  name="the_node"))
     yield "half a bias", g, "the bias has 5 elements, 10 are expected", []
 
 
