@@ -18,8 +18,8 @@ bool ipex_import_is_none(const struct ipex_value *value) {
 
 /* Operators that know what to do with them. */
 static const char takers[] =
-    " Abs Add And Cast Ceil Clip Concat Cos Div Dropout Equal Erf Exp Expand Flatten "
-    "Floor Gather GatherElements GatherND Greater GreaterOrEqual Identity Less "
+    " Abs Add And Cast Ceil Clip Concat ConstantOfShape Cos Div Dropout Equal Erf Exp Expand "
+    "Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual Identity Less "
     "LessOrEqual Log Max Min Mod Mul Neg Not Or Pow Reciprocal ReduceProd ReduceSum "
     "Relu Reshape Round Scatter ScatterElements ScatterND Shape Sigmoid Sign Sin "
     "Size Slice Split Sqrt Squeeze Sub Sum Tanh Tile Transpose Unsqueeze Where Xor ";
@@ -118,6 +118,8 @@ void ipex_import_empty(struct ipex_import *import, size_t i, const struct ipex_v
 bool ipex_import_leave_out(struct ipex_import *import, const struct ipex_node *last) {
     struct ipex_unsupported *why = operands_reason(import);
     bool any = false;
+    if (!*import->node->domain && !strcmp(import->node->op_type, "Constant"))
+        return false; /* as an initializer, it is none of the model's doing */
     for (size_t i = 0; i < import->node->outputs; i++) {
         const struct ipex_value *y = ipex_import_result(import, i);
         if (y && !ipex_import_is_none(y))
