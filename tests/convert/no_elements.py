@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 import numpy as np
+import onnx
 from onnx import TensorProto
 
 from errors import Errors
@@ -74,6 +75,10 @@ SOME = {  # what has elements again
     "Concat": lambda g, e, x: g.op("Concat", e, x, cut(g, x, 3, 9), e, axis=1),
     "ReduceSum": lambda g, e, x: g.op("Add", x, g.op("ReduceSum", e, g.ints(1))),
     "ReduceSum of all": lambda g, e, x: g.op("Add", x, g.op("ReduceSum", e)),
+    "ReduceMax and ReduceMin": lambda g, e, x: g.op("Add", x, g.op("Max", g.op("ReduceMax", e, axes=[1]), g.op("Clip", g.op("ReduceMin", e,
+                                                                                axes=[1], keepdims=1), g.scalar(-3), g.scalar(3)))),
+    "ReduceMax and ReduceMin of integers": lambda g, e, x: g.op("Add", x, g.op("Div", cast(g, g.op("Add", g.op(
+        "ReduceMax", cast(g, e, I64), axes=[1]), g.op("ReduceMin", cast(g, e, I64), axes=[1])), F32), g.scalar(2))),
     "ReduceProd": lambda g, e, x: g.op("Mul", x, g.op("ReduceProd", e, axes=[0, 1], keepdims=0)),
     "Size": lambda g, e, x: g.op("Add", x, cast(g, g.op("Size", e), F32)),
     "Shape": lambda g, e, x: g.op("Add", cut(g, x, 0, 3, axis=2), cast(g, g.op("Shape", e), F32)),
@@ -82,6 +87,8 @@ SOME = {  # what has elements again
     "ScatterElements": lambda g, e, x: g.op("ScatterElements", x, cast(g, e, I64), e, axis=1),
     "a list of none": lambda g, e, x: g.op("Squeeze", g.op("Resize", g.op("Unsqueeze", x, g.ints(0)), g.op("ConstantOfShape", g.ints(0)),
                                                            g.constant(np.float32([1, 1, 2, 2])), mode="nearest"), g.ints(0)),
+    "ConstantOfShape of none": lambda g, e, x: g.op("Add", x, g.op("ConstantOfShape", g.op("Constant", value=onnx.numpy_helper.from_array(
+        np.zeros(0, np.int64))), value=onnx.numpy_helper.from_array(np.float32([2])))),
     "an unread one": lambda g, e, x: g.op("Relu", x),
     "an assigned mask": lambda g, e, x: assigned(g, x, (1, 3), (0, 0), (2, 4)),
 }
@@ -140,6 +147,13 @@ def refused():
             y = make(g, g.op("Slice", x, g.ints(2), g.ints(2), g.ints(1), name="the_slice"))
             g.output(y, g.op("Relu", g.input(2)))
             yield f"{name} of {'a constant' if constant else 'an input'}", ["1 thing", origin], g
+    g = Graph()
+    g.output(g.op("ScatterND", g.constant(f32(2, 0, 4)), g.constant(np.zeros((1, 3), np.int64)), g.weight(1), name="the_node"),
+             g.op("Relu", g.input(2)))
+    yield "ScatterND into an initializer", ["1 thing", "the_node (ScatterND)", "no elements"], g
+    g = Graph()
+    g.output(g.op("Softmax", g.constant(f32(2, 0, 4)), name="the_node"), g.op("Relu", g.input(2)))
+    yield "Softmax of an initializer", ["1 thing", "the_node (Softmax): reads const0, which has no elements"], g
     g = Graph()
     e = g.op("Slice", g.input(3, 4, 5), g.ints(2), g.ints(2), g.ints(1), name="the_slice")
     g.output(e, g.op("Exp", e), *g.op("Split", e, g.ints(2, 3), axis=2, outputs=2), g.op("Softmax", g.op("Neg", e)))

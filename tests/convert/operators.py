@@ -910,6 +910,10 @@ def composed_reductions():
     g = Graph()
     g.output(*g.op("LayerNormalization", g.input(2, 3, 5), g.constant(f32(5)), outputs=3))
     yield "statistics of LayerNormalization", g
+    g = Graph()
+    statistics = g.op("LayerNormalization", g.constant(f32(2, 3, 5)), g.constant(f32(5)), outputs=3)
+    g.output(*(g.op("Add", v, g.input(1)) for v in statistics))
+    yield "statistics of LayerNormalization of a constant", g
 
 
 @cases

@@ -77,6 +77,12 @@ def networks():
                    recurrent("RNN", "t", "b", 5, 9, direction, bias, state=bias, lengths=lengths),
                    ["--dim", "t=6..9", "--dim", "b=1..3", "--golden", "1"], [{"t": 6, "b": 3}, {"t": 9, "b": 1}])
     yield "RNN, a batch that varies", recurrent("RNN", 6, "b", 5, 9, both, state=True), *varying
+    for bias in True, False:
+        g = Graph()  # all of it constant, with results that others of its nodes read
+        y, left = g.op("RNN", g.weight(4, 1, 3), g.weight(1, 5, 3), g.weight(1, 5, 5), *([g.weight(1, 10)] if bias else []),
+                       outputs=2, hidden_size=5)
+        g.output(g.op("Add", y, g.input(5)), g.op("Mul", left, g.input(5)))
+        yield f"RNN of a constant, bias {bias}", g, [], []
     g = Graph()
     y, left = g.op("RNN", g.input(4, 1, 3), g.weight(1, 5, 3), g.weight(1, 5, 5), outputs=2, hidden_size=5)
     g.output(left)

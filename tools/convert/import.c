@@ -462,7 +462,8 @@ static bool known_inputs(struct ipex_import *import, bool *ret_known) {
             refuse_input(import, name);
             return false;
         }
-        if (value && value->empty && !ipex_import_spares_none(import, i))
+        if (value && (value->empty || ipex_import_is_none(value)) &&
+            !ipex_import_spares_none(import, i))
             ipex_import_refuse_empty(import, value);
         known &= !value || !value->unknown;
     }
@@ -512,13 +513,26 @@ static bool operands_are_data(struct ipex_import *import, struct ipex_node *node
     return true;
 }
 
+/* The current node's results are read later, also where the nodes that it became read them. */
+static void keep_results(struct ipex_import *import, int32_t more) {
+    for (size_t i = 0; i < import->node->outputs; i++) {
+        struct ipex_value *y = ipex_import_result(import, i);
+        if (y)
+            y->uses += more;
+    }
+}
+
 void ipex_import_fold(struct ipex_import *import, struct ipex_node *last) {
     struct ipex_node *made = last ? last->next : import->graph->first;
     char text[256] = "";
     const struct ipex_report report = {text, sizeof text};
-    if (results_fit(import, made) && ipex_import_reads_some(import, made) &&
-        operands_are_data(import, made) &&
-        ipex_fold_constants(import->graph, made, &report) != IPEX_OK)
+    if (!results_fit(import, made) || !ipex_import_reads_some(import, made) ||
+        !operands_are_data(import, made))
+        return;
+    keep_results(import, 1);
+    const enum ipex_status status = ipex_fold_constants(import->graph, made, &report);
+    keep_results(import, -1);
+    if (status != IPEX_OK)
         ipex_import_refuse(import, "cannot be computed at convert time: %s", text);
 }
 

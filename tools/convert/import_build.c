@@ -123,11 +123,11 @@ struct ipex_value *ipex_build_reduce(struct ipex_import *import, enum ipex_reduc
 }
 
 struct ipex_value *ipex_build_reduced_none(struct ipex_import *import, const struct ipex_value *x,
-                                           uint32_t axes, double number) {
+                                           uint32_t axes, struct ipex_value *number) {
     int64_t dims[IPEX_MAX_RANK];
     for (int32_t i = 0; i < x->rank; i++)
         dims[i] = axes >> i & 1 ? 1 : x->dims[i];
-    return ipex_build_expand(import, ipex_build_number(import, x->dtype, number), x->rank, dims);
+    return ipex_build_expand(import, number, x->rank, dims);
 }
 
 struct ipex_value *ipex_build_every(struct ipex_import *import, struct ipex_value *x, int32_t axis,

@@ -35,7 +35,7 @@ struct ipex_value *ipex_build_reduce(struct ipex_import *import, enum ipex_reduc
                                      struct ipex_value *x, uint32_t axes);
 /* What this leaves of an x without elements: this number everywhere. */
 struct ipex_value *ipex_build_reduced_none(struct ipex_import *import, const struct ipex_value *x,
-                                           uint32_t axes, double number);
+                                           uint32_t axes, struct ipex_value *number);
 /* `count` elements of an axis from `start` on. */
 struct ipex_value *ipex_build_slice(struct ipex_import *import, struct ipex_value *x, int32_t axis,
                                     int64_t start, int64_t count);

@@ -397,11 +397,26 @@ static struct ipex_value *reduced(struct ipex_import *import, struct ipex_value 
     return ipex_build_cast(import, y, x->dtype);
 }
 
-/* The sum over none, or of squares that something else computes; NULL where it is neither. */
-static struct ipex_value *special_sum(struct ipex_import *import, struct ipex_value *x,
-                                      uint32_t axes) {
-    return ipex_import_is_none(x) ? ipex_build_reduced_none(import, x, axes, 0)
-                                  : ipex_modulated_squares(import, x, axes);
+/* What is left of none: ONNX's neutral element, of a mean no number. */
+static struct ipex_value *reduced_none(struct ipex_import *import, const struct ipex_value *x,
+                                       enum ipex_reduce kind, uint32_t axes) {
+    const bool least = kind == IPEX_REDUCE_max; /* what every other element is above */
+    const bool is_extreme = least || kind == IPEX_REDUCE_min;
+    double number = kind == IPEX_REDUCE_mean ? (double)NAN : 0;
+    if (is_extreme && x->dtype == IPEX_DTYPE_i64) {
+        int64_t *wide = ipex_arena_alloc(&import->graph->arena, sizeof *wide);
+        *wide = least ? INT64_MIN : INT64_MAX;
+        return ipex_build_reduced_none(import, x, axes,
+                                       ipex_graph_constant(import->graph, import->node->output[0],
+                                                           IPEX_DTYPE_i64, 0, NULL, wide));
+    }
+    if (is_extreme)
+        number = x->dtype == IPEX_DTYPE_f32   ? (double)(least ? -INFINITY : INFINITY)
+                 : x->dtype == IPEX_DTYPE_i32 ? (least ? INT32_MIN : INT32_MAX)
+                 : x->dtype == IPEX_DTYPE_i8  ? (least ? INT8_MIN : INT8_MAX)
+                 : x->dtype == IPEX_DTYPE_u8  ? (least ? 0 : UINT8_MAX)
+                                              : !least;
+    return ipex_build_reduced_none(import, x, axes, ipex_build_number(import, x->dtype, number));
 }
 
 static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
@@ -430,7 +445,11 @@ static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
             kept[rank++] = dims[i];
     }
     const char *name = import->node->output[0];
-    struct ipex_value *y = kind == IPEX_REDUCE_sum ? special_sum(import, x, mask) : NULL;
+    struct ipex_value *y = NULL;
+    if (ipex_import_is_none(x))
+        y = reduced_none(import, x, kind, mask);
+    else if (kind == IPEX_REDUCE_sum)
+        y = ipex_modulated_squares(import, x, mask);
     y = y ? y : reduced(import, x, kind, mask);
     ipex_import_out(import, 0,
                     rank == x->rank ? y : ipex_import_reshape(import, y, name, rank, kept));

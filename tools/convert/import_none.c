@@ -20,8 +20,9 @@ bool ipex_import_is_none(const struct ipex_value *value) {
 static const char takers[] =
     " Abs Add And Cast Ceil Clip Concat ConstantOfShape Cos Div Dropout Equal Erf Exp Expand "
     "Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual Identity Less "
-    "LessOrEqual Log Max Min Mod Mul Neg Not Or Pow Reciprocal ReduceProd ReduceSum "
-    "Relu Reshape Round Scatter ScatterElements ScatterND Shape Sigmoid Sign Sin "
+    "LessOrEqual Log Max Min Mod Mul Neg Not Or Pow Reciprocal ReduceMax ReduceMean ReduceMin "
+    "ReduceProd ReduceSum Relu Reshape Round Scatter ScatterElements ScatterND Shape Sigmoid Sign "
+    "Sin "
     "Size Slice Split Sqrt Squeeze Sub Sum Tanh Tile Transpose Unsqueeze Where Xor ";
 
 /* Those of them that shape arithmetic takes for joining a vector and a number. */
@@ -71,6 +72,10 @@ static struct ipex_unsupported *operands_reason(const struct ipex_import *import
 }
 
 void ipex_import_refuse_empty(struct ipex_import *import, struct ipex_value *value) {
+    if (!value->empty) /* the model states it */
+        value->empty =
+            make_reason(import, ipex_arena_printf(&import->graph->arena,
+                                                  "reads %s, which has no elements", value->name));
     struct ipex_unsupported *why = value->empty;
     value->unknown = true;
     if (!why->said)

@@ -122,7 +122,9 @@ static void import_reduce_prod(struct ipex_import *import) {
     if (!x || !reduced_axes(import, x, &axes))
         return;
     if (ipex_import_is_none(x)) {
-        bind_reduced(import, ipex_build_reduced_none(import, x, axes, 1), axes);
+        bind_reduced(
+            import,
+            ipex_build_reduced_none(import, x, axes, ipex_build_number(import, x->dtype, 1)), axes);
         return;
     }
     for (int32_t i = 0, rank = x->rank; x && i < rank; i++)

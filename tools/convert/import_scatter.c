@@ -68,7 +68,7 @@ static bool read_operands(struct ipex_import *import, struct scatter *s) {
 static bool is_known(struct scatter *s, int32_t end) {
     s->rows = 1;
     for (int32_t i = 0; i < end; i++) {
-        if (s->data->dims[i] < 0 || s->data->dims[i] > IPEX_BUILD_MAX / s->rows)
+        if (s->data->dims[i] < 1 || s->data->dims[i] > IPEX_BUILD_MAX / s->rows)
             return false;
         s->rows *= s->data->dims[i];
     }
