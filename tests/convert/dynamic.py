@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import Tap
+from ipextest import CLI, Tap, command
 
 import numpy as np
 import onnx
@@ -188,6 +188,18 @@ def main():
         g = Graph(20)
         g.output(g.op("ReduceProd", g.input("n", 3), g.ints(0)))
         check_refused(tap, bench, "ReduceProd along an axis that varies", g, "ReduceProd", "n elements are multiplied")
+        g = Graph(20)
+        g.output(g.op("Gather", g.input("n", 3), g.constant(np.int64(1)), axis=0))
+        check_refused(tap, bench, "Gather of what there may not be", g, "Gather", "place 1 of axis 0 of in0, which has n elements: give")
+        g = Graph(20)
+        g.output(g.op("Gather", g.input("n", 4), g.ints(0, -5), axis=1))
+        check_refused(tap, bench, "Gather of what there is not", g, "Gather", "place -5 of axis 1 of in0, which has 4 elements")
+        g = Graph(20)
+        g.output(g.op("Squeeze", g.input("n", 1, 3), name="the_node"))
+        bench.convert(g.model(), *BOUNDS[:2])
+        done = command(CLI, "convert", bench.onnx, "-o", bench.ipex, *BOUNDS[:2])  # not quiet
+        said = "the_node (Squeeze) names no axes: axis 0 (n) stays"
+        tap.ok("Squeeze of what may be 1: said", done.returncode == 0 and said in done.stderr + done.stdout, done.stderr, done.stdout)
         g = Graph(20)
         g.output(g.op("TopK", g.input("n", 3), g.ints(3), axis=0, outputs=2)[0])
         check_refused(tap, bench, "TopK of more than there may be", g, "TopK", "k is 3 for n elements")

@@ -294,6 +294,15 @@ def tables_of_pads(g):
     g.output(g.op("Pad", g.x, g.op("Concat", zeros, two, g.ints(0), zeros, squeezed, axis=0)))
 
 
+@case("Pad of integers and bools with a value")
+def pads_of_integers(g):
+    more = to_multiple(g, 8)
+    for dtype, value in ((TensorProto.INT64, np.int64(-100)), (TensorProto.INT32, np.int32(7)), (TensorProto.BOOL, np.array(True))):
+        x = to(g, g.op("Mul", g.x, g.scalar(3)), dtype)
+        for amounts in g.ints(0, 1, 2, 0, 0, 0, 1, 3), g.ints(1, 0, 2, -1, 0, 0, 0, 2), pads(g, 0, more, 1, 2), pads(g, more, more):
+            g.output(to(g, g.op("Pad", x, amounts, g.constant(value))))
+
+
 def may_be_empty(g):
     g.output(g.op("Pad", g.x, pads(g, 0, g.calculate("Sub", 32, g.calculate("Mul", g.h, 2)))))
 

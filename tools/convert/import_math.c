@@ -83,9 +83,10 @@ static void import_asinh(struct ipex_import *import) { /* log1p(|x| + x^2 / (1 +
     bind(import, JOIN(mul, y, STEP(sign, x)));
 }
 
-static void import_acosh(struct ipex_import *import) { /* log1p(t + sqrt(t (x + 1))), t = x - 1 */
+/* log1p(t + sqrt(t) sqrt(x + 1)), t = x - 1: below 1 no number */
+static void import_acosh(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0), *t = WITH(sub, x, 1);
-    struct ipex_value *root = STEP(sqrt, JOIN(mul, t, WITH(add, x, 1)));
+    struct ipex_value *root = JOIN(mul, STEP(sqrt, t), STEP(sqrt, WITH(add, x, 1)));
     struct ipex_value *near = STEP(log1p, JOIN(add, t, root));
     bind(import, beyond(import, x, 1e9f, log_twice(import, x), near));
 }

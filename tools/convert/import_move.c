@@ -118,6 +118,22 @@ static void import_flatten(struct ipex_import *import) {
     bind_reshape(import, x, 2, dims);
 }
 
+/* Without axes all that are 1 go: one that is so in some runs only stays, and the person is told.
+ */
+static void note_what_stays(struct ipex_import *import, const struct ipex_value *x) {
+    for (int32_t i = 0; i < x->rank; i++) {
+        int64_t least, most;
+        ipex_dim_range(&import->graph->dims, x->dims[i], &least, &most);
+        if (least <= 1 && most > 1)
+            import->notes = ipex_arena_printf(
+                &import->graph->arena,
+                "%s%s (Squeeze) names no axes: axis %d (%s) stays, also in runs where it is 1, "
+                "which other runtimes take away\n",
+                import->notes ? import->notes : "", import->label, (int)i,
+                ipex_import_text(import, x->dims[i]));
+    }
+}
+
 static void import_squeeze(struct ipex_import *import) {
     struct ipex_value *x = movable(import);
     int64_t axes[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
@@ -135,6 +151,8 @@ static void import_squeeze(struct ipex_import *import) {
         }
         mask |= 1u << axes[i];
     }
+    if (!count)
+        note_what_stays(import, x);
     int32_t rank = 0;
     for (int32_t i = 0; i < x->rank; i++)
         if (count ? !(mask >> i & 1) : x->dims[i] != 1)

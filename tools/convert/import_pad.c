@@ -146,10 +146,29 @@ static bool pad_amounts(struct ipex_import *import, const struct ipex_value *x, 
     return true;
 }
 
+/* Integers and bools are padded with zeros; another value is chosen where there is no x. */
+static struct ipex_value *pad_integers(struct ipex_import *import, struct ipex_value *x,
+                                       struct ipex_value *value, const int64_t *before,
+                                       const int64_t *after) {
+    int64_t amounts[2][IPEX_MAX_RANK];
+    struct ipex_value *of[2] = {
+        x,
+        ipex_build_expand(import, ipex_build_number(import, IPEX_DTYPE_bool, 1), x->rank, x->dims)};
+    for (size_t i = 0; i < 2; i++) {
+        memcpy(amounts[0], before, sizeof amounts[0]);
+        memcpy(amounts[1], after, sizeof amounts[1]);
+        of[i] = of[i] ? ipex_build_pad(import, of[i], IPEX_PAD_constant, 0, amounts[0], amounts[1])
+                      : NULL;
+    }
+    return of[0] && of[1]
+               ? ipex_build_where(import, of[1], of[0], ipex_build_reshape(import, value, 0, NULL))
+               : NULL;
+}
+
 static void import_pad(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0);
     int64_t before[IPEX_MAX_RANK] = {0}, after[IPEX_MAX_RANK] = {0};
-    const struct ipex_value *value = ipex_import_in(import, 2);
+    struct ipex_value *value = ipex_import_in(import, 2), *y;
     const char *name = ipex_import_string(import, "mode", "constant");
     const enum ipex_pad_mode mode = pad_mode(name);
     if (!x || !pad_amounts(import, x, before, after))
@@ -160,14 +179,17 @@ static void import_pad(struct ipex_import *import) {
     }
     if (mode != IPEX_PAD_constant)
         value = NULL;
-    if (value && (!value->constant || ipex_value_numel(value) != 1)) {
-        ipex_import_refuse(import, "the value is not a constant scalar");
+    if (value && (!value->constant || ipex_value_numel(value) != 1 || value->dtype != x->dtype)) {
+        ipex_import_refuse(import, "the value %s is not one constant of type %s", value->name,
+                           ipex_dtype_name(x->dtype));
         return;
     }
-    struct ipex_value *y = ipex_build_pad(import, x, mode,
-                                          value ? (float)ipex_constant_f64(value, 0)
-                                                : ipex_import_float(import, "value", 0),
-                                          before, after);
+    const double number =
+        value ? ipex_constant_f64(value, 0) : (double)ipex_import_float(import, "value", 0);
+    if (value && x->dtype != IPEX_DTYPE_f32 && number != 0)
+        y = pad_integers(import, x, value, before, after);
+    else
+        y = ipex_build_pad(import, x, mode, (float)number, before, after);
     if (y)
         ipex_import_out(import, 0, y);
 }

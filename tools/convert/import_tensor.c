@@ -172,6 +172,24 @@ static bool import_position(struct ipex_import *import, struct ipex_value *x,
     return true;
 }
 
+/* Constant places are inside the axis at all sizes; false after refusing. */
+static bool places_exist(struct ipex_import *import, const struct ipex_value *x,
+                         const struct ipex_value *index, int64_t axis) {
+    int64_t least, most;
+    ipex_dim_range(&import->graph->dims, x->dims[axis], &least, &most);
+    for (int64_t i = 0; index->constant && i < ipex_value_numel(index); i++) {
+        const int64_t at = ipex_constant_i64(index, i);
+        if (-least <= at && at < least)
+            continue;
+        ipex_import_refuse(
+            import, "place %lld of axis %d of %s, which has %s elements%s", (long long)at,
+            (int)axis, x->name, ipex_import_text(import, x->dims[axis]),
+            least < most ? ": give it a range that begins above (--dim NAME=LO..HI)" : "");
+        return false;
+    }
+    return true;
+}
+
 static void import_gather(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0),
                       *index = x ? ipex_import_any(import, 1) : NULL;
@@ -182,6 +200,8 @@ static void import_gather(struct ipex_import *import) {
         ipex_import_refuse(import, "the indices are %s", ipex_dtype_name(index->dtype));
         return;
     }
+    if (!ipex_import_is_none(x) && !places_exist(import, x, index, axis))
+        return;
     int32_t rank = 0;
     for (int32_t i = 0; i < axis; i++)
         dims[rank++] = x->dims[i];
