@@ -111,7 +111,7 @@ enum ipex_act {
     X(3, mul, 2)                                                                                   \
     X(4, div, 2)                                                                                   \
     X(5, min, 2)                                                                                   \
-    X(6, max, 2)                                                                                   \
+    X(6, max, 2) /* and min: NaN where either is */                                                \
     X(7, neg, 1)                                                                                   \
     X(8, abs, 1)                                                                                   \
     X(9, sqrt, 1)                                                                                  \

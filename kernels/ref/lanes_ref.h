@@ -7,13 +7,12 @@
 
 enum { REF_LANES = 16 };
 
-/* A NaN on either side stays. */
 static inline float ref_combine(int32_t kind, float a, float v) {
     switch (kind) {
     case IPEX_REDUCE_max:
-        return v != v ? v : ref_max(a, v);
+        return ref_max_nan(a, v);
     case IPEX_REDUCE_min:
-        return v != v ? v : ref_min(a, v);
+        return ref_min_nan(a, v);
     default:
         return a + v;
     }

@@ -13,9 +13,9 @@ static float pointwise_step(int16_t op, float a, float b) {
     case IPEX_STEP_div:
         return a / b;
     case IPEX_STEP_min:
-        return ref_min(a, b);
+        return ref_min_nan(a, b);
     case IPEX_STEP_max:
-        return ref_max(a, b);
+        return ref_max_nan(a, b);
     case IPEX_STEP_neg:
         return ref_neg(a);
     case IPEX_STEP_abs:

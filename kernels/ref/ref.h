@@ -75,4 +75,13 @@ static inline float ref_min(float a, float b) {
     return ref_flush(b < a ? b : a);
 }
 
+/* A NaN on either side stays. */
+static inline float ref_max_nan(float a, float b) {
+    return b != b ? b : ref_max(a, b);
+}
+
+static inline float ref_min_nan(float a, float b) {
+    return b != b ? b : ref_min(a, b);
+}
+
 #endif

@@ -13,8 +13,8 @@ static void combine_f32(int32_t kind, float *restrict y, const float *restrict u
     for (int64_t i = 0; i < n; i++) {
         const float p = y[i], q = updates[i];
         y[i] = kind == IPEX_SCATTER_mul   ? p * q
-               : kind == IPEX_SCATTER_max ? ref_max(p, q)
-                                          : ref_min(p, q);
+               : kind == IPEX_SCATTER_max ? ref_max_nan(p, q)
+                                          : ref_min_nan(p, q);
     }
 }
 

@@ -68,9 +68,9 @@ static inline void pointwise_step(int16_t op, struct pointwise_operand oa,
     case IPEX_STEP_div:
         POINTWISE_SIMPLE(vec_div(a, b))
     case IPEX_STEP_min:
-        POINTWISE_SIMPLE(vec_min(b, a))
+        POINTWISE_SIMPLE(vec_min_nan(a, b))
     case IPEX_STEP_max:
-        POINTWISE_SIMPLE(vec_max(b, a))
+        POINTWISE_SIMPLE(vec_max_nan(a, b))
     case IPEX_STEP_neg:
         POINTWISE_LOOP(vec_neg(a))
     case IPEX_STEP_abs:

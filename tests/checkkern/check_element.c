@@ -441,7 +441,8 @@ static void want_scattered(int32_t kind, int32_t dtype, char *y, const char *upd
         float p, q;
         memcpy(&p, y, sizeof p);
         memcpy(&q, update, sizeof q);
-        const float best = kind == IPEX_SCATTER_max ? (q > p ? q : p) : q < p ? q : p;
+        const bool takes = q != q || (kind == IPEX_SCATTER_max ? q > p : q < p);
+        const float best = takes ? q : p;
         p = kind == IPEX_SCATTER_add   ? p + q
             : kind == IPEX_SCATTER_mul ? p * q
                                        : (fpclassify(best) == FP_SUBNORMAL ? best * 0 : best);

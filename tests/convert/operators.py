@@ -892,6 +892,18 @@ def functions():
 
 
 @cases
+def no_numbers():
+    """NaN on either side of an extreme stays."""
+    for op_type in "Max", "Min":
+        g = Graph(18)
+        x, y = g.input(3, 40), g.input(3, 40)
+        some, others = (g.op("Where", g.op("Greater", v, g.scalar(0.5)), g.scalar(np.nan), v) for v in (x, y))
+        g.output(g.op(op_type, some, y), g.op(op_type, x, others), g.op(op_type, some, others), g.op(op_type, some, g.scalar(0)),
+                 g.op(op_type, g.scalar(0), others), g.op(op_type, x, g.scalar(np.nan)), g.op(op_type, x, y, others))
+        yield f"{op_type} with NaN", g
+
+
+@cases
 def composed_reductions():
     for op_type in ("ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceProd", "ReduceSumSquare"):
         for keep in (0, 1):
