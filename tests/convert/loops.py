@@ -192,6 +192,19 @@ def scan_outputs(g):
             scan_input_directions=[1, 1])
 
 
+@case("nodes out of order around a body that reads what comes last")
+def out_of_order(g):
+    x = g.input(2, 3)
+    body, _, condition, (h,) = loop_body((2, 3))
+    a = body.op("Exp", body.op("Mul", h, "outside"))
+    goes_on(body, condition)
+    body.output(body.op("Sub", a, body.op("Abs", h)))
+    y = g.op("Loop", g.constant(np.int64(2)), "", x, body=body.graph())
+    g.output(g.op("Neg", y), g.op("Add", g.op("Cos", x), "outside"))
+    g.op("Tanh", g.op("Sin", x), out="outside")
+    g.nodes.reverse()
+
+
 def refused():
     """(title, graph, what is said, flags)"""
     g = Graph(17)

@@ -444,8 +444,7 @@ static void refuse_input(struct ipex_import *import, const char *name) {
         ipex_import_refuse(import, "reads %s: %s", name, unsupported);
     else if (later)
         ipex_import_refuse(import,
-                           "reads %s, which %s computes, but not before it: the nodes are out of "
-                           "order or in a cycle",
+                           "reads %s, which %s computes, but not before it: they are in a cycle",
                            name, *later->name ? later->name : "a node");
     else
         ipex_import_refuse(import, "reads %s, which nothing before it computes", name);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/convert/onnx_sort.h"
 #include "tools/convert/onnx_tensor.h"
 #include "tools/convert/protobuf.h"
 
@@ -348,6 +349,8 @@ static bool read_graph(struct ipex_onnx_reader *reader, struct ipex_span message
     ret->input = read_each(reader, message, 11, sizeof *ret->input, read_value, &ret->inputs);
     ret->output = read_each(reader, message, 12, sizeof *ret->output, read_value, &ret->outputs);
     ret->value = read_each(reader, message, 13, sizeof *ret->value, read_value, &ret->values);
+    if (pb->status == IPEX_OK)
+        ipex_onnx_sort(ret, pb->arena);
     return pb->status == IPEX_OK;
 }
 
