@@ -163,6 +163,19 @@ def check_sums(tap, bench):
     tap.ok("a sum that is given all the same is taken", done.returncode == 1 and "cannot be broadcast" in done.stderr, done.stderr)
 
 
+def check_names(tap, bench):
+    """Two names of one size are made one by --dim NAME=OTHER, in sums and from name to name."""
+    g = Graph(17)
+    x, past = g.input("n", 3), g.input("k + 1", 4)
+    g.output(g.op("Add", x, g.input("m", 3)), g.op("MatMul", g.op("Transpose", g.input("l", 5), perm=[1, 0]), past))
+    flags = ["--dim", "m=n", "--dim", "n=b", "--dim", "b=1..4", "--dim", "k=p", "--dim", "p=2..6", "--dim", "l=5"]
+    done = bench.convert(g.model(), *flags[:-4], "--dim", "p=2..6", "--dim", "l=5")
+    tap.ok("a name is asked for where nothing makes it another", done.returncode != 0, done.stderr)
+    why = bench.right(g, *flags[:8], "--dim", "p=4", "--dim", "l=5", "--golden", "2",
+                      sizes=[{"n": b, "m": b, "k + 1": 5, "l": 5} for b in (1, 4, 3)])
+    tap.ok("names of one size", why is None, why)
+
+
 def check_refused(tap, bench, name, graph, *parts):
     done = bench.convert(graph.model(), *BOUNDS[:2])
     tap.ok(f"{name} is refused", done.returncode == 1 and all(part in done.stderr for part in parts), done.stderr)
@@ -185,6 +198,7 @@ def main():
         for name, make in CASES.items():
             check(tap, bench, name, make)
         check_sums(tap, bench)
+        check_names(tap, bench)
         g = Graph(20)
         g.output(g.op("ReduceProd", g.input("n", 3), g.ints(0)))
         check_refused(tap, bench, "ReduceProd along an axis that varies", g, "ReduceProd", "n elements are multiplied")

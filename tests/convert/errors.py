@@ -186,14 +186,14 @@ def single_refusals():
     yield "an If on data", ["(If)", "its condition chosen", "--const"], branching()
     yield "a branch with a name in use", ["(If)", "in0, a name that is in use"], branching(np.array(True), "in0")
     yield "a recurrent state of another batch", ["the_node (LSTM)", "state in1 is m, but has to be n",
-                                                 "--dim 'm=N' --dim 'n=N'"], states("m"), "--dim", "n=1..4", "--dim", "m=1..4"
+                                                 "one size (--dim 'n=m')"], states("m"), "--dim", "n=1..4", "--dim", "m=1..4"
     yield "a recurrent state of another size", ["the_node (LSTM)", "dim 1 of its state in1 is 3", "give --dim 'n=3'"], states(
         3), "--dim", "n=1..4"
     yield "an If on a number of an input", ["(If)", "computed from the input rate", "--const 'rate=VALUE'"], rated()
     for op_type in "Add", "Concat":
         yield f"{op_type} of sizes that are rounded differently", [f"the_node ({op_type})", "a step (--dim NAME=LO..HI:32)"], (
             pyramid(op_type)), "--dim", "h=8..32", "--dim", "w=16"
-        yield f"{op_type} of two sizes", [f"the_node ({op_type})", "--dim 'h=N' --dim 'w=N'"], joined(op_type, "h", "w"), (
+        yield f"{op_type} of two sizes", [f"the_node ({op_type})", "one size (--dim 'w=h')"], joined(op_type, "h", "w"), (
             "--dim"), "h=8..32", "--dim", "w=8..32"
         yield f"{op_type} of a size and a number", [f"the_node ({op_type})", "give --dim 'h=5'"], joined(op_type, "h", 5), (
             "--dim"), "h=4..32"
@@ -347,7 +347,9 @@ def sizes(errors):
         errors.fails(f"--dim {value}", 2, [f"ipexpack: convert: --dim {value}: the least size is 1"], "--dim", value)
         lines = command(CLI, "convert", errors.onnx, "-o", errors.ipex, "--dim", value).stderr.splitlines()
         errors.tap.ok(f"--dim {value}: in one line", len(lines) == 1, *lines)
-    for value in ("height=x", "height=", "=4", "height", "height=99999999999", "height=8x",
+    for value, words in (("height=x", "--dim height=x: nothing says what size x has"), ("height=height", "--dim height=height: nothing says")):
+        errors.fails(f"--dim {value}", 2, [words], "--dim", value, *rest)
+    for value in ("height=", "=4", "height", "height=99999999999", "height=8x",
                   "height=4..2", "height=1..", "height=..4", "height=1..4:3", "height=2..4:0", "height=2..4:", "height=1...4",
                   "height=1..9999999999", "main:height=", "main:=3", "=0", "height=0x"):
         errors.fails(f"--dim {value}", 2, ["--dim", value, "usage:"], "--dim", value)

@@ -106,6 +106,10 @@ static bool parse_integer(const char *text, int64_t *ret, const char **ret_end) 
 static bool parse_range(const char *text, struct ipex_dim_option *dim) {
     const char *end;
     dim->step = 1;
+    if (*text && !strchr("0123456789+-. ", *text) && !strstr(text, "..")) {
+        dim->same = text;
+        return true;
+    }
     if (!parse_integer(text, &dim->lo, &end))
         return false;
     dim->hi = dim->lo;
@@ -124,7 +128,8 @@ static bool add_dim(struct ipex_convert_entry *entry, const struct ipex_dim_opti
         if (strcmp(known->name, dim->name))
             continue;
         if (known->shared == dim->shared)
-            return known->lo == dim->lo && known->hi == dim->hi && known->step == dim->step;
+            return known->lo == dim->lo && known->hi == dim->hi && known->step == dim->step &&
+                   !strcmp(known->same ? known->same : "", dim->same ? dim->same : "");
         if (known->shared) /* what names the entry counts more */
             *known = *dim;
         return true;
@@ -147,10 +152,11 @@ static void refuse_dim(const struct ipex_cli_verb *verb, const char *item, const
                               "gives is empty",
                               verb->name, item);
     else
-        (void)ipex_cli_wrong(verb,
-                             "--dim %s: NAME=N or NAME=LO..HI[:STEP] is expected, from 1 to %lld, "
-                             "LO and HI multiples of STEP",
-                             item, (long long)IPEX_MAX_DIM);
+        (void)ipex_cli_wrong(
+            verb,
+            "--dim %s: NAME=N, NAME=LO..HI[:STEP] or NAME=OTHER is expected, from 1 "
+            "to %lld, LO and HI multiples of STEP",
+            item, (long long)IPEX_MAX_DIM);
 }
 
 static bool take_dim(struct ipex_convert *c, const struct ipex_cli_verb *verb, const char *item) {

@@ -10,9 +10,10 @@
 #include "tools/name_table.h"
 #include "tools/tensor_file.h"
 
-/* Given on the command line: --dim NAME=N or NAME=LO..HI[:STEP], --input NAME=AxBxC. */
+/* Given on the command line: --dim NAME=N, NAME=LO..HI[:STEP] or NAME=OTHER, --input NAME=AxBxC. */
 struct ipex_dim_option {
     const char *name;
+    const char *same;     /* the dim of this name has its size; NULL: a range */
     int64_t lo, hi, step; /* lo and hi are multiples of step; equal: a number */
     bool used;
     bool shared; /* given for several graphs: nothing is wrong when this one does not use it */

@@ -64,6 +64,50 @@ static const char *symbol_of(struct ipex_graph *graph, const struct ipex_onnx_va
                : ipex_arena_printf(&graph->arena, "%s[%d]", input->name, axis);
 }
 
+/* The first input and axis whose dimension has this name; NULL where there is none. */
+static const struct ipex_onnx_value *input_with(struct dims_state *state, const char *symbol,
+                                                int32_t *ret_axis) {
+    const struct ipex_onnx_graph *source = &state->import->model->graph;
+    for (size_t i = 0; i < source->inputs; i++)
+        for (int32_t axis = 0; axis < source->input[i].rank; axis++)
+            if (source->input[i].dims[axis] < 0 && !strcmp(source->input[i].params[axis], symbol)) {
+                *ret_axis = axis;
+                return &source->input[i];
+            }
+    return NULL;
+}
+
+static bool is_known_symbol(struct dims_state *state, const char *symbol) {
+    int32_t axis;
+    for (size_t i = 0; i < state->options->dims; i++)
+        if (!strcmp(state->options->dim[i].name, symbol))
+            return true;
+    return input_with(state, symbol, &axis) != NULL;
+}
+
+/* The name that stands for this one by --dim NAME=OTHER. */
+static const char *canonical(struct dims_state *state, const char *symbol) {
+    const char *name = symbol, *same = "";
+    for (size_t i = 0; i <= state->options->dims; i++) {
+        const struct ipex_dim_option *option = find_dim(state->options, name);
+        if (!option || !option->same)
+            return name;
+        same = option->same;
+        if (!is_known_symbol(state, same))
+            break;
+        name = same;
+    }
+    append(state->import->graph, &state->wrong,
+           ipex_arena_printf(&state->import->graph->arena,
+                             "  --dim %s=%s: nothing says what size %s has\n", name, same, same));
+    return symbol;
+}
+
+static const char *symbol_in(struct dims_state *state, const struct ipex_onnx_value *input,
+                             int32_t axis) {
+    return canonical(state, symbol_of(state->import->graph, input, axis));
+}
+
 static struct ipex_shape_option *find_shape(struct dims_state *state, const char *name) {
     for (size_t i = 0; i < state->options->shapes; i++)
         if (!strcmp(state->options->shape[i].name, name))
@@ -78,7 +122,7 @@ static void apply_shape(struct dims_state *state, const struct ipex_onnx_value *
     const struct ipex_const_option *given = ipex_import_find_given(state->options, input->name);
     for (int32_t i = 0; given && given->is_file && i < input->rank && i < given->tensor.rank; i++)
         if (input->dims[i] < 0)
-            remember_dim(state, symbol_of(graph, input, i), given->tensor.dims[i],
+            remember_dim(state, symbol_in(state, input, i), given->tensor.dims[i],
                          given->tensor.dims[i]);
     if (!shape)
         return;
@@ -91,7 +135,7 @@ static void apply_shape(struct dims_state *state, const struct ipex_onnx_value *
     }
     for (int32_t i = 0; i < input->rank; i++) {
         if (input->dims[i] < 0)
-            remember_dim(state, symbol_of(graph, input, i), shape->dims[i], shape->dims[i]);
+            remember_dim(state, symbol_in(state, input, i), shape->dims[i], shape->dims[i]);
         else if (input->dims[i] != shape->dims[i])
             append(graph, &state->wrong,
                    ipex_arena_printf(
@@ -134,27 +178,6 @@ static int64_t part_number(const char *part) {
     return *part && number <= IPEX_MAX_DIM ? number : -1;
 }
 
-/* The first input and axis whose dimension has this name; NULL where there is none. */
-static const struct ipex_onnx_value *input_with(struct dims_state *state, const char *symbol,
-                                                int32_t *ret_axis) {
-    const struct ipex_onnx_graph *source = &state->import->model->graph;
-    for (size_t i = 0; i < source->inputs; i++)
-        for (int32_t axis = 0; axis < source->input[i].rank; axis++)
-            if (source->input[i].dims[axis] < 0 && !strcmp(source->input[i].params[axis], symbol)) {
-                *ret_axis = axis;
-                return &source->input[i];
-            }
-    return NULL;
-}
-
-static bool is_known_symbol(struct dims_state *state, const char *symbol) {
-    int32_t axis;
-    for (size_t i = 0; i < state->options->dims; i++)
-        if (!strcmp(state->options->dim[i].name, symbol))
-            return true;
-    return input_with(state, symbol, &axis) != NULL;
-}
-
 #define MOST_PARTS 8
 
 /* A sum of numbers and of symbols that stand on their own somewhere. */
@@ -182,6 +205,7 @@ static int64_t resolve_sum(struct dims_state *state, const char *symbol) {
     while (rest) {
         int32_t axis = 0;
         rest = next_part(graph, rest, &part);
+        part = canonical(state, part);
         const struct ipex_onnx_value *first_with = input_with(state, part, &axis);
         const struct ipex_dim_option *option = find_dim(state->options, part);
         int64_t value = part_number(part);
@@ -201,7 +225,7 @@ static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_valu
     struct ipex_graph *graph = state->import->graph;
     if (input->dims[axis] >= 0)
         return input->dims[axis];
-    const char *symbol = symbol_of(graph, input, axis);
+    const char *symbol = symbol_in(state, input, axis);
     if (!find_dim(state->options, symbol) && is_sum(state, symbol))
         return resolve_sum(state, symbol);
     if (axis == 0 && !find_dim(state->options, symbol)) { /* the batch */
@@ -214,6 +238,8 @@ static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_valu
                                  symbol));
     }
     const struct ipex_dim_option *option = find_dim(state->options, symbol);
+    if (option && option->same)
+        return 1;
     if (option)
         return ipex_dim_symbol(&graph->dims, symbol, option->lo, option->hi, option->step);
     const char *flag = ipex_arena_printf(&graph->arena, "  --dim '%s%s=LO..HI' ",
@@ -381,8 +407,9 @@ const char *ipex_import_make_equal(struct ipex_import *import, int64_t a, int64_
         return "; they must be equal for all sizes: give these a step (--dim NAME=LO..HI:32), a "
                "lower HI or one number";
     if (a < 0 && b < 0)
-        return ipex_arena_printf(arena, "; give both the same number: --dim '%s=N' --dim '%s=N'",
-                                 name_a, name_b);
+        return ipex_arena_printf(
+            arena, "; say that they are one size (--dim '%s=%s') or give both the same number",
+            name_b, name_a);
     return ipex_arena_printf(arena, "; give --dim '%s=%s'", a < 0 ? name_a : name_b,
                              a < 0 ? name_b : name_a);
 }
