@@ -5,7 +5,7 @@
  * cut into `jobs`, any range of which may be done by any thread in any order; jobs write disjoint
  * elements. kernels/ops.inc lists the slots. kernels/ref is the specification: every level gives
  * the same bits (with MXCSR set to round-to-nearest, FTZ, DAZ, all exceptions masked; the caller
- * sets it).
+ * sets it), but for the sign and payload of a NaN.
  *
  * All strides are in elements. Activations are f32 unless a slot's name says otherwise. Pointers
  * need the alignment of their element only; weights are aligned as format/tile.h says. */
