@@ -98,13 +98,18 @@ static void import_gather_elements(struct ipex_import *import) {
     int64_t axis = ipex_import_int(import, "axis", 0);
     if (!index || !ipex_import_axis(import, &axis, x->rank))
         return;
-    bool fits = index->rank == x->rank;
-    for (int32_t i = 0; fits && i < x->rank; i++)
-        fits = i == axis || ipex_dim_at_most(&import->graph->dims, index->dims[i], x->dims[i]);
-    if (!fits) {
-        ipex_import_refuse(import, "the indices do not fit the data");
+    if (index->rank != x->rank) {
+        ipex_import_refuse(import, "the indices have rank %d, the data %d", index->rank, x->rank);
         return;
     }
+    for (int32_t i = 0; i < x->rank; i++)
+        if (i != axis && !ipex_dim_at_most(&import->graph->dims, index->dims[i], x->dims[i])) {
+            ipex_import_refuse(
+                import, "dim %d of the indices is %s, more than the %s of the data%s", i,
+                ipex_import_text(import, index->dims[i]), ipex_import_text(import, x->dims[i]),
+                ipex_import_make_equal(import, x->dims[i], index->dims[i]));
+            return;
+        }
     const int32_t alike = axes_alike(index, x, (int32_t)axis);
     struct ipex_value *y;
     if (alike) {

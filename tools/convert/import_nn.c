@@ -28,6 +28,11 @@ static void scale_fold(struct ipex_import *import, struct ipex_fold *fold, doubl
         fold->scale[i] = alpha;
 }
 
+static void refuse_inner(struct ipex_import *import, int64_t a, int64_t b) {
+    ipex_import_refuse(import, "the inner dims %s and %s differ%s", ipex_import_text(import, a),
+                       ipex_import_text(import, b), ipex_import_make_equal(import, a, b));
+}
+
 static bool check_gemm(struct ipex_import *import, const struct ipex_value *a,
                        const struct ipex_value *b, const struct ipex_value *c, bool trans_a,
                        bool trans_b) {
@@ -38,9 +43,7 @@ static bool check_gemm(struct ipex_import *import, const struct ipex_value *a,
         ipex_import_refuse(import, "the operand %s is not f32",
                            b->dtype != IPEX_DTYPE_f32 ? b->name : c->name);
     else if (a->dims[trans_a ? 0 : 1] != b->dims[trans_b ? 1 : 0])
-        ipex_import_refuse(import, "the inner dims %s and %s differ",
-                           ipex_import_text(import, a->dims[trans_a ? 0 : 1]),
-                           ipex_import_text(import, b->dims[trans_b ? 1 : 0]));
+        refuse_inner(import, a->dims[trans_a ? 0 : 1], b->dims[trans_b ? 1 : 0]);
     else
         return true;
     return false;
@@ -134,7 +137,7 @@ static void dynamic_matmul(struct ipex_import *import, struct ipex_value *a, str
         !ipex_import_broadcast(import, &w_batch, &rank, dims))
         return;
     if (x->dims[x->rank - 1] != w->dims[w->rank - 2]) {
-        ipex_import_refuse(import, "the inner dims of %s and %s differ", a->name, b->name);
+        refuse_inner(import, x->dims[x->rank - 1], w->dims[w->rank - 2]);
         return;
     }
     dims[rank++] = x->dims[x->rank - 2];
@@ -168,7 +171,7 @@ static void import_matmul(struct ipex_import *import) {
         return;
     }
     if (a->dims[a->rank - 1] != b->dims[0]) {
-        ipex_import_refuse(import, "the inner dims of %s and %s differ", a->name, b->name);
+        refuse_inner(import, a->dims[a->rank - 1], b->dims[0]);
         return;
     }
     int64_t dims[IPEX_MAX_RANK];
