@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Loop and Scan whose number of iterations is known when converting, each against ONNX Runtime; and which are refused."""
+"""Loop and Scan whose number of iterations is known when converting, and sequences of tensors, each against ONNX Runtime;
+and which are refused."""
 import pathlib
 import sys
 import tempfile
@@ -205,6 +206,74 @@ def out_of_order(g):
     g.nodes.reverse()
 
 
+@case("sequences", ["--dim", "n=1..4"], [{"n": 1}, {"n": 4}])
+def sequences(g):
+    x, y, z = (g.input("n", 3) for _ in range(3))
+    two = g.op("SequenceConstruct", x, g.op("Exp", y))
+    three = g.op("SequenceInsert", two, z, g.constant(np.int64(1)))
+    four = g.op("Identity", g.op("SequenceInsert", three, g.op("Neg", x)))
+    fewer = g.op("SequenceErase", g.op("SequenceErase", four, g.constant(np.int64(-3))))
+    g.output(g.op("ConcatFromSequence", two, axis=0), g.op("ConcatFromSequence", four, axis=-1, new_axis=1),
+             g.op("ConcatFromSequence", three, axis=1), g.op("ConcatFromSequence", fewer, axis=0, new_axis=1),
+             g.op("SequenceAt", four, g.constant(np.int64(-2))), g.op("SequenceAt", three, g.constant(np.int32(0))),
+             g.op("Add", x, g.op("Cast", g.op("SequenceLength", four), to=FLOAT)))
+
+
+@case("split into sequences")
+def split(g):
+    x = g.input(2, 7, 3)
+    for sizes, attributes in ((None, {}), (None, {"keepdims": 0}), (g.constant(np.int64(3)), {}), (g.ints(2, 4, 1), {})):
+        parts = g.op("SplitToSequence", x, *([sizes] if sizes else []), axis=1, **attributes)
+        g.output(g.op("SequenceAt", parts, g.constant(np.int64(1))), g.op("SequenceAt", parts, g.constant(np.int64(-1))))
+        if sizes is None:
+            g.output(g.op("ConcatFromSequence", parts, axis=0))
+
+
+def carried_list(g, x, dtype=TensorProto.FLOAT):
+    """A list that every iteration makes longer, as scripted models have it."""
+    body, i, condition, (h,) = loop_body((2, 3))
+    kind = onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(dtype, None))
+    body.inputs.append(onnx.helper.make_value_info(f"{body.prefix}list", kind))
+    goes_on(body, condition)
+    y = body.op("Sin", body.op("Add", h, body.op("Cast", i, to=FLOAT)))
+    longer = body.op("SequenceInsert", f"{body.prefix}list", y)
+    graph = body.graph()
+    graph.output.append(onnx.helper.make_tensor_value_info(y, FLOAT, None))
+    graph.output.append(onnx.helper.make_value_info(longer, kind))
+    return g.op("Loop", g.constant(np.int64(4)), "", x, g.op("SequenceEmpty"), body=graph, outputs=2, name="the_loop")
+
+
+@case("a list that a loop makes longer")
+def longer_list(g):
+    last, parts = carried_list(g, g.input(2, 3))
+    g.output(last, g.op("ConcatFromSequence", parts, axis=1, new_axis=1))
+
+
+def refused_lists():
+    """(title, graph, what is said, flags)"""
+    g = Graph(17)
+    g.output(g.op("Exp", g.op("SequenceConstruct", g.input(2)), name="the_node"))
+    yield "a sequence as a tensor", g, "is a sequence of tensors", []
+    g = Graph(17)
+    g.output(g.op("SequenceAt", g.input(2), g.constant(np.int64(0)), name="the_node"))
+    yield "a tensor as a sequence", g, "input in0 is no sequence", []
+    g = Graph(17)
+    g.output(g.op("SequenceAt", g.op("SequenceConstruct", g.input(2)), g.constant(np.int64(1)), name="the_node"))
+    yield "a place beyond a sequence", g, "place 1 of a sequence of 1", []
+    g = Graph(17)
+    g.output(g.op("SequenceAt", g.op("SequenceConstruct", g.input(2)), g.input(dtype=TensorProto.INT64), name="the_node"))
+    yield "a place that data says", g, "is not known when converting", []
+    g = Graph(17)
+    g.output(g.op("ConcatFromSequence", g.op("SequenceConstruct", g.input(2, 3), g.input(2, 4)), axis=0, name="the_node"))
+    yield "tensors that do not fit", g, "tensor in1 of the sequence does not fit in0", []
+    g = Graph(17)
+    g.output(g.op("SequenceConstruct", g.input(2), out="the_node"))
+    yield "a sequence as an output", g, "it is a sequence of tensors: let the model", []
+    g = Graph(17)
+    g.output(g.op("SequenceLength", g.op("SplitToSequence", g.input("n"), name="the_node")))
+    yield "split of an axis that varies", g, "parts of 1 of n elements", ["--dim", "n=1..4"]
+
+
 def refused():
     """(title, graph, what is said, flags)"""
     g = Graph(17)
@@ -259,7 +328,7 @@ def main():
             make(g)
             why = bench.right(g, "--golden", "1", *flags, bits=True, sizes=sizes)
             tap.ok(name, why is None, why)
-        for title, g, words, flags in refused():
+        for title, g, words, flags in (*refused(), *refused_lists()):
             done = bench.convert(g.model(), *flags)
             tap.ok(f"{title}: refused", done.returncode == 1 and "the_node" in done.stderr and words in done.stderr, done.stderr)
     return tap.done()

@@ -36,6 +36,12 @@ struct ipex_float_size {
     bool wide;     /* in doubles */
 };
 
+/* The tensors of one of ONNX's sequences: import_list.c. */
+struct ipex_value_list {
+    size_t count;
+    struct ipex_value **item;
+};
+
 struct ipex_value {
     const char *name;
     enum ipex_dtype dtype;
@@ -47,6 +53,7 @@ struct ipex_value {
                                              doubles: its elements; import_double.c */
     const struct ipex_float_size *floats; /* the elements of few floats that are computed from
                                              sizes; NULL: not known */
+    const struct ipex_value_list *list;   /* it is these values and none itself; NULL: a tensor */
     struct ipex_node *producer;           /* NULL: a graph input or a constant */
     int32_t uses;
     bool is_output;

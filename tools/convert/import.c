@@ -368,12 +368,12 @@ static ipex_import_fn find_op(const char *domain, const char *op_type) {
     if (*domain)
         return strcmp(domain, CONTRIB) ? NULL : find_in(ipex_import_contrib, op_type);
     static const struct ipex_import_op *const tables[] = {
-        ipex_import_nn,        ipex_import_window,    ipex_import_pointwise,  ipex_import_move,
-        ipex_import_tensor,    ipex_import_resize,    ipex_import_transposed, ipex_import_norm,
-        ipex_import_order,     ipex_import_padding,   ipex_import_recurrent,  ipex_import_lengths,
-        ipex_import_math,      ipex_import_reduce,    ipex_import_index,      ipex_import_loss,
-        ipex_import_quantized, ipex_import_attention, ipex_import_scatter,    ipex_import_einsum,
-        ipex_import_grid,      ipex_import_blocks,    ipex_import_signal};
+        ipex_import_nn,     ipex_import_window,    ipex_import_pointwise,  ipex_import_move,
+        ipex_import_tensor, ipex_import_resize,    ipex_import_transposed, ipex_import_norm,
+        ipex_import_order,  ipex_import_padding,   ipex_import_recurrent,  ipex_import_lengths,
+        ipex_import_lists,  ipex_import_math,      ipex_import_reduce,     ipex_import_index,
+        ipex_import_loss,   ipex_import_quantized, ipex_import_attention,  ipex_import_scatter,
+        ipex_import_einsum, ipex_import_grid,      ipex_import_blocks,     ipex_import_signal};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         if ((fn = find_in(tables[t], op_type)) != NULL)
             return fn;
@@ -459,6 +459,10 @@ static bool known_inputs(struct ipex_import *import, bool *ret_known) {
         struct ipex_value *value = *name ? ipex_import_lookup(import, name) : NULL;
         if (*name && !value) {
             refuse_input(import, name);
+            return false;
+        }
+        if (value && value->list && !ipex_import_takes_list(import)) {
+            ipex_import_refuse(import, "input %s is a sequence of tensors", name);
             return false;
         }
         if (value && (value->empty || ipex_import_is_none(value)) &&
@@ -621,6 +625,9 @@ static const char *wrong_output(struct ipex_import *import, const struct ipex_on
                "float32";
     if (value->unknown)
         return NULL;
+    if (value->list)
+        return "it is a sequence of tensors: let the model give these one by one (SequenceAt), or "
+               "as one tensor (ConcatFromSequence)";
     if (ipex_import_is_none(value))
         return "it has no elements";
     if (!ipex_import_runs(value->dtype))

@@ -99,7 +99,7 @@ static struct ipex_value *stacked(struct ipex_import *import, struct ipex_value 
     memcpy(dims + axis + 1, x[0]->dims + axis, (size_t)(rank - 1 - axis) * sizeof *dims);
     for (int64_t i = 0; i < count; i++) {
         struct ipex_value *one = x[backwards ? count - 1 - i : i];
-        if (one->rank != x[0]->rank ||
+        if (one->list || one->rank != x[0]->rank ||
             memcmp(one->dims, x[0]->dims, (size_t)one->rank * sizeof *dims)) {
             ipex_import_refuse(import, "the shape of its result %s varies", one->name);
             return NULL;

@@ -63,6 +63,9 @@ struct ipex_value *ipex_import_given(struct ipex_import *import,
                                      const struct ipex_onnx_value *input,
                                      struct ipex_const_option *given, const char **ret_wrong);
 
+/* The current node's operator knows what to do with a sequence of tensors. */
+bool ipex_import_takes_list(const struct ipex_import *import);
+
 /* ---- graphs inside of nodes: their names end with them; they see those outside ---- */
 
 /* The first name that the graph gives and that has a meaning already; NULL when there is none. */
