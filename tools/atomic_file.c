@@ -57,7 +57,16 @@ static enum ipex_status open_folder(struct ipex_atomic_file *file,
     return IPEX_OK;
 }
 
-/* An existing target must be something that a rename may replace. */
+/* "/dev/stdout" and its like: a rename would take the link from everyone, wherever it leads now. */
+static bool is_stream(const struct ipex_atomic_file *file) {
+    static const char proc[] = "/proc/";
+    char text[sizeof proc];
+    const ssize_t got = readlinkat(file->folder_fd, file->name, text, sizeof proc - 1);
+    return got == (ssize_t)sizeof proc - 1 && !memcmp(text, proc, sizeof proc - 1);
+}
+
+/* An existing target must be something that a rename may replace: a regular file, or a link to one
+ * or to nothing. */
 static enum ipex_status check_target(const struct ipex_atomic_file *file,
                                      const struct ipex_report *report) {
     struct stat status;
@@ -65,9 +74,12 @@ static enum ipex_status check_target(const struct ipex_atomic_file *file,
         return ipex_fail(report, IPEX_ERROR_FILE_IO, "%s: not a file name", file->path);
     if (fstatat(file->folder_fd, file->name, &status, AT_SYMLINK_NOFOLLOW))
         return IPEX_OK; /* nothing there, or nothing that can be seen: commit will tell */
+    if (S_ISLNK(status.st_mode) && !is_stream(file) &&
+        fstatat(file->folder_fd, file->name, &status, 0))
+        return IPEX_OK; /* it leads nowhere */
     if (S_ISDIR(status.st_mode))
         return io_error(report, file->path, "cannot replace", EISDIR);
-    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+    if (!S_ISREG(status.st_mode))
         return ipex_fail(report, IPEX_ERROR_FILE_IO, "%s: not a regular file", file->path);
     return IPEX_OK;
 }

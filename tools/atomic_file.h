@@ -2,7 +2,8 @@
 /* An output file that appears whole or not at all. It has no name while it is written (O_TMPFILE),
  * so nothing is left behind even when the process is killed; where the file system has no such
  * files, a temporary name beside the target is used, and removed on every failure but a kill. An
- * existing file is replaced at the end, by rename. */
+ * existing file is replaced at the end, by rename; so is a link to a regular file, or to nothing:
+ * it is not followed. What leads to a device, a pipe or a folder is refused. */
 #ifndef IPEX_TOOLS_ATOMIC_FILE_H
 #define IPEX_TOOLS_ATOMIC_FILE_H
 

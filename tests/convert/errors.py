@@ -443,6 +443,13 @@ def files(errors):
     errors.fails("a folder as target, with a slash", 1, ["folder"], target=f"{folder}/")
     errors.fails("a device as target", 1, ["/dev/null", "not a regular file"], target="/dev/null")
     folder.rmdir()
+    pipe, link = errors.folder / "pipe", errors.folder / "link.ipex"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    errors.fails("a link to a pipe as target", 1, ["link.ipex", "not a regular file"], target=link)
+    errors.tap.ok("a link to a pipe stays", link.is_symlink() and pipe.is_fifo())
+    link.unlink()
+    pipe.unlink()
     sources(errors)
     errors.onnx.unlink()
     errors.fails("no model", 1, ["model.onnx", "No such file"])

@@ -125,6 +125,11 @@ def check_errors(tap, folder, file):
     words = file, "--seconds", "100", "--html"
     fails(tap, "no such folder", 1, ["--html", "gone/page.html"], *words, folder / "gone" / "page.html")
     fails(tap, "a folder", 1, ["--html", str(folder)], *words, folder)
+    link = folder / "link.html"
+    link.symlink_to("/dev/null")
+    fails(tap, "a link to a device", 1, ["--html", "link.html", "not a regular file"], *words, link)
+    tap.ok("a link to a device stays", link.is_symlink())
+    link.unlink()
     fails(tap, "no page", 2, ["--html needs a value"], file, "--html")
     old = folder / "old.html"
     old.write_text("as it was")

@@ -265,6 +265,49 @@ static void check_open_fails(const char *path, const char *part) {
         ipex_atomic_discard(&file);
 }
 
+/* A link of our own to what a rename must not take the place of, which stays what it was. */
+static void check_link_refused(const char *to, const char *part) {
+    char text[64];
+    if (symlink(to, "a/link"))
+        abort();
+    check_open_fails("a/link", part);
+    test_ok(readlink("a/link", text, sizeof text) == (ssize_t)strlen(to) &&
+                !memcmp(text, to, strlen(to)),
+            "", "atomic: a link to %s stays", to);
+    unlink("a/link");
+}
+
+/* A link to a file, or to none, is replaced; what it leads to is left alone. */
+static void check_link_replaced(const char *to) {
+    struct ipex_atomic_file file;
+    struct stat status;
+    if (symlink(to, "a/link"))
+        abort();
+    const bool right = ipex_atomic_open("a/link", &file, &report) == IPEX_OK &&
+                       ipex_atomic_write(&file, "linked", 6, 0, &report) == IPEX_OK &&
+                       ipex_atomic_commit(&file, &report) == IPEX_OK;
+    test_ok(right && !lstat("a/link", &status) && S_ISREG(status.st_mode) &&
+                file_is("a/link", "linked") && file_is("a/f", "new") && !test_exists("a/none"),
+            message, "atomic: a link to %s is replaced", to);
+    unlink("a/link");
+}
+
+static void test_atomic_links(void) {
+    check_link_replaced("f");
+    check_link_replaced("none");
+    if (mkfifo("a/fifo", 0666))
+        abort();
+    check_link_refused("fifo", "not a regular file");
+    unlink("a/fifo");
+    check_link_refused("/dev/null", "not a regular file");
+    check_link_refused(".", "Is a directory");
+    int fd = open("a/f", O_RDONLY); /* as a standard output that goes to a file */
+    char self[32];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    check_link_refused(self, "not a regular file");
+    close(fd);
+}
+
 static int open_in_readonly(void *arg) {
     (void)arg;
     struct ipex_atomic_file file;
@@ -577,6 +620,7 @@ int main(void) {
     test_npy_damage();
     test_elements();
     test_atomic();
+    test_atomic_links();
     test_atomic_refusals();
     test_full_disk();
     test_kill();
