@@ -201,7 +201,8 @@ struct ipex_storage_info {
 };
 
 /* Sizes that a session must be able to run: part of a symbol's range in the file. What a session
- * needs grows with its highest sizes. */
+ * needs grows with its highest sizes. Several for one symbol are taken one after the other, each
+ * in place of what was said of its ends before; one that leaves no size is refused. */
 struct ipex_dim_range {
     const char *entry; /* NULL: all entries that have the symbol */
     const char *symbol;

@@ -31,9 +31,23 @@ static void narrow_symbol(struct ipex_fb_symbol symbol, const struct ipex_dim_ra
         *hi = range->hi / step * step;
 }
 
-static enum ipex_status check_range(struct ipex_fb_symbol symbol,
+/* What ranges say of a symbol together: the last number given for either end, 0 where none is. */
+static struct ipex_dim_range join_ranges(struct ipex_fb_entry entry, int32_t symbol,
+                                         const struct ipex_dim_range *ranges, size_t n_ranges) {
+    struct ipex_dim_range all = {0};
+    for (size_t r = 0; r < n_ranges; r++) {
+        if (find_symbol(entry, &ranges[r]) != symbol)
+            continue;
+        all.lo = ranges[r].lo != 0 ? ranges[r].lo : all.lo;
+        all.hi = ranges[r].hi != 0 ? ranges[r].hi : all.hi;
+    }
+    return all;
+}
+
+static enum ipex_status check_range(struct ipex_fb_entry entry, int32_t index,
                                     const struct ipex_dim_range *range,
                                     const struct ipex_report *report) {
+    struct ipex_fb_symbol symbol = ipex_fb_entry_symbols(entry, (uint32_t)index);
     int64_t lo = ipex_fb_symbol_lo(symbol), hi = ipex_fb_symbol_hi(symbol);
     const int64_t file_lo = lo, file_hi = hi;
     const bool inside = (range->lo == 0 || (range->lo >= lo && range->lo <= hi)) &&
@@ -41,8 +55,9 @@ static enum ipex_status check_range(struct ipex_fb_symbol symbol,
     if (inside)
         narrow_symbol(symbol, range, &lo, &hi);
     IPEX_CHECK(inside && lo <= hi, report, IPEX_ERROR_ARGUMENT,
-               "%s: %lld .. %lld is no range inside %lld .. %lld step %lld", range->symbol,
-               (long long)range->lo, (long long)range->hi, (long long)file_lo, (long long)file_hi,
+               "entry '%s', %s: %lld .. %lld is no range inside %lld .. %lld step %lld",
+               ipex_fb_entry_name(entry), ipex_fb_symbol_name(symbol), (long long)range->lo,
+               (long long)range->hi, (long long)file_lo, (long long)file_hi,
                (long long)ipex_fb_symbol_step(symbol));
     return IPEX_OK;
 }
@@ -61,10 +76,12 @@ enum ipex_status ipex_sizes_check(const struct ipex_image *image, int32_t first,
             if (symbol < 0)
                 continue;
             found = true;
-            IPEX_TRY(
-                check_range(ipex_fb_entry_symbols(entry, (uint32_t)symbol), &ranges[r], report));
+            const struct ipex_dim_range all = join_ranges(entry, symbol, ranges, r + 1);
+            IPEX_TRY(check_range(entry, symbol, &all, report));
         }
-        IPEX_CHECK(found, report, IPEX_ERROR_NOT_FOUND, "no entry has a symbol '%s'",
+        const char *name = ranges[r].entry, *quote = name != NULL ? "'" : "";
+        IPEX_CHECK(found, report, IPEX_ERROR_NOT_FOUND, "no entry%s%s%s%s has a symbol '%s'",
+                   name != NULL ? " " : "", quote, name != NULL ? name : "", quote,
                    ranges[r].symbol);
     }
     return IPEX_OK;
@@ -74,11 +91,9 @@ void ipex_sizes_narrow(struct ipex_fb_entry entry, const struct ipex_dim_range *
                        size_t n_ranges, int64_t *ret_lo, int64_t *ret_hi) {
     ipex_dims_lowest(entry, ret_lo);
     ipex_dims_highest(entry, ret_hi);
-    for (size_t r = 0; r < n_ranges; r++) {
-        const int32_t i = find_symbol(entry, &ranges[r]);
-        if (i >= 0)
-            narrow_symbol(ipex_fb_entry_symbols(entry, (uint32_t)i), &ranges[r], &ret_lo[i],
-                          &ret_hi[i]);
+    for (int32_t i = 0; i < (int32_t)ipex_fb_entry_symbols_len(entry); i++) {
+        const struct ipex_dim_range all = join_ranges(entry, i, ranges, n_ranges);
+        narrow_symbol(ipex_fb_entry_symbols(entry, (uint32_t)i), &all, &ret_lo[i], &ret_hi[i]);
     }
 }
 

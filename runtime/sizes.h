@@ -30,8 +30,8 @@ struct ipex_plan_sizes {
     struct ipex_plan_builder builder; /* too large for the stack of a run */
 };
 
-/* Refuses ranges that no symbol has, or that leave its file's range: ERROR_NOT_FOUND,
- * ERROR_ARGUMENT. first, count: the session's entries. */
+/* Refuses ranges that no symbol has, that leave its file's range, or that leave no size together:
+ * ERROR_NOT_FOUND, ERROR_ARGUMENT. first, count: the session's entries. */
 IPEX_WARN_UNUSED enum ipex_status ipex_sizes_check(const struct ipex_image *image, int32_t first,
                                                    int32_t count,
                                                    const struct ipex_dim_range *ranges,

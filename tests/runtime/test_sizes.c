@@ -423,7 +423,10 @@ static void test_ranges_refused(void) {
         const char *words, *name;
     } cases[] = {
         {{.symbol = "depth"}, IPEX_ERROR_NOT_FOUND, "no entry has a symbol 'depth'", "no symbol"},
-        {{.entry = "x", .symbol = "width"}, IPEX_ERROR_NOT_FOUND, "'width'", "no such entry"},
+        {{.entry = "x", .symbol = "width"},
+         IPEX_ERROR_NOT_FOUND,
+         "no entry 'x' has a symbol 'width'",
+         "no such entry"},
         {{.symbol = NULL}, IPEX_ERROR_ARGUMENT, "without a symbol", "a symbol that is NULL"},
         {{.symbol = "width", .hi = 12},
          IPEX_ERROR_ARGUMENT,
@@ -457,6 +460,37 @@ static void test_ranges_refused(void) {
                   strstr(h.message, cases[i].words) != NULL,
               text, h.message);
     }
+    harness_close(&h);
+    net_free(&net);
+}
+
+/* Several ranges for one symbol are taken one after the other, and each must leave some size. */
+static void test_ranges_together(void) {
+    static const struct ipex_dim_range apart[] = {{.symbol = "width", .lo = 9},
+                                                  {.symbol = "width", .hi = 7}};
+    static const struct ipex_dim_range again[] = {
+        {.symbol = "width", .lo = 9}, {.symbol = "width", .hi = 7}, {.symbol = "width", .lo = 6}};
+    struct net net;
+    struct harness h;
+    struct ipex_requirements need;
+    net_images(&net, highest, true);
+    harness_open(&h, &net);
+    struct ipex_session_options options = {.size_of_struct = sizeof options,
+                                           .dims = apart,
+                                           .n_dims = 2,
+                                           .message = h.message,
+                                           .message_size = sizeof h.message};
+    check(ipex_session_measure(h.image, &options, &need) == IPEX_ERROR_ARGUMENT &&
+              strstr(h.message, "entry 'main', width: 9 .. 7 is no range inside 5 .. 11") != NULL,
+          "ranges refused that leave no size together", h.message);
+    options.dims = again;
+    options.n_dims = 3;
+    check(ipex_session_measure(h.image, &options, &need) == IPEX_ERROR_ARGUMENT,
+          "refused also where another follows", h.message);
+    options.dims = again + 1;
+    options.n_dims = 2;
+    check(ipex_session_measure(h.image, &options, &need) == IPEX_OK, "two ranges that leave some",
+          h.message);
     harness_close(&h);
     net_free(&net);
 }
@@ -666,6 +700,7 @@ int main(void) {
     test_entries();
     test_refused();
     test_ranges_refused();
+    test_ranges_together();
     test_shared_symbol();
     test_between_the_ends();
     test_no_system_call();
