@@ -54,7 +54,8 @@ struct ipex_image_options {
 };
 
 /* Bytes of memory that opening `path` needs (a copy of the metadata and tables over it, not the
- * weights). Reads the header only. ERROR_FILE_IO, _MAGIC, _VERSION, _FEATURE, _HEADER, _LIMIT. */
+ * weights). Reads the header only. ERROR_ARGUMENT, ERROR_FILE_IO, _MAGIC, _VERSION, _FEATURE,
+ * _HEADER, _LIMIT. */
 IPEX_WARN_UNUSED enum ipex_status
 ipex_image_measure(const char *path, const struct ipex_image_options *options, size_t *ret_size);
 
@@ -62,7 +63,7 @@ ipex_image_measure(const char *path, const struct ipex_image_options *options, s
  * cannot be switched off. memory: `size` bytes from ipex_image_measure or more, aligned to
  * IPEX_MEMORY_ALIGN, the caller's, must outlive the image; it holds the image. The file must not
  * change while it is open (replace files by rename). On failure nothing stays open or mapped. Any
- * ERROR_FILE_*, ERROR_MODEL_*, ERROR_MEMORY. Thread-safe. */
+ * ERROR_FILE_*, ERROR_MODEL_*, ERROR_MEMORY, ERROR_ARGUMENT. Thread-safe. */
 IPEX_WARN_UNUSED enum ipex_status ipex_image_open(struct ipex_image **ret_image, const char *path,
                                                   void *memory, size_t size,
                                                   const struct ipex_image_options *options);

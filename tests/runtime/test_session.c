@@ -211,6 +211,42 @@ static void test_options_refused(void) {
     net_free(&net);
 }
 
+/* No file, or one in memory that is not at a page: every way says so. */
+static void test_files_refused(void) {
+    static uint8_t memory[64] = {0};
+    const struct {
+        const char *path, *words;
+        const void *file;
+        bool in_memory;
+    } cases[] = {
+        {NULL, "path is NULL", NULL, false},
+        {NULL, "file is NULL", NULL, true},
+        {NULL, "aligned to 4096", memory + 1, true},
+    };
+    _Alignas(IPEX_MEMORY_ALIGN) static uint8_t room[64];
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        char message[256] = "", name[64];
+        struct ipex_image *image = NULL;
+        size_t size = 0;
+        const bool opens = i % 2 != 0, in_memory = cases[i / 2].in_memory;
+        const struct ipex_image_options options = {
+            .size_of_struct = sizeof options, .message = message, .message_size = sizeof message};
+        enum ipex_status got;
+        if (opens && in_memory)
+            got = ipex_image_from_memory(&image, cases[i / 2].file, 9, room, sizeof room, &options);
+        else if (opens)
+            got = ipex_image_open(&image, cases[i / 2].path, room, sizeof room, &options);
+        else if (in_memory)
+            got = ipex_image_measure_memory(cases[i / 2].file, 9, &options, &size);
+        else
+            got = ipex_image_measure(cases[i / 2].path, &options, &size);
+        snprintf(name, sizeof name, "%s: %s", opens ? "opening" : "measuring", cases[i / 2].words);
+        check(got == IPEX_ERROR_ARGUMENT && strstr(message, cases[i / 2].words) != NULL &&
+                  image == NULL && size == 0,
+              name, message);
+    }
+}
+
 /* ---- what an image and a session say ---- */
 
 static void test_introspection(void) {
@@ -560,6 +596,7 @@ int main(void) {
     test_memory();
     test_tensors_refused();
     test_options_refused();
+    test_files_refused();
     test_introspection();
     test_cancel();
     test_ticks();
