@@ -581,7 +581,9 @@ static enum ipex_status check_live(struct ipex_checked_entry *e) {
     for (int32_t i = 0; i < e->nodes; i++) {
         live += e->tensor[i].tally;
         IPEX_CHECK(live <= IPEX_LIVE_MAX, e->report, IPEX_ERROR_FILE_LIMIT,
-                   "node %d: more than %u tensors are alive", i, (unsigned)IPEX_LIVE_MAX);
+                   "node %d '%s': more than %u tensors are alive", i,
+                   ipex_fb_node_name(ipex_fb_entry_nodes(e->fb, (uint32_t)i)),
+                   (unsigned)IPEX_LIVE_MAX);
     }
     return IPEX_OK;
 }

@@ -117,6 +117,34 @@ def refused(op_type, *inputs, opset=17, outputs=1, **attributes):
     return g.model()
 
 
+def beyond_the_format():
+    """More of something than a file holds: how many, and how many would do."""
+    g = Graph()
+    x = g.input(2, 4)
+    g.output(*[g.op("Softmax", x) for _ in range(257)])
+    yield "more outputs than a file has", ["the model (graph outputs)", "257", "1 to 256"], g.model()
+    g = Graph()
+    g.op("Softmax", g.input(2, 4))
+    yield "no outputs", ["the model (graph outputs)", "it has 0, a file has 1 to 256"], g.model()
+    g = Graph()
+    g.output(g.op("Concat", *[g.input(2, 4) for _ in range(257)], axis=0))
+    yield "more inputs than a file has", ["the model (graph inputs)", "257", "0 to 256"], g.model()
+    g = Graph()
+    x, ends = g.input(2, 4), [g.ints(i) for i in (0, 1, 4)]
+    for _ in range(13200):  # 5 tensors each
+        x = g.op("Concat", g.op("Slice", x, *ends[1:], ends[1]), g.op("Slice", x, *ends[:2], ends[1]), axis=1)
+    g.output(x)
+    yield "more tensors than a file has", ["main: 66001 tensors, at most 65536"], g.model()
+    g = Graph()
+    x = g.input(2, 4)
+    parts = [g.op("Softmax", g.op("Mul", x, g.scalar(i + 1))) for i in range(1100)]
+    y = parts.pop()
+    while parts:
+        y = g.op("Add", y, parts.pop())
+    g.output(y)
+    yield "more alive than a file may have", ["over a limit of the file format", "node ", "more than 1024 tensors are alive"], g.model()
+
+
 def single_refusals():
     f32 = np.float32
     yield "a convolution over four axes", ["the_node (Conv)", "rank 6"], refused(
@@ -164,6 +192,7 @@ def single_refusals():
     g = Graph()
     g.output(g.op("Relu", g.input(2, name="x" * 300)))
     yield "a port name beyond the format", ["not be a valid file", "name"], g.model()
+    yield from beyond_the_format()
     g = Graph()
     g.output(g.op("Reshape", g.input(3, 4), g.input(2, dtype=onnx.TensorProto.INT64), name="the_node"))
     yield "a shape known at run time only", ["the_node (Reshape)", "run time"], g.model()

@@ -224,7 +224,7 @@ static void living_storages(void **state) {
     assert_checked(w, IPEX_OK, "");
     w = start();
     write_living(w, IPEX_LIVE_MAX);
-    assert_checked(w, IPEX_ERROR_FILE_LIMIT, "node 1023: more than 1024 tensors are alive");
+    assert_checked(w, IPEX_ERROR_FILE_LIMIT, "node 1023 '': more than 1024 tensors are alive");
 }
 
 /* A storage of `count` columns, slice k of one column written by copies in scrambled order (7919 is

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/check.h"
 #include "tools/convert/pixels.h"
 #include "tools/convert/import_build.h"
 #include "tools/convert/import_double.h"
@@ -701,6 +702,15 @@ static void import_outputs(struct ipex_import *import) {
     }
 }
 
+/* How many of these a file has places for. */
+static void check_ports(struct ipex_import *import, const char *op, size_t count, size_t least) {
+    if (count < least || count > IPEX_PORTS_MAX)
+        ipex_import_unsupported(import, "the model", op,
+                                ipex_arena_printf(&import->graph->arena,
+                                                  "it has %zu, a file has %zu to %d", count, least,
+                                                  IPEX_PORTS_MAX));
+}
+
 static enum ipex_import_result import_all(struct ipex_import *import,
                                           struct ipex_import_options *options,
                                           const char **ret_message) {
@@ -714,6 +724,8 @@ static enum ipex_import_result import_all(struct ipex_import *import,
     for (size_t i = 0; i < source->nodes; i++)
         ipex_import_one(import, &source->node[i]);
     import_outputs(import);
+    check_ports(import, "graph inputs", import->graph->inputs, 0);
+    check_ports(import, "graph outputs", source->outputs, 1);
     ipex_import_half_note(import);
     ipex_import_double_note(import);
     if (!import->unsupported_count)

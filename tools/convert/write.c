@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/check.h"
 #include "format/fb_build.h"
 #include "format/model_fb_build.h"
 #include "format/sha256.h"
@@ -367,6 +368,26 @@ static uint32_t count_tensors(const struct ipex_write *what) {
     return (uint32_t)tensors;
 }
 
+#define OVER_LIMIT "over a limit of the file format: "
+
+/* Counts of which a reader's checker could only say that there is no room for them. */
+static enum ipex_status check_count(const struct writer *w, const char *entry, size_t count,
+                                    const char *what, unsigned most) {
+    IPEX_CHECK(count <= most, w->report, IPEX_ERROR_FILE_LIMIT,
+               OVER_LIMIT "%s: %llu %s, at most %u are possible", entry, (unsigned long long)count,
+               what, most);
+    return IPEX_OK;
+}
+
+static enum ipex_status check_counts(const struct writer *w) {
+    for (size_t e = 0; e < w->what->entries; e++) {
+        const struct ipex_write_entry *entry = &w->what->entry[e];
+        IPEX_TRY(check_count(w, entry->name, entry->plan->nodes, "steps", IPEX_NODES_MAX));
+        IPEX_TRY(check_count(w, entry->name, entry->plan->tensors, "tensors", IPEX_TENSORS_MAX));
+    }
+    return check_count(w, "all entries", w->table.weights, "weights", IPEX_WEIGHTS_MAX);
+}
+
 /* What a reader would refuse is not written: its checker looks at the metadata first. */
 static enum ipex_status check_metadata(struct writer *w, const uint8_t *metadata, uint32_t size) {
     struct ipex_header header;
@@ -378,7 +399,10 @@ static enum ipex_status check_metadata(struct writer *w, const uint8_t *metadata
     if (status == IPEX_OK)
         status = ipex_check(copy, &header, tensors, &model, w->report);
     if (status != IPEX_OK)
-        (void)ipex_fail_at(w->report, status, "the result would not be a valid file: ");
+        (void)ipex_fail_at(w->report, status,
+                           status == IPEX_ERROR_FILE_LIMIT
+                               ? OVER_LIMIT
+                               : "the result would not be a valid file: ");
     free(tensors);
     free(copy);
     return status;
@@ -402,6 +426,7 @@ static void sum_up(const struct writer *w, const struct ipex_header *header,
 
 static enum ipex_status write_all(struct writer *w, struct ipex_written *ret) {
     uint32_t size, root;
+    IPEX_TRY(check_counts(w));
     IPEX_TRY(place_weights(w));
     root = build_model(w);
     uint8_t *metadata = ipex_fb_finish(&w->b, root, &size);
