@@ -169,6 +169,10 @@ def single_refusals():
     yield "integers to a power of a fraction", ["the_node (Pow)", "const1"], refused("Pow", np.array([2, 3]), np.float32([0.5, 1]))
     yield "indices of MaxPool", ["the_node (MaxPool)", "indices"], refused(
         "MaxPool", (1, 1, 4, 4), kernel_shape=[2, 2], outputs=2)
+    yield "more parts than there is room for", ["the_node (Split)", "has 4097 parts, at most 4096 are supported"], refused(
+        "Split", (4097,), outputs=4097)
+    yield "another number of parts than said", ["the_node (Split)", "has 2 outputs, but num_outputs is 3"], refused(
+        "Split", (6,), num_outputs=3, outputs=2, opset=18)
     yield "operands that do not fit", ["the_node (Add)", "broadcast"], refused("Add", (3, 4), (3, 5))
     yield "a shape that does not fit", ["the_node (Reshape)", "elements"], refused("Reshape", (3, 4), np.array([5, -1]))
     yield "an axis out of range", ["the_node (Softmax)", "axis"], refused("Softmax", (3, 4), axis=2)

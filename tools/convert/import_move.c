@@ -280,7 +280,7 @@ static struct ipex_node *slice_node(struct ipex_import *import, struct ipex_valu
 static int split_parts(struct ipex_import *import, int64_t dim, size_t outputs, int64_t *parts) {
     struct ipex_dims *table = &import->graph->dims;
     int count = ipex_import_dims(import, "split", 1, parts, MAX_SPLITS);
-    if (count != 0 || outputs > MAX_SPLITS)
+    if (count != 0)
         return count;
     int64_t each = ipex_dim_exact_div(table, dim, (int64_t)outputs);
     if (each == IPEX_DIM_NONE && dim >= 0)
@@ -292,13 +292,24 @@ static int split_parts(struct ipex_import *import, int64_t dim, size_t outputs, 
     return count;
 }
 
+/* Whether the node has as many outputs as it says, and no more than there is room for. */
+static bool check_parts(struct ipex_import *import, size_t outputs) {
+    const int64_t said = ipex_import_int(import, "num_outputs", (int64_t)outputs);
+    if (said != (int64_t)outputs)
+        ipex_import_refuse(import, "has %zu outputs, but num_outputs is %lld", outputs,
+                           (long long)said);
+    else if (outputs > MAX_SPLITS)
+        ipex_import_refuse(import, "has %zu parts, at most %d are supported", outputs, MAX_SPLITS);
+    return said == (int64_t)outputs && outputs <= MAX_SPLITS;
+}
+
 static void import_split(struct ipex_import *import) {
     static int64_t parts[MAX_SPLITS];
     struct ipex_value *x = ipex_import_any(import, 0);
     int64_t axis = ipex_import_int(import, "axis", 0), start = 0, dims[IPEX_MAX_RANK], lo, hi;
     size_t outputs = import->node->outputs;
     struct ipex_dims *table = &import->graph->dims;
-    if (!x || !ipex_import_axis(import, &axis, x->rank))
+    if (!x || !ipex_import_axis(import, &axis, x->rank) || !check_parts(import, outputs))
         return;
     int count = split_parts(import, x->dims[axis], outputs, parts);
     if (count < 0)
