@@ -322,6 +322,14 @@ def binary():
         yield f"{op_type} of one", single(op_type, (3, 5))
         yield f"{op_type} of four", single(op_type, (3, 5), (5,), f32(3, 1), (1, 1))
         yield f"{op_type} of eight", single(op_type, *[(3, 5)] * 8)
+        yield f"{op_type} of nine", single(op_type, (5,), *[(3, 5)] * 7, (2, 1, 1))
+        yield f"{op_type} of hundreds", single(op_type, *[(3, 5), f32(5)] * 120)
+    yield "Mean of hundreds", single("Mean", *[(3, 5), f32(5)] * 120)
+    for op_type in ("Min", "Max"):
+        for count in 1, 3, 20:
+            g = Graph()
+            g.output(g.op(op_type, *[g.input(3, 5, dtype=onnx.TensorProto.INT64) for _ in range(count)]), dtype=onnx.TensorProto.INT64)
+            yield f"{op_type} of {count} integers", g
     for op_type in ("Add", "Mul", "Div", "Sub", "Max"):
         g = Graph()
         x = g.input(2, 7)

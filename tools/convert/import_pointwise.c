@@ -104,8 +104,31 @@ static void arithmetic(struct ipex_import *import, enum ipex_step op, int64_t ki
         binary(import, op);
 }
 
-static void several(struct ipex_import *import, enum ipex_step op, int64_t kind) {
-    if (!integer(import, kind, 2))
+/* Any number of operands of either kind, two at a time from the first on, as ONNX Runtime does. */
+static void one_by_one(struct ipex_import *import, enum ipex_step op, enum ipex_integer kind) {
+    const bool integers = is_integer(import);
+    struct ipex_value *y = NULL;
+    for (size_t i = 0; i < import->node->inputs; i++) {
+        struct ipex_value *x = integers ? ipex_import_any(import, i) : ipex_import_f32(import, i);
+        if (x && y && x->dtype != y->dtype) {
+            ipex_import_refuse(import, "input %s is %s, not %s", x->name, ipex_dtype_name(x->dtype),
+                               ipex_dtype_name(y->dtype));
+            return;
+        }
+        y = i == 0     ? x
+            : integers ? ipex_build_integer(import, kind, y, x)
+                       : ipex_build_binary(import, op, y, x);
+        if (!y)
+            return;
+    }
+    ipex_import_out(import, 0, y);
+}
+
+/* One program where it has the room. */
+static void several(struct ipex_import *import, enum ipex_step op, enum ipex_integer kind) {
+    if (is_integer(import) || import->node->inputs > IPEX_POINTWISE_INPUTS)
+        one_by_one(import, op, kind);
+    else
         variadic(import, op);
 }
 
@@ -122,13 +145,13 @@ static void import_div(struct ipex_import *import) {
     arithmetic(import, IPEX_STEP_div, 3);
 }
 static void import_min(struct ipex_import *import) {
-    several(import, IPEX_STEP_min, 4);
+    several(import, IPEX_STEP_min, IPEX_INTEGER_min);
 }
 static void import_max(struct ipex_import *import) {
-    several(import, IPEX_STEP_max, 5);
+    several(import, IPEX_STEP_max, IPEX_INTEGER_max);
 }
 static void import_sum(struct ipex_import *import) {
-    variadic(import, IPEX_STEP_add);
+    several(import, IPEX_STEP_add, IPEX_INTEGER_add);
 }
 /* Up to opset 6 a vector of slopes has one for each channel. */
 static void import_prelu(struct ipex_import *import) {
