@@ -135,6 +135,14 @@ bool ipex_cli_split(const char *text, size_t *ret_name_length, const char **ret_
     return true;
 }
 
+bool ipex_cli_size(const char *text, int64_t *ret, const char **ret_end) {
+    char *end;
+    errno = 0;
+    *ret = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : 0; /* no sign, no spaces */
+    *ret_end = *ret ? end : text;
+    return *ret >= 1 && !errno;
+}
+
 static bool set_integer(const struct ipex_cli_option *option, const char *text) {
     char *end;
     errno = 0;

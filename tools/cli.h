@@ -65,5 +65,7 @@ int ipex_cli_wrong(const struct ipex_cli_verb *verb, const char *format, ...)
 
 /* Splits "NAME=REST" at the first '='; false when there is none or NAME or REST is empty. */
 bool ipex_cli_split(const char *text, size_t *ret_name_length, const char **ret_rest);
+/* A size, digits alone, of 1 or more, and what stands behind it. */
+bool ipex_cli_size(const char *text, int64_t *ret, const char **ret_end);
 
 #endif

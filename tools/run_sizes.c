@@ -2,7 +2,6 @@
 /* Sizes are solved and evaluated by the format's own code (format/dims.h), as a run does it. */
 #include "tools/run_sizes.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,13 +65,6 @@ const char *ipex_run_sizes_shape(struct ipex_fb_entry entry, struct ipex_fb_port
 
 /* ---- --dim ---- */
 
-static bool parse_size(const char *text, int64_t *ret) {
-    char *end;
-    errno = 0;
-    *ret = strtoll(text, &end, 10);
-    return end != text && !*end && !errno && *ret >= 1;
-}
-
 /* "ENTRY:" of another entry of the file in front of a name. */
 static bool names_entry(const struct ipex_metadata *metadata, const char *text, size_t length) {
     for (uint32_t i = 0; i < ipex_fb_model_entries_len(metadata->model); i++) {
@@ -120,8 +112,9 @@ static int unknown_symbol(const struct ipex_run_sizes *sizes, const struct ipex_
 static int take_dim(struct ipex_run_sizes *sizes, const struct ipex_cli_verb *verb,
                     const struct ipex_metadata *metadata, const char *item) {
     const char *equals = strrchr(item, '='); /* names may hold one, numbers do not */
+    const char *end;
     int64_t size = 0;
-    if (!equals || equals == item || !parse_size(equals + 1, &size))
+    if (!equals || equals == item || !ipex_cli_size(equals + 1, &size, &end) || *end)
         return ipex_cli_wrong(verb, "--dim %s: NAME=N is expected, N at least 1", item);
     size_t length = (size_t)(equals - item);
     int32_t i = find_symbol(sizes, item, length);

@@ -384,7 +384,8 @@ def sizes(errors):
         errors.fails(f"--dim {value}", 2, [words], "--dim", value, *rest)
     for value in ("height=", "=4", "height", "height=99999999999", "height=8x",
                   "height=4..2", "height=1..", "height=..4", "height=1..4:3", "height=2..4:0", "height=2..4:", "height=1...4",
-                  "height=1..9999999999", "main:height=", "main:=3", "=0", "height=0x"):
+                  "height=1..9999999999", "main:height=", "main:=3", "=0", "height=0x",
+                  "height=+3", "height= 3", "height=2..+4", "height=2..4:+2"):
         errors.fails(f"--dim {value}", 2, ["--dim", value, "usage:"], "--dim", value)
     errors.fails("a dim with two values", 2, ["--dim height=9", "other sizes"], *fixed, *rest, "--dim", "height=9")
     errors.fails("a dim of an entry that is not there", 2, ["--dim other:height"], *fixed, *rest, "--dim", "other:height=8")

@@ -75,7 +75,7 @@ def check_run_errors(file, fixed):
     fails("run: --dim of no size", 2, ["--dim q=1", "n 1..4, h 8..64 step 4, w 8..64 step 4"], "run", file, *given, "--dim", "q=1")
     fails("run: --dim of another entry", 2, ["--dim other:n=1", "n 1..4"], "run", file, *given, "--dim", "other:n=1")
     fails("run: --dim twice", 2, ["--dim main:n=3", "another --dim says 2"], "run", file, *given, "--dim=n=2", "--dim=main:n=3")
-    for word in "n", "n=", "=3", "n=x", "n=0", "n=-1", "n=1..2", "n=99999999999999999999":
+    for word in "n", "n=", "=3", "n=x", "n=0", "n=-1", "n=1..2", "n=+3", "n= 3", "n=99999999999999999999":
         fails(f"run: --dim {word}", 2, [f"--dim {word}", "NAME=N"], "run", file, *given, "--dim", word)
     fails("run: --dim of a file of fixed sizes", 2, ["--dim n=1", "all sizes of entry main are fixed"],
           "run", fixed, "--dim", "n=1")

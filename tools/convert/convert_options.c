@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which entries the file gets, and what the command line says of each. An option that names an
  * entry is for that one; one that does not is for every entry that it fits. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -94,12 +93,7 @@ static struct ipex_convert_entry *split_entry(const struct ipex_convert *c, cons
 /* ---- sizes ---- */
 
 static bool parse_integer(const char *text, int64_t *ret, const char **ret_end) {
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    *ret = value;
-    *ret_end = end;
-    return end != text && !errno && value >= 1 && value <= IPEX_MAX_DIM;
+    return ipex_cli_size(text, ret, ret_end) && *ret <= IPEX_MAX_DIM;
 }
 
 /* N, LO..HI or LO..HI:STEP */
