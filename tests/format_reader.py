@@ -46,7 +46,8 @@ OPERATORS = {1: "linear", 2: "conv", 3: "depthwise", 4: "max_pool", 5: "avg_pool
              8: "copy", 9: "pad", 10: "slice", 11: "softmax", 12: "reduce", 13: "matmul", 14: "attention",
              15: "layer_norm", 16: "group_norm", 17: "conv_transpose", 18: "resize", 19: "gather", 20: "cast",
              21: "compare", 22: "logical", 23: "where", 24: "integer", 25: "expand", 26: "arg", 27: "topk",
-             28: "cumsum", 29: "lstm", 30: "gru", 31: "winograd", 32: "scatter", 33: "grid_sample"}
+             28: "cumsum", 29: "lstm", 30: "gru", 31: "winograd", 32: "scatter", 33: "grid_sample",
+             34: "upsampled_conv"}
 TILE_K_PER_ROW = {"f32": 1, "bf16": 2, "i8": 4}
 
 

@@ -5,6 +5,7 @@ they are the source model's, with BatchNorm folded in float64 and rounded once. 
 same names."""
 import json
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -274,8 +275,18 @@ def check_command(tap, path):
     tap.ok("the command line refuses what is none", refused, done.stderr)
 
 
+def check_specification(tap):
+    """What counts operators and rules counts all that there are."""
+    ops = re.findall(r"^IPEX_OP\((\d+), (\w+),", (ROOT / "format" / "ops.inc").read_text(), re.MULTILINE)
+    tap.ok("the reader knows every operator", {int(number): name for number, name in ops} == format_reader.OPERATORS)
+    text = (ROOT / "format" / "FORMAT.md").read_text()
+    last = max(int(rule) for rule in re.findall(r"^\| R(\d+)", text, re.MULTILINE))
+    tap.ok("FORMAT.md says which rule is the last", f"R1 to R{last};" in text, f"R{last}")
+
+
 def main():
     tap = Tap()
+    check_specification(tap)
     here, absent = networks()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
