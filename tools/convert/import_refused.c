@@ -164,33 +164,46 @@ static size_t group_them(struct ipex_import *import, struct group *group) {
     return groups;
 }
 
-static const char *site_text(struct ipex_arena *arena, const char *text,
-                             const struct ipex_unsupported *site) {
-    return ipex_arena_printf(arena, "%s  %s (%s): %s\n", text, site->node, site->op, site->reason);
+static const char *site_line(struct ipex_arena *arena, const struct ipex_unsupported *site) {
+    return ipex_arena_printf(arena, "  %s (%s): %s\n", site->node, site->op, site->reason);
 }
 
-static const char *group_text(struct ipex_arena *arena, const char *text,
-                              const struct group *group) {
-    if (group->sites > SITES_NAMED)
-        return ipex_arena_printf(arena, "%s  %s (%zu sites: first %s, %s, %s, ...): %s\n", text,
-                                 group->site[0]->op, group->sites, group->site[0]->node,
-                                 group->site[1]->node, group->site[2]->node,
-                                 group->site[0]->reason);
+/* Its lines; their number. */
+static size_t group_lines(struct ipex_arena *arena, const struct group *group, const char **line) {
+    if (group->sites > SITES_NAMED) {
+        *line =
+            ipex_arena_printf(arena, "  %s (%zu sites: first %s, %s, %s, ...): %s\n",
+                              group->site[0]->op, group->sites, group->site[0]->node,
+                              group->site[1]->node, group->site[2]->node, group->site[0]->reason);
+        return 1;
+    }
     for (size_t i = 0; i < group->sites; i++)
-        text = site_text(arena, text, group->site[i]);
+        line[i] = site_line(arena, group->site[i]);
+    return group->sites;
+}
+
+static const char *concatenated(struct ipex_arena *arena, const char *const *line, size_t lines) {
+    size_t size = 1, at = 0;
+    for (size_t i = 0; i < lines; i++)
+        size += strlen(line[i]);
+    char *text = ipex_arena_alloc(arena, size);
+    for (size_t i = 0; i < lines; at += strlen(line[i++]))
+        memcpy(text + at, line[i], strlen(line[i]));
     return text;
 }
 
 const char *ipex_import_list(struct ipex_import *import, bool every_site) {
     struct ipex_arena *arena = &import->graph->arena;
     const size_t count = import->unsupported_count;
-    const char *text = ipex_arena_printf(arena, "%zu thing%s in this model cannot be converted:\n",
-                                         count, count == 1 ? "" : "s");
+    const char **line = ipex_arena_array(arena, count + 1, sizeof *line);
     struct group *group = ipex_arena_array(arena, count, sizeof *group);
     const size_t groups = every_site ? 0 : group_them(import, group);
+    size_t lines = 0;
+    line[lines++] = ipex_arena_printf(arena, "%zu thing%s in this model cannot be converted:\n",
+                                      count, count == 1 ? "" : "s");
     for (size_t i = 0; i < groups; i++)
-        text = group_text(arena, text, &group[i]);
+        lines += group_lines(arena, &group[i], line + lines);
     for (size_t i = 0; every_site && i < count; i++)
-        text = site_text(arena, text, &import->unsupported[i]);
-    return text;
+        line[lines++] = site_line(arena, &import->unsupported[i]);
+    return concatenated(arena, line, lines);
 }
