@@ -7,6 +7,7 @@ import sys
 import numpy as np
 
 from small_graphs import Graph
+from ipextest import cli_json
 from ledger_cases import APPLIED, Cases, run
 
 CASES = Cases()
@@ -203,5 +204,33 @@ def check_bits(tap, bench):
                 tap.ok(f"{name}, {rows} rows: the same bytes merged and alone", y.tobytes() == together[name].tobytes())
 
 
+# ---- names ----
+
+def many_heads(count, length):
+    """Layers with so many bytes in the names of each."""
+    g = Graph()
+    x = g.input(2, 8)
+    for i in range(count):
+        name = f"head_{i}_" + "\N{LATIN SMALL LETTER N WITH TILDE}" * (length // 2)
+        g.output(g.op("Exp", g.op("MatMul", x, g.weight(8, 5, name=f"{name}.weight"), name=name)))
+    return g
+
+
+def check_names(tap, bench):
+    """Joined names stay within what a file can have: those that are left out are not all of them."""
+    for count, length in ((3, 1400), (3, 3000), (112, 60)):
+        why = bench.right(many_heads(count, length))
+        names = [] if why else [n["name"] for e in cli_json("inspect", bench.ipex)["entries"] for n in e["nodes"]]
+        short = [name for name in names if name.startswith("head_0_") and name.endswith("+...") and 1024 < len(name.encode()) <= 2048]
+        tap.ok(f"names of {count} layers, {length} bytes each", len(short) == 1, why, *[name[-80:] for name in names])
+    g = Graph()
+    x = g.input(2, 8)
+    for i in range(64):
+        x = g.op("Sin", x, name=f"sin_{i}_" + "n" * 1100, out=f"t{i}")
+    g.output(x)
+    why = bench.right(g)
+    tap.ok("names of 64 steps, 1100 bytes each", not why, why)
+
+
 if __name__ == "__main__":
-    sys.exit(run(CASES, check_bits))
+    sys.exit(run(CASES, check_bits, check_names))

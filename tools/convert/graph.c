@@ -195,12 +195,38 @@ void ipex_graph_prune(struct ipex_graph *graph) {
     }
 }
 
+/* Bytes: half of what the format allows where it allows least, for names get suffixes too. */
+#define JOINED_MOST 2048
+
+/* Ends what is too long to name all. */
+static const char and_more[] = "+...";
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && !strcmp(text + length - end_length, end);
+}
+
+/* Where to cut a text that is too long: behind a whole name, or else behind a whole character. */
+static size_t cut_at(const char *text) {
+    const size_t most = JOINED_MOST - strlen(and_more);
+    size_t at = most;
+    while (at && text[at] != '+')
+        at--;
+    if (!at)
+        for (at = most; at && ((unsigned char)text[at] & 0xc0) == 0x80;)
+            at--;
+    return at;
+}
+
 const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char *b) {
     const size_t a_length = strlen(a), b_length = strlen(b);
-    const char *tail = a_length < b_length ? NULL : a + (a_length - b_length);
-    if (tail && !strcmp(tail, b) && (tail == a || tail[-1] == '+'))
-        return a; /* both are parts of one source node */
-    return ipex_arena_printf(&graph->arena, "%s+%s", a, b);
+    if (ends_with(a, and_more) ||
+        (ends_with(a, b) && (a_length == b_length || a[a_length - b_length - 1] == '+')))
+        return a; /* b is left out, or both are parts of one source node */
+    char *text = ipex_arena_printf(&graph->arena, "%s+%s", a, b);
+    if (strlen(text) > JOINED_MOST)
+        strcpy(text + cut_at(text), and_more);
+    return text;
 }
 
 bool ipex_node_is_depthwise(const struct ipex_node *node) {

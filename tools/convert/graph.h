@@ -267,7 +267,8 @@ struct ipex_node *ipex_value_only_reader(const struct ipex_graph *graph,
 /* Removes nodes whose output nobody reads. */
 void ipex_graph_prune(struct ipex_graph *graph);
 
-/* "a+b": the name of what two nodes became; a where it says b already. */
+/* "a+b": the name of what two nodes became; a where it says b already. Of 2 KiB at most: "a+..."
+ * stands for more. */
 const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char *b);
 
 /* A group per channel, or other narrow groups (format/tile.h): the plan has an operator of its own
