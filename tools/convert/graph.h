@@ -129,6 +129,7 @@ struct ipex_conv {
 struct ipex_pool {
     bool max, ceil, count_pad;
     int64_t kernel[2], stride[2], pad[4], dilation[2];
+    struct ipex_pool_window *window; /* pass_pool.c */
 };
 
 /* What a plan operator wants of its operands' order in memory. */
