@@ -362,12 +362,21 @@ static ipex_import_fn find_in(const struct ipex_import_op *op, const char *op_ty
     return NULL;
 }
 
+static ipex_import_fn find_among(const struct ipex_import_op *const *tables, size_t count,
+                                 const char *op_type) {
+    ipex_import_fn fn = NULL;
+    for (size_t t = 0; t < count && !fn; t++)
+        fn = find_in(tables[t], op_type);
+    return fn;
+}
+
 #define CONTRIB "com.microsoft" /* what ONNX Runtime's optimiser writes */
 
 static ipex_import_fn find_op(const char *domain, const char *op_type) {
-    ipex_import_fn fn;
+    static const struct ipex_import_op *const contrib[] = {
+        ipex_import_contrib, ipex_import_contrib_norm, ipex_import_contrib_attention};
     if (*domain)
-        return strcmp(domain, CONTRIB) ? NULL : find_in(ipex_import_contrib, op_type);
+        return strcmp(domain, CONTRIB) ? NULL : find_among(contrib, 3, op_type);
     static const struct ipex_import_op *const tables[] = {
         ipex_import_nn,     ipex_import_window,    ipex_import_pointwise,  ipex_import_move,
         ipex_import_tensor, ipex_import_resize,    ipex_import_transposed, ipex_import_norm,
@@ -375,9 +384,9 @@ static ipex_import_fn find_op(const char *domain, const char *op_type) {
         ipex_import_lists,  ipex_import_math,      ipex_import_reduce,     ipex_import_index,
         ipex_import_loss,   ipex_import_quantized, ipex_import_attention,  ipex_import_scatter,
         ipex_import_einsum, ipex_import_grid,      ipex_import_blocks,     ipex_import_signal};
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        if ((fn = find_in(tables[t], op_type)) != NULL)
-            return fn;
+    ipex_import_fn fn = find_among(tables, sizeof tables / sizeof *tables, op_type);
+    if (fn)
+        return fn;
     static const struct ipex_import_op control[] = {{"Constant", import_constant},
                                                     {"If", ipex_import_if},
                                                     {"Loop", ipex_import_loop},

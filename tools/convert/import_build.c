@@ -15,6 +15,11 @@ static struct ipex_value *finish(struct ipex_import *import, struct ipex_node *n
     return node->output;
 }
 
+void ipex_build_out(struct ipex_import *import, size_t i, struct ipex_value *y) {
+    if (y)
+        ipex_import_out(import, i, y);
+}
+
 /* ---- elementwise ---- */
 
 static struct ipex_value *one_step(struct ipex_import *import, enum ipex_step step,

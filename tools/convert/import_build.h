@@ -11,6 +11,9 @@
 /* Constants that import makes itself have at most this many elements. */
 #define IPEX_BUILD_MAX (1 << 24)
 
+/* Binds output i of the current node; not to NULL. */
+void ipex_build_out(struct ipex_import *import, size_t i, struct ipex_value *y);
+
 /* f32, elementwise, with broadcasting; `with` has a number as right operand. */
 struct ipex_value *ipex_build_unary(struct ipex_import *import, enum ipex_step step,
                                     struct ipex_value *x);
