@@ -30,9 +30,17 @@ class Contrib(Graph):
         return model
 
 
-def case(function):
-    CASES.append((function.__name__.replace("_", " "), function))
+def case(function, flags=(), sizes=()):
+    CASES.append((function.__name__.replace("_", " "), function, flags, sizes))
     return function
+
+
+def varying(**ranges):
+    """As case, with --dim NAME=LO..HI of each (LO, HI); runs at both ends and in between."""
+    flags = [part for name, (lo, hi) in ranges.items() for part in ("--dim", f"{name}={lo}..{hi}")]
+    sizes = [{name: (lo, hi, (lo + hi) // 2)[(k + i) % 3] for i, (name, (lo, hi)) in enumerate(ranges.items())} for k in range(3)]
+    sizes += [{name: bounds[end] for name, bounds in ranges.items()} for end in range(2)]
+    return lambda function: case(function, flags, sizes)
 
 
 def refused(*parts):
@@ -116,6 +124,35 @@ def SimplifiedLayerNormalization_of_the_default_domain(g):
     g.output(g.op("SimplifiedLayerNormalization", g.input(2, 5, 16), g.positive(16), axis=-1, epsilon=1e-6))
 
 
+def embeddings(g, batch=2, steps=5, segments=True, mask=True, positions=None, outputs=2, **attributes):
+    ids = [g.input(batch, steps, dtype=INT32) for _ in range(1 + segments)]
+    operands = [ids[0], ids[-1] if segments else "", g.weight(12, 16), g.weight(16, 16), g.weight(6, 16) if segments else "",
+                g.positive(16), g.weight(16), g.input(batch, steps, dtype=INT32) if mask else ""]
+    if positions:
+        operands.append(g.input(*positions, dtype=INT32))
+    return g.op("EmbedLayerNormalization", *operands, outputs=outputs, domain=DOMAIN, **attributes)
+
+
+def embedded(name, *arguments, dims=None, **keywords):
+    def fill(g):
+        names = embeddings(g, *arguments, **keywords)
+        g.output(names[0], *names[2:])
+        g.output(names[1], dtype=INT32)
+    fill.__name__ = f"EmbedLayerNormalization_{name}"
+    return varying(**dims)(fill) if dims else case(fill)
+
+
+embedded("plain", mask=False)
+embedded("with_a_mask")
+embedded("without_segments", segments=False, outputs=3)
+embedded("with_its_sum_and_positions", positions=(2, 5), outputs=3, epsilon=1e-3)
+embedded("with_positions_of_all", positions=(1, 5), mask=False)
+embedded("of_one_step", 1, 1, mask_index_type=1)
+embedded("of_varying_sizes", "B", "S", outputs=3, dims={"B": (1, 4), "S": (1, 16)})
+embedded("of_varying_sizes_without_a_mask", "B", "S", mask=False, dims={"B": (1, 4), "S": (1, 16)})
+embedded("of_varying_sizes_with_positions", "B", "S", positions=("B", "S"), dims={"B": (1, 4), "S": (1, 16)})
+
+
 # ---- attention ----
 
 def multi_head(name, mask=None, bias=False, scores=None, **attributes):
@@ -138,9 +175,9 @@ multi_head("with_a_bias_of_the_scores", scores=(2, 3, 6, 9))
 multi_head("with_a_scale", scale=0.11)
 
 
-def attention(name, mask=None, **attributes):
+def attention(name, mask=None, sizes=(24, 24, 24), **attributes):
     def fill(g):
-        operands = [g.input(2, 7, 20), g.weight(20, 72), g.weight(72)] + ([g.key_mask(*mask)] if mask else [])
+        operands = [g.input(2, 7, 20), g.weight(20, sum(sizes)), g.weight(sum(sizes))] + ([g.key_mask(*mask)] if mask else [])
         g.output(g.contrib("Attention", *operands, num_heads=3, **attributes))
     fill.__name__ = f"Attention_{name}"
     return case(fill)
@@ -150,6 +187,58 @@ attention("plain")
 attention("with_a_mask_per_key", mask=(2, 7))
 attention("with_a_mask_per_query", mask=(2, 7, 7))
 attention("causal", unidirectional=1)
+attention("with_sizes", sizes=(15, 15, 21), qkv_hidden_sizes=[15, 15, 21])
+attention("with_sizes_that_are_no_thirds", sizes=(15, 15, 24), qkv_hidden_sizes=[15, 15, 24], mask=(2, 7))
+
+
+def lengths(name, lengths, operator="Attention", batch=2, **attributes):
+    """Lengths (None: as an input) instead of a mask."""
+    def fill(g):
+        ends = g.input(2 * batch if "starts" in name else batch, dtype=INT32) if lengths is None else \
+            g.constant(np.array(lengths, np.int32))
+        x = g.input(batch, 7, 24)
+        operands = [g.weight(24, 72), g.weight(72), ends] if operator == "Attention" else \
+            [g.input(batch, 9, 24), g.input(batch, 9, 24), "", ends]
+        g.output(g.contrib(operator, x, *operands, num_heads=3, **attributes))
+    fill.__name__ = f"{operator}_with_lengths_{name}"
+    return case(fill)
+
+
+lengths("that_are_constants", [7, 3])
+lengths("beyond_both_ends", [0, 9])
+lengths("as_an_input", None, batch=3)
+lengths("as_an_input", None, "MultiHeadAttention", batch=3)
+lengths("and_a_filter_value", [2, 5], mask_filter_value=-3.0)
+lengths("causal", [2, 5], unidirectional=1)
+lengths("and_starts_that_are_constants", [7, 3, 2, 1])
+lengths("and_starts_beyond_both_ends", [7, 3, 9, 3])
+lengths("and_starts_as_an_input", None)
+
+
+@varying(B=(1, 4), S=(1, 16))
+def Attention_with_lengths_of_varying_sizes(g):
+    x, ends = g.input("B", "S", 24), g.input("B", dtype=INT32)
+    g.output(g.contrib("Attention", x, g.weight(24, 72), g.weight(72), ends, num_heads=3))
+
+
+@varying(B=(1, 4), S=(1, 16))
+def Attention_behind_embeddings_of_varying_sizes(g):
+    x, ends = embeddings(g, "B", "S")
+    for _ in range(2):
+        x = g.contrib("Attention", x, g.weight(16, 48), g.weight(48), ends, num_heads=2)
+    g.output(x)
+
+
+@varying(B=(1, 4), S=(1, 16))
+def Attention_with_a_mask_of_varying_sizes(g):
+    x, mask = g.input("B", "S", 24), g.input("B", "S", dtype=INT32)
+    g.output(g.contrib("Attention", x, g.weight(24, 72), g.weight(72), mask, num_heads=3))
+
+
+@varying(B=(1, 4), S=(1, 9), L=(1, 16))
+def MultiHeadAttention_with_lengths_of_varying_sizes(g):
+    x, keys, values, ends = g.input("B", "S", 24), g.input("B", "L", 24), g.input("B", "L", 24), g.input("B", dtype=INT32)
+    g.output(g.contrib("MultiHeadAttention", x, keys, values, "", ends, num_heads=3))
 
 
 @case
@@ -171,9 +260,20 @@ def attention_with_past_keys(g):
     g.output(g.contrib("Attention", g.input(2, 7, 20), g.weight(20, 72), g.weight(72), "", g.input(2, 2, 3, 4, 8), num_heads=3))
 
 
-@refused("lengths instead of a mask")
-def attention_with_lengths(g):
-    g.output(g.contrib("Attention", g.input(2, 7, 20), g.weight(20, 72), g.weight(72), g.input(2, dtype=INT32), num_heads=3))
+@refused("is 8 i32", "an integer for each of 2 sequences")
+def attention_with_lengths_and_offsets(g):
+    g.output(g.contrib("Attention", g.input(2, 7, 20), g.weight(20, 72), g.weight(72), g.input(8, dtype=INT32), num_heads=3))
+
+
+@refused("has rank 4", "[batch][queries][keys]")
+def attention_with_a_mask_of_rank_4(g):
+    g.output(g.contrib("Attention", g.input(2, 7, 20), g.weight(20, 72), g.weight(72), g.input(2, 1, 7, 7, dtype=INT32),
+                       num_heads=3))
+
+
+@refused("16 positions for up to 20 steps")
+def more_steps_than_positions(g):
+    g.output(embeddings(g, 2, 20)[0])
 
 
 @refused("cannot be split into 5 heads")
@@ -244,10 +344,10 @@ def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
-        for name, fill in CASES:
+        for name, fill, flags, sizes in CASES:
             graph = Contrib(opset=17)
             fill(graph)
-            why = bench.right(graph, "--golden", "1", bits=True)
+            why = bench.right(graph, "--golden", "1", *flags, sizes=sizes, bits=True)
             tap.ok(f"{name}: agrees with ONNX Runtime", why is None, why)
         for name, fill, parts in REFUSED:
             graph = Contrib(opset=17)

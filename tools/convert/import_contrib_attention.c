@@ -15,33 +15,77 @@ static struct ipex_value *add_part(struct ipex_import *import, struct ipex_value
     return ipex_build_binary(import, IPEX_STEP_add, x, ipex_build_slice(import, bias, 0, start, n));
 }
 
-/* A mask of 0 and 1 per key [B][keys], or per query and key, and a bias of the scores; false after
- * refusing. */
-static bool read_masks(struct ipex_import *import, size_t key_mask_at, size_t bias_at,
-                       struct ipex_attention *a) {
-    struct ipex_value *mask = ipex_import_in(import, key_mask_at);
-    if (mask && !(mask = ipex_import_any(import, key_mask_at)))
-        return false;
-    if (mask && mask->rank != 2 && mask->rank != 3) {
+/* Of every key, whether its position is less than the number of its sequence, from element `start`
+ * of `numbers` on: bool [B][keys]. */
+static struct ipex_value *keys_before(struct ipex_import *import, struct ipex_value *numbers,
+                                      int64_t start, int64_t batch, int64_t keys) {
+    const int64_t column[2] = {batch, 1};
+    if (numbers->dims[0] != batch)
+        numbers = ipex_build_slice(import, numbers, 0, start, batch);
+    return ipex_build_compare(import, IPEX_COMPARE_less,
+                              ipex_build_count(import, numbers->dtype, keys, 1, 2, 1),
+                              ipex_build_reshape(import, numbers, 2, column));
+}
+
+/* The key is before the end of its sequence and, where the starts stand behind the ends, not before
+ * its start: bool [B][keys]. NULL after refusing. */
+static struct ipex_value *within_ends(struct ipex_import *import, struct ipex_value *ends,
+                                      int64_t batch, int64_t keys) {
+    const bool has_starts = ends->dims[0] == ipex_dim_mul(&import->graph->dims, 2, batch);
+    if ((ends->dims[0] != batch && !has_starts) ||
+        (ends->dtype != IPEX_DTYPE_i32 && ends->dtype != IPEX_DTYPE_i64)) {
         ipex_import_refuse(import,
-                           "the mask %s has rank %d: lengths instead of a mask are not "
-                           "supported",
-                           mask->name, mask->rank);
-        return false;
+                           "the mask %s is %s %s: as lengths, an integer for each of %s sequences "
+                           "is supported, or the ends of all and then the starts of all",
+                           ends->name, ipex_import_text(import, ends->dims[0]),
+                           ipex_dtype_name(ends->dtype), ipex_import_text(import, batch));
+        return NULL;
     }
+    struct ipex_value *seen = keys_before(import, ends, 0, batch, keys);
+    if (has_starts)
+        seen = ipex_build_where(import, keys_before(import, ends, batch, batch, keys),
+                                ipex_build_number(import, IPEX_DTYPE_bool, 0), seen);
+    return seen;
+}
+
+/* bool, broadcasts to the scores: the key is seen. NULL after refusing. */
+static struct ipex_value *seen_keys(struct ipex_import *import, struct ipex_value *mask,
+                                    int64_t batch, int64_t keys) {
+    if (mask->rank < 1 || mask->rank > 3) {
+        ipex_import_refuse(import,
+                           "the mask %s has rank %d: lengths [batch], a mask [batch][keys] or "
+                           "[batch][queries][keys] are supported",
+                           mask->name, mask->rank);
+        return NULL;
+    }
+    struct ipex_value *seen = mask->rank == 1 ? within_ends(import, mask, batch, keys) : mask;
+    if (seen && seen->dtype != IPEX_DTYPE_bool)
+        seen = ipex_build_compare(import, IPEX_COMPARE_greater, seen,
+                                  ipex_build_number(import, seen->dtype, 0));
+    if (!seen)
+        return NULL;
+    const int64_t per_key[4] = {seen->dims[0], 1, 1, seen->dims[1]},
+                  both[4] = {seen->dims[0], 1, seen->dims[1], seen->dims[2]};
+    return ipex_build_reshape(import, seen, 4, seen->rank == 2 ? per_key : both);
+}
+
+/* A mask of the keys, each [B][keys], and a bias of the scores; false after refusing. */
+static bool read_masks(struct ipex_import *import, size_t mask_at, size_t bias_at, int64_t batch,
+                       int64_t keys, struct ipex_attention *a) {
+    struct ipex_value *mask = ipex_import_in(import, mask_at);
     if (mask) {
-        const int64_t keys[4] = {mask->dims[0], 1, 1, mask->dims[1]},
-                      both[4] = {mask->dims[0], 1, mask->dims[1], mask->dims[2]};
-        struct ipex_value *seen = ipex_build_cast(import, mask, IPEX_DTYPE_bool);
-        seen = ipex_build_reshape(import, seen, 4, mask->rank == 2 ? keys : both);
+        mask = ipex_import_any(import, mask_at);
+        mask = mask ? seen_keys(import, mask, batch, keys) : NULL;
         a->mask =
-            ipex_build_mask(import, seen, ipex_import_float(import, "mask_filter_value", -10000));
+            ipex_build_mask(import, mask, ipex_import_float(import, "mask_filter_value", -10000));
+        if (!a->mask)
+            return false;
     }
     if (!ipex_import_in(import, bias_at))
         return true;
     struct ipex_value *bias = ipex_import_f32(import, bias_at);
     a->mask = a->mask && bias ? ipex_build_binary(import, IPEX_STEP_add, a->mask, bias) : bias;
-    return bias != NULL;
+    return a->mask != NULL;
 }
 
 /* Splits q, k and v, each [B][rows][heads D], into heads and binds the result. */
@@ -75,7 +119,7 @@ static void import_multi_head_attention(struct ipex_import *import) {
         return;
     a.k = ipex_import_f32(import, 1);
     a.v = a.k ? ipex_import_f32(import, 2) : NULL;
-    if (!a.v || !read_masks(import, 4, 5, &a))
+    if (!a.v)
         return;
     if (a.q->rank != 3 || a.k->rank != 3 || a.v->rank != 3) {
         ipex_import_refuse(import,
@@ -85,6 +129,8 @@ static void import_multi_head_attention(struct ipex_import *import) {
         return;
     }
     const int64_t size = a.q->dims[2];
+    if (!read_masks(import, 4, 5, a.k->dims[0], a.k->dims[1], &a))
+        return;
     a.q = add_part(import, a.q, bias, 0);
     a.k = a.q ? add_part(import, a.k, bias, size) : NULL;
     a.v = a.k ? add_part(import, a.v, bias, 2 * size) : NULL;
@@ -92,34 +138,47 @@ static void import_multi_head_attention(struct ipex_import *import) {
         finish_attention(import, &a);
 }
 
+/* The sizes of queries, keys and values that one product of n columns computes; false after
+ * refusing. */
+static bool read_sizes(struct ipex_import *import, int64_t n, int64_t *ret) {
+    const struct ipex_onnx_attr *given = ipex_import_attr(import, "qkv_hidden_sizes");
+    int64_t sum = 0;
+    bool fits = given ? ipex_onnx_ints(given) == 3 : n % 3 == 0;
+    for (size_t i = 0; fits && i < 3; i++) {
+        ret[i] = given ? given->ints[i] : n / 3;
+        fits = ret[i] > 0 && ret[i] <= n - sum;
+        sum += fits ? ret[i] : 0;
+    }
+    if (!fits || sum != n)
+        ipex_import_refuse(import,
+                           "the weight's %lld columns are not those of queries, keys and "
+                           "values (qkv_hidden_sizes)",
+                           (long long)n);
+    return fits && sum == n;
+}
+
 /* Queries, keys and values by one product: input [B][S][K], weight [K][sizes of all three]. */
 static void import_fused_attention(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_f32(import, 1) : NULL,
                       *bias = ipex_import_in(import, 2) ? ipex_import_f32(import, 2) : NULL;
     struct ipex_attention a = {.q = NULL};
-    if (!w || (ipex_import_in(import, 2) && !bias) || uses_cache(import, 1u << 4 | ~0u << 6) ||
-        !read_masks(import, 3, 5, &a))
+    int64_t size[3], start = 0;
+    if (!w || (ipex_import_in(import, 2) && !bias) || uses_cache(import, 1u << 4 | ~0u << 6))
         return;
-    const struct ipex_onnx_attr *given = ipex_import_attr(import, "qkv_hidden_sizes");
-    if (!w->constant || w->rank != 2 || x->rank != 3 || w->dims[1] % 3 ||
-        (given && (given->count != 3 || !given->ints)) || ipex_import_int(import, "do_rotary", 0)) {
+    if (!w->constant || w->rank != 2 || x->rank != 3 || ipex_import_int(import, "do_rotary", 0)) {
         ipex_import_refuse(import,
-                           "its input, its weight or its sizes are not those of an encoder");
+                           "input %s of rank %d, weight %s of rank %d: [batch][rows][size] "
+                           "and a constant [size][columns] without do_rotary are supported",
+                           x->name, x->rank, w->name, w->rank);
         return;
     }
-    const int64_t third = w->dims[1] / 3;
-    int64_t start = 0;
+    if (!read_sizes(import, w->dims[1], size) ||
+        !read_masks(import, 3, 5, x->dims[0], x->dims[1], &a))
+        return;
     struct ipex_value *all = add_part(import, ipex_build_linear(import, x, w, true), bias, 0);
     struct ipex_value **part[] = {&a.q, &a.k, &a.v};
-    for (size_t i = 0; i < 3; i++) {
-        const int64_t size = given ? given->ints[i] : third;
-        if (size < 1 || size > w->dims[1] - start) {
-            ipex_import_refuse(import, "qkv_hidden_sizes do not fit the weight");
-            return;
-        }
-        *part[i] = ipex_build_slice(import, all, 2, start, size);
-        start += size;
-    }
+    for (size_t i = 0; i < 3; start += size[i++])
+        *part[i] = ipex_build_slice(import, all, 2, start, size[i]);
     if (all)
         finish_attention(import, &a);
 }
