@@ -93,7 +93,37 @@ fused_conv("Sigmoid")
 fused_conv("Tanh")
 fused_conv("LeakyRelu", activation_params=[0.2])
 fused_conv("Clip", activation_params=[-0.5, 0.75])
+fused_conv("HardSigmoid", activation_params=[0.3, 0.4])
+fused_conv("HardSwish")
 fused_conv("Relu", addend=True)
+fused_conv("HardSigmoid", addend=True, activation_params=[0.2, 0.5])
+
+
+def fused_gemm(name, **attributes):
+    def fill(g):
+        g.output(g.contrib("FusedGemm", g.input("B", 8), g.weight(8, 12), g.weight(12), activation=name, **attributes))
+    fill.__name__ = f"FusedGemm_with_{name}"
+    return varying(B=(1, 9))(fill)
+
+
+for _name in "Relu", "Sigmoid", "Softplus", "Softsign", "Tanh":
+    fused_gemm(_name)
+fused_gemm("Elu", activation_alpha=0.7)
+fused_gemm("HardSigmoid", activation_alpha=0.3, activation_beta=0.4)
+fused_gemm("LeakyRelu", activation_alpha=0.2)
+fused_gemm("Selu", activation_alpha=1.5, activation_gamma=1.1)
+fused_gemm("ThresholdedRelu", activation_alpha=0.5)
+
+
+@case
+def FusedGemm_scaled_and_turned(g):
+    g.output(g.contrib("FusedGemm", g.input(8, 3), g.weight(12, 8), g.weight(3, 1), activation="Tanh", alpha=0.3, beta=2.0,
+                       transA=1, transB=1))
+
+
+@case
+def FusedGemm_of_two_inputs(g):
+    g.output(g.contrib("FusedGemm", g.input(3, 8), g.input(8, 12), activation="LeakyRelu", activation_alpha=0.1, alpha=0.3))
 
 
 # ---- normalisation ----
@@ -284,6 +314,16 @@ def heads_that_do_not_divide(g):
 @refused("the activation Softmax is not supported")
 def an_activation_that_is_not_known(g):
     g.output(g.contrib("FusedConv", g.input(1, 4, 9, 9), g.weight(8, 4, 3, 3), activation="Softmax"))
+
+
+@refused("the activation Gelu is not supported")
+def an_activation_of_a_gemm_that_is_not_known(g):
+    g.output(g.contrib("FusedGemm", g.input(2, 8), g.weight(8, 4), activation="Gelu"))
+
+
+@refused("the inner dims 8 and 7 differ")
+def a_fused_gemm_that_does_not_fit(g):
+    g.output(g.contrib("FusedGemm", g.input(2, 8), g.weight(7, 4), activation="Relu"))
 
 
 @refused("operators of domain my.own are not supported")

@@ -395,6 +395,13 @@ static ipex_import_fn find_op(const char *domain, const char *op_type) {
     return find_in(control, op_type);
 }
 
+void ipex_import_as(struct ipex_import *import, const struct ipex_onnx_node *node) {
+    const struct ipex_onnx_node *current = import->node;
+    import->node = node;
+    find_op(node->domain, node->op_type)(import);
+    import->node = current;
+}
+
 /* There is no function for the current node. */
 static void refuse_operator(struct ipex_import *import, bool on_shapes) {
     if (!strcmp(import->node->domain, CONTRIB))

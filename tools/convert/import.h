@@ -166,9 +166,6 @@ const char *ipex_import_type_name(int64_t onnx_type);
 /* An axis counted from the end where negative; false after refusing. */
 bool ipex_import_axis(struct ipex_import *import, int64_t *axis, int32_t rank);
 
-/* The current node as ONNX's Conv. */
-void ipex_import_conv(struct ipex_import *import);
-
 /* Building blocks shared by operators. */
 struct ipex_value *ipex_import_reshape(struct ipex_import *import, struct ipex_value *x,
                                        const char *name, int32_t rank, const int64_t *dims);

@@ -5,7 +5,6 @@
 #include "tools/convert/import_build.h"
 #include "tools/convert/import_scope.h"
 
-#include <float.h>
 #include <string.h>
 
 /* Input 0, plus input 1 where there is one. */
@@ -35,47 +34,92 @@ static void import_quick_gelu(struct ipex_import *import) { /* x sigmoid(alpha x
                                      ipex_build_unary(import, IPEX_STEP_sigmoid, y)));
 }
 
-/* Attribute activation_params[i]. */
-static float parameter(const struct ipex_import *import, size_t i, float otherwise) {
-    const struct ipex_onnx_attr *attr = ipex_import_attr(import, "activation_params");
-    return i < ipex_onnx_floats(attr) ? attr->floats[i] : otherwise;
+/* ---- activations of products ---- */
+
+/* ONNX's operators that a product has in it, and their attributes in the order of
+ * activation_params. */
+enum { PARAMETERS = 2 };
+static const struct activation {
+    const char *name, *parameter[PARAMETERS];
+} activations[] = {
+    {"Clip", {"min", "max"}},     {"Elu", {"alpha"}},       {"HardSigmoid", {"alpha", "beta"}},
+    {"HardSwish", {NULL}},        {"LeakyRelu", {"alpha"}}, {"Relu", {NULL}},
+    {"Selu", {"alpha", "gamma"}}, {"Sigmoid", {NULL}},      {"Softplus", {NULL}},
+    {"Softsign", {NULL}},         {"Tanh", {NULL}},         {"ThresholdedRelu", {"alpha"}},
+};
+
+/* Parameter i of the activation: an element of activation_params (FusedConv), or an attribute like
+ * activation_alpha (FusedGemm). False where it is not given. */
+static bool parameter(const struct ipex_import *import, size_t i, const char *name, float *ret) {
+    const struct ipex_onnx_attr *list = ipex_import_attr(import, "activation_params");
+    const struct ipex_onnx_attr *one =
+        ipex_import_attr(import, ipex_arena_printf(&import->graph->arena, "activation_%s", name));
+    if (i < ipex_onnx_floats(list))
+        *ret = list->floats[i];
+    else if (one)
+        *ret = one->f;
+    return one || i < ipex_onnx_floats(list);
 }
 
-/* The attribute `activation` of x; NULL after refusing. */
-static struct ipex_value *activated(struct ipex_import *import, struct ipex_value *x) {
+/* Output 0 becomes the activation of y. */
+static void bind_act(struct ipex_import *import, const struct activation *act,
+                     struct ipex_value *y) {
+    struct ipex_onnx_attr attr[PARAMETERS] = {{.name = act->parameter[0]},
+                                              {.name = act->parameter[1]}};
+    const char *const from[] = {
+        ipex_arena_printf(&import->graph->arena, "%s before %s", y->name, act->name)};
+    struct ipex_onnx_node node = *import->node;
+    node.op_type = act->name;
+    node.domain = "";
+    node.input = from;
+    node.inputs = 1;
+    node.attr = attr;
+    node.attrs = 0;
+    while (node.attrs < PARAMETERS && attr[node.attrs].name &&
+           parameter(import, node.attrs, attr[node.attrs].name, &attr[node.attrs].f))
+        node.attrs++;
+    ipex_import_bind(import, from[0], y);
+    ipex_import_as(import, &node);
+    ipex_import_bind(import, from[0], NULL);
+}
+
+/* Output 0 becomes y (NULL: refused) behind what the attribute `activation` says. */
+static void bind_activated(struct ipex_import *import, struct ipex_value *y) {
     const char *name = ipex_import_string(import, "activation", "");
-    if (!strcmp(name, "Relu"))
-        return ipex_build_with(import, IPEX_STEP_max, x, 0);
-    if (!strcmp(name, "Tanh"))
-        return ipex_build_unary(import, IPEX_STEP_tanh, x);
-    if (!strcmp(name, "Sigmoid"))
-        return ipex_build_unary(import, IPEX_STEP_sigmoid, x);
-    if (!strcmp(name, "LeakyRelu"))
-        return ipex_build_with(import, IPEX_STEP_leaky, x, parameter(import, 0, 0.01f));
-    if (!strcmp(name, "Clip"))
-        return ipex_build_with(
-            import, IPEX_STEP_min,
-            ipex_build_with(import, IPEX_STEP_max, x, parameter(import, 0, -FLT_MAX)),
-            parameter(import, 1, FLT_MAX));
-    if (!*name)
-        return x;
+    if (!*name || !y) {
+        ipex_build_out(import, 0, y);
+        return;
+    }
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+        if (!strcmp(activations[i].name, name)) {
+            bind_act(import, &activations[i], y);
+            return;
+        }
     ipex_import_refuse(import, "the activation %s is not supported", name);
-    return NULL;
 }
 
 /* ---- products ---- */
+
+/* The current node's result as this operator of ONNX; NULL after refusing. */
+static struct ipex_value *result_as(struct ipex_import *import, const char *op_type) {
+    struct ipex_onnx_node node = *import->node;
+    const size_t before = import->unsupported_count;
+    node.op_type = op_type;
+    node.domain = "";
+    ipex_import_as(import, &node);
+    return import->unsupported_count == before ? ipex_import_result(import, 0) : NULL;
+}
 
 static void import_fused_conv(struct ipex_import *import) {
     struct ipex_value *sum = ipex_import_in(import, 3) ? ipex_import_f32(import, 3) : NULL;
     if (ipex_import_in(import, 3) && !sum)
         return;
-    ipex_import_conv(import);
-    struct ipex_value *y = ipex_import_lookup(import, import->node->output[0]);
-    if (!y || y->unknown)
-        return;
-    if (sum)
-        y = ipex_build_binary(import, IPEX_STEP_add, y, sum);
-    ipex_build_out(import, 0, activated(import, y));
+    struct ipex_value *y = result_as(import, "Conv");
+    bind_activated(import, sum ? ipex_build_binary(import, IPEX_STEP_add, y, sum) : y);
+}
+
+static void import_fused_gemm(struct ipex_import *import) {
+    bind_activated(import, result_as(import, "Gemm"));
 }
 
 static void import_fused_matmul(struct ipex_import *import) {
@@ -102,6 +146,7 @@ const struct ipex_import_op ipex_import_contrib[] = {
     {"BiasGelu", import_gelu},
     {"FastGelu", import_fast_gelu},
     {"FusedConv", import_fused_conv},
+    {"FusedGemm", import_fused_gemm},
     {"FusedMatMul", import_fused_matmul},
     {"Gelu", import_gelu},
     {"QuickGelu", import_quick_gelu},

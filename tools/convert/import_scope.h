@@ -15,6 +15,8 @@ struct ipex_value *ipex_import_stored(struct ipex_import *import, const char *na
 /* Binds the initializers of a graph. */
 void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx_graph *source);
 void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *node);
+/* The current node does what this one would, whose operator there is. */
+void ipex_import_as(struct ipex_import *import, const struct ipex_onnx_node *node);
 
 /* Computes the nodes behind `last` (NULL: all) right away if they depend on constants only. */
 void ipex_import_fold(struct ipex_import *import, struct ipex_node *last);

@@ -206,7 +206,7 @@ static struct ipex_value *convolve_image(struct ipex_import *import, struct ipex
     return y ? y : ipex_correlate(import, x, w, win, groups, out);
 }
 
-void ipex_import_conv(struct ipex_import *import) {
+static void import_conv(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_in(import, 1) : NULL,
                       *bias = ipex_import_in(import, 2);
     if (!x)
@@ -471,7 +471,7 @@ static void import_global_lp_pool(struct ipex_import *import) {
 
 const struct ipex_import_op ipex_import_window[] = {
     {"AveragePool", import_average_pool},
-    {"Conv", ipex_import_conv},
+    {"Conv", import_conv},
     {"GlobalAveragePool", import_global_average_pool},
     {"GlobalMaxPool", import_global_max_pool},
     {"GlobalLpPool", import_global_lp_pool},
