@@ -278,7 +278,36 @@ def RotaryEmbedding_with_positions(g):
     g.output(g.contrib("RotaryEmbedding", g.input(2, 5, 24), positions, *table, num_heads=3))
 
 
+def rotary_offset(name, *dims, shape=(1,), size=8, dims_of=None, **attributes):
+    """One position, which the first step has; sizes are looked up in a table of 32 positions."""
+    def fill(g):
+        table = [g.weight(32, size // 2) for _ in range(2)]
+        g.output(g.contrib("RotaryEmbedding", g.input(*dims), g.input(*shape, dtype=onnx.TensorProto.INT64), *table, **attributes))
+    fill.__name__ = f"RotaryEmbedding_from_a_position_on_{name}"
+    return varying(**dims_of)(fill) if dims_of else case(fill)
+
+
+rotary_offset("with_heads_first", 2, 3, 5, 8)
+rotary_offset("with_heads_last", 2, 5, 24, num_heads=3)
+rotary_offset("without_a_number_of_heads", 2, 5, 24)
+rotary_offset("that_is_a_scalar", 2, 5, 24, shape=())
+rotary_offset("interleaved", 2, 3, 5, 8, interleaved=1)
+rotary_offset("of_a_part", 2, 5, 36, num_heads=3, rotary_embedding_dim=8)
+rotary_offset("of_varying_sizes", "B", 3, "S", 8, dims_of={"B": (1, 4), "S": (1, 16)})
+rotary_offset("of_varying_sizes_with_heads_last", "B", "S", 24, num_heads=3, dims_of={"B": (1, 4), "S": (1, 16)})
+
+
 # ---- refused ----
+
+@refused("has rows of 6", "half the rotated size, 4, is needed")
+def a_rotary_table_of_another_size(g):
+    g.output(g.contrib("RotaryEmbedding", g.input(2, 3, 5, 8), g.constant(np.array([3])), g.weight(16, 6), g.weight(16, 6)))
+
+
+@refused("of rank 1", "the one that the first step has")
+def rotary_positions_without_a_batch(g):
+    g.output(g.contrib("RotaryEmbedding", g.input(2, 3, 5, 8), g.constant(np.arange(5)), g.weight(16, 4), g.weight(16, 4)))
+
 
 @refused("GroupQueryAttention0 (GroupQueryAttention)", "com.microsoft", "before that optimisation")
 def an_operator_that_is_not_known(g):

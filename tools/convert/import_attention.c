@@ -229,6 +229,35 @@ static void import_attention(struct ipex_import *import) {
 
 /* ---- RotaryEmbedding ---- */
 
+/* Operand i, positions [B][S]; one number stands for itself and those that follow it. NULL after
+ * refusing. */
+static struct ipex_value *read_positions(struct ipex_import *import, size_t i, int64_t steps) {
+    static const int64_t one[2] = {1, 1};
+    struct ipex_value *x = ipex_import_any(import, i);
+    if (!x || x->rank == 2)
+        return x;
+    if (ipex_value_size(import->graph, x) != 1 ||
+        (x->dtype != IPEX_DTYPE_i32 && x->dtype != IPEX_DTYPE_i64)) {
+        ipex_import_refuse(import,
+                           "the positions %s are %s of rank %d: integers [batch][steps], or the "
+                           "one that the first step has, are supported",
+                           x->name, ipex_dtype_name(x->dtype), x->rank);
+        return NULL;
+    }
+    return ipex_build_integer(import, IPEX_INTEGER_add, ipex_build_reshape(import, x, 2, one),
+                              ipex_build_count(import, x->dtype, steps, 1, 2, 1));
+}
+
+/* The heads of x [B][S][heads D]: the attribute or, where it is not given, those of the table's
+ * size. */
+static int64_t count_heads(const struct ipex_import *import, const struct ipex_value *x,
+                           const struct ipex_value *table) {
+    const int64_t heads = ipex_import_int(import, "num_heads", 0),
+                  half = table && table->rank ? table->dims[table->rank - 1] : 0;
+    const bool fits = x->rank == 3 && half > 0 && x->dims[2] > 0 && x->dims[2] % (2 * half) == 0;
+    return heads || !fits ? heads : x->dims[2] / (2 * half);
+}
+
 /* Cosines or sines as [B][S][1][..] or, with heads first, [B][1][S][..], along the other axis than
  * `pair` of the last two. */
 static struct ipex_value *angles(struct ipex_import *import, size_t i, struct ipex_value *position,
@@ -239,8 +268,11 @@ static struct ipex_value *angles(struct ipex_import *import, size_t i, struct ip
     if (!table)
         return NULL;
     if (table->rank != 3 || table->dims[2] != half) {
-        ipex_import_refuse(import, "input %s does not have half the rotated size (%lld)",
-                           table->name, (long long)half);
+        ipex_import_refuse(
+            import, "the table %s has rows of %s; half the rotated size, %lld, is needed",
+            ipex_import_in(import, i)->name,
+            table->rank ? ipex_import_text(import, table->dims[table->rank - 1]) : "one number",
+            (long long)half);
         return NULL;
     }
     const bool heads_first_ = x->rank == 4;
@@ -267,10 +299,15 @@ static struct ipex_value *rotate(struct ipex_import *import, struct ipex_value *
 void ipex_import_rotary(struct ipex_import *import, size_t cosines, size_t sines,
                         size_t positions) {
     struct ipex_value *x = ipex_import_f32(import, 0), *position = NULL;
-    const int64_t heads = ipex_import_int(import, "num_heads", 0);
-    struct ipex_value *y = x && x->rank == 4 ? x : with_heads(import, x, heads);
-    if (!y ||
-        (ipex_import_in(import, positions) && !(position = ipex_import_any(import, positions))))
+    if (!x)
+        return;
+    struct ipex_value *y =
+        x->rank == 4
+            ? x
+            : with_heads(import, x, count_heads(import, x, ipex_import_in(import, cosines)));
+    if (y && ipex_import_in(import, positions))
+        position = read_positions(import, positions, x->dims[x->rank == 4 ? 2 : 1]);
+    if (!y || (ipex_import_in(import, positions) && !position))
         return;
     const int64_t size = y->dims[3], given = ipex_import_int(import, "rotary_embedding_dim", 0),
                   rotated = given ? given : size;
