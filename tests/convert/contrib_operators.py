@@ -78,6 +78,8 @@ fused_matmul((2, 3, 7, 8), (2, 3, 8, 5), False, alpha=0.3)
 fused_matmul((2, 3, 8, 7), (2, 3, 5, 8), False, transA=1, transB=1)
 fused_matmul((2, 7, 8), (9, 8), True, transB=1, alpha=2.0)
 fused_matmul((8, 7), (8, 9), True, transA=1)
+fused_matmul((7, 2, 3, 8), (2, 3, 8, 5), False, transBatchA=1, alpha=0.5)
+fused_matmul((8, 2, 7), (5, 2, 8), False, transBatchA=1, transA=1, transBatchB=1, transB=1)
 
 
 def fused_conv(name, addend=False, **attributes):
@@ -271,6 +273,64 @@ def MultiHeadAttention_with_lengths_of_varying_sizes(g):
     g.output(g.contrib("MultiHeadAttention", x, keys, values, "", ends, num_heads=3))
 
 
+# ---- attention with past keys and values ----
+
+def attention_past(name, mask=(), batch=2, steps=3, past=4, dims=None, mask_dtype=INT32, **attributes):
+    """mask: its dims."""
+    def fill(g):
+        operands = [g.input(batch, steps, 24), g.weight(24, 72), g.weight(72), g.input(*mask, dtype=mask_dtype) if mask else ""]
+        g.output(*g.op("Attention", *operands, g.input(2, batch, 3, past, 8), outputs=2, domain=DOMAIN, num_heads=3, **attributes))
+    fill.__name__ = f"Attention_with_a_past_{name}"
+    return varying(**dims)(fill) if dims else case(fill)
+
+
+attention_past("plain")
+attention_past("causal", unidirectional=1)
+attention_past("causal_with_a_mask", mask=(2, 7), unidirectional=1)
+attention_past("causal_with_lengths", mask=(2,), unidirectional=1)
+attention_past("of_varying_sizes", batch="B", steps="S", past="P", unidirectional=1, dims={"B": (1, 3), "S": (1, 6), "P": (1, 8)})
+attention_past("of_varying_sizes_step_by_step", batch="B", steps=1, past="P", unidirectional=1, dims={"B": (1, 3), "P": (1, 8)})
+attention_past("of_varying_sizes_with_lengths", mask=("B",), batch="B", steps="S", past="P", unidirectional=1,
+               dims={"B": (1, 3), "S": (1, 6), "P": (1, 8)})
+
+
+@case
+def Attention_whose_keys_and_values_are_a_result(g):
+    g.output(*g.op("Attention", g.input(2, 7, 20), g.weight(20, 72), g.weight(72), outputs=2, domain=DOMAIN, num_heads=3,
+                   unidirectional=1))
+
+
+def multi_head_past(name, batch=2, steps=3, past=4, bias=True, dims=None, **attributes):
+    def fill(g):
+        operands = [g.input(batch, steps, 24) for _ in range(3)] + [g.weight(72) if bias else "", "", ""]
+        operands += [g.input(batch, 3, past, 8) for _ in range(2)]
+        g.output(*g.op("MultiHeadAttention", *operands, outputs=3, domain=DOMAIN, num_heads=3, **attributes))
+    fill.__name__ = f"MultiHeadAttention_with_a_past_{name}"
+    return varying(**dims)(fill) if dims else case(fill)
+
+
+multi_head_past("plain", bias=False)
+multi_head_past("causal_with_a_bias", unidirectional=1)
+multi_head_past("of_varying_sizes", batch="B", steps="S", past="P", unidirectional=1,
+                dims={"B": (1, 3), "S": (1, 6), "P": (1, 8)})
+
+
+def multi_head_apart(name, bias=False, outputs=1, **attributes):
+    """Keys and values [B][heads][rows][D]."""
+    def fill(g):
+        x = [g.input(2, 5, 24), g.input(2, 3, 7, 8), g.input(2, 3, 7, 8)] + ([g.weight(72)] if bias else [])
+        g.output(*np.atleast_1d(g.op("MultiHeadAttention", *x, outputs=outputs, domain=DOMAIN, num_heads=3, **attributes)).tolist())
+    fill.__name__ = f"MultiHeadAttention_of_keys_by_head_{name}"
+    return case(fill)
+
+
+multi_head_apart("plain")
+multi_head_apart("with_a_bias", bias=True)
+multi_head_apart("as_results_too", outputs=3)
+
+
+# ---- rotary positions ----
+
 @case
 def RotaryEmbedding_with_positions(g):
     table = [g.weight(16, 4) for _ in range(2)]
@@ -314,9 +374,26 @@ def an_operator_that_is_not_known(g):
     g.output(g.contrib("GroupQueryAttention", g.input(1, 4, 16), g.input(1, 4, 16), g.input(1, 4, 16), num_heads=2, kv_num_heads=2))
 
 
-@refused("a cache of keys and values")
-def attention_with_past_keys(g):
-    g.output(g.contrib("Attention", g.input(2, 7, 20), g.weight(20, 72), g.weight(72), "", g.input(2, 2, 3, 4, 8), num_heads=3))
+@refused("a cache of keys and values that is written in place")
+def attention_with_a_buffer_of_past_keys(g):
+    g.output(*g.op("Attention", g.input(2, 7, 20), g.weight(20, 72), g.weight(72), "", g.input(2, 2, 3, 4, 8), "",
+                   g.input(1, dtype=INT32), outputs=2, domain=DOMAIN, num_heads=3, past_present_share_buffer=1))
+
+
+@refused("in2 are not [batch][heads][rows][size]")
+def past_keys_of_another_size(g):
+    x, past = [g.input(2, 7, 24) for _ in range(2)], [g.input(2, 3, 4, 9) for _ in range(2)]
+    g.output(g.contrib("MultiHeadAttention", x[0], x[1], x[1], "", "", "", *past, num_heads=3))
+
+
+@refused("unidirectional with 5 queries and 7 keys")
+def causal_attention_over_other_keys(g):
+    g.output(g.contrib("MultiHeadAttention", g.input(2, 5, 24), g.input(2, 7, 24), g.input(2, 7, 24), num_heads=3, unidirectional=1))
+
+
+@refused("past in1 is not [2][batch][heads][rows][size]")
+def past_of_another_rank(g):
+    g.output(g.contrib("Attention", g.input(2, 7, 20), g.weight(20, 72), g.weight(72), "", g.input(2, 2, 3, 8), num_heads=3))
 
 
 @refused("is 8 i32", "an integer for each of 2 sequences")

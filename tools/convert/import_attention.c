@@ -55,21 +55,17 @@ struct ipex_value *ipex_build_mask(struct ipex_import *import, struct ipex_value
                                data);
 }
 
-/* 0 where j <= i, else -inf. */
-static struct ipex_value *causal_mask(struct ipex_import *import, int64_t queries, int64_t keys) {
-    const int64_t dims[2] = {queries, keys};
-    if (queries < 1 || keys < 1 || keys > IPEX_BUILD_MAX / queries) {
-        ipex_import_refuse(import,
-                           "is_causal with %s queries and %s keys: of different sizes, they must "
-                           "be numbers (--dim)",
-                           ipex_import_text(import, queries), ipex_import_text(import, keys));
+/* 0 where j <= past + i, else -inf: [queries][keys]. */
+static struct ipex_value *causal_mask(struct ipex_import *import, int64_t queries, int64_t keys,
+                                      int64_t past) {
+    struct ipex_value *key = ipex_build_count(import, IPEX_DTYPE_i64, keys, 1, 2, 1),
+                      *query = ipex_build_count(import, IPEX_DTYPE_i64, queries, 1, 2, 0);
+    struct ipex_value *first = ipex_build_size(import, IPEX_DTYPE_i64, past);
+    if (!key || !query || !first)
         return NULL;
-    }
-    float *data = ipex_arena_array(&import->graph->arena, (size_t)(queries * keys), sizeof *data);
-    for (int64_t i = 0; i < queries; i++)
-        for (int64_t j = 0; j < keys; j++)
-            data[i * keys + j] = j <= i ? 0 : -INFINITY;
-    return ipex_graph_constant(import->graph, "causal", IPEX_DTYPE_f32, 2, dims, data);
+    query = ipex_build_integer(import, IPEX_INTEGER_add, query, first);
+    return ipex_build_mask(
+        import, ipex_build_compare(import, IPEX_COMPARE_greater_equal, query, key), -INFINITY);
 }
 
 static struct ipex_value *add_mask(struct ipex_import *import, struct ipex_value *mask,
@@ -155,7 +151,7 @@ struct ipex_value *ipex_build_attention(struct ipex_import *import, struct ipex_
         a->scale = (float)(1 / sqrt((double)size));
     const bool square = queries == keys;
     if (a->causal && (!square || a->cap != 0)) {
-        struct ipex_value *mask = causal_mask(import, queries, keys);
+        struct ipex_value *mask = causal_mask(import, queries, keys, a->past);
         if (!mask)
             return NULL;
         a->mask = add_mask(import, a->mask, mask);

@@ -10,7 +10,8 @@ struct ipex_attention {
     struct ipex_value *mask;      /* f32, broadcasts to [B][heads][queries][keys]; NULL: none */
     float scale;                  /* of the scores; 0: 1 / sqrt(D) */
     float cap;                    /* scores are cap tanh(score / cap); 0: as they are */
-    bool causal;                  /* query i sees keys up to i */
+    bool causal;                  /* query i sees keys up to past + i */
+    int64_t past;                 /* keys before that of the first query; a dim */
     bool may_hide_all;            /* rows of which -inf masks every key give 0 */
 };
 

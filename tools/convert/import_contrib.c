@@ -122,6 +122,15 @@ static void import_fused_gemm(struct ipex_import *import) {
     bind_activated(import, result_as(import, "Gemm"));
 }
 
+/* A factor as the attributes say: its first axis behind the others but the last, then the last two
+ * in the other order. */
+static struct ipex_value *turned(struct ipex_import *import, struct ipex_value *x,
+                                 const char *first, bool last) {
+    if (x && ipex_import_int(import, first, 0) && x->rank > 2)
+        x = ipex_build_moved(import, x, 0, x->rank - 2);
+    return last ? ipex_build_turned(import, x) : x;
+}
+
 static void import_fused_matmul(struct ipex_import *import) {
     struct ipex_value *a = ipex_import_f32(import, 0), *b = a ? ipex_import_f32(import, 1) : NULL;
     const bool turn_a = ipex_import_int(import, "transA", 0) != 0,
@@ -129,16 +138,11 @@ static void import_fused_matmul(struct ipex_import *import) {
     const float alpha = ipex_import_float(import, "alpha", 1);
     if (!b)
         return;
-    if (ipex_import_int(import, "transBatchA", 0) || ipex_import_int(import, "transBatchB", 0)) {
-        ipex_import_refuse(import, "transBatchA and transBatchB are not supported");
-        return;
-    }
-    if (turn_a)
-        a = ipex_build_turned(import, a);
+    a = turned(import, a, "transBatchA", turn_a);
     struct ipex_value *y =
         b->constant && b->rank == 2
             ? ipex_build_linear(import, a, b, !turn_b)
-            : ipex_build_matmul(import, a, turn_b ? ipex_build_turned(import, b) : b);
+            : ipex_build_matmul(import, a, turned(import, b, "transBatchB", turn_b));
     ipex_build_out(import, 0, alpha == 1 ? y : ipex_build_with(import, IPEX_STEP_mul, y, alpha));
 }
 

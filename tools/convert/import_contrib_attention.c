@@ -88,54 +88,115 @@ static bool read_masks(struct ipex_import *import, size_t mask_at, size_t bias_a
     return a->mask != NULL;
 }
 
-/* Splits q, k and v, each [B][rows][heads D], into heads and binds the result. */
-static void finish_attention(struct ipex_import *import, struct ipex_attention *a) {
-    const int64_t heads = ipex_import_int(import, "num_heads", 0);
-    a->scale = ipex_import_float(import, "scale", 0);
-    a->causal = ipex_import_int(import, "unidirectional", 0) != 0;
-    a->q = ipex_build_split_heads(import, a->q, heads);
-    a->k = a->q ? ipex_build_split_heads(import, a->k, heads) : NULL;
-    a->v = a->k ? ipex_build_split_heads(import, a->v, heads) : NULL;
-    ipex_build_out(import, 0, ipex_build_join_heads(import, ipex_build_attention(import, a)));
+/* Past keys or values (NULL: none) and then those of x, [B][heads][rows][D]. NULL after refusing.
+ */
+static struct ipex_value *behind(struct ipex_import *import, struct ipex_value *past,
+                                 struct ipex_value *x) {
+    struct ipex_value *const part[2] = {past, x};
+    if (!past || !x)
+        return x;
+    if (past->rank != 4 || past->dims[0] != x->dims[0] || past->dims[1] != x->dims[1] ||
+        past->dims[3] != x->dims[3]) {
+        ipex_import_refuse(import,
+                           "the past keys or values %s are not [batch][heads][rows][size] of those "
+                           "behind them",
+                           past->name);
+        return NULL;
+    }
+    return ipex_build_concat(import, 2, 2, part);
 }
 
-/* One of these inputs (a bit mask) or a result but the first is used: refused. */
-static bool uses_cache(struct ipex_import *import, uint32_t inputs) {
+/* Whether queries see no keys behind them. Of other keys than theirs and past ones, ONNX Runtime
+ * lets the last query see all. False after refusing. */
+static bool read_causal(struct ipex_import *import, struct ipex_attention *a) {
+    const int64_t queries = ipex_dim_add(&import->graph->dims, a->past, a->q->dims[2]);
+    a->causal = ipex_import_int(import, "unidirectional", 0) != 0;
+    if (!a->causal || queries == a->k->dims[2])
+        return true;
+    ipex_import_refuse(import,
+                       "unidirectional with %s queries and %s keys: it is supported with as many "
+                       "keys as queries, behind past ones",
+                       ipex_import_text(import, queries), ipex_import_text(import, a->k->dims[2]));
+    return false;
+}
+
+/* q, k and v are [B][rows][heads D], keys and values also [B][heads][rows][D], and become the
+ * latter, with past ones (NULL: none) in front. Binds output 0; false after refusing. */
+static bool finish_attention(struct ipex_import *import, struct ipex_attention *a,
+                             struct ipex_value *const *past) {
+    const int64_t heads = ipex_import_int(import, "num_heads", 0);
+    struct ipex_value **const part[] = {&a->q, &a->k, &a->v};
+    a->scale = ipex_import_float(import, "scale", 0);
+    for (size_t i = 0; i < 3; i++) {
+        if (*part[i] && (*part[i])->rank != 4)
+            *part[i] = ipex_build_split_heads(import, *part[i], heads);
+        if (i)
+            *part[i] = behind(import, past[i - 1], *part[i]);
+        if (!*part[i])
+            return false;
+    }
+    a->past = past[0] ? past[0]->dims[2] : 0;
+    struct ipex_value *y = read_causal(import, a) ? ipex_build_attention(import, a) : NULL;
+    ipex_build_out(import, 0, ipex_build_join_heads(import, y));
+    return y != NULL;
+}
+
+/* Inputs from `input` on or results from `output` on are used: refused. */
+static bool uses_more(struct ipex_import *import, size_t input, size_t output) {
     bool used = false;
-    for (size_t i = 0; i < import->node->inputs && i < 32; i++)
-        used |= (inputs >> i & 1) && *import->node->input[i];
-    for (size_t i = 1; i < import->node->outputs; i++)
+    for (size_t i = input; i < import->node->inputs; i++)
+        used |= *import->node->input[i] != 0;
+    for (size_t i = output; i < import->node->outputs; i++)
         used |= *import->node->output[i] != 0;
     if (used)
-        ipex_import_refuse(import, "a cache of keys and values inside of it is not "
-                                   "supported");
+        ipex_import_refuse(import, "a cache of keys and values that is written in place, and the "
+                                   "scores as a result, are not supported");
     return used;
+}
+
+/* The rows of keys that there are with past ones (NULL: none). */
+static int64_t all_rows(struct ipex_import *import, const struct ipex_value *past, int64_t rows) {
+    return past && past->rank == 4 ? ipex_dim_add(&import->graph->dims, past->dims[2], rows) : rows;
+}
+
+/* Queries, keys and values have ranks that fit together; false after refusing. */
+static bool ranks_fit(struct ipex_import *import, const struct ipex_attention *a) {
+    const bool fit =
+        a->q->rank == 3 && (a->k->rank == 3 || a->k->rank == 4) && a->v->rank == a->k->rank;
+    if (!fit)
+        ipex_import_refuse(import,
+                           "queries, keys and values of rank %d, %d and %d: all must be "
+                           "[batch][rows][heads x size], or the latter two "
+                           "[batch][heads][rows][size]",
+                           a->q->rank, a->k->rank, a->v->rank);
+    return fit;
 }
 
 static void import_multi_head_attention(struct ipex_import *import) {
     struct ipex_value *bias = ipex_import_in(import, 3) ? ipex_import_f32(import, 3) : NULL;
     struct ipex_attention a = {.q = ipex_import_f32(import, 0)};
-    if (!a.q || (ipex_import_in(import, 3) && !bias) || uses_cache(import, ~0u << 6))
+    struct ipex_value *past[2] = {NULL, NULL};
+    if (!a.q || (ipex_import_in(import, 3) && !bias) || uses_more(import, 8, 3))
         return;
     a.k = ipex_import_f32(import, 1);
     a.v = a.k ? ipex_import_f32(import, 2) : NULL;
-    if (!a.v)
+    if (!a.v || !ranks_fit(import, &a))
         return;
-    if (a.q->rank != 3 || a.k->rank != 3 || a.v->rank != 3) {
-        ipex_import_refuse(import,
-                           "queries, keys and values of rank %d, %d and %d: all must be "
-                           "[batch][rows][heads x size]",
-                           a.q->rank, a.k->rank, a.v->rank);
-        return;
-    }
+    for (size_t i = 0; i < 2; i++)
+        if (ipex_import_in(import, 6 + i) && !(past[i] = ipex_import_f32(import, 6 + i)))
+            return;
+    const bool flat = a.k->rank == 3;
     const int64_t size = a.q->dims[2];
-    if (!read_masks(import, 4, 5, a.k->dims[0], a.k->dims[1], &a))
+    if (!read_masks(import, 4, 5, a.k->dims[0], all_rows(import, past[0], a.k->dims[flat ? 1 : 2]),
+                    &a))
         return;
     a.q = add_part(import, a.q, bias, 0);
-    a.k = a.q ? add_part(import, a.k, bias, size) : NULL;
-    a.v = a.k ? add_part(import, a.v, bias, 2 * size) : NULL;
-    if (a.v)
-        finish_attention(import, &a);
+    a.k = a.q && flat ? add_part(import, a.k, bias, size) : a.k;
+    a.v = a.k && flat ? add_part(import, a.v, bias, 2 * size) : a.v;
+    if (!a.q || !a.k || !a.v || !finish_attention(import, &a, past))
+        return;
+    ipex_import_out(import, 1, a.k);
+    ipex_import_out(import, 2, a.v);
 }
 
 /* The sizes of queries, keys and values that one product of n columns computes; false after
@@ -157,13 +218,44 @@ static bool read_sizes(struct ipex_import *import, int64_t n, int64_t *ret) {
     return fits && sum == n;
 }
 
+/* Operand i [2][...], keys and then values, as two; none where there is no such operand. False
+ * after refusing. */
+static bool read_past(struct ipex_import *import, size_t i, struct ipex_value **ret) {
+    struct ipex_value *past = ipex_import_in(import, i) ? ipex_import_f32(import, i) : NULL;
+    if (ipex_import_in(import, i) && past && (past->rank != 5 || past->dims[0] != 2)) {
+        ipex_import_refuse(import, "past %s is not [2][batch][heads][rows][size]", past->name);
+        return false;
+    }
+    for (int64_t k = 0; past && k < 2; k++)
+        ret[k] =
+            ipex_build_reshape(import, ipex_build_slice(import, past, 0, k, 1), 4, past->dims + 1);
+    return past || !ipex_import_in(import, i);
+}
+
+/* Output 1 becomes keys and then values, [2][B][heads][rows][D]. */
+static void bind_present(struct ipex_import *import, const struct ipex_attention *a) {
+    struct ipex_value *const x[2] = {a->k, a->v};
+    struct ipex_value *part[2];
+    if (import->node->outputs < 2 || !*import->node->output[1])
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        const int64_t dims[5] = {1, x[i]->dims[0], x[i]->dims[1], x[i]->dims[2], x[i]->dims[3]};
+        part[i] = ipex_build_reshape(import, x[i], 5, dims);
+    }
+    if (a->k->dims[3] != a->v->dims[3])
+        ipex_import_refuse(import, "keys and values of different sizes cannot be one result");
+    else
+        ipex_build_out(import, 1, ipex_build_concat(import, 0, 2, part));
+}
+
 /* Queries, keys and values by one product: input [B][S][K], weight [K][sizes of all three]. */
 static void import_fused_attention(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_f32(import, 1) : NULL,
                       *bias = ipex_import_in(import, 2) ? ipex_import_f32(import, 2) : NULL;
+    struct ipex_value *past[2] = {NULL, NULL};
     struct ipex_attention a = {.q = NULL};
     int64_t size[3], start = 0;
-    if (!w || (ipex_import_in(import, 2) && !bias) || uses_cache(import, 1u << 4 | ~0u << 6))
+    if (!w || (ipex_import_in(import, 2) && !bias) || uses_more(import, 6, 2))
         return;
     if (!w->constant || w->rank != 2 || x->rank != 3 || ipex_import_int(import, "do_rotary", 0)) {
         ipex_import_refuse(import,
@@ -172,15 +264,15 @@ static void import_fused_attention(struct ipex_import *import) {
                            x->name, x->rank, w->name, w->rank);
         return;
     }
-    if (!read_sizes(import, w->dims[1], size) ||
-        !read_masks(import, 3, 5, x->dims[0], x->dims[1], &a))
+    if (!read_sizes(import, w->dims[1], size) || !read_past(import, 4, past) ||
+        !read_masks(import, 3, 5, x->dims[0], all_rows(import, past[0], x->dims[1]), &a))
         return;
     struct ipex_value *all = add_part(import, ipex_build_linear(import, x, w, true), bias, 0);
     struct ipex_value **part[] = {&a.q, &a.k, &a.v};
     for (size_t i = 0; i < 3; start += size[i++])
         *part[i] = ipex_build_slice(import, all, 2, start, size[i]);
-    if (all)
-        finish_attention(import, &a);
+    if (all && finish_attention(import, &a, past))
+        bind_present(import, &a);
 }
 
 static void import_rotary(struct ipex_import *import) {
