@@ -110,7 +110,7 @@ def behind(errors):
     errors.fails("many sites with --json", 1, ["8 things", *rows], "--json", model=g.model())
     g = Graph()
     x = g.input(2, 3)
-    g.output(*[g.op(f"Magic{i}", x, name=f"node_{i}") for i in range(16000)])
+    g.output([g.op(f"Magic{i}", x, name=f"node_{i}") for i in range(16000)][-1])
     start = time.monotonic()
     errors.fails("a long list", 1, ["16000 things", *[f"\n  node_{i} (Magic{i}): " for i in (0, 9999, 15999)]], model=g.model())
     took = time.monotonic() - start
