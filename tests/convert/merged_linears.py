@@ -3,6 +3,7 @@
 """Linear layers that read one value become one: who is merged with whom, in place (no step copies a part), why others
 are not, and that no bit changes."""
 import sys
+import time
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ledger_cases import APPLIED, Cases, run
 CASES = Cases()
 case = CASES.case
 IN_PLACE = dict(copy=0, slice=0, transpose=0)
+LONG_SECONDS = 10  # takes 0.5 where nothing else runs
 
 
 def merged(*sites):
@@ -232,5 +234,19 @@ def check_names(tap, bench):
     tap.ok("names of 64 steps, 1100 bytes each", not why, why)
 
 
+# ---- many ----
+
+def check_many(tap, bench):
+    """Layers beside each other take no longer for each of them."""
+    g = Graph()
+    x = g.input(2, 4)
+    g.output(g.op("Concat", *[g.op("Sqrt", linear(g, x, 4, 4, f"layer{i}")) for i in range(3000)], axis=1))
+    start = time.monotonic()
+    done = bench.convert(g.model())
+    took = time.monotonic() - start
+    count = sum(row["text"].startswith("one of 3000 ") for row in bench.ledger())
+    tap.ok("3000 layers of one value", count == 3000 and took < LONG_SECONDS, f"{took:.1f} s, {count} merged", done.stderr)
+
+
 if __name__ == "__main__":
-    sys.exit(run(CASES, check_bits, check_names))
+    sys.exit(run(CASES, check_bits, check_names, check_many))

@@ -62,7 +62,8 @@ struct ipex_value {
     bool placeholder; /* stands for what is unsupported, so that import can go on behind it */
     struct ipex_unsupported *empty; /* import_none.c: it has no elements, and what to say where that
                                        is a failure; NULL: it has some, or the model states it */
-    struct ipex_value_layout *layout; /* lower.c */
+    struct ipex_linear_reader *linear; /* pass_merge.c */
+    struct ipex_value_layout *layout;  /* lower.c */
 };
 
 /* The operators of the graph. Some exist only offline: affine becomes part of a weight or a

@@ -15,9 +15,18 @@
 
 #include "format/tile.h"
 
+/* One of the linear layers that read a value. */
+struct ipex_linear_reader {
+    struct ipex_node *node;
+    struct ipex_linear_reader *next; /* in the graph's order */
+    size_t large;                    /* large steps behind it */
+};
+
 struct member {
     struct ipex_node *node;
+    size_t large;
     enum ipex_reason reason; /* of its own: applied where others may join it */
+    int64_t split;           /* the least multiple of the widths of its splits into heads */
     bool elementwise;        /* a reader works element by element */
     bool taken;
 };
@@ -25,6 +34,16 @@ struct member {
 struct readers {
     struct member *member; /* linear layers that read one value, in the graph's order */
     int32_t count;
+};
+
+/* Some of them that become one. */
+struct group {
+    struct ipex_node **node;
+    int32_t count;
+    int64_t n;     /* the greatest number that divides the columns of each */
+    int64_t split; /* the least multiple of the width of each split: it divides n */
+    const struct member *last;
+    bool elementwise;
 };
 
 /* ---- what a part's readers can do with a slice ---- */
@@ -101,30 +120,55 @@ static bool is_large(const struct ipex_node *node) {
              node->u.plan.op == IPEX_OP_lstm || node->u.plan.op == IPEX_OP_gru));
 }
 
-static enum ipex_reason check_pair(const struct ipex_node *first, const struct ipex_node *second) {
-    const struct ipex_epilogue *a = &first->epilogue, *b = &second->epilogue;
+static enum ipex_reason check_pair(const struct member *first, const struct member *second) {
+    const struct ipex_epilogue *a = &first->node->epilogue, *b = &second->node->epilogue;
     if (a->act != b->act || a->a != b->a || a->b != b->b)
         return IPEX_REASON_epilogue_differs;
-    if (first->fold.k_order != second->fold.k_order)
+    if (first->node->fold.k_order != second->node->fold.k_order)
         return IPEX_REASON_layout_differs;
-    for (const struct ipex_node *node = first->next; node != second; node = node->next)
-        if (is_large(node))
-            return IPEX_REASON_far_apart;
-    return IPEX_REASON_applied;
+    return first->large == second->large ? IPEX_REASON_applied : IPEX_REASON_far_apart;
 }
 
-/* Every split of a part's width is one of the whole: heads of `width` begin at every part. */
-static bool splits_fit(struct ipex_node *const *node, int32_t count) {
-    for (int32_t i = 0; i < count; i++)
-        for (struct ipex_node *reader = node[i]->next; reader; reader = reader->next) {
-            int64_t width;
-            if (reader->kind != IPEX_KIND_reshape || reader->input[0] != node[i]->output ||
-                !is_split(reader, &width))
-                continue;
-            for (int32_t k = 0; k < count; k++)
-                if (node[k]->fold.n % width)
-                    return false;
-        }
+static int64_t divisor(int64_t a, int64_t b) {
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Of two that each divide the dim of a part: below 2^62. */
+static int64_t multiple(int64_t a, int64_t b) {
+    return a / divisor(a, b) * b;
+}
+
+/* The least multiple of the widths of all splits of a value; 1: there are none. */
+static int64_t splits_of(const struct ipex_value *value) {
+    int64_t ret = 1, width;
+    int32_t seen = 0;
+    for (struct ipex_node *node = value->producer->next; node && seen < value->uses;
+         node = node->next)
+        for (int32_t i = 0; i < node->inputs; i++)
+            if (ipex_node_operands(node)[i] == value) {
+                seen++;
+                if (node->kind == IPEX_KIND_reshape && is_split(node, &width))
+                    ret = multiple(ret, width);
+            }
+    return ret;
+}
+
+/* Adds a member to a group where every split of a part's width is one of the whole then: heads of
+ * that width begin at every part. */
+static bool join(struct group *group, const struct member *m) {
+    const int64_t n = divisor(group->n, m->node->fold.n), split = multiple(group->split, m->split);
+    if (n % split)
+        return false;
+    group->n = n;
+    group->split = split;
+    group->last = m;
+    group->elementwise |= m->elementwise;
+    group->node[group->count++] = m->node;
     return true;
 }
 
@@ -185,17 +229,22 @@ static void cut_split(struct ipex_graph *graph, struct ipex_value *whole, struct
     cut(graph, split->output, part, axis, start / width, split->name, after);
 }
 
-/* Readers of the part that begins at `start` now read the whole. */
+/* Readers of the part that begins at `start`, all of them from `behind` on, now read the whole. */
 static void hand_out(struct ipex_graph *graph, struct ipex_value *whole, struct ipex_value *part,
-                     int64_t start, const char *name, struct ipex_node *from) {
+                     int64_t start, const char *name, struct ipex_node *behind) {
     const int32_t axis = whole->rank - 1;
-    for (struct ipex_node *reader = from->next, *next; reader; reader = next) {
+    int32_t others = 0;
+    for (struct ipex_node *reader = behind, *next; reader && others < part->uses; reader = next) {
         next = reader->next;
-        if (reader->kind == IPEX_KIND_reshape && reader->input[0] == part)
+        if (reader->kind == IPEX_KIND_reshape && reader->input[0] == part) {
             cut_split(graph, whole, reader, start, whole->dims[axis]);
+            continue;
+        }
+        for (int32_t i = 0; i < reader->inputs; i++)
+            others += ipex_node_operands(reader)[i] == part;
     }
     if (part->uses)
-        cut(graph, whole, part, axis, start, name, from->next);
+        cut(graph, whole, part, axis, start, name, whole->producer->next);
 }
 
 static void merge(struct ipex_graph *graph, struct ipex_node *const *node, int32_t count) {
@@ -211,18 +260,18 @@ static void merge(struct ipex_graph *graph, struct ipex_node *const *node, int32
     }
     struct ipex_value *whole =
         ipex_graph_value(graph, value_name, first->output->dtype, first->output->rank, dims);
+    const char *text = ipex_arena_printf(
+        &graph->arena, "one of %d linear layers that are computed as one (%s)", count, name);
     for (int32_t i = 0; i < count; i++) {
-        ipex_ledger_add(graph->ledger, "merge", node[i]->name, IPEX_REASON_applied,
-                        ipex_arena_printf(&graph->arena,
-                                          "one of %d linear layers that are computed as one (%s)",
-                                          count, name));
+        ipex_ledger_add(graph->ledger, "merge", node[i]->name, IPEX_REASON_applied, text);
         struct ipex_value *part = node[i]->output;
+        struct ipex_node *behind = node[i]->next;
         const char *part_name = node[i]->name;
         if (i > 0)
             ipex_graph_remove(graph, node[i]);
         else
             ipex_node_set_output(first, whole);
-        hand_out(graph, whole, part, start, part_name, first);
+        hand_out(graph, whole, part, start, part_name, behind);
         start += fold.part[i].n;
     }
     first->fold = fold;
@@ -231,103 +280,103 @@ static void merge(struct ipex_graph *graph, struct ipex_node *const *node, int32
 
 /* ---- sites ---- */
 
-static struct readers linear_readers(struct ipex_graph *graph, const struct ipex_value *x,
-                                     struct ipex_node *first) {
-    struct readers r = {.member =
-                            ipex_arena_array(&graph->arena, (size_t)x->uses, sizeof *r.member)};
-    for (struct ipex_node *node = first; node; node = node->next)
-        if (node->kind == IPEX_KIND_linear && node->input[0] == x) {
-            struct member *m = &r.member[r.count++];
-            m->node = node;
-            m->reason = check_alone(node, &m->elementwise);
-        }
-    return r;
+/* Lists every value's linear readers. */
+static void list_readers(struct ipex_graph *graph) {
+    size_t large = 0;
+    for (struct ipex_node *node = graph->last; node; node = node->prev) {
+        large += is_large(node);
+        if (node->kind != IPEX_KIND_linear)
+            continue;
+        struct ipex_linear_reader *reader = ipex_arena_alloc(&graph->arena, sizeof *reader);
+        *reader = (struct ipex_linear_reader){node, node->input[0]->linear, large};
+        node->input[0]->linear = reader;
+    }
 }
 
-static bool is_first_reader(const struct ipex_node *node) {
-    for (const struct ipex_node *other = node->prev; other; other = other->prev)
-        if (other->kind == IPEX_KIND_linear && other->input[0] == node->input[0])
-            return false;
-    return true;
+static struct readers members_of(struct ipex_graph *graph, const struct ipex_value *x) {
+    struct readers r = {.member =
+                            ipex_arena_array(&graph->arena, (size_t)x->uses, sizeof *r.member)};
+    for (const struct ipex_linear_reader *reader = x->linear; reader; reader = reader->next) {
+        struct member *m = &r.member[r.count++];
+        m->node = reader->node;
+        m->large = reader->large;
+        m->reason = check_alone(m->node, &m->elementwise);
+        if (m->reason == IPEX_REASON_applied)
+            m->split = splits_of(m->node->output);
+    }
+    return r;
 }
 
 /* Why a layer that could be merged has nobody to be merged with. */
 static enum ipex_reason why_alone(const struct readers *r, int32_t i) {
     for (int32_t k = 0; k < r->count; k++)
         if (k != i && r->member[k].reason == IPEX_REASON_applied) {
-            enum ipex_reason reason = k < i ? check_pair(r->member[k].node, r->member[i].node)
-                                            : check_pair(r->member[i].node, r->member[k].node);
+            enum ipex_reason reason = check_pair(&r->member[i], &r->member[k]);
             return reason == IPEX_REASON_applied ? IPEX_REASON_shape_mismatch : reason;
         }
     return IPEX_REASON_no_partner;
 }
 
-/* Member i and those behind it that fit; their number. */
-static int32_t take_group(const struct readers *r, int32_t i, struct ipex_node **ret_node) {
-    int32_t count = 0;
+/* Member i and those behind it that fit; their nodes go to `node`. */
+static struct group take_group(const struct readers *r, int32_t i, struct ipex_node **node) {
+    struct group group = {.node = node, .split = 1};
     for (int32_t k = i; k < r->count; k++) {
         struct member *m = &r->member[k];
-        if (m->reason != IPEX_REASON_applied || m->taken ||
-            (count && check_pair(ret_node[count - 1], m->node) != IPEX_REASON_applied))
-            continue;
-        ret_node[count] = m->node;
-        if (splits_fit(ret_node, count + 1)) {
-            m->taken = true;
-            count++;
-        }
+        if (m->reason == IPEX_REASON_applied && !m->taken &&
+            (!group.count || check_pair(group.last, m) == IPEX_REASON_applied))
+            m->taken = join(&group, m);
     }
-    return count;
+    return group;
 }
 
-static bool saves_padding(struct ipex_node *const *node, int32_t count) {
+static bool saves_padding(const struct group *group) {
     int64_t panels = 0, n = 0;
-    for (int32_t i = 0; i < count; i++) {
-        n += node[i]->fold.n;
-        panels += (node[i]->fold.n + IPEX_PANEL - 1) / IPEX_PANEL;
+    for (int32_t i = 0; i < group->count; i++) {
+        n += group->node[i]->fold.n;
+        panels += (group->node[i]->fold.n + IPEX_PANEL - 1) / IPEX_PANEL;
     }
     return (n + IPEX_PANEL - 1) / IPEX_PANEL < panels;
 }
 
-static bool has_elementwise(const struct readers *r, struct ipex_node *const *node, int32_t count) {
-    for (int32_t i = 0; i < count; i++)
-        for (int32_t k = 0; k < r->count; k++)
-            if (r->member[k].node == node[i] && r->member[k].elementwise)
-                return true;
-    return false;
+static void try_group(struct ipex_graph *graph, const struct group *group) {
+    if (group->count < 2)
+        return;
+    if (!group->elementwise || saves_padding(group)) {
+        merge(graph, group->node, group->count);
+        return;
+    }
+    for (int32_t i = 0; i < group->count; i++)
+        ipex_ledger_add(graph->ledger, "merge", group->node[i]->name, IPEX_REASON_gaps_slower,
+                        NULL);
 }
 
-static void try_value(struct ipex_graph *graph, struct ipex_node *first) {
-    struct readers r = linear_readers(graph, first->input[0], first);
+static void try_value(struct ipex_graph *graph, const struct ipex_value *x) {
+    struct readers r = members_of(graph, x);
     struct ipex_node **node = ipex_arena_array(&graph->arena, (size_t)r.count, sizeof *node);
-    if (r.count < 2)
-        return;
+    struct group *group = ipex_arena_array(&graph->arena, (size_t)r.count, sizeof *group);
     /* all verdicts first: merging changes what lies between */
-    int32_t *size = ipex_arena_array(&graph->arena, (size_t)r.count, sizeof *size), taken = 0;
-    for (int32_t i = 0; i < r.count; i++) {
+    for (int32_t i = 0, taken = 0; i < r.count; i++) {
         const struct member *m = &r.member[i];
         enum ipex_reason verdict = m->reason;
         if (verdict == IPEX_REASON_applied && !m->taken) {
-            size[i] = take_group(&r, i, node + taken);
-            if (size[i] == 1)
+            group[i] = take_group(&r, i, node + taken);
+            if (group[i].count == 1)
                 verdict = why_alone(&r, i);
-            taken += size[i];
+            taken += group[i].count;
         }
         if (verdict != IPEX_REASON_applied)
             ipex_ledger_add(graph->ledger, "merge", m->node->name, verdict, NULL);
     }
-    for (int32_t i = 0, at = 0; i < r.count; at += size[i++]) {
-        const bool pays =
-            !has_elementwise(&r, node + at, size[i]) || saves_padding(node + at, size[i]);
-        if (size[i] > 1 && pays)
-            merge(graph, node + at, size[i]);
-        for (int32_t k = 0; size[i] > 1 && !pays && k < size[i]; k++)
-            ipex_ledger_add(graph->ledger, "merge", node[at + k]->name, IPEX_REASON_gaps_slower,
-                            NULL);
-    }
+    for (int32_t i = 0; i < r.count; i++)
+        try_group(graph, &group[i]);
 }
 
 void ipex_pass_merge(struct ipex_graph *graph) {
-    for (struct ipex_node *node = graph->first; node; node = node->next)
-        if (node->kind == IPEX_KIND_linear && is_first_reader(node))
-            try_value(graph, node);
+    list_readers(graph);
+    for (struct ipex_node *node = graph->first; node; node = node->next) {
+        const struct ipex_linear_reader *first =
+            node->kind == IPEX_KIND_linear ? node->input[0]->linear : NULL;
+        if (first && first->node == node && first->next)
+            try_value(graph, node->input[0]);
+    }
 }
