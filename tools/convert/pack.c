@@ -148,31 +148,47 @@ static void pack_winograd(const struct ipex_plan_weight *w, float *out) {
         }
 }
 
-/* Element k of the source's row n. */
-static double linear_f64(const struct ipex_plan_weight *w, int64_t n, int64_t k) {
+/* A row of a linear layer's weight: element k is element first + k * step of the source. */
+struct row {
+    const struct ipex_value *source;
+    int64_t first, step;
+};
+
+/* Through all rows: where the next one lies. */
+struct row_cursor {
+    int32_t part;
+    int64_t row; /* of the part */
+};
+
+static struct row next_row(const struct ipex_plan_weight *w, struct row_cursor *at) {
     struct ipex_fold_part from = {w->source, w->weight_kn, w->dims[0]};
-    int64_t row = n;
-    for (int32_t i = 0; i < w->fold->parts; i++, row -= from.n) {
-        from = w->fold->part[i];
-        if (row < from.n)
-            break;
-    }
-    return scaled_f64(from.weight, from.kn ? k * from.n + row : row * w->dims[1] + k, w->fold, n);
+    if (w->fold->parts)
+        from = w->fold->part[at->part];
+    const int64_t row = at->row++;
+    if (at->row == from.n)
+        *at = (struct row_cursor){.part = at->part + 1};
+    return from.kn ? (struct row){from.weight, row, from.n}
+                   : (struct row){from.weight, row * w->dims[1], 1};
 }
 
 static void pack_linear(const struct ipex_plan_weight *w, float *out) {
-    int64_t n_count = w->dims[0], k_count = w->dims[1];
+    const int64_t n_count = w->dims[0], k_count = w->dims[1];
+    struct row_cursor at = {0};
+    struct row row[IPEX_PANEL];
     struct ipex_tiles tiles;
     if (!ipex_tiles_of(w->dtype, w->dims, (unsigned)w->rank, &tiles))
         return;
-    for (int64_t p = 0; p < tiles.panels; p++, out += tiles.k_tiles * 256)
+    for (int64_t n = 0; n < n_count; n += IPEX_PANEL, out += tiles.k_tiles * 256) {
+        const int64_t rows = n_count - n < IPEX_PANEL ? n_count - n : IPEX_PANEL;
+        for (int64_t j = 0; j < rows; j++)
+            row[j] = next_row(w, &at);
         for (int64_t k = 0; k < k_count; k++) {
-            int64_t from = w->fold->k_order ? w->fold->k_order[k] : k;
-            for (int64_t j = 0; j < IPEX_PANEL && p * IPEX_PANEL + j < n_count; j++) {
-                int64_t n = p * IPEX_PANEL + j;
-                put(w, out, k, j, linear_f64(w, n, from));
-            }
+            const int64_t from = w->fold->k_order ? w->fold->k_order[k] : k;
+            for (int64_t j = 0; j < rows; j++)
+                put(w, out, k, j,
+                    scaled_f64(row[j].source, row[j].first + from * row[j].step, w->fold, n + j));
         }
+    }
 }
 
 /* [KH][KW * I][M] from W[m][i][kh][kw] */
