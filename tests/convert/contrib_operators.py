@@ -329,6 +329,45 @@ multi_head_apart("with_a_bias", bias=True)
 multi_head_apart("as_results_too", outputs=3)
 
 
+# ---- groups of heads ----
+
+def groups(g, batch=2, steps=5, heads=4, shared=2, size=16, packed=False, lengths=None, past=("", ""), rotary=False, positions=False,
+           bias=False, **attributes):
+    """lengths: of sequences, minus one."""
+    widths = [(heads + 2 * shared) * size] if packed else [heads * size, shared * size, shared * size]
+    operands = [g.input(batch, steps, width) for width in widths] + [""] * (3 - len(widths)) + [*past]
+    operands.append(g.input(batch, dtype=INT32) if lengths is None else g.constant(np.array(lengths, np.int32)))
+    operands.append(g.constant(np.int32(steps)) if isinstance(steps, int) else
+                    g.op("Cast", g.op("Gather", g.op("Shape", operands[0]), g.constant(1)), to=INT32))
+    operands += [g.weight(16, size // 2), g.weight(16, size // 2)] if rotary else ["", ""]
+    # ONNX Runtime reads the first position only
+    operands.append(g.constant(np.tile(np.arange(3, 3 + steps), (batch, 1))) if positions else "")
+    operands.append(g.input(batch, heads, steps, steps) if bias else "")
+    while not operands[-1]:
+        operands.pop()
+    return g.op("GroupQueryAttention", *operands, outputs=3, domain=DOMAIN, num_heads=heads, kv_num_heads=shared,
+                do_rotary=int(rotary), **attributes)
+
+
+def grouped(name, dims=None, **keywords):
+    def fill(g):
+        g.output(*groups(g, **keywords))
+    fill.__name__ = f"GroupQueryAttention_{name}"
+    return varying(**dims)(fill) if dims else case(fill)
+
+
+grouped("plain", lengths=[4, 4])
+grouped("of_one_group_per_head", lengths=[4, 4], shared=4, scale=0.2)
+grouped("of_sequences_that_end_earlier", lengths=[1, 3])
+grouped("packed", lengths=[4, 2], packed=True)
+grouped("with_rotary_positions", lengths=[4, 4], rotary=True)
+grouped("with_given_rotary_positions", lengths=[4, 4], rotary=True, positions=True, rotary_interleaved=1)
+grouped("packed_with_rotary_positions", lengths=[4, 2], packed=True, rotary=True)
+grouped("with_a_bias_of_the_scores", lengths=[4, 2], bias=True)
+grouped("with_capped_scores", lengths=[4, 2], shared=4, softcap=2.0)
+grouped("of_varying_batches", batch="B", steps=6, rotary=True, dims={"B": (1, 3)})
+
+
 # ---- rotary positions ----
 
 @case
@@ -369,9 +408,26 @@ def rotary_positions_without_a_batch(g):
     g.output(g.contrib("RotaryEmbedding", g.input(2, 3, 5, 8), g.constant(np.arange(5)), g.weight(16, 4), g.weight(16, 4)))
 
 
-@refused("GroupQueryAttention0 (GroupQueryAttention)", "com.microsoft", "before that optimisation")
+@refused("LongformerAttention0 (LongformerAttention)", "com.microsoft", "before that optimisation")
 def an_operator_that_is_not_known(g):
-    g.output(g.contrib("GroupQueryAttention", g.input(1, 4, 16), g.input(1, 4, 16), g.input(1, 4, 16), num_heads=2, kv_num_heads=2))
+    g.output(g.contrib("LongformerAttention", g.input(1, 4, 16), g.weight(16, 48), num_heads=2, window=2))
+
+
+@refused("past keys and values are not supported", "seqlens_k")
+def groups_with_past_keys(g):
+    g.output(groups(g, past=[g.input(2, 2, 4, 16) for _ in range(2)])[0])
+
+
+@refused("local_window_size is not supported")
+def groups_in_a_window(g):
+    g.output(groups(g, local_window_size=3)[0])
+
+
+@refused("input in0 cannot be split into 4 heads of queries, and those")
+def packed_groups_that_do_not_divide(g):
+    x = g.input(1, 4, 17)
+    g.output(g.contrib("GroupQueryAttention", x, "", "", "", "", g.constant(np.array([3], np.int32)), g.constant(np.int32(4)),
+                       num_heads=4, kv_num_heads=2))
 
 
 @refused("a cache of keys and values that is written in place")

@@ -374,9 +374,12 @@ static ipex_import_fn find_among(const struct ipex_import_op *const *tables, siz
 
 static ipex_import_fn find_op(const char *domain, const char *op_type) {
     static const struct ipex_import_op *const contrib[] = {
-        ipex_import_contrib, ipex_import_contrib_norm, ipex_import_contrib_attention};
+        ipex_import_contrib, ipex_import_contrib_norm, ipex_import_contrib_attention,
+        ipex_import_contrib_groups};
     if (*domain)
-        return strcmp(domain, CONTRIB) ? NULL : find_among(contrib, 3, op_type);
+        return strcmp(domain, CONTRIB)
+                   ? NULL
+                   : find_among(contrib, sizeof contrib / sizeof *contrib, op_type);
     static const struct ipex_import_op *const tables[] = {
         ipex_import_nn,     ipex_import_window,    ipex_import_pointwise,  ipex_import_move,
         ipex_import_tensor, ipex_import_resize,    ipex_import_transposed, ipex_import_norm,

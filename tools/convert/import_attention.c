@@ -55,6 +55,16 @@ struct ipex_value *ipex_build_mask(struct ipex_import *import, struct ipex_value
                                data);
 }
 
+struct ipex_value *ipex_build_keys_before(struct ipex_import *import, struct ipex_value *numbers,
+                                          int64_t start, int64_t batch, int64_t keys) {
+    const int64_t column[2] = {batch, 1};
+    if (numbers->dims[0] != batch)
+        numbers = ipex_build_slice(import, numbers, 0, start, batch);
+    return ipex_build_compare(import, IPEX_COMPARE_less,
+                              ipex_build_count(import, numbers->dtype, keys, 1, 2, 1),
+                              ipex_build_reshape(import, numbers, 2, column));
+}
+
 /* 0 where j <= past + i, else -inf: [queries][keys]. */
 static struct ipex_value *causal_mask(struct ipex_import *import, int64_t queries, int64_t keys,
                                       int64_t past) {
@@ -165,6 +175,18 @@ struct ipex_value *ipex_build_attention(struct ipex_import *import, struct ipex_
     return y && a->may_hide_all ? zero_masked_rows(import, a->mask, y) : y;
 }
 
+bool ipex_attention_uses_more(struct ipex_import *import, size_t input, size_t output) {
+    bool used = false;
+    for (size_t i = input; i < import->node->inputs; i++)
+        used |= *import->node->input[i] != 0;
+    for (size_t i = output; i < import->node->outputs; i++)
+        used |= *import->node->output[i] != 0;
+    if (used)
+        ipex_import_refuse(import, "a cache of keys and values that is written in place, and the "
+                                   "scores as a result, are not supported");
+    return used;
+}
+
 /* ---- ONNX's operator ---- */
 
 /* What the operator can do and this importer cannot; false after refusing. */
@@ -256,11 +278,11 @@ static int64_t count_heads(const struct ipex_import *import, const struct ipex_v
 
 /* Cosines or sines as [B][S][1][..] or, with heads first, [B][1][S][..], along the other axis than
  * `pair` of the last two. */
-static struct ipex_value *angles(struct ipex_import *import, size_t i, struct ipex_value *position,
-                                 const struct ipex_value *x, int32_t pair, int64_t half) {
+static struct ipex_value *angles(struct ipex_import *import, const struct ipex_rotary *r, size_t i,
+                                 int32_t pair, int64_t half) {
     struct ipex_value *table = ipex_import_f32(import, i);
-    if (table && position)
-        table = ipex_build_gather(import, table, position, 0);
+    if (table && r->position)
+        table = ipex_build_gather(import, table, r->position, 0);
     if (!table)
         return NULL;
     if (table->rank != 3 || table->dims[2] != half) {
@@ -271,9 +293,8 @@ static struct ipex_value *angles(struct ipex_import *import, size_t i, struct ip
             (long long)half);
         return NULL;
     }
-    const bool heads_first_ = x->rank == 4;
     int64_t dims[5] = {table->dims[0], 1, 1, 1, 1};
-    dims[heads_first_ ? 2 : 1] = table->dims[1];
+    dims[r->heads_first ? 2 : 1] = table->dims[1];
     dims[pair == 4 ? 3 : 4] = half;
     return ipex_build_reshape(import, table, 5, dims);
 }
@@ -292,45 +313,56 @@ static struct ipex_value *rotate(struct ipex_import *import, struct ipex_value *
     return ipex_build_concat(import, pair, 2, part);
 }
 
+struct ipex_value *ipex_build_rotary(struct ipex_import *import, const struct ipex_rotary *r,
+                                     struct ipex_value *x) {
+    const int64_t size = x ? x->dims[3] : 0, rotated = r->rotated ? r->rotated : size,
+                  half = rotated / 2;
+    const int32_t pair = r->interleaved ? 4 : 3;
+    if (!x)
+        return NULL;
+    if (rotated < 2 || rotated % 2 || size < rotated) {
+        ipex_import_refuse(import, "%lld elements of a head of %s cannot be rotated",
+                           (long long)rotated, ipex_import_text(import, size));
+        return NULL;
+    }
+    struct ipex_value *cosine = angles(import, r, r->cosines, pair, half),
+                      *sine = cosine ? angles(import, r, r->sines, pair, half) : NULL;
+    if (!sine)
+        return NULL;
+    int64_t pairs[5] = {x->dims[0], x->dims[1], x->dims[2], half, half}, flat[4];
+    pairs[pair] = 2;
+    memcpy(flat, x->dims, sizeof flat);
+    flat[3] = rotated;
+    struct ipex_value *part[2] = {ipex_build_slice(import, x, 3, 0, rotated)};
+    part[0] = rotate(import, ipex_build_reshape(import, part[0], 5, pairs), pair, cosine, sine);
+    part[0] = ipex_build_reshape(import, part[0], 4, flat);
+    if (rotated == size)
+        return part[0];
+    part[1] = ipex_build_slice(import, x, 3, rotated, size - rotated);
+    return ipex_build_concat(import, 3, 2, part);
+}
+
 void ipex_import_rotary(struct ipex_import *import, size_t cosines, size_t sines,
                         size_t positions) {
-    struct ipex_value *x = ipex_import_f32(import, 0), *position = NULL;
+    struct ipex_value *x = ipex_import_f32(import, 0);
     if (!x)
         return;
+    struct ipex_rotary r = {.cosines = cosines,
+                            .sines = sines,
+                            .rotated = ipex_import_int(import, "rotary_embedding_dim", 0),
+                            .interleaved = ipex_import_int(import, "interleaved", 0) != 0,
+                            .heads_first = x->rank == 4};
     struct ipex_value *y =
         x->rank == 4
             ? x
             : with_heads(import, x, count_heads(import, x, ipex_import_in(import, cosines)));
-    if (y && ipex_import_in(import, positions))
-        position = read_positions(import, positions, x->dims[x->rank == 4 ? 2 : 1]);
-    if (!y || (ipex_import_in(import, positions) && !position))
-        return;
-    const int64_t size = y->dims[3], given = ipex_import_int(import, "rotary_embedding_dim", 0),
-                  rotated = given ? given : size;
-    if (rotated < 2 || rotated % 2 || size < rotated) {
-        ipex_import_refuse(import, "rotary_embedding_dim %lld of a head of %s", (long long)rotated,
-                           ipex_import_text(import, size));
-        return;
+    if (y && ipex_import_in(import, positions)) {
+        r.position = read_positions(import, positions, x->dims[x->rank == 4 ? 2 : 1]);
+        y = r.position ? y : NULL;
     }
-    const int32_t pair = ipex_import_int(import, "interleaved", 0) ? 4 : 3;
-    const int64_t half = rotated / 2;
-    struct ipex_value *cosine = angles(import, cosines, position, x, pair, half),
-                      *sine = cosine ? angles(import, sines, position, x, pair, half) : NULL;
-    if (!sine)
-        return;
-    int64_t pairs[5] = {y->dims[0], y->dims[1], y->dims[2], half, half}, flat[4];
-    pairs[pair] = 2;
-    memcpy(flat, y->dims, sizeof flat);
-    flat[3] = rotated;
-    struct ipex_value *part[2] = {ipex_build_slice(import, y, 3, 0, rotated)};
-    part[0] = rotate(import, ipex_build_reshape(import, part[0], 5, pairs), pair, cosine, sine);
-    part[0] = ipex_build_reshape(import, part[0], 4, flat);
-    if (rotated < size) {
-        part[1] = ipex_build_slice(import, y, 3, rotated, size - rotated);
-        part[0] = ipex_build_concat(import, 3, 2, part);
-    }
-    if (part[0])
-        ipex_import_out(import, 0, ipex_build_reshape(import, part[0], x->rank, x->dims));
+    y = ipex_build_rotary(import, &r, y);
+    if (y)
+        ipex_import_out(import, 0, ipex_build_reshape(import, y, x->rank, x->dims));
 }
 
 static void import_rotary(struct ipex_import *import) {

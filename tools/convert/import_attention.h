@@ -27,6 +27,24 @@ struct ipex_value *ipex_build_join_heads(struct ipex_import *import, struct ipex
 struct ipex_value *ipex_build_mask(struct ipex_import *import, struct ipex_value *mask,
                                    float masked);
 
+/* Of every key, whether its position is less than the number of its sequence, from element `start`
+ * of `numbers` on: bool [batch][keys]. */
+struct ipex_value *ipex_build_keys_before(struct ipex_import *import, struct ipex_value *numbers,
+                                          int64_t start, int64_t batch, int64_t keys);
+
+/* The current node's inputs from `input` on or results from `output` on are used: refused. */
+bool ipex_attention_uses_more(struct ipex_import *import, size_t input, size_t output);
+
+struct ipex_rotary {
+    size_t cosines, sines;       /* the inputs of the tables, [positions][half] */
+    struct ipex_value *position; /* [B][S]; NULL: the tables are [B][S][half] */
+    int64_t rotated;             /* so many first elements of a head; 0: all */
+    bool interleaved;            /* pairs are neighbours, not halves */
+    bool heads_first;
+};
+/* x [B][S][heads][D] or, with heads first, [B][heads][S][D] rotated. NULL after refusing. */
+struct ipex_value *ipex_build_rotary(struct ipex_import *import, const struct ipex_rotary *r,
+                                     struct ipex_value *x);
 /* RotaryEmbedding; which inputs hold the cosines, sines and positions. */
 void ipex_import_rotary(struct ipex_import *import, size_t cosines, size_t sines, size_t positions);
 

@@ -15,18 +15,6 @@ static struct ipex_value *add_part(struct ipex_import *import, struct ipex_value
     return ipex_build_binary(import, IPEX_STEP_add, x, ipex_build_slice(import, bias, 0, start, n));
 }
 
-/* Of every key, whether its position is less than the number of its sequence, from element `start`
- * of `numbers` on: bool [B][keys]. */
-static struct ipex_value *keys_before(struct ipex_import *import, struct ipex_value *numbers,
-                                      int64_t start, int64_t batch, int64_t keys) {
-    const int64_t column[2] = {batch, 1};
-    if (numbers->dims[0] != batch)
-        numbers = ipex_build_slice(import, numbers, 0, start, batch);
-    return ipex_build_compare(import, IPEX_COMPARE_less,
-                              ipex_build_count(import, numbers->dtype, keys, 1, 2, 1),
-                              ipex_build_reshape(import, numbers, 2, column));
-}
-
 /* The key is before the end of its sequence and, where the starts stand behind the ends, not before
  * its start: bool [B][keys]. NULL after refusing. */
 static struct ipex_value *within_ends(struct ipex_import *import, struct ipex_value *ends,
@@ -41,9 +29,9 @@ static struct ipex_value *within_ends(struct ipex_import *import, struct ipex_va
                            ipex_dtype_name(ends->dtype), ipex_import_text(import, batch));
         return NULL;
     }
-    struct ipex_value *seen = keys_before(import, ends, 0, batch, keys);
+    struct ipex_value *seen = ipex_build_keys_before(import, ends, 0, batch, keys);
     if (has_starts)
-        seen = ipex_build_where(import, keys_before(import, ends, batch, batch, keys),
+        seen = ipex_build_where(import, ipex_build_keys_before(import, ends, batch, batch, keys),
                                 ipex_build_number(import, IPEX_DTYPE_bool, 0), seen);
     return seen;
 }
@@ -141,19 +129,6 @@ static bool finish_attention(struct ipex_import *import, struct ipex_attention *
     return y != NULL;
 }
 
-/* Inputs from `input` on or results from `output` on are used: refused. */
-static bool uses_more(struct ipex_import *import, size_t input, size_t output) {
-    bool used = false;
-    for (size_t i = input; i < import->node->inputs; i++)
-        used |= *import->node->input[i] != 0;
-    for (size_t i = output; i < import->node->outputs; i++)
-        used |= *import->node->output[i] != 0;
-    if (used)
-        ipex_import_refuse(import, "a cache of keys and values that is written in place, and the "
-                                   "scores as a result, are not supported");
-    return used;
-}
-
 /* The rows of keys that there are with past ones (NULL: none). */
 static int64_t all_rows(struct ipex_import *import, const struct ipex_value *past, int64_t rows) {
     return past && past->rank == 4 ? ipex_dim_add(&import->graph->dims, past->dims[2], rows) : rows;
@@ -176,7 +151,7 @@ static void import_multi_head_attention(struct ipex_import *import) {
     struct ipex_value *bias = ipex_import_in(import, 3) ? ipex_import_f32(import, 3) : NULL;
     struct ipex_attention a = {.q = ipex_import_f32(import, 0)};
     struct ipex_value *past[2] = {NULL, NULL};
-    if (!a.q || (ipex_import_in(import, 3) && !bias) || uses_more(import, 8, 3))
+    if (!a.q || (ipex_import_in(import, 3) && !bias) || ipex_attention_uses_more(import, 8, 3))
         return;
     a.k = ipex_import_f32(import, 1);
     a.v = a.k ? ipex_import_f32(import, 2) : NULL;
@@ -255,7 +230,7 @@ static void import_fused_attention(struct ipex_import *import) {
     struct ipex_value *past[2] = {NULL, NULL};
     struct ipex_attention a = {.q = NULL};
     int64_t size[3], start = 0;
-    if (!w || (ipex_import_in(import, 2) && !bias) || uses_more(import, 6, 2))
+    if (!w || (ipex_import_in(import, 2) && !bias) || ipex_attention_uses_more(import, 6, 2))
         return;
     if (!w->constant || w->rank != 2 || x->rank != 3 || ipex_import_int(import, "do_rotary", 0)) {
         ipex_import_refuse(import,
@@ -274,6 +249,8 @@ static void import_fused_attention(struct ipex_import *import) {
     if (all && finish_attention(import, &a, past))
         bind_present(import, &a);
 }
+
+/* ---- rotary positions ---- */
 
 static void import_rotary(struct ipex_import *import) {
     const float scale = ipex_import_float(import, "scale", 1);
