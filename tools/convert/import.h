@@ -166,6 +166,11 @@ const char *ipex_import_type_name(int64_t onnx_type);
 /* An axis counted from the end where negative; false after refusing. */
 bool ipex_import_axis(struct ipex_import *import, int64_t *axis, int32_t rank);
 
+/* x convolved by w, or averaged, as its attributes say. NULL after refusing. */
+struct ipex_value *ipex_import_convolved(struct ipex_import *import, struct ipex_value *x,
+                                         struct ipex_value *w, struct ipex_value *bias);
+struct ipex_value *ipex_import_averaged(struct ipex_import *import, struct ipex_value *x);
+
 /* Building blocks shared by operators. */
 struct ipex_value *ipex_import_reshape(struct ipex_import *import, struct ipex_value *x,
                                        const char *name, int32_t rank, const int64_t *dims);

@@ -206,45 +206,59 @@ static struct ipex_value *convolve_image(struct ipex_import *import, struct ipex
     return y ? y : ipex_correlate(import, x, w, win, groups, out);
 }
 
+/* The window of w over x, and the sizes that it leaves. False after refusing. */
+static bool conv_window(struct ipex_import *import, struct ipex_value **x,
+                        const struct ipex_value *w, struct ipex_window *win, int64_t *out) {
+    const int n = (*x)->rank - 2;
+    int64_t in[IPEX_SPATIAL];
+    for (int i = 0; i < n; i++)
+        win->kernel[IPEX_SPATIAL - n + i] = w->dims[2 + i];
+    const struct ipex_window own = *win;
+    ipex_volume_sizes(*x, in);
+    if (!read_window(import, x, 0, win))
+        return false;
+    if (memcmp(own.kernel, win->kernel, sizeof own.kernel)) {
+        ipex_import_refuse(import, "kernel_shape does not fit the weight");
+        return false;
+    }
+    if (!window_output(import, in, win, false, out))
+        return false;
+    for (int i = 0; i < 2 * IPEX_SPATIAL; i++)
+        if (win->pad[i] > IPEX_HALO_MAX) {
+            ipex_import_refuse(import, "a padding of %lld; at most %d is supported",
+                               (long long)win->pad[i], IPEX_HALO_MAX);
+            return false;
+        }
+    return true;
+}
+
+struct ipex_value *ipex_import_convolved(struct ipex_import *import, struct ipex_value *x,
+                                         struct ipex_value *w, struct ipex_value *bias) {
+    const int64_t groups = ipex_import_int(import, "group", 1);
+    struct ipex_window win = IPEX_WINDOW_ONE;
+    int64_t out[IPEX_SPATIAL];
+    if (!ipex_volume_check_rank(import, x) || !check_conv(import, x, w, bias, groups) ||
+        !conv_window(import, &x, w, &win, out))
+        return NULL;
+    struct ipex_value *added = bias && !(bias->constant && w->constant) ? bias : NULL;
+    if (added)
+        bias = NULL;
+    struct ipex_value *y =
+        (x->rank == 5 ? convolve_volume : convolve_image)(import, x, w, bias, &win, groups, out);
+    return ipex_build_image_back(import, ipex_build_plus_bias(import, y, added), x->rank);
+}
+
 static void import_conv(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_in(import, 1) : NULL,
-                      *bias = ipex_import_in(import, 2);
+    struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_in(import, 1) : NULL;
     if (!x)
         return;
     if (!w) {
         ipex_import_refuse(import, "input 1 (the weight) is missing");
         return;
     }
-    int64_t groups = ipex_import_int(import, "group", 1);
-    if (!ipex_volume_check_rank(import, x) || !check_conv(import, x, w, bias, groups))
-        return;
-    const int n = x->rank - 2;
-    struct ipex_window win = IPEX_WINDOW_ONE;
-    for (int i = 0; i < n; i++)
-        win.kernel[IPEX_SPATIAL - n + i] = w->dims[2 + i];
-    const struct ipex_window own = win;
-    int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
-    ipex_volume_sizes(x, in);
-    if (!read_window(import, &x, 0, &win))
-        return;
-    if (memcmp(own.kernel, win.kernel, sizeof own.kernel)) {
-        ipex_import_refuse(import, "kernel_shape does not fit the weight");
-        return;
-    }
-    if (!window_output(import, in, &win, false, out))
-        return;
-    for (int i = 0; i < 2 * IPEX_SPATIAL; i++)
-        if (win.pad[i] > IPEX_HALO_MAX) {
-            ipex_import_refuse(import, "a padding of %lld; at most %d is supported",
-                               (long long)win.pad[i], IPEX_HALO_MAX);
-            return;
-        }
-    struct ipex_value *added = bias && !(bias->constant && w->constant) ? bias : NULL;
-    if (added)
-        bias = NULL;
-    struct ipex_value *y =
-        (x->rank == 5 ? convolve_volume : convolve_image)(import, x, w, bias, &win, groups, out);
-    ipex_build_image_out(import, ipex_build_plus_bias(import, y, added), x->rank);
+    struct ipex_value *y = ipex_import_convolved(import, x, w, ipex_import_in(import, 2));
+    if (y)
+        ipex_import_out(import, 0, y);
 }
 
 /* ---- pooling ---- */
@@ -346,14 +360,8 @@ static struct ipex_value *counted(struct ipex_import *import, const struct ipex_
     return pooled(import, ones, kind, &w, out);
 }
 
-static void pool(struct ipex_import *import, bool max) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
-    if (!x)
-        return;
-    if (import->node->outputs > 1 && *import->node->output[1]) {
-        ipex_import_refuse(import, "the second output (indices) is not supported");
-        return;
-    }
+/* What the current node's windows make of x. NULL after refusing. */
+static struct ipex_value *pool(struct ipex_import *import, struct ipex_value *x, bool max) {
     const struct pool_kind kind = {
         .max = max,
         .ceil = ipex_import_int(import, "ceil_mode", 0) != 0,
@@ -364,22 +372,41 @@ static void pool(struct ipex_import *import, bool max) {
     int64_t in[IPEX_SPATIAL], out[IPEX_SPATIAL];
     if (!ipex_volume_check_rank(import, x) ||
         !read_pool(import, &padded, max ? -INFINITY : 0, in, &w))
-        return;
+        return NULL;
     if (kind.ceil)
         cut_window(in, &w);
     if (!window_output(import, in, &w, kind.ceil, out))
-        return;
+        return NULL;
     struct ipex_value *y = pooled(import, padded, &kind, &w, out);
     if (!max && !kind.count_pad && padded != x)
         y = ipex_build_binary(import, IPEX_STEP_div, y, counted(import, x, &kind, out));
-    ipex_import_out(import, 0, y);
+    return y;
 }
 
-static void import_max_pool(struct ipex_import *import) {
-    pool(import, true);
+struct ipex_value *ipex_import_averaged(struct ipex_import *import, struct ipex_value *x) {
+    return pool(import, x, false);
 }
+
+/* A maximum of 8-bit numbers is one of them. */
+static void import_max_pool(struct ipex_import *import) {
+    const struct ipex_value *given = ipex_import_in(import, 0);
+    const bool narrow = given && (given->dtype == IPEX_DTYPE_u8 || given->dtype == IPEX_DTYPE_i8);
+    struct ipex_value *x = narrow ? ipex_import_any(import, 0) : ipex_import_f32(import, 0);
+    if (!x)
+        return;
+    if (import->node->outputs > 1 && *import->node->output[1]) {
+        ipex_import_refuse(import, "the second output (indices) is not supported");
+        return;
+    }
+    struct ipex_value *y = pool(import, ipex_build_cast(import, x, IPEX_DTYPE_f32), true);
+    if (y)
+        ipex_import_out(import, 0, ipex_build_cast(import, y, x->dtype));
+}
+
 static void import_average_pool(struct ipex_import *import) {
-    pool(import, false);
+    struct ipex_value *x = ipex_import_f32(import, 0), *y = x ? pool(import, x, false) : NULL;
+    if (y)
+        ipex_import_out(import, 0, y);
 }
 
 static void global_pool(struct ipex_import *import, bool max) {
