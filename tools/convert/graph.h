@@ -56,6 +56,7 @@ struct ipex_value {
     const struct ipex_value_list *list;   /* it is these values and none itself; NULL: a tensor */
     struct ipex_node *producer;           /* NULL: a graph input or a constant */
     int32_t uses;
+    int32_t narrow; /* the ONNX type of 4 or 16 bits that this stands for; 0: none */
     bool is_output;
     bool foldable; /* depends on constants only; pass_constant.c */
     bool unknown;  /* produced by something unsupported: import keeps looking for more of these */

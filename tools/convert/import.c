@@ -13,6 +13,7 @@
 #include "tools/convert/import_double.h"
 #include "tools/convert/import_float_size.h"
 #include "tools/convert/import_half.h"
+#include "tools/convert/import_narrow.h"
 #include "tools/convert/import_scope.h"
 #include "tools/convert/passes.h"
 
@@ -293,6 +294,8 @@ const char *ipex_import_type_name(int64_t onnx_type) {
 struct ipex_value *ipex_import_stored(struct ipex_import *import, const char *name,
                                       const struct ipex_onnx_tensor *tensor) {
     enum ipex_dtype dtype = ipex_import_dtype(tensor->type);
+    if (tensor->rank <= IPEX_MAX_RANK && ipex_import_narrow_dtype(tensor->type))
+        return ipex_import_narrow_constant(import, name, tensor);
     if (!dtype || tensor->rank > IPEX_MAX_RANK)
         return NULL;
     if (ipex_import_is_half(tensor->type))
@@ -370,23 +373,25 @@ static ipex_import_fn find_among(const struct ipex_import_op *const *tables, siz
     return fn;
 }
 
-#define CONTRIB "com.microsoft" /* what ONNX Runtime's optimiser writes */
+#define CONTRIB "com.microsoft" /* what ONNX Runtime's optimiser and quantiser write */
 
 static ipex_import_fn find_op(const char *domain, const char *op_type) {
     static const struct ipex_import_op *const contrib[] = {
-        ipex_import_contrib, ipex_import_contrib_norm, ipex_import_contrib_attention,
-        ipex_import_contrib_groups};
+        ipex_import_contrib,        ipex_import_contrib_norm,    ipex_import_contrib_attention,
+        ipex_import_contrib_groups, ipex_import_contrib_qlinear, ipex_import_nbits,
+        ipex_import_quantized,      ipex_import_qlinear};
     if (*domain)
         return strcmp(domain, CONTRIB)
                    ? NULL
                    : find_among(contrib, sizeof contrib / sizeof *contrib, op_type);
     static const struct ipex_import_op *const tables[] = {
-        ipex_import_nn,     ipex_import_window,    ipex_import_pointwise,  ipex_import_move,
-        ipex_import_tensor, ipex_import_resize,    ipex_import_transposed, ipex_import_norm,
-        ipex_import_order,  ipex_import_padding,   ipex_import_recurrent,  ipex_import_lengths,
-        ipex_import_lists,  ipex_import_math,      ipex_import_reduce,     ipex_import_index,
-        ipex_import_loss,   ipex_import_quantized, ipex_import_attention,  ipex_import_scatter,
-        ipex_import_einsum, ipex_import_grid,      ipex_import_blocks,     ipex_import_signal};
+        ipex_import_nn,        ipex_import_window,    ipex_import_pointwise,  ipex_import_move,
+        ipex_import_tensor,    ipex_import_resize,    ipex_import_transposed, ipex_import_norm,
+        ipex_import_order,     ipex_import_padding,   ipex_import_recurrent,  ipex_import_lengths,
+        ipex_import_lists,     ipex_import_math,      ipex_import_reduce,     ipex_import_index,
+        ipex_import_loss,      ipex_import_quantized, ipex_import_integer,    ipex_import_qlinear,
+        ipex_import_attention, ipex_import_scatter,   ipex_import_einsum,     ipex_import_grid,
+        ipex_import_blocks,    ipex_import_signal};
     ipex_import_fn fn = find_among(tables, sizeof tables / sizeof *tables, op_type);
     if (fn)
         return fn;
@@ -405,13 +410,20 @@ void ipex_import_as(struct ipex_import *import, const struct ipex_onnx_node *nod
     import->node = current;
 }
 
+static bool is_quantisers(const char *op_type) {
+    return strstr(op_type, "Quantize") || !strncmp(op_type, "MatMul", strlen("MatMul")) ||
+           (op_type[0] == 'Q' && op_type[1] >= 'A' && op_type[1] <= 'Z'); /* QGemm, not QuickGelu */
+}
+
 /* There is no function for the current node. */
 static void refuse_operator(struct ipex_import *import, bool on_shapes) {
+    const bool quantised = is_quantisers(import->node->op_type);
     if (!strcmp(import->node->domain, CONTRIB))
         ipex_import_refuse(import,
-                           "this operator of domain %s, which ONNX Runtime's optimiser writes, is "
-                           "not supported: convert the model from before that optimisation",
-                           CONTRIB);
+                           "this operator of domain %s, which ONNX Runtime's %s writes, is not "
+                           "supported: convert the model from before that %s",
+                           CONTRIB, quantised ? "quantiser" : "optimiser",
+                           quantised ? "quantisation" : "optimisation");
     else if (*import->node->domain)
         ipex_import_refuse(import, "operators of domain %s are not supported",
                            import->node->domain);
@@ -588,6 +600,7 @@ static void import_known(struct ipex_import *import, ipex_import_fn fn) {
     if (import->unsupported_count != before)
         ipex_import_refuse_operands(import);
     ipex_import_double_moved(import);
+    ipex_import_narrow_moved(import);
 }
 
 /* Up to opset 6 operands were joined only on request, and at an axis of choice. */
@@ -618,10 +631,12 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
         }
     ipex_import_fn fn = find_op(node->domain, node->op_type);
     bool known;
-    if (!known_inputs(import, &known) || !joined_as_today(import))
+    if (!known_inputs(import, &known) || !joined_as_today(import) ||
+        !ipex_import_narrow_fits(import))
         return;
     if (known && !*node->domain && !ipex_import_joins_none(import) &&
         (ipex_import_double(import) || ipex_import_symbolic(import))) {
+        ipex_import_narrow_moved(import);
         import->shape_folds++;
         return;
     }
@@ -643,6 +658,9 @@ static const char *wrong_output(struct ipex_import *import, const struct ipex_on
     if (output->type == IPEX_ONNX_DOUBLE)
         return "its data type float64 has no operators at run time: let the model cast it to "
                "float32";
+    if (value->narrow || ipex_import_narrow_dtype(output->type))
+        return ipex_arena_printf(arena, "its data type %s has no operators at run time",
+                                 ipex_import_type_name(output->type));
     if (value->unknown)
         return NULL;
     if (value->list)

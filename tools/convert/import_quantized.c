@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX operators on 8-bit numbers with a scale and a zero point, computed in f32: exact wherever
- * the integers stay below 2^24, refused where they could grow beyond. */
-#include "tools/convert/import_build.h"
+/* ONNX operators between f32 and numbers of 4, 8, 16 and 32 bits with a scale and a zero point, and
+ * what operators on those numbers are made of. They are computed in f32, in the order in which ONNX
+ * states it. */
+#include "tools/convert/import_quantized.h"
+#include "tools/convert/import_narrow.h"
+#include "tools/convert/import_scope.h"
 
 #include <string.h>
 
-#define MAX_EXACT_K 258 /* 255 * 255 * 258 < 2^24 */
+/* ---- scales and zero points ---- */
 
-static bool is_8bit(const struct ipex_value *x) {
-    return x->dtype == IPEX_DTYPE_u8 || x->dtype == IPEX_DTYPE_i8;
-}
-
-/* A scale or zero point as f32: one number, or one per element of `axis` of x. NULL after
- * refusing. */
-static struct ipex_value *per_axis(struct ipex_import *import, size_t i, const struct ipex_value *x,
-                                   int64_t axis) {
+struct ipex_value *ipex_quantized_parameter(struct ipex_import *import, size_t i,
+                                            const struct ipex_value *x, int64_t axis) {
     struct ipex_value *p = ipex_import_any(import, i);
     int64_t dims[IPEX_MAX_RANK];
     if (!p)
@@ -31,68 +28,164 @@ static struct ipex_value *per_axis(struct ipex_import *import, size_t i, const s
     return ipex_build_reshape(import, ipex_build_cast(import, p, IPEX_DTYPE_f32), x->rank, dims);
 }
 
-/* clamp(round(x) + zero) as dtype */
+/* p has x's dims, but one element per block along the axis. False after refusing. */
+static bool has_blocks(struct ipex_import *import, const struct ipex_value *p,
+                       const struct ipex_value *x, int64_t axis, int64_t block) {
+    bool fits = block > 0 && p->rank == x->rank && x->rank < IPEX_MAX_RANK && axis >= 0 &&
+                axis < x->rank && x->dims[axis] > 0;
+    for (int32_t k = 0; fits && k < x->rank; k++)
+        fits =
+            p->dims[k] == (k == axis ? (x->dims[axis] - 1) / block + 1 /* block may be any int64 */
+                                     : x->dims[k]);
+    if (!fits)
+        ipex_import_refuse(import,
+                           "%s does not have one element per block of %lld along an axis of %s "
+                           "whose size is a number",
+                           p->name, (long long)block, x->name);
+    return fits;
+}
+
+/* Each of its elements as often as its block is long, of which the last one may be shorter. */
+static struct ipex_value *per_block(struct ipex_import *import, size_t i,
+                                    const struct ipex_value *x, int64_t axis, int64_t block) {
+    struct ipex_value *p = ipex_import_any(import, i);
+    int64_t apart[IPEX_MAX_RANK], flat[IPEX_MAX_RANK];
+    if (!p || !has_blocks(import, p, x, axis, block))
+        return NULL;
+    const int64_t size = x->dims[axis], blocks = p->dims[axis];
+    if (block > size)
+        block = size;
+    for (int32_t k = 0; k <= x->rank; k++)
+        apart[k] = k <= axis ? p->dims[k] : k == axis + 1 ? 1 : p->dims[k - 1];
+    memcpy(flat, p->dims, sizeof flat);
+    flat[axis] = blocks * block;
+    p = ipex_build_reshape(import, ipex_build_cast(import, p, IPEX_DTYPE_f32), x->rank + 1, apart);
+    apart[axis + 1] = block;
+    p = ipex_build_reshape(import, ipex_build_expand(import, p, x->rank + 1, apart), x->rank, flat);
+    return flat[axis] == size ? p : ipex_build_slice(import, p, (int32_t)axis, 0, size);
+}
+
+/* As the attributes axis and block_size of (De)QuantizeLinear say. */
+static struct ipex_value *parameter(struct ipex_import *import, size_t i,
+                                    const struct ipex_value *x) {
+    const int64_t given = ipex_import_int(import, "axis", 1),
+                  block = ipex_import_int(import, "block_size", 0),
+                  axis = given < 0 ? given + x->rank : given;
+    return block ? per_block(import, i, x, axis, block)
+                 : ipex_quantized_parameter(import, i, x, axis);
+}
+
+/* ---- integers ---- */
+
+struct integer {
+    int64_t onnx_type;
+    enum ipex_dtype dtype; /* whose values stand for it */
+    float low, high;
+};
+static const struct integer integers[] = {
+    {IPEX_ONNX_UINT8, IPEX_DTYPE_u8, 0, 255},     {IPEX_ONNX_INT8, IPEX_DTYPE_i8, -128, 127},
+    {IPEX_ONNX_UINT4, IPEX_DTYPE_u8, 0, 15},      {IPEX_ONNX_INT4, IPEX_DTYPE_i8, -8, 7},
+    {IPEX_ONNX_UINT16, IPEX_DTYPE_i32, 0, 65535}, {IPEX_ONNX_INT16, IPEX_DTYPE_i32, -32768, 32767},
+};
+
+static const struct integer *find_integer(int64_t onnx_type) {
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
+        if (integers[i].onnx_type == onnx_type)
+            return &integers[i];
+    return NULL;
+}
+
+/* NULL: x is of another type. */
+static const struct integer *integer_of(const struct ipex_value *x) {
+    return x->narrow                   ? find_integer(x->narrow)
+           : x->dtype == IPEX_DTYPE_u8 ? find_integer(IPEX_ONNX_UINT8)
+           : x->dtype == IPEX_DTYPE_i8 ? find_integer(IPEX_ONNX_INT8)
+                                       : NULL;
+}
+
+/* clamp(round(x) + zero) as that type */
 static struct ipex_value *saturated(struct ipex_import *import, struct ipex_value *x,
-                                    struct ipex_value *zero, enum ipex_dtype dtype) {
+                                    struct ipex_value *zero, const struct integer *type) {
     struct ipex_value *y = ipex_build_unary(import, IPEX_STEP_round, x);
     if (zero)
         y = ipex_build_binary(import, IPEX_STEP_add, y, zero);
-    y = ipex_build_with(import, IPEX_STEP_max, y, dtype == IPEX_DTYPE_u8 ? 0 : -128);
-    y = ipex_build_with(import, IPEX_STEP_min, y, dtype == IPEX_DTYPE_u8 ? 255 : 127);
-    return ipex_build_cast(import, y, dtype);
+    y = ipex_build_with(import, IPEX_STEP_max, y, type->low);
+    y = ipex_build_with(import, IPEX_STEP_min, y, type->high);
+    y = ipex_build_cast(import, y, type->dtype);
+    if (y && ipex_import_narrow_dtype(type->onnx_type))
+        y->narrow = (int32_t)type->onnx_type;
+    return y;
 }
 
-static int64_t quantized_axis(const struct ipex_import *import, const struct ipex_value *x) {
-    const int64_t axis = ipex_import_int(import, "axis", 1);
-    return axis < 0 ? axis + x->rank : axis;
-}
+/* ---- ONNX's operators ---- */
 
 static void import_quantize(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0), *zero = NULL;
+    struct ipex_value *x = ipex_import_any(import, 0), *zero = NULL;
     const struct ipex_value *point = ipex_import_in(import, 2);
-    enum ipex_dtype dtype = point ? point->dtype : IPEX_DTYPE_u8;
+    const int64_t said = ipex_import_int(import, "output_dtype", 0);
+    const struct integer *type =
+        point ? integer_of(point) : find_integer(said ? said : IPEX_ONNX_UINT8);
     if (!x)
         return;
-    if (!point && ipex_import_int(import, "output_dtype", 0))
-        dtype = ipex_import_dtype(ipex_import_int(import, "output_dtype", 0));
-    if ((dtype != IPEX_DTYPE_u8 && dtype != IPEX_DTYPE_i8) ||
-        ipex_import_int(import, "block_size", 0)) {
-        ipex_import_refuse(import, "only u8 and i8 without blocks are supported");
+    if (!type || (x->dtype != IPEX_DTYPE_f32 && x->dtype != IPEX_DTYPE_i32)) {
+        ipex_import_refuse(import,
+                           "%s to %s; f32 and i32 to integers of 4, 8 and 16 bits are "
+                           "supported",
+                           ipex_dtype_name(x->dtype),
+                           type    ? ipex_import_type_name(type->onnx_type)
+                           : point ? ipex_dtype_name(point->dtype)
+                                   : ipex_import_type_name(said));
         return;
     }
-    const int64_t axis = quantized_axis(import, x);
-    struct ipex_value *scale = per_axis(import, 1, x, axis);
-    if (!scale || (point && !(zero = per_axis(import, 2, x, axis))))
+    struct ipex_value *scale = parameter(import, 1, x);
+    if (!scale || (point && !(zero = parameter(import, 2, x))))
         return;
-    ipex_import_out(
-        import, 0,
-        saturated(import, ipex_build_binary(import, IPEX_STEP_div, x, scale), zero, dtype));
+    x = ipex_build_cast(import, x, IPEX_DTYPE_f32);
+    struct ipex_value *y =
+        saturated(import, ipex_build_binary(import, IPEX_STEP_div, x, scale), zero, type);
+    if (y)
+        ipex_import_out(import, 0, y);
+}
+
+/* Sums of products, as a quantised bias, have no zero point: some models state it. */
+static bool is_zero(const struct ipex_value *point) {
+    for (int64_t i = 0; point->constant && i < ipex_value_numel(point); i++)
+        if (ipex_constant_i64(point, i))
+            return false;
+    return point->constant != NULL;
 }
 
 static void import_dequantize(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0), *zero = NULL;
+    const struct ipex_value *point = ipex_import_in(import, 2);
     if (!x)
         return;
-    if (!is_8bit(x) || ipex_import_int(import, "block_size", 0)) {
-        ipex_import_refuse(import, "input %s is %s; only u8 and i8 without blocks are supported",
+    const bool sums = x->dtype == IPEX_DTYPE_i32 && !x->narrow;
+    if (!sums && !integer_of(x)) {
+        ipex_import_refuse(import, "input %s is %s; integers of 4, 8, 16 and 32 bits are supported",
                            x->name, ipex_dtype_name(x->dtype));
         return;
     }
-    const int64_t axis = quantized_axis(import, x);
-    struct ipex_value *scale = per_axis(import, 1, x, axis);
-    if (!scale || (ipex_import_in(import, 2) && !(zero = per_axis(import, 2, x, axis))))
+    if (sums && point && !is_zero(point)) {
+        ipex_import_refuse(import, "the zero point %s of %s, which is i32, is not known to be 0",
+                           point->name, x->name);
+        return;
+    }
+    struct ipex_value *scale = parameter(import, 1, x);
+    if (!scale || (point && !sums && !(zero = parameter(import, 2, x))))
         return;
     struct ipex_value *y = ipex_build_cast(import, x, IPEX_DTYPE_f32);
     if (zero)
         y = ipex_build_binary(import, IPEX_STEP_sub, y, zero);
-    ipex_import_out(import, 0, ipex_build_binary(import, IPEX_STEP_mul, y, scale));
+    y = ipex_build_binary(import, IPEX_STEP_mul, y, scale);
+    if (y)
+        ipex_import_out(import, 0, y);
 }
 
-/* Scale and zero point from the range of x, which always holds 0. */
-static void import_dynamic_quantize(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
-    if (!x)
-        return;
+/* Scale and zero point are from the range of x, which always holds 0; of zeros alone the scale is
+ * 1. */
+struct ipex_quantized ipex_quantized_dynamic(struct ipex_import *import, struct ipex_value *x) {
+    struct ipex_quantized ret;
     const uint32_t all = (1u << x->rank) - 1;
     struct ipex_value *low =
         ipex_build_reshape(import, ipex_build_reduce(import, IPEX_REDUCE_min, x, all), 0, NULL);
@@ -102,71 +195,93 @@ static void import_dynamic_quantize(struct ipex_import *import) {
     high = ipex_build_with(import, IPEX_STEP_max, high, 0);
     struct ipex_value *scale = ipex_build_with(
         import, IPEX_STEP_div, ipex_build_binary(import, IPEX_STEP_sub, high, low), 255);
+    struct ipex_value *none = ipex_build_number(import, IPEX_DTYPE_f32, 0);
+    ret.scale = scale =
+        ipex_build_where(import, ipex_build_compare(import, IPEX_COMPARE_equal, scale, none),
+                         ipex_build_number(import, IPEX_DTYPE_f32, 1), scale);
     struct ipex_value *zero = ipex_build_binary(
         import, IPEX_STEP_div, ipex_build_unary(import, IPEX_STEP_neg, low), scale);
     zero = ipex_build_with(import, IPEX_STEP_max, zero, 0);
-    zero = ipex_build_unary(import, IPEX_STEP_round,
-                            ipex_build_with(import, IPEX_STEP_min, zero, 255));
-    ipex_import_out(
-        import, 0,
-        saturated(import, ipex_build_binary(import, IPEX_STEP_div, x, scale), zero, IPEX_DTYPE_u8));
-    ipex_import_out(import, 1, scale);
-    ipex_import_out(import, 2, ipex_build_cast(import, zero, IPEX_DTYPE_u8));
+    ret.zero = ipex_build_unary(import, IPEX_STEP_round,
+                                ipex_build_with(import, IPEX_STEP_min, zero, 255));
+    ret.q = saturated(import, ipex_build_binary(import, IPEX_STEP_div, x, scale), ret.zero,
+                      find_integer(IPEX_ONNX_UINT8));
+    return ret;
 }
 
-/* An 8-bit factor less its zero point, as f32; NULL after refusing. */
-static struct ipex_value *factor(struct ipex_import *import, size_t at, size_t zero_at,
-                                 bool right) {
-    struct ipex_value *x = ipex_import_any(import, at), *zero;
+static void import_dynamic_quantize(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_f32(import, 0);
+    if (!x)
+        return;
+    const struct ipex_quantized quantized = ipex_quantized_dynamic(import, x);
+    ipex_import_out(import, 0, quantized.q);
+    ipex_import_out(import, 1, quantized.scale);
+    ipex_import_out(import, 2, ipex_build_cast(import, quantized.zero, IPEX_DTYPE_u8));
+}
+
+/* ---- for operators on quantised numbers ---- */
+
+struct ipex_value *ipex_quantized_centred(struct ipex_import *import, size_t at, size_t zero_at,
+                                          int64_t axis) {
+    struct ipex_node *last = import->graph->last;
+    struct ipex_value *x = ipex_import_any(import, at), *zero = NULL;
     if (!x)
         return NULL;
-    if (!is_8bit(x) || x->rank < 2 || x->dims[x->rank - (right ? 2 : 1)] > MAX_EXACT_K ||
-        x->dims[x->rank - (right ? 2 : 1)] < 1) {
-        ipex_import_refuse(import,
-                           "%s is %s; matrices of 8 bits with up to %d products per sum "
-                           "are supported",
-                           x->name, ipex_dtype_name(x->dtype), MAX_EXACT_K);
+    if (x->dtype != IPEX_DTYPE_u8 && x->dtype != IPEX_DTYPE_i8) {
+        ipex_import_refuse(import, "input %s is %s; u8 and i8 are supported", x->name,
+                           ipex_dtype_name(x->dtype));
         return NULL;
     }
+    if (ipex_import_in(import, zero_at) &&
+        !(zero = ipex_quantized_parameter(import, zero_at, x, axis)))
+        return NULL;
     struct ipex_value *y = ipex_build_cast(import, x, IPEX_DTYPE_f32);
-    if (!ipex_import_in(import, zero_at))
-        return y;
-    zero = per_axis(import, zero_at, x, x->rank - (right ? 1 : 2));
-    return zero ? ipex_build_binary(import, IPEX_STEP_sub, y, zero) : NULL;
+    if (zero)
+        y = ipex_build_binary(import, IPEX_STEP_sub, y, zero);
+    if (x->constant && (!zero || zero->constant))
+        ipex_import_fold(import, last);
+    return y;
 }
 
-static void import_matmul_integer(struct ipex_import *import) {
-    struct ipex_value *a = factor(import, 0, 2, false), *b = a ? factor(import, 1, 3, true) : NULL;
-    struct ipex_value *y = b ? ipex_build_matmul(import, a, b) : NULL;
-    if (y)
-        ipex_import_out(import, 0, ipex_build_cast(import, y, IPEX_DTYPE_i32));
+struct ipex_value *ipex_quantized_real(struct ipex_import *import, size_t at) {
+    struct ipex_value *x = ipex_quantized_centred(import, at, at + 2, -1);
+    struct ipex_value *scale = x ? ipex_quantized_parameter(import, at + 1, x, -1) : NULL;
+    return scale ? ipex_build_binary(import, IPEX_STEP_mul, x, scale) : NULL;
 }
 
-static void import_qlinear_matmul(struct ipex_import *import) {
-    struct ipex_value *a = factor(import, 0, 2, false), *b = a ? factor(import, 3, 5, true) : NULL,
-                      *zero = b ? ipex_import_any(import, 7) : NULL;
-    if (!zero)
+void ipex_quantized_round(struct ipex_import *import, struct ipex_value *y, size_t zero_at,
+                          const struct ipex_value *like) {
+    const struct ipex_value *point = ipex_import_in(import, zero_at);
+    const struct integer *type = point ? integer_of(point) : like ? integer_of(like) : NULL;
+    struct ipex_value *zero = NULL;
+    if (!y || (point && !(zero = ipex_quantized_parameter(import, zero_at, y, -1))))
         return;
-    struct ipex_value *y = ipex_build_matmul(import, a, b);
-    struct ipex_value *scale_a = y ? per_axis(import, 1, y, -1) : NULL,
-                      *scale_b = scale_a ? per_axis(import, 4, y, -1) : NULL,
-                      *scale_y = scale_b ? per_axis(import, 6, y, -1) : NULL,
-                      *point = scale_y ? per_axis(import, 7, y, -1) : NULL;
-    if (!point)
-        return;
-    if (zero->dtype != IPEX_DTYPE_u8) { /* whether i8 saturates or wraps is told differently */
-        ipex_import_refuse(import, "the result is %s; u8 is supported",
-                           ipex_dtype_name(zero->dtype));
+    if (!type || ipex_import_narrow_dtype(type->onnx_type)) {
+        ipex_import_refuse(import, "the result is neither u8 nor i8");
         return;
     }
-    struct ipex_value *scale = ipex_build_binary(
-        import, IPEX_STEP_div, ipex_build_binary(import, IPEX_STEP_mul, scale_a, scale_b), scale_y);
-    y = ipex_build_binary(import, IPEX_STEP_mul, y, scale);
-    ipex_import_out(import, 0, saturated(import, y, point, zero->dtype));
+    y = saturated(import, y, zero, type);
+    if (y)
+        ipex_import_out(import, 0, y);
+}
+
+void ipex_quantized_out(struct ipex_import *import, struct ipex_value *y, size_t at,
+                        const struct ipex_value *like) {
+    struct ipex_value *scale = y ? ipex_quantized_parameter(import, at, y, -1) : NULL;
+    if (scale)
+        ipex_quantized_round(import, ipex_build_binary(import, IPEX_STEP_div, y, scale), at + 1,
+                             like);
+}
+
+struct ipex_value *ipex_quantized_product(struct ipex_import *import, struct ipex_value *a,
+                                          struct ipex_value *b) {
+    return b && b->constant && b->rank == 2 ? ipex_build_linear(import, a, b, true)
+                                            : ipex_build_matmul(import, a, b);
 }
 
 const struct ipex_import_op ipex_import_quantized[] = {
-    {"DequantizeLinear", import_dequantize},  {"DynamicQuantizeLinear", import_dynamic_quantize},
-    {"MatMulInteger", import_matmul_integer}, {"QLinearMatMul", import_qlinear_matmul},
-    {"QuantizeLinear", import_quantize},      {NULL, NULL},
+    {"DequantizeLinear", import_dequantize},
+    {"DynamicQuantizeLinear", import_dynamic_quantize},
+    {"QuantizeLinear", import_quantize},
+    {NULL, NULL},
 };

@@ -27,6 +27,8 @@ enum ipex_onnx_type {
     IPEX_ONNX_UINT32 = 12,
     IPEX_ONNX_UINT64 = 13,
     IPEX_ONNX_BFLOAT16 = 16,
+    IPEX_ONNX_UINT4 = 21, /* read as a byte per element */
+    IPEX_ONNX_INT4 = 22,
 };
 
 struct ipex_onnx_tensor {

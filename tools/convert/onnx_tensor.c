@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements are used where they lie whenever they are stored as plain little-endian bytes (raw_data,
- * packed float_data and double_data, external data); only varint-coded fields are decoded, into the
- * arena. The number of bytes is always compared with what type and dims need. External files must
- * be regular files inside the model's folder. */
+ * packed float_data and double_data, external data); only varint-coded fields and numbers of 4 bits
+ * are decoded, into the arena. The number of bytes is always compared with what type and dims need.
+ * External files must be regular files inside the model's folder. */
 #include "tools/convert/onnx_tensor.h"
 
 #include <errno.h>
@@ -65,9 +65,17 @@ static struct storage storage_of(int32_t type) {
         return (struct storage){4, UINT64_DATA, 0, UINT32_MAX};
     case IPEX_ONNX_UINT64:
         return (struct storage){8, UINT64_DATA, INT64_MIN, INT64_MAX};
+    case IPEX_ONNX_UINT4:
+    case IPEX_ONNX_INT4: /* writers differ in whether a byte of two has a sign */
+        return (struct storage){1, INT32_DATA, INT8_MIN, UINT8_MAX};
     default:
         return (struct storage){0};
     }
+}
+
+/* An element is half a byte, and so is stored by twos. */
+static bool is_half_byte(int32_t type) {
+    return type == IPEX_ONNX_UINT4 || type == IPEX_ONNX_INT4;
 }
 
 /* ---- files ---- */
@@ -323,6 +331,18 @@ static bool inline_data(struct ipex_pb *pb, struct ipex_span message, struct sto
     return true;
 }
 
+/* A byte per element instead: the lower half of a stored one comes first. */
+static void unpack_halves(struct ipex_pb *pb, uint64_t numel, struct ipex_onnx_tensor *ret) {
+    uint8_t *data = ipex_arena_array(pb->arena, numel + 1, sizeof *data);
+    for (uint64_t i = 0; i < numel; i++) {
+        const unsigned half = ret->data[i / 2] >> 4 * (i % 2) & 15,
+                       sign = ret->type == IPEX_ONNX_INT4 && half & 8 ? 0xf0 : 0;
+        data[i] = (uint8_t)(half | sign);
+    }
+    ret->data = data;
+    ret->size = numel;
+}
+
 /* ---- the message ---- */
 
 static bool read_dims(struct ipex_pb *pb, struct ipex_span message, struct ipex_onnx_tensor *ret) {
@@ -373,8 +393,12 @@ bool ipex_onnx_tensor(struct ipex_onnx_reader *reader, struct ipex_span message,
     if (!ipex_numel(ret->dims, (unsigned)ret->rank, &numel))
         return ipex_pb_fail(pb, message.at, "tensor '%s': its dimensions are negative or too large",
                             ret->name);
-    uint64_t need = (uint64_t)numel * storage.width; /* numel <= 2^40 */
-    if (external)
-        return external_data(reader, message, need, ret);
-    return inline_data(pb, message, storage, raw, need, ret);
+    const bool halves = is_half_byte(ret->type);
+    const uint64_t count = halves ? ((uint64_t)numel + 1) / 2 : (uint64_t)numel,
+                   need = count * storage.width; /* numel <= 2^40 */
+    const bool read = external ? external_data(reader, message, need, ret)
+                               : inline_data(pb, message, storage, raw, need, ret);
+    if (read && halves)
+        unpack_halves(pb, (uint64_t)numel, ret);
+    return read;
 }

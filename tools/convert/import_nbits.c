@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights of few bits in blocks along their columns, as ONNX Runtime's quantiser packs them into
+ * bytes: they become f32. */
+#include "tools/convert/import_quantized.h"
+
+/* [n][blocks] scales of `block` numbers each, of which the last may be cut. */
+struct packed {
+    int64_t n, k, block, bits, blocks;
+    const struct ipex_value *weight;       /* u8 [n][blocks][block * bits / 8] */
+    const struct ipex_value *scale, *zero; /* f32 [n][blocks]; zero may be u8 [n][bytes of blocks],
+                                              or NULL: the middle of the range */
+};
+
+static bool is_constant(struct ipex_import *import, const struct ipex_value *x, const char *what,
+                        bool typed, int64_t count) {
+    if (x && x->constant && typed && ipex_value_numel(x) == count)
+        return true;
+    ipex_import_refuse(import, "the %s %s is not a constant of %lld elements of its type", what,
+                       x ? x->name : "(absent)", (long long)count);
+    return false;
+}
+
+static bool read_attributes(struct ipex_import *import, struct packed *p) {
+    p->n = ipex_import_int(import, "N", 0);
+    p->k = ipex_import_int(import, "K", 0);
+    p->block = ipex_import_int(import, "block_size", 0);
+    p->bits = ipex_import_int(import, "bits", 4);
+    const bool known = p->n > 0 && p->n < IPEX_MAX_DIM && p->k > 0 && p->k < IPEX_MAX_DIM &&
+                       p->block >= 16 && p->block < IPEX_MAX_DIM && p->block % 8 == 0 &&
+                       (p->bits == 2 || p->bits == 4 || p->bits == 8) &&
+                       !ipex_import_int(import, "weight_prepacked", 0);
+    if (!known)
+        ipex_import_refuse(import,
+                           "N %lld, K %lld, block_size %lld, bits %lld; blocks of 16 and more, of "
+                           "2, 4 or 8 bits, not prepacked, are supported",
+                           (long long)p->n, (long long)p->k, (long long)p->block,
+                           (long long)p->bits);
+    p->blocks = known ? (p->k - 1) / p->block + 1 : 0;
+    return known;
+}
+
+static bool read_packed(struct ipex_import *import, struct packed *p) {
+    if (!read_attributes(import, p))
+        return false;
+    p->weight = ipex_import_in(import, 1);
+    p->scale = ipex_import_in(import, 2);
+    p->zero = ipex_import_in(import, 3);
+    if (ipex_import_in(import, 4)) {
+        ipex_import_refuse(import, "an order of the rows of its own (g_idx) is not supported");
+        return false;
+    }
+    const bool real = p->zero && p->zero->dtype == IPEX_DTYPE_f32;
+    return is_constant(import, p->weight, "weight", p->weight && p->weight->dtype == IPEX_DTYPE_u8,
+                       p->n * p->blocks * (p->block * p->bits / 8)) &&
+           is_constant(import, p->scale, "scale", p->scale && p->scale->dtype == IPEX_DTYPE_f32,
+                       p->n * p->blocks) &&
+           (!p->zero ||
+            is_constant(import, p->zero, "zero point", real || p->zero->dtype == IPEX_DTYPE_u8,
+                        p->n * (real ? p->blocks : (p->blocks * p->bits + 7) / 8)));
+}
+
+/* Number i of those that begin at `at`, the lowest bits of a byte first. */
+static unsigned number(const uint8_t *at, int64_t i, int64_t bits) {
+    return at[i * bits / 8] >> i * bits % 8 & ((1u << bits) - 1);
+}
+
+static float zero_point(const struct packed *p, int64_t n, int64_t block) {
+    if (!p->zero)
+        return (float)(1 << (p->bits - 1));
+    if (p->zero->dtype == IPEX_DTYPE_f32)
+        return (float)ipex_constant_f64(p->zero, n * p->blocks + block);
+    return (float)number(p->zero->constant->data + n * ((p->blocks * p->bits + 7) / 8), block,
+                         p->bits);
+}
+
+/* [n][k] */
+static struct ipex_value *unpacked(struct ipex_import *import, const struct packed *p) {
+    const int64_t dims[2] = {p->n, p->k}, bytes = p->block * p->bits / 8;
+    float *data = ipex_arena_array(&import->graph->arena, (size_t)(p->n * p->k), sizeof *data);
+    for (int64_t n = 0; n < p->n; n++)
+        for (int64_t b = 0; b < p->blocks; b++) {
+            const uint8_t *at = p->weight->constant->data + (n * p->blocks + b) * bytes;
+            const float scale = (float)ipex_constant_f64(p->scale, n * p->blocks + b),
+                        zero = zero_point(p, n, b);
+            for (int64_t i = 0, k = b * p->block; i < p->block && k < p->k; i++, k++)
+                data[n * p->k + k] = ((float)number(at, i, p->bits) - zero) * scale;
+        }
+    return ipex_graph_constant(import->graph, p->weight->name, IPEX_DTYPE_f32, 2, dims, data);
+}
+
+static void import_matmul_nbits(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_f32(import, 0), *bias = NULL;
+    struct packed packed;
+    if (!x || !read_packed(import, &packed) ||
+        (ipex_import_in(import, 5) && !(bias = ipex_import_f32(import, 5))))
+        return;
+    struct ipex_value *y = ipex_build_linear(import, x, unpacked(import, &packed), false);
+    if (bias)
+        y = ipex_build_binary(import, IPEX_STEP_add, y, bias);
+    if (y)
+        ipex_import_out(import, 0, y);
+}
+
+const struct ipex_import_op ipex_import_nbits[] = {
+    {"MatMulNBits", import_matmul_nbits},
+    {NULL, NULL},
+};

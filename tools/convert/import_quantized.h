@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building blocks for operators on numbers with a scale and a zero point: import_quantized.c. */
+#ifndef IPEX_TOOLS_IMPORT_QUANTIZED_H
+#define IPEX_TOOLS_IMPORT_QUANTIZED_H
+
+#include "tools/convert/import_build.h"
+
+/* A scale or zero point, input i, as f32: one number, or one per element of `axis` of x (-1: of
+ * none). NULL after refusing. */
+struct ipex_value *ipex_quantized_parameter(struct ipex_import *import, size_t i,
+                                            const struct ipex_value *x, int64_t axis);
+/* Input `at`, of 8 bits, less its zero point, input `zero_at` (absent: 0; as above), as f32: a
+ * constant right away where both are. NULL after refusing. */
+struct ipex_value *ipex_quantized_centred(struct ipex_import *import, size_t at, size_t zero_at,
+                                          int64_t axis);
+/* The operands x, scale and zero point from input `at` on: (x - zero point) * scale. */
+struct ipex_value *ipex_quantized_real(struct ipex_import *import, size_t at);
+/* Output 0 is y (NULL: nothing is done), rounded, plus the zero point `zero_at`, as its type, which
+ * without one is that of `like`. */
+void ipex_quantized_round(struct ipex_import *import, struct ipex_value *y, size_t zero_at,
+                          const struct ipex_value *like);
+/* The same of y / scale; scale and zero point are inputs `at` and the next. */
+void ipex_quantized_out(struct ipex_import *import, struct ipex_value *y, size_t at,
+                        const struct ipex_value *like);
+/* x as DynamicQuantizeLinear makes it of 8 bits. */
+struct ipex_quantized {
+    struct ipex_value *scale, *zero; /* f32 */
+    struct ipex_value *q;            /* u8 */
+};
+struct ipex_quantized ipex_quantized_dynamic(struct ipex_import *import, struct ipex_value *x);
+/* A product of matrices, [..., M][K] by [..., K][N]. */
+struct ipex_value *ipex_quantized_product(struct ipex_import *import, struct ipex_value *a,
+                                          struct ipex_value *b);
+
+#endif
