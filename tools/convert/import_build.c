@@ -111,6 +111,13 @@ struct ipex_value *ipex_build_cast(struct ipex_import *import, struct ipex_value
     return elementwise(import, IPEX_OP_cast, dtype, -1, 1, &x);
 }
 
+struct ipex_value *ipex_build_chosen(struct ipex_import *import, size_t i) {
+    const struct ipex_value *x = ipex_import_in(import, i);
+    return x && (x->dtype == IPEX_DTYPE_u8 || x->dtype == IPEX_DTYPE_i8)
+               ? ipex_build_cast(import, ipex_import_any(import, i), IPEX_DTYPE_f32)
+               : ipex_import_f32(import, i);
+}
+
 /* ---- along axes ---- */
 
 struct ipex_value *ipex_build_reduce(struct ipex_import *import, enum ipex_reduce kind,

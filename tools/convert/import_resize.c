@@ -262,10 +262,6 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
                                          "asymmetric", "half_pixel_symmetric"};
     static const char *const rounds[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                          "ceil"};
-    struct ipex_value *x = ipex_import_f32(import, 0);
-    struct resized to;
-    if (!x)
-        return;
     const char *mode_name = ipex_import_string(import, "mode", "nearest"),
                *place_name =
                    ipex_import_string(import, "coordinate_transformation_mode", coordinates);
@@ -273,6 +269,11 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
     int64_t mode = ipex_import_word(mode_name, modes, 3),
             place = ipex_import_word(place_name, places, 5),
             round = ipex_import_word(round_name, rounds, 4);
+    struct ipex_value *x =
+        mode == IPEX_RESIZE_nearest ? ipex_build_chosen(import, 0) : ipex_import_f32(import, 0);
+    struct resized to;
+    if (!x)
+        return;
     if (mode == IPEX_RESIZE_nearest && !strcmp(place_name, "tf_half_pixel_for_nn"))
         half_pixel_for_nearest(&place, &round);
     const bool filtered = ipex_import_int(import, "antialias", 0) && mode != IPEX_RESIZE_nearest;
@@ -297,6 +298,7 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
         y = antialiased(import, image, &kind, &to);
     else
         y = resize_image(import, image, &kind, to.out[1], to.out[2], to.scale[1], to.scale[2]);
+    y = ipex_build_cast(import, y, ipex_import_in(import, 0)->dtype);
     ipex_build_image_out(import, y, x->rank);
 }
 

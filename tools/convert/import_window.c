@@ -387,20 +387,17 @@ struct ipex_value *ipex_import_averaged(struct ipex_import *import, struct ipex_
     return pool(import, x, false);
 }
 
-/* A maximum of 8-bit numbers is one of them. */
 static void import_max_pool(struct ipex_import *import) {
-    const struct ipex_value *given = ipex_import_in(import, 0);
-    const bool narrow = given && (given->dtype == IPEX_DTYPE_u8 || given->dtype == IPEX_DTYPE_i8);
-    struct ipex_value *x = narrow ? ipex_import_any(import, 0) : ipex_import_f32(import, 0);
+    struct ipex_value *x = ipex_build_chosen(import, 0);
     if (!x)
         return;
     if (import->node->outputs > 1 && *import->node->output[1]) {
         ipex_import_refuse(import, "the second output (indices) is not supported");
         return;
     }
-    struct ipex_value *y = pool(import, ipex_build_cast(import, x, IPEX_DTYPE_f32), true);
+    struct ipex_value *y = pool(import, x, true);
     if (y)
-        ipex_import_out(import, 0, ipex_build_cast(import, y, x->dtype));
+        ipex_import_out(import, 0, ipex_build_cast(import, y, ipex_import_in(import, 0)->dtype));
 }
 
 static void import_average_pool(struct ipex_import *import) {
