@@ -284,7 +284,7 @@ static enum ipex_reason precision_of_tiles(const struct ipex_graph *graph) {
 /* Looks at one convolution: remembers it where Winograd would be faster. */
 static void consider(struct ipex_graph *graph, struct ipex_node *node, struct choice *choice) {
     const struct ipex_conv *c = &node->u.conv;
-    if (c->kernel[0] * c->kernel[1] == 1 || c->transposed || c->upsampled ||
+    if (c->kernel[0] * c->kernel[1] == 1 || c->transposed || c->upsampled || c->exact ||
         ipex_node_is_depthwise(node))
         return; /* no product to save, or none of this kind */
     if (!fits_winograd(c)) {

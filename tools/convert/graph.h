@@ -49,6 +49,9 @@ struct ipex_value {
     int64_t dims[IPEX_MAX_RANK]; /* dims of dim.h: numbers, or expressions */
     const int64_t *ints;         /* the elements, as dims, where they are known: shape arithmetic */
     const struct ipex_constant *constant; /* NULL: computed at run time */
+    struct ipex_value *whole;             /* of integers computed at run time: the f32 that they
+                                             have been cast from, whole numbers in their range;
+                                             NULL: there is none */
     const double *exact;                  /* of a small constant of f32 that the source has as
                                              doubles: its elements; import_double.c */
     const struct ipex_float_size *floats; /* the elements of few floats that are computed from
@@ -121,6 +124,7 @@ struct ipex_conv {
     int64_t kernel[2], stride[2], pad[4] /* top left bottom right */, dilation[2];
     int64_t groups;
     int32_t winograd;  /* products of a tile of Winograd's algorithm: algorithm.c; 0: directly */
+    bool exact;        /* its sums are of integers, which Winograd's would not be */
     bool columns;      /* its kernel is taken column by column: algorithm.c */
     int32_t upsampled; /* x's rows and pixels come so often in what is convolved; 0: once. As the
                           operator upsampled_conv wants it: pass_upsample.c */

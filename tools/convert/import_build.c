@@ -108,6 +108,8 @@ struct ipex_value *ipex_build_cast(struct ipex_import *import, struct ipex_value
         return x;
     if (x->constant && dtype == IPEX_DTYPE_f32)
         return constant_f32(import, x);
+    if (x->whole && dtype == IPEX_DTYPE_f32)
+        return x->whole;
     return elementwise(import, IPEX_OP_cast, dtype, -1, 1, &x);
 }
 
@@ -116,6 +118,14 @@ struct ipex_value *ipex_build_chosen(struct ipex_import *import, size_t i) {
     return x && (x->dtype == IPEX_DTYPE_u8 || x->dtype == IPEX_DTYPE_i8)
                ? ipex_build_cast(import, ipex_import_any(import, i), IPEX_DTYPE_f32)
                : ipex_import_f32(import, i);
+}
+
+struct ipex_value *ipex_build_whole(struct ipex_import *import, struct ipex_value *x,
+                                    enum ipex_dtype dtype) {
+    struct ipex_value *y = ipex_build_cast(import, x, dtype);
+    if (y && y != x)
+        y->whole = x;
+    return y;
 }
 
 /* ---- along axes ---- */

@@ -33,6 +33,10 @@ struct ipex_value *ipex_build_integer(struct ipex_import *import, enum ipex_inte
 struct ipex_value *ipex_build_cast(struct ipex_import *import, struct ipex_value *x,
                                    enum ipex_dtype dtype);
 
+/* x, which has whole numbers in the range of this type of integers: a cast back is x again. */
+struct ipex_value *ipex_build_whole(struct ipex_import *import, struct ipex_value *x,
+                                    enum ipex_dtype dtype);
+
 /* Input i as f32 for an operator that chooses among its elements, which may be u8 or i8: casting
  * what is chosen back is exact. NULL after refusing. */
 struct ipex_value *ipex_build_chosen(struct ipex_import *import, size_t i);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products and convolutions of 8-bit numbers whose results are the sums themselves, as i32. A sum
  * in f32 is exact while it stays below 2^24, so longer ones are added up of parts that do, as i32;
- * how long a part may be is known from the weights where they are constants. */
+ * how long a part may be is known from the weights where they are constants. Half of that is kept
+ * for a zero point that passes take out of the sum, which then has two of that size. */
 #include "tools/convert/import_quantized.h"
 #include "tools/convert/import_scope.h"
 
 #include <math.h>
 
 enum {
-    EXACT = 1 << 24,
+    EXACT = 1 << 23,
     MOST = 255,     /* a number of 8 bits less its zero point */
     MAX_PARTS = 256 /* of one sum */
 };
@@ -66,7 +67,7 @@ static struct ipex_value *exact_sum(struct ipex_import *import, struct ipex_valu
             ipex_import_fold(import, last);
         struct ipex_value *y =
             part(import, whole ? x : ipex_build_slice(import, x, x_axis, from, run), some);
-        y = ipex_build_cast(import, y, IPEX_DTYPE_i32);
+        y = (whole ? ipex_build_whole : ipex_build_cast)(import, y, IPEX_DTYPE_i32);
         sum = sum ? ipex_build_integer(import, IPEX_INTEGER_add, sum, y) : y;
         if (!sum)
             return NULL;
@@ -100,7 +101,12 @@ static void import_matmul_integer(struct ipex_import *import) {
 
 static struct ipex_value *convolved(struct ipex_import *import, struct ipex_value *x,
                                     struct ipex_value *w) {
-    return x && w ? ipex_import_convolved(import, x, w, NULL) : NULL;
+    struct ipex_node *last = import->graph->last;
+    struct ipex_value *y = x && w ? ipex_import_convolved(import, x, w, NULL) : NULL;
+    for (struct ipex_node *node = y && last ? last->next : NULL; node; node = node->next)
+        if (node->kind == IPEX_KIND_conv)
+            node->u.conv.exact = true;
+    return y;
 }
 
 static void import_conv_integer(struct ipex_import *import) {

@@ -111,7 +111,7 @@ static struct ipex_value *saturated(struct ipex_import *import, struct ipex_valu
         y = ipex_build_binary(import, IPEX_STEP_add, y, zero);
     y = ipex_build_with(import, IPEX_STEP_max, y, type->low);
     y = ipex_build_with(import, IPEX_STEP_min, y, type->high);
-    y = ipex_build_cast(import, y, type->dtype);
+    y = ipex_build_whole(import, y, type->dtype);
     if (y && ipex_import_narrow_dtype(type->onnx_type))
         y->narrow = (int32_t)type->onnx_type;
     return y;

@@ -137,6 +137,8 @@ static void import_cast(struct ipex_import *import) {
         return;
     if (type == IPEX_ONNX_DOUBLE)
         ipex_import_double_cast(import);
+    if (to == IPEX_DTYPE_f32 && x->whole && !x->constant)
+        x = x->whole;
     if (to == x->dtype) {
         if (ipex_import_is_half(type))
             ipex_import_half_cast(import, type);
