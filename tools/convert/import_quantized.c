@@ -195,10 +195,11 @@ struct ipex_quantized ipex_quantized_dynamic(struct ipex_import *import, struct 
     high = ipex_build_with(import, IPEX_STEP_max, high, 0);
     struct ipex_value *scale = ipex_build_with(
         import, IPEX_STEP_div, ipex_build_binary(import, IPEX_STEP_sub, high, low), 255);
-    struct ipex_value *none = ipex_build_number(import, IPEX_DTYPE_f32, 0);
-    ret.scale = scale =
-        ipex_build_where(import, ipex_build_compare(import, IPEX_COMPARE_equal, scale, none),
-                         ipex_build_number(import, IPEX_DTYPE_f32, 1), scale);
+    struct ipex_value *nothing = ipex_build_with(
+        import, IPEX_STEP_add,
+        ipex_build_unary(import, IPEX_STEP_neg, ipex_build_unary(import, IPEX_STEP_sign, scale)),
+        1);
+    ret.scale = scale = ipex_build_binary(import, IPEX_STEP_add, scale, nothing);
     struct ipex_value *zero = ipex_build_binary(
         import, IPEX_STEP_div, ipex_build_unary(import, IPEX_STEP_neg, low), scale);
     zero = ipex_build_with(import, IPEX_STEP_max, zero, 0);
