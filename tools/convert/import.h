@@ -170,6 +170,10 @@ bool ipex_import_axis(struct ipex_import *import, int64_t *axis, int32_t rank);
 struct ipex_value *ipex_import_convolved(struct ipex_import *import, struct ipex_value *x,
                                          struct ipex_value *w, struct ipex_value *bias);
 struct ipex_value *ipex_import_averaged(struct ipex_import *import, struct ipex_value *x);
+/* The softmax of x along its attribute axis; flattened: everything from the axis on is one row, as
+ * up to opset 12. NULL after refusing. */
+struct ipex_value *ipex_import_softmaxed(struct ipex_import *import, struct ipex_value *x,
+                                         bool flattened);
 
 /* Building blocks shared by operators. */
 struct ipex_value *ipex_import_reshape(struct ipex_import *import, struct ipex_value *x,

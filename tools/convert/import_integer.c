@@ -26,9 +26,9 @@ typedef struct ipex_value *(*part_fn)(struct ipex_import *import, struct ipex_va
 
 /* How many of k, from `from` on, have sums that are sure to be exact. */
 static int64_t exact_run(struct ipex_import *import, const struct weight *w, int64_t from) {
-    const int64_t inner_sums = w->apart ? w->inner : 1;
+    const int64_t inner_sums = w->apart ? w->inner : 1, each = w->apart ? 1 : w->inner;
     if (!w->value->constant) {
-        const int64_t run = EXACT / (MOST * MOST * (w->inner / inner_sums));
+        const int64_t run = EXACT / (MOST * MOST) / each;
         return run < w->k - from ? run : w->k - from;
     }
     double *sum =
@@ -49,6 +49,11 @@ static struct ipex_value *exact_sum(struct ipex_import *import, struct ipex_valu
                                     int32_t x_axis, const struct weight *w, part_fn part) {
     struct ipex_value *sum = NULL;
     int parts = 0;
+    if (w->k < 1 || (!w->apart && w->inner < 1)) {
+        ipex_import_refuse(import, "%s has no elements, or how many depends on the run",
+                           w->value->name);
+        return NULL;
+    }
     for (int64_t from = 0, run; from < w->k; from += run) {
         run = exact_run(import, w, from);
         const bool whole = run == w->k;
@@ -86,9 +91,9 @@ static void import_matmul_integer(struct ipex_import *import) {
     if (!w)
         return;
     struct weight weight = {w, w->rank - 2, 1, w->dims[w->rank - 2], w->dims[w->rank - 1], true};
-    if (weight.k < 0 || x->dims[x->rank - 1] != weight.k) {
-        ipex_import_refuse(import, "%s has %s products per sum and %s %s: one number is supported",
-                           x->name, ipex_import_text(import, x->dims[x->rank - 1]), w->name,
+    if (x->dims[x->rank - 1] != weight.k) {
+        ipex_import_refuse(import, "the inner dims of %s and %s differ: %s and %s", a->name,
+                           b->name, ipex_import_text(import, x->dims[x->rank - 1]),
                            ipex_import_text(import, weight.k));
         return;
     }
@@ -114,8 +119,10 @@ static void import_conv_integer(struct ipex_import *import) {
                       *w = x ? ipex_quantized_centred(import, 1, 3, 0) : NULL;
     if (!w || (!w->constant && !ipex_build_fixed(import, w)))
         return;
-    if (w->rank < 3) {
-        ipex_import_refuse(import, "the weight %s has rank %d", w->name, w->rank);
+    if (w->rank < 3 || x->rank != w->rank ||
+        x->dims[1] != w->dims[1] * ipex_import_int(import, "group", 1)) {
+        ipex_import_refuse(import, "the weight %s does not fit %s", w->name,
+                           ipex_import_in(import, 0)->name);
         return;
     }
     struct weight weight = {w, 1, w->dims[0], w->dims[1], 1, false};

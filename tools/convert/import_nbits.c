@@ -94,6 +94,10 @@ static void import_matmul_nbits(struct ipex_import *import) {
     if (!x || !read_packed(import, &packed) ||
         (ipex_import_in(import, 5) && !(bias = ipex_import_f32(import, 5))))
         return;
+    if (bias && (bias->rank != 1 || bias->dims[0] != packed.n)) {
+        ipex_import_refuse(import, "the bias %s does not have one element per column", bias->name);
+        return;
+    }
     struct ipex_value *y = ipex_build_linear(import, x, unpacked(import, &packed), false);
     if (bias)
         y = ipex_build_binary(import, IPEX_STEP_add, y, bias);

@@ -330,12 +330,11 @@ static void import_batch_norm(struct ipex_import *import) {
 
 /* ---- softmax and reductions ---- */
 
-static void import_softmax(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
-    bool flattened = import->model->opset < 13; /* then everything from the axis on is one row */
+struct ipex_value *ipex_import_softmaxed(struct ipex_import *import, struct ipex_value *x,
+                                         bool flattened) {
     int64_t axis = ipex_import_int(import, "axis", flattened ? 1 : -1);
-    if (!x || !ipex_import_axis(import, &axis, x->rank))
-        return;
+    if (!ipex_import_axis(import, &axis, x->rank))
+        return NULL;
     struct ipex_value *rows = x;
     const char *name = import->node->output[0];
     if (flattened && axis != x->rank - 1) {
@@ -346,8 +345,14 @@ static void import_softmax(struct ipex_import *import) {
         axis = 1;
     }
     struct ipex_value *y = ipex_build_softmax(import, rows, (int32_t)axis);
-    ipex_import_out(import, 0,
-                    rows == x ? y : ipex_import_reshape(import, y, name, x->rank, x->dims));
+    return rows == x ? y : ipex_import_reshape(import, y, name, x->rank, x->dims);
+}
+
+static void import_softmax(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_f32(import, 0),
+                      *y = x ? ipex_import_softmaxed(import, x, import->model->opset < 13) : NULL;
+    if (y)
+        ipex_import_out(import, 0, y);
 }
 
 /* Each axis becomes its last partial sum. */

@@ -20,7 +20,7 @@ static struct ipex_value *scaled(struct ipex_import *import, struct ipex_value *
 
 /* The same divided by the result's scale, all three as one number: output 0. */
 static void scaled_out(struct ipex_import *import, struct ipex_value *y, size_t a, size_t b,
-                       int64_t axis, size_t out, const struct ipex_value *like) {
+                       int64_t axis, size_t out) {
     struct ipex_value *scale_a = y ? ipex_quantized_parameter(import, a, y, -1) : NULL,
                       *scale_b = scale_a ? ipex_quantized_parameter(import, b, y, axis) : NULL,
                       *scale_y = scale_b ? ipex_quantized_parameter(import, out, y, -1) : NULL;
@@ -28,7 +28,8 @@ static void scaled_out(struct ipex_import *import, struct ipex_value *y, size_t 
         return;
     struct ipex_value *scale = ipex_build_binary(
         import, IPEX_STEP_div, ipex_build_binary(import, IPEX_STEP_mul, scale_a, scale_b), scale_y);
-    ipex_quantized_round(import, ipex_build_binary(import, IPEX_STEP_mul, y, scale), out + 1, like);
+    ipex_quantized_round(import, ipex_build_binary(import, IPEX_STEP_mul, y, scale), out + 1, 0,
+                         IPEX_ROUND_THEN_ZERO);
 }
 
 /* The axis of input i, counted from its end; -1: there is none. */
@@ -42,9 +43,12 @@ static void import_qlinear_conv(struct ipex_import *import) {
                       *w = x ? ipex_quantized_centred(import, 3, 5, 0) : NULL, *bias = NULL;
     if (!w || (ipex_import_in(import, 8) && !(bias = ipex_import_any(import, 8))))
         return;
+    if (ipex_import_int(import, "channels_last", 0)) { /* of domain com.microsoft */
+        ipex_import_refuse(import, "channels behind the positions are not supported");
+        return;
+    }
     bias = ipex_build_cast(import, bias, IPEX_DTYPE_f32);
-    scaled_out(import, ipex_import_convolved(import, x, w, bias), 1, 4, 1, 6,
-               ipex_import_in(import, 0));
+    scaled_out(import, ipex_import_convolved(import, x, w, bias), 1, 4, 1, 6);
 }
 
 static void import_qlinear_matmul(struct ipex_import *import) {
@@ -53,7 +57,7 @@ static void import_qlinear_matmul(struct ipex_import *import) {
                       *b = a ? ipex_quantized_centred(import, 3, 5, column) : NULL,
                       *y = b ? ipex_quantized_product(import, a, b) : NULL;
     if (y)
-        scaled_out(import, y, 1, 4, y->rank - 1, 6, ipex_import_in(import, 0));
+        scaled_out(import, y, 1, 4, y->rank - 1, 6);
 }
 
 /* alpha (a b) + c, where c has the scale of the product: as f32 without a scale of the result. */
@@ -66,18 +70,21 @@ static void import_qgemm(struct ipex_import *import) {
                       *c = NULL;
     if (!b || (ipex_import_in(import, 6) && !(c = ipex_import_any(import, 6))))
         return;
+    if (a->rank != 2 || b->rank != 2) {
+        ipex_import_refuse(import, "the operands have rank %d and %d, not 2", a->rank, b->rank);
+        return;
+    }
     if (turn_a)
         a = ipex_build_turned(import, a);
     struct ipex_value *y =
-        b->constant && b->rank == 2
-            ? ipex_build_linear(import, a, b, !turn_b)
-            : ipex_build_matmul(import, a, turn_b ? ipex_build_turned(import, b) : b);
+        b->constant ? ipex_build_linear(import, a, b, !turn_b)
+                    : ipex_build_matmul(import, a, turn_b ? ipex_build_turned(import, b) : b);
     if (c)
         y = ipex_build_binary(import, IPEX_STEP_add, y, ipex_build_cast(import, c, IPEX_DTYPE_f32));
     if (alpha != 1)
         y = ipex_build_with(import, IPEX_STEP_mul, y, alpha);
     if (ipex_import_in(import, 7))
-        scaled_out(import, y, 1, 4, 1, 7, ipex_import_in(import, 0));
+        scaled_out(import, y, 1, 4, 1, 7);
     else if ((y = scaled(import, y, 1, 4, 1)) != NULL)
         ipex_import_out(import, 0, y);
 }
@@ -121,8 +128,8 @@ static void binary(struct ipex_import *import, enum ipex_step step) {
     struct ipex_value *a = ipex_quantized_real(import, 0),
                       *b = a ? ipex_quantized_real(import, 3) : NULL;
     if (b)
-        ipex_quantized_out(import, ipex_build_binary(import, step, a, b), 6,
-                           ipex_import_in(import, 0));
+        ipex_quantized_out(import, ipex_build_binary(import, step, a, b), 6, 0,
+                           IPEX_ZERO_THEN_ROUND);
 }
 
 static void import_qlinear_add(struct ipex_import *import) {
@@ -136,14 +143,14 @@ static void import_qlinear_mul(struct ipex_import *import) {
 static void import_qlinear_sigmoid(struct ipex_import *import) {
     ipex_quantized_out(import,
                        ipex_build_unary(import, IPEX_STEP_sigmoid, ipex_quantized_real(import, 0)),
-                       3, ipex_import_in(import, 0));
+                       3, 0, IPEX_ROUND_THEN_ZERO);
 }
 
 static void import_qlinear_leaky_relu(struct ipex_import *import) {
     struct ipex_value *x = ipex_quantized_real(import, 0);
     const float alpha = ipex_import_float(import, "alpha", 0.01f);
-    ipex_quantized_out(import, ipex_build_with(import, IPEX_STEP_leaky, x, alpha), 3,
-                       ipex_import_in(import, 0));
+    ipex_quantized_out(import, ipex_build_with(import, IPEX_STEP_leaky, x, alpha), 3, 0,
+                       IPEX_ROUND_THEN_ZERO);
 }
 
 static void import_qlinear_where(struct ipex_import *import) {
@@ -151,36 +158,35 @@ static void import_qlinear_where(struct ipex_import *import) {
                       *a = condition ? ipex_quantized_real(import, 1) : NULL,
                       *b = a ? ipex_quantized_real(import, 4) : NULL;
     if (b)
-        ipex_quantized_out(import, ipex_build_where(import, condition, a, b), 7,
-                           ipex_import_in(import, 1));
+        ipex_quantized_out(import, ipex_build_where(import, condition, a, b), 7, 1,
+                           IPEX_ROUND_THEN_ZERO);
 }
 
 /* ---- along axes ---- */
 
 static void import_qlinear_softmax(struct ipex_import *import) {
     struct ipex_value *x = ipex_quantized_real(import, 0);
-    int64_t axis = ipex_import_int(import, "axis", -1);
-    if (!x || !ipex_import_axis(import, &axis, x->rank))
-        return;
-    if (ipex_import_int(import, "opset", 13) < 13 && axis != x->rank - 1) {
-        ipex_import_refuse(import, "axis %lld of %d, as of opset %lld: the last one is supported",
-                           (long long)axis, x->rank,
-                           (long long)ipex_import_int(import, "opset", 0));
-        return;
-    }
-    ipex_quantized_out(import, ipex_build_softmax(import, x, (int32_t)axis), 3,
-                       ipex_import_in(import, 0));
+    const bool flattened = /* the axis is the last one by default, of either opset */
+        ipex_import_int(import, "opset", 13) < 13 && ipex_import_attr(import, "axis");
+    if (x)
+        ipex_quantized_out(import, ipex_import_softmaxed(import, x, flattened), 3, 0,
+                           IPEX_ROUND_THEN_ZERO);
 }
 
 static void import_qlinear_global_average_pool(struct ipex_import *import) {
     struct ipex_value *x = ipex_quantized_real(import, 0);
     if (!x)
         return;
+    if (x->rank < 3) {
+        ipex_import_refuse(import, "the input %s has rank %d, at least 3 is needed", x->name,
+                           x->rank);
+        return;
+    }
     const uint32_t all = (1u << x->rank) - 1, kept = ipex_import_int(import, "channels_last", 0)
                                                          ? 1u | 1u << (x->rank - 1)
                                                          : 3;
-    ipex_quantized_out(import, ipex_build_reduce(import, IPEX_REDUCE_mean, x, all & ~kept), 3,
-                       ipex_import_in(import, 0));
+    ipex_quantized_out(import, ipex_build_reduce(import, IPEX_REDUCE_mean, x, all & ~kept), 3, 0,
+                       IPEX_ROUND_THEN_ZERO);
 }
 
 static void import_qlinear_average_pool(struct ipex_import *import) {
@@ -188,7 +194,7 @@ static void import_qlinear_average_pool(struct ipex_import *import) {
     if (x && ipex_import_int(import, "channels_last", 0))
         ipex_import_refuse(import, "channels behind the positions are not supported");
     else if (x)
-        ipex_quantized_out(import, ipex_import_averaged(import, x), 3, ipex_import_in(import, 0));
+        ipex_quantized_out(import, ipex_import_averaged(import, x), 3, 0, IPEX_ZERO_THEN_ROUND);
 }
 
 /* x has the dims of the first but along the axis. False after refusing. */
@@ -214,7 +220,7 @@ static void import_qlinear_concat(struct ipex_import *import) {
     }
     if (parts)
         ipex_quantized_out(import, ipex_build_concat(import, (int32_t)axis, (int32_t)parts, x), 0,
-                           ipex_import_in(import, 2));
+                           2, IPEX_ROUND_THEN_ZERO);
 }
 
 const struct ipex_import_op ipex_import_qlinear[] = {

@@ -103,12 +103,17 @@ static const struct integer *integer_of(const struct ipex_value *x) {
                                        : NULL;
 }
 
-/* clamp(round(x) + zero) as that type */
+/* x, rounded, and zero (NULL: 0), clamped to that type. */
 static struct ipex_value *saturated(struct ipex_import *import, struct ipex_value *x,
-                                    struct ipex_value *zero, const struct integer *type) {
-    struct ipex_value *y = ipex_build_unary(import, IPEX_STEP_round, x);
+                                    struct ipex_value *zero, const struct integer *type,
+                                    enum ipex_rounding order) {
+    struct ipex_value *y = x;
+    if (order == IPEX_ROUND_THEN_ZERO)
+        y = ipex_build_unary(import, IPEX_STEP_round, y);
     if (zero)
         y = ipex_build_binary(import, IPEX_STEP_add, y, zero);
+    if (order == IPEX_ZERO_THEN_ROUND)
+        y = ipex_build_unary(import, IPEX_STEP_round, y);
     y = ipex_build_with(import, IPEX_STEP_max, y, type->low);
     y = ipex_build_with(import, IPEX_STEP_min, y, type->high);
     y = ipex_build_whole(import, y, type->dtype);
@@ -141,8 +146,8 @@ static void import_quantize(struct ipex_import *import) {
     if (!scale || (point && !(zero = parameter(import, 2, x))))
         return;
     x = ipex_build_cast(import, x, IPEX_DTYPE_f32);
-    struct ipex_value *y =
-        saturated(import, ipex_build_binary(import, IPEX_STEP_div, x, scale), zero, type);
+    struct ipex_value *y = saturated(import, ipex_build_binary(import, IPEX_STEP_div, x, scale),
+                                     zero, type, IPEX_ROUND_THEN_ZERO);
     if (y)
         ipex_import_out(import, 0, y);
 }
@@ -206,7 +211,7 @@ struct ipex_quantized ipex_quantized_dynamic(struct ipex_import *import, struct 
     ret.zero = ipex_build_unary(import, IPEX_STEP_round,
                                 ipex_build_with(import, IPEX_STEP_min, zero, 255));
     ret.q = saturated(import, ipex_build_binary(import, IPEX_STEP_div, x, scale), ret.zero,
-                      find_integer(IPEX_ONNX_UINT8));
+                      find_integer(IPEX_ONNX_UINT8), IPEX_ROUND_THEN_ZERO);
     return ret;
 }
 
@@ -251,9 +256,10 @@ struct ipex_value *ipex_quantized_real(struct ipex_import *import, size_t at) {
 }
 
 void ipex_quantized_round(struct ipex_import *import, struct ipex_value *y, size_t zero_at,
-                          const struct ipex_value *like) {
+                          size_t like, enum ipex_rounding order) {
     const struct ipex_value *point = ipex_import_in(import, zero_at);
-    const struct integer *type = point ? integer_of(point) : like ? integer_of(like) : NULL;
+    const struct ipex_value *typed = point ? point : ipex_import_in(import, like);
+    const struct integer *type = typed ? integer_of(typed) : NULL;
     struct ipex_value *zero = NULL;
     if (!y || (point && !(zero = ipex_quantized_parameter(import, zero_at, y, -1))))
         return;
@@ -261,17 +267,17 @@ void ipex_quantized_round(struct ipex_import *import, struct ipex_value *y, size
         ipex_import_refuse(import, "the result is neither u8 nor i8");
         return;
     }
-    y = saturated(import, y, zero, type);
+    y = saturated(import, y, zero, type, order);
     if (y)
         ipex_import_out(import, 0, y);
 }
 
-void ipex_quantized_out(struct ipex_import *import, struct ipex_value *y, size_t at,
-                        const struct ipex_value *like) {
+void ipex_quantized_out(struct ipex_import *import, struct ipex_value *y, size_t at, size_t like,
+                        enum ipex_rounding order) {
     struct ipex_value *scale = y ? ipex_quantized_parameter(import, at, y, -1) : NULL;
     if (scale)
         ipex_quantized_round(import, ipex_build_binary(import, IPEX_STEP_div, y, scale), at + 1,
-                             like);
+                             like, order);
 }
 
 struct ipex_value *ipex_quantized_product(struct ipex_import *import, struct ipex_value *a,

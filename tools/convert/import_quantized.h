@@ -15,13 +15,16 @@ struct ipex_value *ipex_quantized_centred(struct ipex_import *import, size_t at,
                                           int64_t axis);
 /* The operands x, scale and zero point from input `at` on: (x - zero point) * scale. */
 struct ipex_value *ipex_quantized_real(struct ipex_import *import, size_t at);
-/* Output 0 is y (NULL: nothing is done), rounded, plus the zero point `zero_at`, as its type, which
- * without one is that of `like`. */
+/* ONNX adds the zero point to what is rounded; some of ONNX Runtime's operators round after that,
+ * which is another number where y is in the middle of two steps and the zero point is odd. */
+enum ipex_rounding { IPEX_ROUND_THEN_ZERO, IPEX_ZERO_THEN_ROUND };
+/* Output 0 is y (NULL: nothing is done), rounded, and the zero point `zero_at`, as its type, which
+ * without one is that of input `like`. */
 void ipex_quantized_round(struct ipex_import *import, struct ipex_value *y, size_t zero_at,
-                          const struct ipex_value *like);
+                          size_t like, enum ipex_rounding order);
 /* The same of y / scale; scale and zero point are inputs `at` and the next. */
-void ipex_quantized_out(struct ipex_import *import, struct ipex_value *y, size_t at,
-                        const struct ipex_value *like);
+void ipex_quantized_out(struct ipex_import *import, struct ipex_value *y, size_t at, size_t like,
+                        enum ipex_rounding order);
 /* x as DynamicQuantizeLinear makes it of 8 bits. */
 struct ipex_quantized {
     struct ipex_value *scale, *zero; /* f32 */
