@@ -329,6 +329,32 @@ multi_head_apart("with_a_bias", bias=True)
 multi_head_apart("as_results_too", outputs=3)
 
 
+# ---- ONNX's operator, of the same parts ----
+
+def of_onnx(name, past=False, lengths=False, mask=False, heads=3, dims=None, **attributes):
+    def fill(g):
+        x = [g.input("B", "S", 8 * heads)] + [g.input("B", "S" if past else "L", 24) for _ in range(2)]
+        x.append(g.input("S", "L", dtype=onnx.TensorProto.BOOL) if mask else "")
+        x += [g.input("B", 3, "P", 8) for _ in range(2)] if past else ["", ""]
+        x.append(g.input("B", dtype=onnx.TensorProto.INT64) if lengths else "")
+        while not x[-1]:
+            x.pop()
+        g.output(*g.op("Attention", *x, outputs=3, q_num_heads=heads, kv_num_heads=3, **attributes))
+    fill.__name__ = f"Attention_of_ONNX_{name}"
+    fill.opset = 24
+    return varying(**dims or {"B": (1, 3), "S": (1, 6), "P" if past else "L": (1, 8)})(fill)
+
+
+of_onnx("causal", is_causal=1)
+of_onnx("causal_with_a_mask", is_causal=1, mask=True)
+of_onnx("with_a_past", past=True)
+of_onnx("causal_with_a_past", past=True, is_causal=1)
+of_onnx("of_groups_causal_with_a_past", past=True, heads=6, is_causal=1)
+of_onnx("with_lengths", lengths=True, dims={"B": (1, 3), "S": (1, 6), "L": (5, 8)})
+of_onnx("with_lengths_and_a_mask", lengths=True, mask=True, dims={"B": (1, 3), "S": (1, 6), "L": (5, 8)})
+of_onnx("causal_with_lengths", lengths=True, is_causal=1, dims={"B": (1, 3), "S": (1, 6), "L": (5, 8)})
+
+
 # ---- groups of heads ----
 
 def groups(g, batch=2, steps=5, heads=4, shared=2, size=16, packed=False, lengths=None, past=("", ""), rotary=False, positions=False,
@@ -547,7 +573,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
         for name, fill, flags, sizes in CASES:
-            graph = Contrib(opset=17)
+            graph = Contrib(opset=getattr(fill, "opset", 17))
             fill(graph)
             why = bench.right(graph, "--golden", "1", *flags, sizes=sizes, bits=True)
             tap.ok(f"{name}: agrees with ONNX Runtime", why is None, why)

@@ -379,7 +379,7 @@ static ipex_import_fn find_op(const char *domain, const char *op_type) {
     static const struct ipex_import_op *const contrib[] = {
         ipex_import_contrib,        ipex_import_contrib_norm,    ipex_import_contrib_attention,
         ipex_import_contrib_groups, ipex_import_contrib_qlinear, ipex_import_nbits,
-        ipex_import_quantized,      ipex_import_qlinear};
+        ipex_import_quantized,      ipex_import_qlinear,         ipex_import_contrib_rotary};
     if (*domain)
         return strcmp(domain, CONTRIB)
                    ? NULL
@@ -391,7 +391,7 @@ static ipex_import_fn find_op(const char *domain, const char *op_type) {
         ipex_import_lists,     ipex_import_math,      ipex_import_reduce,     ipex_import_index,
         ipex_import_loss,      ipex_import_quantized, ipex_import_integer,    ipex_import_qlinear,
         ipex_import_attention, ipex_import_scatter,   ipex_import_einsum,     ipex_import_grid,
-        ipex_import_blocks,    ipex_import_signal};
+        ipex_import_blocks,    ipex_import_signal,    ipex_import_rotary};
     ipex_import_fn fn = find_among(tables, sizeof tables / sizeof *tables, op_type);
     if (fn)
         return fn;

@@ -86,11 +86,11 @@ extern const struct ipex_import_op ipex_import_nn[], ipex_import_window[], ipex_
     ipex_import_lengths[], ipex_import_lists[], ipex_import_math[], ipex_import_reduce[],
     ipex_import_index[], ipex_import_loss[], ipex_import_quantized[], ipex_import_integer[],
     ipex_import_qlinear[], ipex_import_attention[], ipex_import_scatter[], ipex_import_einsum[],
-    ipex_import_grid[], ipex_import_blocks[], ipex_import_signal[];
+    ipex_import_grid[], ipex_import_blocks[], ipex_import_signal[], ipex_import_rotary[];
 /* ... of the domain com.microsoft */
 extern const struct ipex_import_op ipex_import_contrib[], ipex_import_contrib_norm[],
     ipex_import_contrib_attention[], ipex_import_contrib_groups[], ipex_import_contrib_qlinear[],
-    ipex_import_nbits[];
+    ipex_import_nbits[], ipex_import_contrib_rotary[];
 
 enum ipex_import_result { IPEX_IMPORT_OK, IPEX_IMPORT_FAILED, IPEX_IMPORT_USAGE };
 

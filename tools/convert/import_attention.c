@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX Attention and RotaryEmbedding (opset 23). Attention becomes the plan operator; with capped
- * scores, which that does not compute, the products and the softmax that it stands for. Caches of
- * keys and values are the caller's: past ones are refused, the present ones are results. */
+/* ONNX Attention (opset 23). It becomes the plan operator; with capped
+ * scores, which that does not compute, the products and the softmax that it stands for. Past keys
+ * and values are put before the present ones, and all are results. */
 #include "tools/convert/import_attention.h"
 
 #include <math.h>
@@ -11,9 +11,8 @@
 
 static const int32_t heads_first[4] = {0, 2, 1, 3}; /* its own inverse */
 
-/* [B][S][heads D] -> [B][S][heads][D]; NULL after refusing. */
-static struct ipex_value *with_heads(struct ipex_import *import, struct ipex_value *x,
-                                     int64_t heads) {
+struct ipex_value *ipex_build_with_heads(struct ipex_import *import, struct ipex_value *x,
+                                         int64_t heads) {
     if (!x)
         return NULL;
     const int64_t size = x->rank == 3 && heads > 0
@@ -29,7 +28,7 @@ static struct ipex_value *with_heads(struct ipex_import *import, struct ipex_val
 
 struct ipex_value *ipex_build_split_heads(struct ipex_import *import, struct ipex_value *x,
                                           int64_t heads) {
-    return ipex_build_transpose(import, with_heads(import, x, heads), heads_first);
+    return ipex_build_transpose(import, ipex_build_with_heads(import, x, heads), heads_first);
 }
 
 struct ipex_value *ipex_build_join_heads(struct ipex_import *import, struct ipex_value *x) {
@@ -38,6 +37,22 @@ struct ipex_value *ipex_build_join_heads(struct ipex_import *import, struct ipex
     const int64_t dims[3] = {x->dims[0], x->dims[2],
                              ipex_dim_mul(&import->graph->dims, x->dims[1], x->dims[3])};
     return ipex_build_reshape(import, ipex_build_transpose(import, x, heads_first), 3, dims);
+}
+
+struct ipex_value *ipex_build_behind(struct ipex_import *import, struct ipex_value *past,
+                                     struct ipex_value *x) {
+    struct ipex_value *const part[2] = {past, x};
+    if (!past || !x)
+        return x;
+    if (past->rank != 4 || past->dims[0] != x->dims[0] || past->dims[1] != x->dims[1] ||
+        past->dims[3] != x->dims[3]) {
+        ipex_import_refuse(import,
+                           "the past keys or values %s are not [batch][heads][rows][size] of those "
+                           "behind them",
+                           past->name);
+        return NULL;
+    }
+    return ipex_build_concat(import, 2, 2, part);
 }
 
 /* ---- masks ---- */
@@ -189,17 +204,10 @@ bool ipex_attention_uses_more(struct ipex_import *import, size_t input, size_t o
 
 /* ---- ONNX's operator ---- */
 
+enum { MASK = 3, PAST_KEY, PAST_VALUE, LENGTHS };
+
 /* What the operator can do and this importer cannot; false after refusing. */
 static bool is_plain(struct ipex_import *import) {
-    static const char *const past[] = {"past_key", "past_value", "nonpad_kv_seqlen"};
-    for (size_t i = 0; i < 3; i++)
-        if (ipex_import_in(import, 4 + i)) {
-            ipex_import_refuse(import,
-                               "input %s: a cache of keys and values inside of it is not "
-                               "supported; concatenate them before it",
-                               past[i]);
-            return false;
-        }
     if (import->node->outputs > 3 && *import->node->output[3])
         ipex_import_refuse(import, "its fourth result, the scores, is not supported");
     else if (ipex_import_int(import, "left_window_size", -1) >= 0 ||
@@ -207,9 +215,58 @@ static bool is_plain(struct ipex_import *import) {
         ipex_import_refuse(import, "sliding windows are not supported: give them as a mask");
     else if (ipex_import_int(import, "softmax_precision", 1) == IPEX_ONNX_DOUBLE)
         ipex_import_refuse(import, "a softmax in float64 is not supported");
+    else if (ipex_import_in(import, LENGTHS) && ipex_import_in(import, PAST_KEY))
+        ipex_import_refuse(import, "nonpad_kv_seqlen beside past keys is not supported");
     else
         return true;
     return false;
+}
+
+/* Queries, keys and values by heads, with past ones in front; false after refusing. */
+static bool read_operands(struct ipex_import *import, struct ipex_attention *a, bool flat) {
+    const char *const heads[] = {"q_num_heads", "kv_num_heads", "kv_num_heads"};
+    struct ipex_value **const x[] = {&a->q, &a->k, &a->v}, *past;
+    for (size_t i = 0; i < 3; i++) {
+        *x[i] = ipex_import_f32(import, i);
+        if (flat)
+            *x[i] = ipex_build_split_heads(import, *x[i], ipex_import_int(import, heads[i], 0));
+        if (i && *x[i] && ipex_import_in(import, MASK + i)) {
+            past = ipex_import_f32(import, MASK + i);
+            *x[i] = past ? ipex_build_behind(import, past, *x[i]) : NULL;
+            a->past = past ? past->dims[2] : 0;
+        }
+        if (!*x[i])
+            return false;
+    }
+    return true;
+}
+
+/* Masks what lies past the end of a sequence of keys (nonpad_kv_seqlen), in which the last query is
+ * the last one: causal, query i of Q sees keys before i + 1 + length - Q. False after refusing. */
+static bool mask_ends(struct ipex_import *import, struct ipex_attention *a) {
+    struct ipex_value *end = ipex_import_any(import, LENGTHS);
+    const int64_t column[4] = {a->k->dims[0], 1, 1, 1}, queries = a->q->dims[2];
+    if (!end)
+        return false;
+    if (end->dtype != IPEX_DTYPE_i64 || end->rank != 1 || end->dims[0] != column[0]) {
+        ipex_import_refuse(import, "nonpad_kv_seqlen %s is not an i64 for each of %s sequences",
+                           end->name, ipex_import_text(import, column[0]));
+        return false;
+    }
+    end = ipex_build_reshape(import, end, 4, column);
+    if (a->causal) {
+        struct ipex_value *behind = ipex_build_integer(
+            import, IPEX_INTEGER_sub, ipex_build_count(import, IPEX_DTYPE_i64, queries, 1, 4, 2),
+            ipex_build_size(import, IPEX_DTYPE_i64,
+                            ipex_dim_sub(&import->graph->dims, queries, 1)));
+        end = ipex_build_integer(import, IPEX_INTEGER_add, end, behind);
+    }
+    a->causal = false;
+    struct ipex_value *key = ipex_build_count(import, IPEX_DTYPE_i64, a->k->dims[2], 1, 4, 3),
+                      *seen = ipex_build_compare(import, IPEX_COMPARE_less, key, end);
+    struct ipex_value *mask = ipex_build_mask(import, seen, -INFINITY);
+    a->mask = mask ? add_mask(import, a->mask, mask) : NULL;
+    return a->mask != NULL;
 }
 
 static void import_attention(struct ipex_import *import) {
@@ -217,26 +274,20 @@ static void import_attention(struct ipex_import *import) {
                                .cap = ipex_import_float(import, "softcap", 0),
                                .causal = ipex_import_int(import, "is_causal", 0) != 0,
                                .may_hide_all = true};
-    struct ipex_value *mask = ipex_import_in(import, 3) ? ipex_import_any(import, 3) : NULL;
-    a.q = ipex_import_f32(import, 0);
-    a.k = a.q ? ipex_import_f32(import, 1) : NULL;
-    a.v = a.k ? ipex_import_f32(import, 2) : NULL;
-    if (!a.v || (ipex_import_in(import, 3) && !mask) || !is_plain(import))
+    const struct ipex_value *x = ipex_import_in(import, 0);
+    const bool flat = x && x->rank == 3;
+    struct ipex_value *mask = ipex_import_in(import, MASK) ? ipex_import_any(import, MASK) : NULL;
+    if ((ipex_import_in(import, MASK) && !mask) || !is_plain(import) ||
+        !read_operands(import, &a, flat))
         return;
-    const bool flat = a.q->rank == 3;
-    const int64_t q_heads = ipex_import_int(import, "q_num_heads", 0),
-                  k_heads = ipex_import_int(import, "kv_num_heads", 0);
-    if (flat) {
-        a.q = ipex_build_split_heads(import, a.q, q_heads);
-        a.k = a.q ? ipex_build_split_heads(import, a.k, k_heads) : NULL;
-        a.v = a.k ? ipex_build_split_heads(import, a.v, k_heads) : NULL;
-    }
     if (mask && mask->dtype != IPEX_DTYPE_bool && mask->dtype != IPEX_DTYPE_f32) {
         ipex_import_refuse(import, "the mask %s is %s", mask->name, ipex_dtype_name(mask->dtype));
         return;
     }
     a.mask =
         mask && mask->dtype == IPEX_DTYPE_bool ? ipex_build_mask(import, mask, -INFINITY) : mask;
+    if (!shapes_fit(import, &a) || (ipex_import_in(import, LENGTHS) && !mask_ends(import, &a)))
+        return;
     struct ipex_value *y = ipex_build_attention(import, &a);
     if (!y)
         return;
@@ -245,132 +296,7 @@ static void import_attention(struct ipex_import *import) {
     ipex_import_out(import, 2, a.v);
 }
 
-/* ---- RotaryEmbedding ---- */
-
-/* Operand i, positions [B][S]; one number stands for itself and those that follow it. NULL after
- * refusing. */
-static struct ipex_value *read_positions(struct ipex_import *import, size_t i, int64_t steps) {
-    static const int64_t one[2] = {1, 1};
-    struct ipex_value *x = ipex_import_any(import, i);
-    if (!x || x->rank == 2)
-        return x;
-    if (ipex_value_size(import->graph, x) != 1 ||
-        (x->dtype != IPEX_DTYPE_i32 && x->dtype != IPEX_DTYPE_i64)) {
-        ipex_import_refuse(import,
-                           "the positions %s are %s of rank %d: integers [batch][steps], or the "
-                           "one that the first step has, are supported",
-                           x->name, ipex_dtype_name(x->dtype), x->rank);
-        return NULL;
-    }
-    return ipex_build_integer(import, IPEX_INTEGER_add, ipex_build_reshape(import, x, 2, one),
-                              ipex_build_count(import, x->dtype, steps, 1, 2, 1));
-}
-
-/* The heads of x [B][S][heads D]: the attribute or, where it is not given, those of the table's
- * size. */
-static int64_t count_heads(const struct ipex_import *import, const struct ipex_value *x,
-                           const struct ipex_value *table) {
-    const int64_t heads = ipex_import_int(import, "num_heads", 0),
-                  half = table && table->rank ? table->dims[table->rank - 1] : 0;
-    const bool fits = x->rank == 3 && half > 0 && x->dims[2] > 0 && x->dims[2] % (2 * half) == 0;
-    return heads || !fits ? heads : x->dims[2] / (2 * half);
-}
-
-/* Cosines or sines as [B][S][1][..] or, with heads first, [B][1][S][..], along the other axis than
- * `pair` of the last two. */
-static struct ipex_value *angles(struct ipex_import *import, const struct ipex_rotary *r, size_t i,
-                                 int32_t pair, int64_t half) {
-    struct ipex_value *table = ipex_import_f32(import, i);
-    if (table && r->position)
-        table = ipex_build_gather(import, table, r->position, 0);
-    if (!table)
-        return NULL;
-    if (table->rank != 3 || table->dims[2] != half) {
-        ipex_import_refuse(
-            import, "the table %s has rows of %s; half the rotated size, %lld, is needed",
-            ipex_import_in(import, i)->name,
-            table->rank ? ipex_import_text(import, table->dims[table->rank - 1]) : "one number",
-            (long long)half);
-        return NULL;
-    }
-    int64_t dims[5] = {table->dims[0], 1, 1, 1, 1};
-    dims[r->heads_first ? 2 : 1] = table->dims[1];
-    dims[pair == 4 ? 3 : 4] = half;
-    return ipex_build_reshape(import, table, 5, dims);
-}
-
-/* The rotated part, [..][2][half] or interleaved [..][half][2], its pairs along `pair`. */
-static struct ipex_value *rotate(struct ipex_import *import, struct ipex_value *x, int32_t pair,
-                                 struct ipex_value *cosine, struct ipex_value *sine) {
-    struct ipex_value *a = ipex_build_slice(import, x, pair, 0, 1),
-                      *b = ipex_build_slice(import, x, pair, 1, 1);
-    struct ipex_value *part[2] = {
-        ipex_build_binary(import, IPEX_STEP_sub,
-                          ipex_build_binary(import, IPEX_STEP_mul, cosine, a),
-                          ipex_build_binary(import, IPEX_STEP_mul, sine, b)),
-        ipex_build_binary(import, IPEX_STEP_add, ipex_build_binary(import, IPEX_STEP_mul, sine, a),
-                          ipex_build_binary(import, IPEX_STEP_mul, cosine, b))};
-    return ipex_build_concat(import, pair, 2, part);
-}
-
-struct ipex_value *ipex_build_rotary(struct ipex_import *import, const struct ipex_rotary *r,
-                                     struct ipex_value *x) {
-    const int64_t size = x ? x->dims[3] : 0, rotated = r->rotated ? r->rotated : size,
-                  half = rotated / 2;
-    const int32_t pair = r->interleaved ? 4 : 3;
-    if (!x)
-        return NULL;
-    if (rotated < 2 || rotated % 2 || size < rotated) {
-        ipex_import_refuse(import, "%lld elements of a head of %s cannot be rotated",
-                           (long long)rotated, ipex_import_text(import, size));
-        return NULL;
-    }
-    struct ipex_value *cosine = angles(import, r, r->cosines, pair, half),
-                      *sine = cosine ? angles(import, r, r->sines, pair, half) : NULL;
-    if (!sine)
-        return NULL;
-    int64_t pairs[5] = {x->dims[0], x->dims[1], x->dims[2], half, half}, flat[4];
-    pairs[pair] = 2;
-    memcpy(flat, x->dims, sizeof flat);
-    flat[3] = rotated;
-    struct ipex_value *part[2] = {ipex_build_slice(import, x, 3, 0, rotated)};
-    part[0] = rotate(import, ipex_build_reshape(import, part[0], 5, pairs), pair, cosine, sine);
-    part[0] = ipex_build_reshape(import, part[0], 4, flat);
-    if (rotated == size)
-        return part[0];
-    part[1] = ipex_build_slice(import, x, 3, rotated, size - rotated);
-    return ipex_build_concat(import, 3, 2, part);
-}
-
-void ipex_import_rotary(struct ipex_import *import, size_t cosines, size_t sines,
-                        size_t positions) {
-    struct ipex_value *x = ipex_import_f32(import, 0);
-    if (!x)
-        return;
-    struct ipex_rotary r = {.cosines = cosines,
-                            .sines = sines,
-                            .rotated = ipex_import_int(import, "rotary_embedding_dim", 0),
-                            .interleaved = ipex_import_int(import, "interleaved", 0) != 0,
-                            .heads_first = x->rank == 4};
-    struct ipex_value *y =
-        x->rank == 4
-            ? x
-            : with_heads(import, x, count_heads(import, x, ipex_import_in(import, cosines)));
-    if (y && ipex_import_in(import, positions)) {
-        r.position = read_positions(import, positions, x->dims[x->rank == 4 ? 2 : 1]);
-        y = r.position ? y : NULL;
-    }
-    y = ipex_build_rotary(import, &r, y);
-    if (y)
-        ipex_import_out(import, 0, ipex_build_reshape(import, y, x->rank, x->dims));
-}
-
-static void import_rotary(struct ipex_import *import) {
-    ipex_import_rotary(import, 1, 2, 3);
-}
-
 const struct ipex_import_op ipex_import_attention[] = {
     {"Attention", import_attention},
-    {"RotaryEmbedding", import_rotary},
     {NULL, NULL},
 };

@@ -18,10 +18,18 @@ struct ipex_attention {
 /* The result [B][heads][queries][E]; NULL after refusing. */
 struct ipex_value *ipex_build_attention(struct ipex_import *import, struct ipex_attention *a);
 
+/* [B][S][heads D] -> [B][S][heads][D]. NULL after refusing. */
+struct ipex_value *ipex_build_with_heads(struct ipex_import *import, struct ipex_value *x,
+                                         int64_t heads);
 /* [B][S][heads D] -> [B][heads][S][D], and back. NULL after refusing. */
 struct ipex_value *ipex_build_split_heads(struct ipex_import *import, struct ipex_value *x,
                                           int64_t heads);
 struct ipex_value *ipex_build_join_heads(struct ipex_import *import, struct ipex_value *x);
+
+/* Past keys or values (NULL: none) and then those of x, [B][heads][rows][D]. NULL after refusing.
+ */
+struct ipex_value *ipex_build_behind(struct ipex_import *import, struct ipex_value *past,
+                                     struct ipex_value *x);
 
 /* 0 where `mask` (bool) is true, else `masked`. */
 struct ipex_value *ipex_build_mask(struct ipex_import *import, struct ipex_value *mask,
@@ -45,7 +53,4 @@ struct ipex_rotary {
 /* x [B][S][heads][D] or, with heads first, [B][heads][S][D] rotated. NULL after refusing. */
 struct ipex_value *ipex_build_rotary(struct ipex_import *import, const struct ipex_rotary *r,
                                      struct ipex_value *x);
-/* RotaryEmbedding; which inputs hold the cosines, sines and positions. */
-void ipex_import_rotary(struct ipex_import *import, size_t cosines, size_t sines, size_t positions);
-
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention of encoders and rotary positions of the domain com.microsoft. */
+/* Attention of the domain com.microsoft. */
 #include "tools/convert/import_attention.h"
 
 /* Elements [start, start + n) of a bias vector added to the last axis of x; x without a bias. */
@@ -76,24 +76,6 @@ static bool read_masks(struct ipex_import *import, size_t mask_at, size_t bias_a
     return a->mask != NULL;
 }
 
-/* Past keys or values (NULL: none) and then those of x, [B][heads][rows][D]. NULL after refusing.
- */
-static struct ipex_value *behind(struct ipex_import *import, struct ipex_value *past,
-                                 struct ipex_value *x) {
-    struct ipex_value *const part[2] = {past, x};
-    if (!past || !x)
-        return x;
-    if (past->rank != 4 || past->dims[0] != x->dims[0] || past->dims[1] != x->dims[1] ||
-        past->dims[3] != x->dims[3]) {
-        ipex_import_refuse(import,
-                           "the past keys or values %s are not [batch][heads][rows][size] of those "
-                           "behind them",
-                           past->name);
-        return NULL;
-    }
-    return ipex_build_concat(import, 2, 2, part);
-}
-
 /* Whether queries see no keys behind them. Of other keys than theirs and past ones, ONNX Runtime
  * lets the last query see all. False after refusing. */
 static bool read_causal(struct ipex_import *import, struct ipex_attention *a) {
@@ -119,7 +101,7 @@ static bool finish_attention(struct ipex_import *import, struct ipex_attention *
         if (*part[i] && (*part[i])->rank != 4)
             *part[i] = ipex_build_split_heads(import, *part[i], heads);
         if (i)
-            *part[i] = behind(import, past[i - 1], *part[i]);
+            *part[i] = ipex_build_behind(import, past[i - 1], *part[i]);
         if (!*part[i])
             return false;
     }
@@ -250,19 +232,8 @@ static void import_fused_attention(struct ipex_import *import) {
         bind_present(import, &a);
 }
 
-/* ---- rotary positions ---- */
-
-static void import_rotary(struct ipex_import *import) {
-    const float scale = ipex_import_float(import, "scale", 1);
-    if (scale != 1 || ipex_import_int(import, "is_packed_batching", 0))
-        ipex_import_refuse(import, "a scale and packed batches are not supported");
-    else
-        ipex_import_rotary(import, 2, 3, 1);
-}
-
 const struct ipex_import_op ipex_import_contrib_attention[] = {
     {"Attention", import_fused_attention},
     {"MultiHeadAttention", import_multi_head_attention},
-    {"RotaryEmbedding", import_rotary},
     {NULL, NULL},
 };
