@@ -14,7 +14,7 @@ from ipextest import Tap, cli_json
 
 DOMAIN = "com.microsoft"
 INT32 = onnx.TensorProto.INT32
-CASES, REFUSED = [], []
+CASES, STAND_INS, REFUSED = [], [], []
 
 
 class Contrib(Graph):
@@ -422,6 +422,52 @@ rotary_offset("of_varying_sizes", "B", 3, "S", 8, dims_of={"B": (1, 4), "S": (1,
 rotary_offset("of_varying_sizes_with_heads_last", "B", "S", 24, num_heads=3, dims_of={"B": (1, 4), "S": (1, 16)})
 
 
+# ---- operators that ONNX Runtime has for other devices only: compared with what they stand for ----
+
+def instead(name, fill, **ranges):
+    """fill(graph, whether as one operator)."""
+    flags = [part for key, (lo, hi) in ranges.items() for part in ("--dim", f"{key}={lo}..{hi}")]
+    STAND_INS.append((name, fill, flags, [{key: bounds[end] for key, bounds in ranges.items()} for end in range(2)]))
+
+
+def group_norm(dims, last, activation):
+    def fill(g, one):
+        x, scale, shift = g.input(*dims), g.positive(8), g.weight(8)
+        if one:
+            g.output(g.contrib("GroupNorm", x, scale, shift, groups=4, activation=activation, epsilon=1e-3,
+                               **{} if last else {"channels_last": 0}))
+            return
+        rank, y = len(dims), x
+        y = g.op("Transpose", y, perm=[0, rank - 1, *range(1, rank - 1)]) if last else y
+        y = g.op("GroupNormalization", y, scale, shift, num_groups=4, epsilon=1e-3)
+        y = g.op("Mul", y, g.op("Sigmoid", y)) if activation else y
+        g.output(g.op("Transpose", y, perm=[0, *range(2, rank), 1]) if last else y)
+    return fill
+
+
+instead("GroupNorm", group_norm((2, 6, 5, 8), True, 0))
+instead("GroupNorm with SiLU", group_norm((2, 6, 5, 8), True, 1))
+instead("GroupNorm with channels first", group_norm((2, 8, 6, 5), False, 1))
+instead("GroupNorm of varying sizes", group_norm(("B", "H", 5, 8), True, 1), B=(1, 3), H=(2, 9))
+
+
+def bias_softmax(dims, bias, axis):
+    def fill(g, one):
+        x, bias_ = g.input(*dims), g.input(*bias)
+        if one:
+            g.output(g.contrib("BiasSoftmax", x, bias_, axis=axis, is_inner_broadcast=0))
+        else:
+            y = g.op("Add", x, bias_)
+            flat = g.op("Softmax", g.op("Reshape", y, g.ints(*[0] * axis, -1)), axis=-1)
+            g.output(g.op("Reshape", flat, g.op("Shape", y)))
+    return fill
+
+
+instead("BiasSoftmax", bias_softmax((2, 3, 4, 5), (2, 1, 1, 5), 3))
+instead("BiasSoftmax of two axes", bias_softmax((2, 3, 4, 5), (4, 5), 2))
+instead("BiasSoftmax of varying sizes", bias_softmax(("B", 3, "S", "S"), ("B", 1, "S", "S"), 3), B=(1, 3), S=(1, 9))
+
+
 # ---- refused ----
 
 @refused("has rows of 6", "half the rotated size, 4, is needed")
@@ -560,6 +606,19 @@ def check_optimised(tap, bench):
     tap.ok(f"an encoder layer optimised by ONNX Runtime ({', '.join(sorted(kinds))})", kinds and not why, kinds, why)
 
 
+def check_stand_in(tap, bench, name, fill, flags, sizes):
+    one, parts = Contrib(opset=21), Contrib(opset=21)
+    fill(one, True)
+    fill(parts, False)
+    done = bench.convert(one.model(), "--golden", "1", *flags)
+    why = done.stderr if done.returncode else bench.verify()
+    for values in [] if why else sizes:
+        feeds = parts.feeds(values)
+        expected = expected_outputs(parts.model(), feeds).values()
+        why = why or bench.compare(feeds, dict(zip(one.outputs, expected)))
+    tap.ok(f"{name}: as what it stands for", not why, why)
+
+
 def check_attention_is_one_step(tap, bench):
     graph = Contrib(opset=17)
     graph.output(graph.contrib("MultiHeadAttention", *[graph.input(2, 7, 24) for _ in range(3)], num_heads=3))
@@ -577,6 +636,8 @@ def main():
             fill(graph)
             why = bench.right(graph, "--golden", "1", *flags, sizes=sizes, bits=True)
             tap.ok(f"{name}: agrees with ONNX Runtime", why is None, why)
+        for stand_in in STAND_INS:
+            check_stand_in(tap, bench, *stand_in)
         for name, fill, parts in REFUSED:
             graph = Contrib(opset=17)
             fill(graph)

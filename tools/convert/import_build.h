@@ -100,6 +100,12 @@ struct ipex_value *ipex_build_layer_norm(struct ipex_import *import, struct ipex
                                          struct ipex_value *gamma, struct ipex_value *beta,
                                          float eps, int64_t kind);
 
+/* x [N][C][...] with groups of channels normalised, and a scale and a shift per channel; by the
+ * attribute epsilon. NULL after refusing. */
+struct ipex_value *ipex_build_group_norm(struct ipex_import *import, struct ipex_value *x,
+                                         struct ipex_value *scale, struct ipex_value *shift,
+                                         int64_t groups);
+
 /* One number of this type. */
 struct ipex_value *ipex_build_number(struct ipex_import *import, enum ipex_dtype dtype,
                                      double value);

@@ -34,6 +34,23 @@ static void import_quick_gelu(struct ipex_import *import) { /* x sigmoid(alpha x
                                      ipex_build_unary(import, IPEX_STEP_sigmoid, y)));
 }
 
+/* A sum's softmax over all axes from `axis` on, seen as one. */
+static void import_bias_softmax(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_f32(import, 0),
+                      *bias = x ? ipex_import_f32(import, 1) : NULL;
+    int64_t axis = ipex_import_int(import, "axis", 1), dims[IPEX_MAX_RANK], count = 1;
+    x = bias ? ipex_build_binary(import, IPEX_STEP_add, x, bias) : NULL;
+    if (!x || !ipex_import_axis(import, &axis, x->rank))
+        return;
+    memcpy(dims, x->dims, sizeof dims);
+    for (int32_t i = (int32_t)axis; i < x->rank; i++)
+        count = ipex_dim_mul(&import->graph->dims, count, x->dims[i]);
+    dims[axis] = count;
+    struct ipex_value *y = ipex_build_softmax(
+        import, ipex_build_reshape(import, x, (int32_t)axis + 1, dims), (int32_t)axis);
+    ipex_build_out(import, 0, ipex_build_reshape(import, y, x->rank, x->dims));
+}
+
 /* ---- activations of products ---- */
 
 /* ONNX's operators that a product has in it, and their attributes in the order of
@@ -148,6 +165,7 @@ static void import_fused_matmul(struct ipex_import *import) {
 
 const struct ipex_import_op ipex_import_contrib[] = {
     {"BiasGelu", import_gelu},
+    {"BiasSoftmax", import_bias_softmax},
     {"FastGelu", import_fast_gelu},
     {"FusedConv", import_fused_conv},
     {"FusedGemm", import_fused_gemm},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisations of the domain com.microsoft: behind an addition, and of embeddings. */
+/* Normalisations of the domain com.microsoft: behind an addition, of embeddings, and
+ * of groups of channels. */
 #include "tools/convert/import_build.h"
 
 /* Normalised by vectors of a row's size; `kind`, gamma, beta: as ipex_build_layer_norm. NULL after
@@ -138,8 +139,29 @@ static void import_embed_layer_norm(struct ipex_import *import) {
     ipex_import_out(import, 2, sum);
 }
 
+/* ---- groups of channels, which are last unless said otherwise ---- */
+
+static void import_group_norm(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_f32(import, 0),
+                      *gamma = x ? ipex_import_f32(import, 1) : NULL,
+                      *beta = gamma ? ipex_import_f32(import, 2) : NULL;
+    const bool last = ipex_import_int(import, "channels_last", 1) != 0;
+    if (!beta)
+        return;
+    if (last && x->rank > 2)
+        x = ipex_build_moved(import, x, x->rank - 1, 1);
+    struct ipex_value *y =
+        ipex_build_group_norm(import, x, gamma, beta, ipex_import_int(import, "groups", 0));
+    if (y && ipex_import_int(import, "activation", 0))
+        y = ipex_build_binary(import, IPEX_STEP_mul, y,
+                              ipex_build_unary(import, IPEX_STEP_sigmoid, y));
+    if (y)
+        ipex_import_out(import, 0, last ? ipex_build_moved(import, y, 1, y->rank - 1) : y);
+}
+
 const struct ipex_import_op ipex_import_contrib_norm[] = {
     {"EmbedLayerNormalization", import_embed_layer_norm},
+    {"GroupNorm", import_group_norm},
     {"SkipLayerNormalization", import_skip_layer_norm},
     {"SkipSimplifiedLayerNormalization", import_skip_rms_norm},
     {NULL, NULL},

@@ -76,47 +76,50 @@ static struct ipex_value *of_channels(struct ipex_import *import, struct ipex_va
     return ipex_build_reshape(import, p, 1, &channels);
 }
 
+struct ipex_value *ipex_build_group_norm(struct ipex_import *import, struct ipex_value *x,
+                                         struct ipex_value *scale, struct ipex_value *shift,
+                                         int64_t groups) {
+    struct ipex_value *const parameter[] = {scale, shift};
+    if (!x || !scale || !shift)
+        return NULL;
+    if (x->rank < 3 || x->dims[1] < 1 || groups < 1 || x->dims[1] % groups) {
+        ipex_import_refuse(import, "%lld groups of %s channels, rank %d", (long long)groups,
+                           ipex_import_text(import, x->rank > 1 ? x->dims[1] : 0), x->rank);
+        return NULL;
+    }
+    for (size_t i = 0; i < 2; i++)
+        if (ipex_value_size(import->graph, parameter[i]) != x->dims[1]) {
+            ipex_import_refuse(import, "input %s does not have one element per channel",
+                               parameter[i]->name);
+            return NULL;
+        }
+    int64_t dims[4] = {x->dims[0], x->dims[1], 1, 1};
+    for (int32_t i = 2; i < x->rank; i++) /* one long line: the statistics run over all of it */
+        dims[3] = ipex_dim_mul(&import->graph->dims, dims[3], x->dims[i]);
+    struct ipex_value *image = x->rank == 4 ? x : ipex_build_reshape(import, x, 4, dims);
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_group_norm, IPEX_ORDER_channels_last,
+                                              IPEX_DTYPE_f32, 4, image->dims, false);
+    ipex_node_add_input(node, image);
+    ipex_node_add_input(node, scale);
+    ipex_node_add_input(node, shift);
+    node->u.plan.ints = 2;
+    node->u.plan.int_[0] = groups;
+    node->u.plan.floats = 3;
+    node->u.plan.float_[0] = ipex_import_float(import, "epsilon", 1e-5f);
+    return x->rank == 4 ? node->output : ipex_build_reshape(import, node->output, x->rank, x->dims);
+}
+
 static void group_norm(struct ipex_import *import, int64_t groups) {
-    struct ipex_value *x = ipex_import_f32(import, 0), *p[2], *image = x;
+    struct ipex_value *x = ipex_import_f32(import, 0), *p[2] = {NULL, NULL};
     int64_t channels;
-    if (!x)
-        return;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; x && i < 2; i++) {
         p[i] = ipex_import_f32(import, i + 1);
         if (!p[i])
             return;
         if (x->rank > 1 && ipex_dim_number(&import->graph->dims, x->dims[1], &channels))
             p[i] = of_channels(import, p[i], channels, groups);
-        if (ipex_value_size(import->graph, p[i]) != x->dims[1]) {
-            ipex_import_refuse(import, "input %s does not have one element per channel",
-                               p[i]->name);
-            return;
-        }
     }
-    if (x->rank < 3 || x->dims[1] < 1 || groups < 1 || x->dims[1] % groups) {
-        ipex_import_refuse(import, "%lld groups of %s channels, rank %d", (long long)groups,
-                           ipex_import_text(import, x->dims[1]), x->rank);
-        return;
-    }
-    const char *name = import->node->output[0];
-    int64_t dims[4] = {x->dims[0], x->dims[1], 1, 1};
-    for (int32_t i = 2; i < x->rank; i++) /* one long line: the statistics run over all of it */
-        dims[3] = ipex_dim_mul(&import->graph->dims, dims[3], x->dims[i]);
-    if (x->rank != 4)
-        image = ipex_import_reshape(import, x, x->name, 4, dims);
-    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_group_norm, IPEX_ORDER_channels_last,
-                                              IPEX_DTYPE_f32, 4, image->dims, false);
-    ipex_node_add_input(node, image);
-    ipex_node_add_input(node, p[0]);
-    ipex_node_add_input(node, p[1]);
-    node->u.plan.ints = 2;
-    node->u.plan.int_[0] = groups;
-    node->u.plan.floats = 3;
-    node->u.plan.float_[0] = ipex_import_float(import, "epsilon", 1e-5f);
-    ipex_import_out(import, 0,
-                    x->rank == 4
-                        ? node->output
-                        : ipex_import_reshape(import, node->output, name, x->rank, x->dims));
+    ipex_build_out(import, 0, ipex_build_group_norm(import, x, p[0], p[1], groups));
 }
 
 static void import_instance_norm(struct ipex_import *import) {
