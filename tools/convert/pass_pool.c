@@ -137,7 +137,7 @@ static struct ipex_node *go_on_from_smaller(struct ipex_graph *graph, struct ipe
         return NULL;
     const struct ipex_pool_window *smaller = find_smaller(window);
     if (!smaller || (!smaller->passed && smaller->first->input[0] != window->x))
-        return NULL;
+        return NULL; /* behind it and reading another pool: it cannot move */
     if (!smaller->passed)
         ipex_graph_move(graph, smaller->first, node);
     read_smaller(graph, node, smaller);
