@@ -108,7 +108,8 @@ static struct ipex_value *convolved(struct ipex_import *import, struct ipex_valu
                                     struct ipex_value *w) {
     struct ipex_node *last = import->graph->last;
     struct ipex_value *y = x && w ? ipex_import_convolved(import, x, w, NULL) : NULL;
-    for (struct ipex_node *node = y && last ? last->next : NULL; node; node = node->next)
+    for (struct ipex_node *node = last ? last->next : import->graph->first; y && node;
+         node = node->next)
         if (node->kind == IPEX_KIND_conv)
             node->u.conv.exact = true;
     return y;
@@ -119,8 +120,8 @@ static void import_conv_integer(struct ipex_import *import) {
                       *w = x ? ipex_quantized_centred(import, 1, 3, 0) : NULL;
     if (!w || (!w->constant && !ipex_build_fixed(import, w)))
         return;
-    if (w->rank < 3 || x->rank != w->rank ||
-        x->dims[1] != w->dims[1] * ipex_import_int(import, "group", 1)) {
+    const bool grouped = ipex_import_int(import, "group", 1) != 1; /* convolved checks that */
+    if (w->rank < 3 || x->rank != w->rank || (!grouped && x->dims[1] != w->dims[1])) {
         ipex_import_refuse(import, "the weight %s does not fit %s", w->name,
                            ipex_import_in(import, 0)->name);
         return;
