@@ -382,6 +382,25 @@ def MatMulNBits(g):
     n_bits(g, 96, 7, 32, bits=8, zero="packed")
 
 
+@case(exact=(False,), opset=21)
+def GatherBlockQuantized(g):
+    def table(kind, zero, bits=4, rows=50, width=80, block=32, **attributes):
+        blocks, name = -(-width // block), f"{kind}{len(g.nodes)}"
+        def numbers(width, name):
+            if kind != "u8":
+                low = -8 if kind == "int4" else 0
+                return g.four_bits(g.random.integers(low, low + 16, (rows, width)), kind == "int4", name)
+            return g.constant(g.random.integers(0, 256, (rows, -(-width * bits // 8))).astype(np.uint8))
+        operands = [numbers(width, f"{name}_table"), g.input(g.varying(), 3, dtype=P.INT64), g.scales(rows, blocks)]
+        operands += [numbers(blocks, f"{name}_zero")] * zero
+        g.output(g.contrib("GatherBlockQuantized", *operands, bits=bits, block_size=block, gather_axis=0, quantize_axis=1,
+                           **attributes))
+    for kind, zero in ("int4", False), ("int4", True), ("uint4", False), ("uint4", True), ("u8", False), ("u8", True):
+        table(kind, zero)
+    table("u8", True, bits=8)
+    table("u8", False, bits=8, block=16)
+
+
 # ---- others of ONNX Runtime's ----
 
 def elementwise(op_type):
@@ -548,6 +567,20 @@ def channels_last(g):
 def a_bias_that_does_not_fit(g):
     n_bits(g, 64, 7, 32, bias=True)
     g.nodes[-1].input[5] = g.constant(np.ones((9, 1), np.float32), "wide")
+
+
+@refused("blocks of 32 along axis 0, of 4 bits; 16 and more along the last one, of 2, 4 or 8 bits, are supported")
+def bytes_across_rows(g):
+    table, scales = g.constant(np.zeros((64, 8), np.uint8)), g.scales(2, 16)
+    g.output(g.contrib("GatherBlockQuantized", table, g.input(3, dtype=P.INT64), scales, block_size=32, gather_axis=1,
+                       quantize_axis=0))
+
+
+@refused("zeros does not have 3 numbers along its last axis")
+def zero_points_that_do_not_fit(g):
+    table, zeros = g.constant(np.zeros((5, 40), np.uint8)), g.constant(np.zeros((5, 3), np.uint8), "zeros")
+    g.output(g.contrib("GatherBlockQuantized", table, g.input(3, dtype=P.INT64), g.scales(5, 3), zeros, block_size=32,
+                       gather_axis=0, quantize_axis=1))
 
 
 @refused("which ONNX Runtime's quantiser writes", "convert the model from before that quantisation")

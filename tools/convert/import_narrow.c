@@ -48,7 +48,8 @@ static bool moves(const struct ipex_import *import) {
 }
 
 bool ipex_import_narrow_fits(struct ipex_import *import) {
-    static const char *const names[] = {"Cast", "DequantizeLinear", "QuantizeLinear"};
+    static const char *const names[] = {"Cast", "DequantizeLinear", "GatherBlockQuantized",
+                                        "QuantizeLinear"};
     const bool any = moves(import) || ipex_import_word(import->node->op_type, names,
                                                        sizeof names / sizeof *names) >= 0;
     for (size_t i = 0; !any && i < import->node->inputs; i++) {

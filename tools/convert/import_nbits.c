@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of few bits in blocks along their columns, as ONNX Runtime's quantiser packs them into
- * bytes: they become f32. */
+ * bytes, and tables of such rows: they become f32. */
 #include "tools/convert/import_quantized.h"
+#include "tools/convert/import_scope.h"
+
+#include <string.h>
 
 /* [n][blocks] scales of `block` numbers each, of which the last may be cut. */
 struct packed {
@@ -105,7 +108,104 @@ static void import_matmul_nbits(struct ipex_import *import) {
         ipex_import_out(import, 0, y);
 }
 
+/* ---- tables ---- */
+
+struct table {
+    struct ipex_value *value, *scale, *zero; /* constants; zero may be NULL */
+    int64_t bits, block, axis, gathered;
+    bool several; /* numbers to a byte */
+};
+
+static bool read_table(struct ipex_import *import, struct table *t) {
+    t->value = ipex_import_in(import, 0);
+    t->scale = ipex_import_in(import, 2);
+    t->zero = ipex_import_in(import, 3);
+    t->bits = ipex_import_int(import, "bits", 4);
+    t->block = ipex_import_int(import, "block_size", 128);
+    t->gathered = ipex_import_int(import, "gather_axis", 0);
+    t->axis = ipex_import_int(import, "quantize_axis", 1);
+    const bool constants = t->value && t->value->constant && t->scale && t->scale->constant &&
+                           (!t->zero || t->zero->constant);
+    if (!constants || (t->value->dtype != IPEX_DTYPE_u8 && t->value->dtype != IPEX_DTYPE_i8)) {
+        ipex_import_refuse(import, "the table, its scales and zero points are not constants of 4 "
+                                   "and 8 bits");
+        return false;
+    }
+    if (!ipex_import_axis(import, &t->gathered, t->value->rank) ||
+        !ipex_import_axis(import, &t->axis, t->value->rank))
+        return false;
+    const bool bits = t->bits == 2 || t->bits == 4 || t->bits == 8;
+    t->several = bits && t->value->dtype == IPEX_DTYPE_u8 && !t->value->narrow && t->bits < 8;
+    if (bits && t->block >= 16 &&
+        (!t->several || (t->axis == t->value->rank - 1 && t->gathered != t->axis)))
+        return true;
+    ipex_import_refuse(import,
+                       "blocks of %lld along axis %lld, of %lld bits; 16 and more along the last "
+                       "one, of 2, 4 or 8 bits, are supported",
+                       (long long)t->block, (long long)t->axis, (long long)t->bits);
+    return false;
+}
+
+/* Of those in x's bytes `last` along the last axis, a byte for each. NULL after refusing. */
+static struct ipex_value *apart(struct ipex_import *import, const struct ipex_value *x,
+                                int64_t bits, int64_t last) {
+    int64_t dims[IPEX_MAX_RANK];
+    const int64_t bytes = x->rank ? x->dims[x->rank - 1] : 0;
+    if (x->dtype != IPEX_DTYPE_u8 || bytes < 1 || bytes != (last * bits + 7) / 8) {
+        ipex_import_refuse(import, "%s does not have %lld numbers along its last axis", x->name,
+                           (long long)last);
+        return NULL;
+    }
+    const int64_t rows = ipex_value_numel(x) / bytes;
+    uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)(rows * last), sizeof *data);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < last; i++)
+            data[r * last + i] = (uint8_t)number(x->constant->data + r * bytes, i, bits);
+    memcpy(dims, x->dims, sizeof dims);
+    dims[x->rank - 1] = last;
+    return ipex_graph_constant(import->graph, x->name, IPEX_DTYPE_u8, x->rank, dims, data);
+}
+
+/* As f32. NULL after refusing. */
+static struct ipex_value *table_rows(struct ipex_import *import, const struct table *t) {
+    struct ipex_node *before = import->graph->last;
+    struct ipex_value *rows = t->value, *zero = t->zero;
+    if (t->several) {
+        rows = apart(import, rows, t->bits, rows->dims[rows->rank - 1] * (8 / t->bits));
+        if (rows && zero)
+            zero = apart(import, zero, t->bits, (rows->dims[rows->rank - 1] - 1) / t->block + 1);
+    }
+    if (!rows || (t->zero && !zero))
+        return NULL;
+    struct ipex_value *scale = ipex_quantized_per_block(import, t->scale, rows, t->axis, t->block);
+    const bool middle = t->value->dtype == IPEX_DTYPE_u8 && !t->value->narrow;
+    zero = zero ? ipex_quantized_per_block(import, zero, rows, t->axis, t->block)
+                : ipex_build_number(import, IPEX_DTYPE_f32, middle ? 1 << (t->bits - 1) : 0);
+    rows = ipex_build_binary(import, IPEX_STEP_sub, ipex_build_cast(import, rows, IPEX_DTYPE_f32),
+                             zero);
+    rows = ipex_build_binary(import, IPEX_STEP_mul, rows, scale);
+    if (rows)
+        ipex_import_fold(import, before);
+    return rows;
+}
+
+static void import_gather_block_quantized(struct ipex_import *import) {
+    struct ipex_value *indices = ipex_import_any(import, 1);
+    struct table table;
+    if (!indices || !read_table(import, &table))
+        return;
+    if (indices->dtype != IPEX_DTYPE_i64 && indices->dtype != IPEX_DTYPE_i32) {
+        ipex_import_refuse(import, "the indices are %s", ipex_dtype_name(indices->dtype));
+        return;
+    }
+    struct ipex_value *y =
+        ipex_build_gather(import, table_rows(import, &table), indices, table.gathered);
+    if (y)
+        ipex_import_out(import, 0, y);
+}
+
 const struct ipex_import_op ipex_import_nbits[] = {
+    {"GatherBlockQuantized", import_gather_block_quantized},
     {"MatMulNBits", import_matmul_nbits},
     {NULL, NULL},
 };

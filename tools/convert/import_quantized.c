@@ -45,10 +45,9 @@ static bool has_blocks(struct ipex_import *import, const struct ipex_value *p,
     return fits;
 }
 
-/* Each of its elements as often as its block is long, of which the last one may be shorter. */
-static struct ipex_value *per_block(struct ipex_import *import, size_t i,
-                                    const struct ipex_value *x, int64_t axis, int64_t block) {
-    struct ipex_value *p = ipex_import_any(import, i);
+struct ipex_value *ipex_quantized_per_block(struct ipex_import *import, struct ipex_value *p,
+                                            const struct ipex_value *x, int64_t axis,
+                                            int64_t block) {
     int64_t apart[IPEX_MAX_RANK], flat[IPEX_MAX_RANK];
     if (!p || !has_blocks(import, p, x, axis, block))
         return NULL;
@@ -71,7 +70,7 @@ static struct ipex_value *parameter(struct ipex_import *import, size_t i,
     const int64_t given = ipex_import_int(import, "axis", 1),
                   block = ipex_import_int(import, "block_size", 0),
                   axis = given < 0 ? given + x->rank : given;
-    return block ? per_block(import, i, x, axis, block)
+    return block ? ipex_quantized_per_block(import, ipex_import_any(import, i), x, axis, block)
                  : ipex_quantized_parameter(import, i, x, axis);
 }
 

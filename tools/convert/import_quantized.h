@@ -9,6 +9,11 @@
  * none). NULL after refusing. */
 struct ipex_value *ipex_quantized_parameter(struct ipex_import *import, size_t i,
                                             const struct ipex_value *x, int64_t axis);
+/* p, which has an element per block of x along the axis, as f32 of x's shape: the last block may be
+ * shorter. NULL after refusing, and of NULL. */
+struct ipex_value *ipex_quantized_per_block(struct ipex_import *import, struct ipex_value *p,
+                                            const struct ipex_value *x, int64_t axis,
+                                            int64_t block);
 /* Input `at`, of 8 bits, less its zero point, input `zero_at` (absent: 0; as above), as f32: a
  * constant right away where both are. NULL after refusing. */
 struct ipex_value *ipex_quantized_centred(struct ipex_import *import, size_t at, size_t zero_at,
