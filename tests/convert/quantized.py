@@ -202,7 +202,7 @@ def to_16_bits_and_back_by_ONNX_Runtimes_operators(g):
 
 @case(exact=(False,))
 def DynamicQuantizeLinear(g):
-    for x in g.input(5, 7), g.op("Mul", g.input(3, 4), g.scalar(0)):
+    for x in g.input(5, 7), g.op("Mul", g.input(3, 4), g.scalar(0)), g.weight(3, 4):
         q, scale, zero = g.op("DynamicQuantizeLinear", x, outputs=3)
         g.gives("u8", q)
         g.output(scale)

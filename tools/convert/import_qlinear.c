@@ -154,8 +154,12 @@ static void import_qlinear_leaky_relu(struct ipex_import *import) {
 }
 
 static void import_qlinear_where(struct ipex_import *import) {
-    struct ipex_value *condition = ipex_import_any(import, 0),
-                      *a = condition ? ipex_quantized_real(import, 1) : NULL,
+    struct ipex_value *condition = ipex_import_any(import, 0);
+    if (condition && condition->dtype != IPEX_DTYPE_bool) {
+        ipex_import_refuse(import, "the condition is %s", ipex_dtype_name(condition->dtype));
+        return;
+    }
+    struct ipex_value *a = condition ? ipex_quantized_real(import, 1) : NULL,
                       *b = a ? ipex_quantized_real(import, 4) : NULL;
     if (b)
         ipex_quantized_out(import, ipex_build_where(import, condition, a, b), 7, 1,

@@ -220,7 +220,8 @@ static void import_dynamic_quantize(struct ipex_import *import) {
         return;
     const struct ipex_quantized quantized = ipex_quantized_dynamic(import, x);
     ipex_import_out(import, 0, quantized.q);
-    ipex_import_out(import, 1, quantized.scale);
+    /* The others are made of it: folded with them it would be no result. */
+    ipex_import_out(import, 1, ipex_build_reshape(import, quantized.scale, 0, NULL));
     ipex_import_out(import, 2, ipex_build_cast(import, quantized.zero, IPEX_DTYPE_u8));
 }
 
