@@ -555,6 +555,18 @@ def a_vector_where_a_matrix_belongs(g):
     g.output(g.contrib("QGemm", *operands, transA=1))
 
 
+@refused("the bias wide is larger than the product")
+def a_bias_that_is_larger(g):
+    operands = g.quantised_input("u8", 3, 40), g.weights("u8", 40, 7), g.scales(), g.scales(), "", ""
+    g.output(g.contrib("MatMulIntegerToFloat", *operands, g.constant(np.ones((2, 1, 7), np.float32), "wide")))
+
+
+@refused("the result has a scale or a zero point, not both or none")
+def a_zero_point_without_a_scale(g):
+    operands = *g.quantised("u8", 3, 8), g.weights("u8", 8, 5), g.scales(), g.points("u8"), "", "", g.points("u8")
+    g.gives("u8", g.contrib("QGemm", *operands))
+
+
 @refused("channels behind the positions are not supported")
 def channels_last(g):
     g.gives("u8", g.contrib("QLinearAveragePool", *g.quantised("u8", 1, 4, 4, 3), *g.to("u8"), kernel_shape=[2, 2],

@@ -60,6 +60,17 @@ static void import_qlinear_matmul(struct ipex_import *import) {
         scaled_out(import, y, 1, 4, y->rank - 1, 6);
 }
 
+/* y + c, of y's shape; NULL after refusing. */
+static struct ipex_value *plus(struct ipex_import *import, struct ipex_value *y,
+                               struct ipex_value *c) {
+    struct ipex_value *sum = y && c ? ipex_build_binary(import, IPEX_STEP_add, y, c) : NULL;
+    if (!sum ||
+        (sum->rank == y->rank && !memcmp(sum->dims, y->dims, (size_t)y->rank * sizeof *y->dims)))
+        return sum;
+    ipex_import_refuse(import, "the bias %s is larger than the product", c->name);
+    return NULL;
+}
+
 /* alpha (a b) + c, where c has the scale of the product: as f32 without a scale of the result. */
 static void import_qgemm(struct ipex_import *import) {
     const bool turn_a = ipex_import_int(import, "transA", 0) != 0,
@@ -70,6 +81,10 @@ static void import_qgemm(struct ipex_import *import) {
                       *c = NULL;
     if (!b || (ipex_import_in(import, 6) && !(c = ipex_import_any(import, 6))))
         return;
+    if (!ipex_import_in(import, 7) != !ipex_import_in(import, 8)) {
+        ipex_import_refuse(import, "the result has a scale or a zero point, not both or none");
+        return;
+    }
     if (a->rank != 2 || b->rank != 2) {
         ipex_import_refuse(import, "the operands have rank %d and %d, not 2", a->rank, b->rank);
         return;
@@ -80,7 +95,7 @@ static void import_qgemm(struct ipex_import *import) {
         b->constant ? ipex_build_linear(import, a, b, !turn_b)
                     : ipex_build_matmul(import, a, turn_b ? ipex_build_turned(import, b) : b);
     if (c)
-        y = ipex_build_binary(import, IPEX_STEP_add, y, ipex_build_cast(import, c, IPEX_DTYPE_f32));
+        y = plus(import, y, ipex_build_cast(import, c, IPEX_DTYPE_f32));
     if (alpha != 1)
         y = ipex_build_with(import, IPEX_STEP_mul, y, alpha);
     if (ipex_import_in(import, 7))
@@ -92,7 +107,7 @@ static void import_qgemm(struct ipex_import *import) {
 /* y plus the bias that input i is, where there is one: output 0. */
 static void biased_out(struct ipex_import *import, struct ipex_value *y, size_t i) {
     if (y && ipex_import_in(import, i))
-        y = ipex_build_binary(import, IPEX_STEP_add, y, ipex_import_f32(import, i));
+        y = plus(import, y, ipex_import_f32(import, i));
     if (y)
         ipex_import_out(import, 0, y);
 }
