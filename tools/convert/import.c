@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/check.h"
 #include "tools/convert/pixels.h"
 #include "tools/convert/import_build.h"
 #include "tools/convert/import_double.h"
@@ -146,9 +145,8 @@ bool ipex_import_runs(enum ipex_dtype dtype) {
            dtype == IPEX_DTYPE_bool || dtype == IPEX_DTYPE_u8 || dtype == IPEX_DTYPE_i8;
 }
 
-/* Sizes of the run as data. */
-static struct ipex_value *sizes_as_data(struct ipex_import *import,
-                                        const struct ipex_value *value) {
+struct ipex_value *ipex_import_sizes_as_data(struct ipex_import *import,
+                                             const struct ipex_value *value) {
     static const int64_t one[1] = {1};
     const int64_t count = ipex_value_numel(value);
     struct ipex_value **size = ipex_arena_array(&import->graph->arena, (size_t)count, sizeof *size);
@@ -171,7 +169,7 @@ struct ipex_value *ipex_import_any(struct ipex_import *import, size_t i) {
         ipex_import_refuse(import, "input %s is %s, which has no operators at run time",
                            value->name, ipex_dtype_name(value->dtype));
     else
-        return value->ints && !value->constant ? sizes_as_data(import, value) : value;
+        return value->ints && !value->constant ? ipex_import_sizes_as_data(import, value) : value;
     return NULL;
 }
 
@@ -330,107 +328,7 @@ void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx
     }
 }
 
-static void import_constant(struct ipex_import *import) {
-    struct ipex_graph *graph = import->graph;
-    const char *name = import->node->output[0];
-    const struct ipex_onnx_attr *attr = import->node->attrs == 1 ? import->node->attr : NULL;
-    if (!attr) {
-        ipex_import_refuse(import, "a Constant has exactly one attribute");
-        return;
-    }
-    struct ipex_value *value = NULL;
-    int64_t count = (int64_t)attr->count;
-    if (!strcmp(attr->name, "value") && attr->tensor)
-        value = ipex_import_stored(import, name, attr->tensor);
-    else if (!strcmp(attr->name, "value_int"))
-        value = ipex_graph_constant(graph, name, IPEX_DTYPE_i64, 0, NULL, &attr->i);
-    else if (!strcmp(attr->name, "value_float"))
-        value = ipex_graph_constant(graph, name, IPEX_DTYPE_f32, 0, NULL, &attr->f);
-    else if (!strcmp(attr->name, "value_ints") && attr->ints)
-        value = ipex_graph_constant(graph, name, IPEX_DTYPE_i64, 1, &count, attr->ints);
-    else if (!strcmp(attr->name, "value_floats") && attr->floats)
-        value = ipex_graph_constant(graph, name, IPEX_DTYPE_f32, 1, &count, attr->floats);
-    if (value)
-        ipex_import_out(import, 0, value);
-    else
-        ipex_import_refuse(import, "constants of this type (%s) are not supported", attr->name);
-}
-
 /* ---- nodes ---- */
-
-static ipex_import_fn find_in(const struct ipex_import_op *op, const char *op_type) {
-    for (; op->op_type; op++)
-        if (!strcmp(op->op_type, op_type))
-            return op->fn;
-    return NULL;
-}
-
-static ipex_import_fn find_among(const struct ipex_import_op *const *tables, size_t count,
-                                 const char *op_type) {
-    ipex_import_fn fn = NULL;
-    for (size_t t = 0; t < count && !fn; t++)
-        fn = find_in(tables[t], op_type);
-    return fn;
-}
-
-#define CONTRIB "com.microsoft" /* what ONNX Runtime's optimiser and quantiser write */
-
-static ipex_import_fn find_op(const char *domain, const char *op_type) {
-    static const struct ipex_import_op *const contrib[] = {
-        ipex_import_contrib,        ipex_import_contrib_norm,    ipex_import_contrib_attention,
-        ipex_import_contrib_groups, ipex_import_contrib_qlinear, ipex_import_nbits,
-        ipex_import_quantized,      ipex_import_qlinear,         ipex_import_contrib_rotary};
-    if (*domain)
-        return strcmp(domain, CONTRIB)
-                   ? NULL
-                   : find_among(contrib, sizeof contrib / sizeof *contrib, op_type);
-    static const struct ipex_import_op *const tables[] = {
-        ipex_import_nn,        ipex_import_window,    ipex_import_pointwise,  ipex_import_move,
-        ipex_import_tensor,    ipex_import_resize,    ipex_import_transposed, ipex_import_norm,
-        ipex_import_order,     ipex_import_padding,   ipex_import_recurrent,  ipex_import_lengths,
-        ipex_import_lists,     ipex_import_math,      ipex_import_reduce,     ipex_import_index,
-        ipex_import_loss,      ipex_import_quantized, ipex_import_integer,    ipex_import_qlinear,
-        ipex_import_attention, ipex_import_scatter,   ipex_import_einsum,     ipex_import_grid,
-        ipex_import_blocks,    ipex_import_signal,    ipex_import_rotary};
-    ipex_import_fn fn = find_among(tables, sizeof tables / sizeof *tables, op_type);
-    if (fn)
-        return fn;
-    static const struct ipex_import_op control[] = {{"Constant", import_constant},
-                                                    {"If", ipex_import_if},
-                                                    {"Loop", ipex_import_loop},
-                                                    {"Scan", ipex_import_scan},
-                                                    {NULL, NULL}};
-    return find_in(control, op_type);
-}
-
-void ipex_import_as(struct ipex_import *import, const struct ipex_onnx_node *node) {
-    const struct ipex_onnx_node *current = import->node;
-    import->node = node;
-    find_op(node->domain, node->op_type)(import);
-    import->node = current;
-}
-
-static bool is_quantisers(const char *op_type) {
-    return strstr(op_type, "Quantize") || !strncmp(op_type, "MatMul", strlen("MatMul")) ||
-           (op_type[0] == 'Q' && op_type[1] >= 'A' && op_type[1] <= 'Z'); /* QGemm, not QuickGelu */
-}
-
-/* There is no function for the current node. */
-static void refuse_operator(struct ipex_import *import, bool on_shapes) {
-    const bool quantised = is_quantisers(import->node->op_type);
-    if (!strcmp(import->node->domain, CONTRIB))
-        ipex_import_refuse(import,
-                           "this operator of domain %s, which ONNX Runtime's %s writes, is not "
-                           "supported: convert the model from before that %s",
-                           CONTRIB, quantised ? "quantiser" : "optimiser",
-                           quantised ? "quantisation" : "optimisation");
-    else if (*import->node->domain)
-        ipex_import_refuse(import, "operators of domain %s are not supported",
-                           import->node->domain);
-    else
-        ipex_import_refuse(import, on_shapes ? "this operator is supported in shape arithmetic only"
-                                             : "this operator is not supported");
-}
 
 #define SEARCHES 16 /* a hostile model has many names to look for */
 
@@ -455,9 +353,7 @@ static bool listed(const char *const *names, const char *name) {
 /* Operators that data of the run has no part in: refused behind what is unknown too. */
 static const char *const refused_anyway[] = {"NonZero", NULL};
 
-/* "output 1 of drop (Dropout), which is not supported": where the value is to be a result of a node
- * that has become others. NULL where it is none. */
-static const char *unsupported_output(struct ipex_import *import, const char *name) {
+const char *ipex_import_unsupported_output(struct ipex_import *import, const char *name) {
     const struct ipex_onnx_node *from = find_producer(import, name);
     size_t i = 0;
     while (from && strcmp(from->output[i], name))
@@ -471,7 +367,7 @@ static const char *unsupported_output(struct ipex_import *import, const char *na
 /* The current node reads a value that there is not. */
 static void refuse_input(struct ipex_import *import, const char *name) {
     const struct ipex_onnx_node *later = find_producer(import, name);
-    const char *unsupported = unsupported_output(import, name);
+    const char *unsupported = ipex_import_unsupported_output(import, name);
     if (unsupported)
         ipex_import_refuse(import, "reads %s: %s", name, unsupported);
     else if (later)
@@ -629,7 +525,7 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
                                                       node->output[i]));
             return;
         }
-    ipex_import_fn fn = find_op(node->domain, node->op_type);
+    ipex_import_fn fn = ipex_import_find(node->domain, node->op_type);
     bool known;
     if (!known_inputs(import, &known) || !joined_as_today(import) ||
         !ipex_import_narrow_fits(import))
@@ -644,108 +540,9 @@ void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *no
     if (!known && (fn || on_shapes) && !listed(refused_anyway, node->op_type))
         ipex_import_outputs_unknown(import); /* what stands before it is in the list already */
     else if (!fn)
-        refuse_operator(import, on_shapes);
+        ipex_import_refuse_operator(import, on_shapes);
     else
         import_known(import, fn);
-}
-
-/* Why a file cannot have this as an output; NULL where it can, or where that has been said. */
-static const char *wrong_output(struct ipex_import *import, const struct ipex_onnx_value *output,
-                                struct ipex_value *value) {
-    struct ipex_arena *arena = &import->graph->arena;
-    if (value->empty)
-        ipex_import_refuse_empty(import, value);
-    if (output->type == IPEX_ONNX_DOUBLE)
-        return "its data type float64 has no operators at run time: let the model cast it to "
-               "float32";
-    if (value->narrow || ipex_import_narrow_dtype(output->type))
-        return ipex_arena_printf(arena, "its data type %s has no operators at run time",
-                                 ipex_import_type_name(output->type));
-    if (value->unknown)
-        return NULL;
-    if (value->list)
-        return "it is a sequence of tensors: let the model give these one by one (SequenceAt), or "
-               "as one tensor (ConcatFromSequence)";
-    if (ipex_import_is_none(value))
-        return "it has no elements";
-    if (!ipex_import_runs(value->dtype))
-        return ipex_arena_printf(arena, "its data type %s has no operators at run time",
-                                 ipex_dtype_name(value->dtype));
-    return NULL;
-}
-
-/* An output that is an input, a constant or another output: a step of its own gives it a place. */
-static struct ipex_value *copied(struct ipex_import *import, struct ipex_value *value,
-                                 const char *name) {
-    struct ipex_graph *graph = import->graph;
-    const bool program = value->dtype == IPEX_DTYPE_f32;
-    struct ipex_node *node = ipex_graph_node(graph, program ? IPEX_KIND_pointwise : IPEX_KIND_plan,
-                                             value->name, "Identity", NULL);
-    if (program) {
-        node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
-        node->u.program->steps = 1; /* copy of operand 0 */
-    } else {
-        node->u.plan.op = IPEX_OP_copy;
-        node->u.plan.policy = IPEX_ORDER_elementwise;
-    }
-    ipex_node_add_input(node, value);
-    ipex_node_set_output(node,
-                         ipex_graph_value(graph, name, value->dtype, value->rank, value->dims));
-    node->output->unknown = value->unknown;
-    return node->output;
-}
-
-static void import_output(struct ipex_import *import, const struct ipex_onnx_value *output) {
-    struct ipex_graph *graph = import->graph;
-    struct ipex_value *value = ipex_import_lookup(import, output->name);
-    const char *wrong =
-        value ? wrong_output(import, output, value) : unsupported_output(import, output->name);
-    if (wrong || !value)
-        ipex_import_unsupported(import, output->name, "graph output",
-                                wrong ? wrong : "nothing computes it");
-    if (!value)
-        return;
-    if (value->ints && !value->constant && !value->producer) {
-        struct ipex_node *last = graph->last;
-        value = sizes_as_data(import, value);
-        if (!value)
-            return;
-        ipex_import_fold(import, last);
-    }
-    if (value->is_output || value->constant || !value->producer)
-        value = copied(import, value, output->name);
-    value->is_output = true;
-    value->uses++;
-    value->name = ipex_arena_strdup(&graph->arena, output->name);
-    graph->output[graph->outputs++] = value;
-}
-
-/* A run gives values by name, of which a file's outputs have one each. */
-static void import_outputs(struct ipex_import *import) {
-    const struct ipex_onnx_graph *source = &import->model->graph;
-    struct ipex_graph *graph = import->graph;
-    struct ipex_name_table names = {.arena = &graph->arena};
-    graph->output =
-        ipex_arena_array(&graph->arena, source->outputs + 1, sizeof(struct ipex_value *));
-    for (size_t i = 0; i < source->outputs; i++) {
-        struct ipex_name *name = ipex_name_add(&names, source->output[i].name);
-        const uint32_t before = name->value.number++;
-        if (before == 0)
-            import_output(import, &source->output[i]);
-        else if (before == 1)
-            ipex_import_unsupported(import, name->text, "graph output",
-                                    "the model has several outputs of this name: list it once, or "
-                                    "give the others names of their own by Identity nodes");
-    }
-}
-
-/* How many of these a file has places for. */
-static void check_ports(struct ipex_import *import, const char *op, size_t count, size_t least) {
-    if (count < least || count > IPEX_PORTS_MAX)
-        ipex_import_unsupported(import, "the model", op,
-                                ipex_arena_printf(&import->graph->arena,
-                                                  "it has %zu, a file has %zu to %d", count, least,
-                                                  IPEX_PORTS_MAX));
 }
 
 static enum ipex_import_result import_all(struct ipex_import *import,
@@ -760,9 +557,7 @@ static enum ipex_import_result import_all(struct ipex_import *import,
     check_opset(import);
     for (size_t i = 0; i < source->nodes; i++)
         ipex_import_one(import, &source->node[i]);
-    import_outputs(import);
-    check_ports(import, "graph inputs", import->graph->inputs, 0);
-    check_ports(import, "graph outputs", source->outputs, 1);
+    ipex_import_outputs(import);
     ipex_import_half_note(import);
     ipex_import_double_note(import);
     if (!import->unsupported_count)

@@ -15,6 +15,18 @@ struct ipex_value *ipex_import_stored(struct ipex_import *import, const char *na
 /* Binds the initializers of a graph. */
 void ipex_import_initializers(struct ipex_import *import, const struct ipex_onnx_graph *source);
 void ipex_import_one(struct ipex_import *import, const struct ipex_onnx_node *node);
+/* The function for an operator; NULL where there is none. */
+ipex_import_fn ipex_import_find(const char *domain, const char *op_type);
+/* There is none for the current node. on_shapes: there is one for sizes. */
+void ipex_import_refuse_operator(struct ipex_import *import, bool on_shapes);
+/* Binds the graph's outputs. */
+void ipex_import_outputs(struct ipex_import *import);
+/* "output 1 of drop (Dropout), which is not supported": where the value is to be a result of a node
+ * that has become others. NULL where it is none. */
+const char *ipex_import_unsupported_output(struct ipex_import *import, const char *name);
+/* Sizes of the run as data. NULL after refusing. */
+struct ipex_value *ipex_import_sizes_as_data(struct ipex_import *import,
+                                             const struct ipex_value *value);
 /* The current node does what this one would, whose operator there is. */
 void ipex_import_as(struct ipex_import *import, const struct ipex_onnx_node *node);
 
