@@ -309,6 +309,18 @@ def refused():
     g.output(g.op("Loop", g.constant(np.int64(3)), "", g.input(2, 3), body=body.graph()))
     yield "an operator inside", g, "1 thing", []
     g = Graph(17)
+    body, i, condition, (h,) = loop_body(("k", 3))
+    goes_on(body, condition)
+    body.output(body.op("Concat", h, h, axis=0), h)
+    g.output(*g.op("Loop", g.constant(np.int64(3)), "", g.input(1, 3), body=body.graph(), outputs=2, name="the_node"))
+    yield "stacked results whose shape varies", g, "type or shape of its result", []
+    g = Graph(17)
+    body, i, condition, (h,) = loop_body([1] * 8)
+    goes_on(body, condition)
+    body.output(body.op("Exp", h), h)
+    g.output(*g.op("Loop", g.constant(np.int64(3)), "", g.input(*[1] * 8), body=body.graph(), outputs=2, name="the_node"))
+    yield "stacked results of too high a rank", g, "would have rank 9", []
+    g = Graph(17)
     scanned(g, (g.input(5, 3), g.input(4, 3)))
     yield "sequences of different lengths", g, "has to be that of the others", []
     g = Graph(17)

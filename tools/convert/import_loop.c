@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { ITERATIONS_MAX = 4096, NODES_MAX = 1 << 18, CHUNK = 256 };
+enum { ITERATIONS_MAX = 4096, NODES_MAX = 1 << 18, CHUNK = 256, STACKS_MAX = 256 };
 
 static void forget_results(struct ipex_import *import, const struct ipex_onnx_node *node) {
     for (size_t i = 0; i < node->outputs; i++)
@@ -76,6 +76,11 @@ static bool read_body(struct ipex_import *import, struct loop *loop) {
         return false;
     }
     loop->stacks = body->outputs - kept;
+    if (loop->stacks > STACKS_MAX) {
+        ipex_import_refuse(import, "%zu results are stacked; at most %d are supported",
+                           loop->stacks, STACKS_MAX);
+        return false;
+    }
     loop->input = ipex_arena_array(arena, body->inputs + 1, sizeof(void *));
     loop->result = ipex_arena_array(arena, body->outputs + 1, sizeof(void *));
     loop->stack = ipex_arena_array(arena, loop->stacks + 1, sizeof *loop->stack);
@@ -92,16 +97,20 @@ static struct ipex_value *stacked(struct ipex_import *import, struct ipex_value 
     int64_t dims[IPEX_MAX_RANK];
     struct ipex_value *part[CHUNK];
     const int32_t rank = x[0]->rank + 1;
-    if (rank > IPEX_MAX_RANK || !ipex_import_axis(import, &axis, rank))
+    if (rank > IPEX_MAX_RANK) {
+        ipex_import_refuse(import, "%s would have rank %d where it is stacked", x[0]->name, rank);
+        return NULL;
+    }
+    if (!ipex_import_axis(import, &axis, rank))
         return NULL;
     memcpy(dims, x[0]->dims, (size_t)axis * sizeof *dims);
     dims[axis] = 1;
     memcpy(dims + axis + 1, x[0]->dims + axis, (size_t)(rank - 1 - axis) * sizeof *dims);
     for (int64_t i = 0; i < count; i++) {
         struct ipex_value *one = x[backwards ? count - 1 - i : i];
-        if (one->list || one->rank != x[0]->rank ||
+        if (one->list || one->dtype != x[0]->dtype || one->rank != x[0]->rank ||
             memcmp(one->dims, x[0]->dims, (size_t)one->rank * sizeof *dims)) {
-            ipex_import_refuse(import, "the shape of its result %s varies", one->name);
+            ipex_import_refuse(import, "type or shape of its result %s vary", one->name);
             return NULL;
         }
         part[i] = ipex_build_reshape(import, one, rank, dims);

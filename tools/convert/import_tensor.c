@@ -267,7 +267,7 @@ static void import_constant_of_shape(struct ipex_import *import) {
     struct ipex_value *one = attr && attr->tensor
                                  ? ipex_import_stored(import, import->node->output[0], attr->tensor)
                                  : ipex_build_number(import, IPEX_DTYPE_f32, 0);
-    if (!one || !ipex_import_runs(one->dtype) || ipex_value_numel(one) != 1) {
+    if (!one || one->narrow || !ipex_import_runs(one->dtype) || ipex_value_numel(one) != 1) {
         ipex_import_refuse(import, "its value is not one number of a type that has operators");
         return;
     }
