@@ -34,26 +34,27 @@ static enum ipex_status load_options(const struct ipex_image_options *options,
                      (int)options->prefault);
 }
 
-/* missing: what must not be NULL and is, or NULL. */
-static enum ipex_status begin(const char *missing, const struct ipex_image_options *options,
+static enum ipex_status begin(const struct ipex_source *source,
+                              const struct ipex_image_options *options,
                               struct ipex_load_options *ret) {
     IPEX_TRY(load_options(options, ret));
-    IPEX_CHECK(missing == NULL, &ret->report, IPEX_ERROR_ARGUMENT, "%s is NULL", missing);
+    IPEX_CHECK(source->path != NULL || source->bytes != NULL || source->fd >= 0, &ret->report,
+               IPEX_ERROR_ARGUMENT, "no path, no file in memory and no descriptor is given");
     return IPEX_OK;
 }
 
-static enum ipex_status measure(const struct ipex_source *source, const char *missing,
+static enum ipex_status measure(const struct ipex_source *source,
                                 const struct ipex_image_options *options, size_t *ret_size) {
     struct ipex_load_options load;
-    IPEX_TRY(begin(missing, options, &load));
+    IPEX_TRY(begin(source, options, &load));
     return ipex_load_measure(source, &load, ret_size);
 }
 
 static enum ipex_status open_source(struct ipex_image **ret_image, const struct ipex_source *source,
-                                    const char *missing, void *memory, size_t size,
+                                    void *memory, size_t size,
                                     const struct ipex_image_options *options) {
     struct ipex_load_options load;
-    IPEX_TRY(begin(missing, options, &load));
+    IPEX_TRY(begin(source, options, &load));
     IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, &load.report,
                IPEX_ERROR_MEMORY, "memory of an image must be aligned to %d bytes",
                IPEX_MEMORY_ALIGN);
@@ -63,39 +64,39 @@ static enum ipex_status open_source(struct ipex_image **ret_image, const struct 
 enum ipex_status ipex_image_measure(const char *path, const struct ipex_image_options *options,
                                     size_t *ret_size) {
     const struct ipex_source source = {.path = path, .fd = -1};
-    return measure(&source, path != NULL ? NULL : "path", options, ret_size);
+    return measure(&source, options, ret_size);
 }
 
 enum ipex_status ipex_image_open(struct ipex_image **ret_image, const char *path, void *memory,
                                  size_t size, const struct ipex_image_options *options) {
     const struct ipex_source source = {.path = path, .fd = -1};
-    return open_source(ret_image, &source, path != NULL ? NULL : "path", memory, size, options);
+    return open_source(ret_image, &source, memory, size, options);
 }
 
 enum ipex_status ipex_image_measure_fd(int fd, const struct ipex_image_options *options,
                                        size_t *ret_size) {
     const struct ipex_source source = {.fd = fd};
-    return measure(&source, NULL, options, ret_size);
+    return measure(&source, options, ret_size);
 }
 
 enum ipex_status ipex_image_from_fd(struct ipex_image **ret_image, int fd, void *memory,
                                     size_t size, const struct ipex_image_options *options) {
     const struct ipex_source source = {.fd = fd};
-    return open_source(ret_image, &source, NULL, memory, size, options);
+    return open_source(ret_image, &source, memory, size, options);
 }
 
 enum ipex_status ipex_image_measure_memory(const void *file, size_t file_size,
                                            const struct ipex_image_options *options,
                                            size_t *ret_size) {
     const struct ipex_source source = {.bytes = file, .size = file_size, .fd = -1};
-    return measure(&source, file != NULL ? NULL : "file", options, ret_size);
+    return measure(&source, options, ret_size);
 }
 
 enum ipex_status ipex_image_from_memory(struct ipex_image **ret_image, const void *file,
                                         size_t file_size, void *memory, size_t size,
                                         const struct ipex_image_options *options) {
     const struct ipex_source source = {.bytes = file, .size = file_size, .fd = -1};
-    return open_source(ret_image, &source, file != NULL ? NULL : "file", memory, size, options);
+    return open_source(ret_image, &source, memory, size, options);
 }
 
 void ipex_image_close(struct ipex_image *image) {

@@ -79,10 +79,8 @@ enum ipex_status ipex_sizes_check(const struct ipex_image *image, int32_t first,
             const struct ipex_dim_range all = join_ranges(entry, symbol, ranges, r + 1);
             IPEX_TRY(check_range(entry, symbol, &all, report));
         }
-        const char *name = ranges[r].entry, *quote = name != NULL ? "'" : "";
-        IPEX_CHECK(found, report, IPEX_ERROR_NOT_FOUND, "no entry%s%s%s%s has a symbol '%s'",
-                   name != NULL ? " " : "", quote, name != NULL ? name : "", quote,
-                   ranges[r].symbol);
+        IPEX_CHECK(found, report, IPEX_ERROR_NOT_FOUND, "no entry '%s' has a symbol '%s'",
+                   ranges[r].entry != NULL ? ranges[r].entry : "(any)", ranges[r].symbol);
     }
     return IPEX_OK;
 }
@@ -91,9 +89,11 @@ void ipex_sizes_narrow(struct ipex_fb_entry entry, const struct ipex_dim_range *
                        size_t n_ranges, int64_t *ret_lo, int64_t *ret_hi) {
     ipex_dims_lowest(entry, ret_lo);
     ipex_dims_highest(entry, ret_hi);
-    for (int32_t i = 0; i < (int32_t)ipex_fb_entry_symbols_len(entry); i++) {
-        const struct ipex_dim_range all = join_ranges(entry, i, ranges, n_ranges);
-        narrow_symbol(ipex_fb_entry_symbols(entry, (uint32_t)i), &all, &ret_lo[i], &ret_hi[i]);
+    for (size_t r = 0; r < n_ranges; r++) {
+        const int32_t i = find_symbol(entry, &ranges[r]);
+        if (i >= 0)
+            narrow_symbol(ipex_fb_entry_symbols(entry, (uint32_t)i), &ranges[r], &ret_lo[i],
+                          &ret_hi[i]);
     }
 }
 

@@ -272,6 +272,13 @@ def refused_lists():
     g = Graph(17)
     g.output(g.op("SequenceLength", g.op("SplitToSequence", g.input("n"), name="the_node")))
     yield "split of an axis that varies", g, "parts of 1 of n elements", ["--dim", "n=1..4"]
+    for sizes, words in (((-1, 8), "part 0 has -1 elements"), ((7, 0), "part 1 has 0 elements"), ((3, 3), "the parts do not add up")):
+        g = Graph(17)
+        g.output(g.op("SequenceLength", g.op("SplitToSequence", g.input(7), g.ints(*sizes), name="the_node")))
+        yield f"split into {sizes}", g, words, []
+    g = Graph(17)
+    g.output(g.op("SequenceLength", g.op("SequenceConstruct", g.input(7), "", name="the_node")))
+    yield "a sequence with a hole", g, "input 1 is missing", []
 
 
 def refused():

@@ -219,8 +219,8 @@ static void test_files_refused(void) {
         const void *file;
         bool in_memory;
     } cases[] = {
-        {NULL, "path is NULL", NULL, false},
-        {NULL, "file is NULL", NULL, true},
+        {NULL, "no path, no file", NULL, false},
+        {NULL, "no path, no file", NULL, true},
         {NULL, "aligned to 4096", memory + 1, true},
     };
     _Alignas(IPEX_MEMORY_ALIGN) static uint8_t room[64];

@@ -422,7 +422,10 @@ static void test_ranges_refused(void) {
         enum ipex_status status;
         const char *words, *name;
     } cases[] = {
-        {{.symbol = "depth"}, IPEX_ERROR_NOT_FOUND, "no entry has a symbol 'depth'", "no symbol"},
+        {{.symbol = "depth"},
+         IPEX_ERROR_NOT_FOUND,
+         "no entry '(any)' has a symbol 'depth'",
+         "no symbol"},
         {{.entry = "x", .symbol = "width"},
          IPEX_ERROR_NOT_FOUND,
          "no entry 'x' has a symbol 'width'",

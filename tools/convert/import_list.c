@@ -61,7 +61,10 @@ static void import_sequence_construct(struct ipex_import *import) {
     const size_t count = import->node->inputs;
     struct ipex_value **item = ipex_arena_array(&import->graph->arena, count + 1, sizeof *item);
     for (size_t i = 0; i < count; i++)
-        item[i] = ipex_import_in(import, i);
+        if (!(item[i] = ipex_import_in(import, i))) {
+            ipex_import_refuse(import, "input %zu is missing", i);
+            return;
+        }
     bind_list(import, item, count);
 }
 
@@ -166,20 +169,33 @@ static void import_concat_from_sequence(struct ipex_import *import) {
                         : ipex_build_concat(import, (int32_t)axis, (int32_t)list->count, part));
 }
 
+/* Parts that are given: their number; 0 after refusing. */
+static size_t given_sizes(struct ipex_import *import, int64_t *part) {
+    const int n = ipex_import_dims(import, NULL, 1, part, ITEMS_MAX);
+    int64_t least, most;
+    for (int i = 0; i < n; i++) {
+        ipex_dim_range(&import->graph->dims, part[i], &least, &most);
+        if (least < 1) {
+            ipex_import_refuse(import, "part %d has %s elements; 1 and more are supported", i,
+                               ipex_import_text(import, part[i]));
+            return 0;
+        }
+    }
+    return n > 0 ? (size_t)n : 0;
+}
+
 /* How long the parts are: given, or of one number each but the last. Their number; 0 after
  * refusing. */
 static size_t part_sizes(struct ipex_import *import, int64_t size, int64_t *part) {
     const struct ipex_value *given = ipex_import_in(import, 1);
     int64_t each = 1, number, left;
     size_t count = 0;
-    if (given && given->rank == 1) {
-        const int n = ipex_import_dims(import, NULL, 1, part, ITEMS_MAX);
-        return n > 0 ? (size_t)n : 0;
-    }
+    if (given && given->rank == 1)
+        return given_sizes(import, part);
     if (given && !ipex_build_scalar(import, 1, 1, &each))
         return 0;
     if (!ipex_dim_number(&import->graph->dims, size, &number) || each < 1 ||
-        (number + each - 1) / each > ITEMS_MAX) {
+        (number - 1) / each + 1 > ITEMS_MAX) {
         ipex_import_refuse(import,
                            "parts of %lld of %s elements; a known number of at most %d "
                            "parts is needed",
