@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX Attention (opset 23). It becomes the plan operator; with capped
- * scores, which that does not compute, the products and the softmax that it stands for. Past keys
- * and values are put before the present ones, and all are results. */
+/* ONNX Attention (opset 23). It becomes the plan operator; with capped scores, which that does not
+ * compute, the products and the softmax that it stands for. Past keys and values are put before the
+ * present ones, and all are results. */
 #include "tools/convert/import_attention.h"
 
 #include <math.h>

@@ -407,6 +407,33 @@ struct ipex_value *ipex_build_number(struct ipex_import *import, enum ipex_dtype
     return ipex_graph_constant(import->graph, result_name(import), dtype, 0, NULL, data);
 }
 
+struct ipex_value *ipex_build_part(struct ipex_import *import, const struct ipex_value *x,
+                                   int64_t from, int32_t rank, const int64_t *dims) {
+    int64_t count = 1;
+    for (int32_t i = 0; i < rank; i++)
+        count *= dims[i];
+    float *data = ipex_arena_array(&import->graph->arena, (size_t)count, sizeof *data);
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (float)ipex_constant_f64(x, from + i);
+    return ipex_graph_constant(import->graph, x->name, IPEX_DTYPE_f32, rank, dims, data);
+}
+
+struct ipex_value *ipex_build_arg(struct ipex_import *import, struct ipex_value *x, bool largest,
+                                  int64_t last) {
+    int64_t dims[IPEX_MAX_RANK];
+    if (!x)
+        return NULL;
+    memcpy(dims, x->dims, sizeof dims);
+    dims[x->rank - 1] = 1;
+    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_arg, IPEX_ORDER_logical,
+                                              IPEX_DTYPE_i64, x->rank, dims, false);
+    ipex_node_add_input(node, x);
+    node->u.plan.ints = 2;
+    node->u.plan.int_[IPEX_ARG_LARGEST] = largest;
+    node->u.plan.int_[IPEX_ARG_LAST] = last;
+    return node->output;
+}
+
 struct ipex_value *ipex_build_count(struct ipex_import *import, enum ipex_dtype dtype, int64_t n,
                                     int64_t step, int32_t rank, int32_t axis) {
     int64_t dims[IPEX_MAX_RANK], least, most;

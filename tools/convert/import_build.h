@@ -94,6 +94,13 @@ struct ipex_value *ipex_build_concat(struct ipex_import *import, int32_t axis, i
                                      struct ipex_value *const *x);
 struct ipex_value *ipex_build_softmax(struct ipex_import *import, struct ipex_value *x,
                                       int32_t axis);
+/* ONNX's ArgMax or ArgMin along the last axis, which stays as 1: the first of equals, or the last.
+ */
+struct ipex_value *ipex_build_arg(struct ipex_import *import, struct ipex_value *x, bool largest,
+                                  int64_t last);
+/* The elements of a constant from number `from` on, as many as these dims have, as f32. */
+struct ipex_value *ipex_build_part(struct ipex_import *import, const struct ipex_value *x,
+                                   int64_t from, int32_t rank, const int64_t *dims);
 /* Over the last axis, with vectors of its size or NULL (no beta without gamma); kind 1: without the
  * mean (RMS). */
 struct ipex_value *ipex_build_layer_norm(struct ipex_import *import, struct ipex_value *x,

@@ -147,7 +147,7 @@ static void import_log_softmax(struct ipex_import *import) {
 
 /* 1 at the first of the largest: its number equals the one that arg finds. */
 static void import_hardmax(struct ipex_import *import) {
-    int64_t axis, dims[IPEX_MAX_RANK];
+    int64_t axis;
     int32_t perm[IPEX_MAX_RANK];
     struct ipex_value *x = rows(import, &axis);
     if (!x)
@@ -157,18 +157,11 @@ static void import_hardmax(struct ipex_import *import) {
     perm[axis] = x->rank - 1;
     perm[x->rank - 1] = (int32_t)axis; /* its own inverse */
     struct ipex_value *last = ipex_import_transpose(import, x, x->name, perm);
-    memcpy(dims, last->dims, sizeof dims);
-    dims[last->rank - 1] = 1;
-    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_arg, IPEX_ORDER_logical,
-                                              IPEX_DTYPE_i64, last->rank, dims, false);
-    ipex_node_add_input(node, last);
-    node->u.plan.ints = 2;
-    node->u.plan.int_[IPEX_ARG_LARGEST] = 1;
+    struct ipex_value *place = ipex_build_arg(import, last, true, false);
     struct ipex_value *number =
         ipex_build_count(import, IPEX_DTYPE_i64, x->dims[axis], 1, last->rank, last->rank - 1);
     struct ipex_value *y = ipex_build_cast(
-        import, ipex_build_compare(import, IPEX_COMPARE_equal, node->output, number),
-        IPEX_DTYPE_f32);
+        import, ipex_build_compare(import, IPEX_COMPARE_equal, place, number), IPEX_DTYPE_f32);
     bind_rows(import, ipex_import_transpose(import, y, import->node->output[0], perm));
 }
 

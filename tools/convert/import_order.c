@@ -47,7 +47,7 @@ static struct ipex_value *ranked(struct ipex_import *import, struct ipex_value *
     return x;
 }
 
-static void arg(struct ipex_import *import, int64_t largest) {
+static void arg(struct ipex_import *import, bool largest) {
     struct ipex_value *x = ipex_import_any(import, 0);
     const bool integers = x && x->dtype != IPEX_DTYPE_f32;
     int64_t axis = ipex_import_int(import, "axis", 0), dims[IPEX_MAX_RANK];
@@ -55,18 +55,12 @@ static void arg(struct ipex_import *import, int64_t largest) {
         return;
     if (integers) {
         x = ranked(import, x, axis, largest);
-        largest = 1;
+        largest = true;
     }
     struct ipex_value *rows = ipex_build_moved(import, x, (int32_t)axis, x->rank - 1);
-    memcpy(dims, rows->dims, sizeof dims);
-    dims[rows->rank - 1] = 1;
-    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_arg, IPEX_ORDER_logical,
-                                              IPEX_DTYPE_i64, rows->rank, dims, false);
-    ipex_node_add_input(node, rows);
-    node->u.plan.ints = 2;
-    node->u.plan.int_[0] = largest;
-    node->u.plan.int_[1] = ipex_import_int(import, "select_last_index", 0);
-    struct ipex_value *y = ipex_build_moved(import, node->output, x->rank - 1, (int32_t)axis);
+    struct ipex_value *y =
+        ipex_build_arg(import, rows, largest, ipex_import_int(import, "select_last_index", 0));
+    y = ipex_build_moved(import, y, x->rank - 1, (int32_t)axis);
     if (!ipex_import_int(import, "keepdims", 1)) {
         int32_t rank = 0;
         for (int32_t i = 0; i < x->rank; i++)
@@ -78,10 +72,10 @@ static void arg(struct ipex_import *import, int64_t largest) {
 }
 
 static void import_arg_max(struct ipex_import *import) {
-    arg(import, 1);
+    arg(import, true);
 }
 static void import_arg_min(struct ipex_import *import) {
-    arg(import, 0);
+    arg(import, false);
 }
 
 /* The k largest or smallest along the last axis: a node whose results are values and places. */

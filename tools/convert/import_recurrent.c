@@ -125,10 +125,7 @@ struct ipex_value *ipex_recurrent_row(struct ipex_import *import, const struct i
         return NULL;
     for (int32_t i = 0; i < rank; i++)
         count *= dims[i];
-    float *data = ipex_arena_array(&import->graph->arena, (size_t)count, sizeof *data);
-    for (int64_t i = 0; i < count; i++)
-        data[i] = (float)ipex_constant_f64(x, d * count + i);
-    return ipex_graph_constant(import->graph, x->name, IPEX_DTYPE_f32, rank, dims, data);
+    return ipex_build_part(import, x, d * count, rank, dims);
 }
 
 static struct ipex_recurrent direction(struct ipex_import *import, const struct ipex_recurrent *n,

@@ -145,20 +145,7 @@ struct unrolled {
 static struct ipex_value *rows_of(struct ipex_import *import, const struct ipex_value *x,
                                   int64_t from, int64_t count) {
     const int64_t dims[2] = {count, x->dims[2]};
-    float *data =
-        ipex_arena_array(&import->graph->arena, (size_t)(dims[0] * dims[1]), sizeof *data);
-    for (int64_t i = 0; i < dims[0] * dims[1]; i++)
-        data[i] = (float)ipex_constant_f64(x, from * dims[1] + i);
-    return ipex_graph_constant(import->graph, x->name, IPEX_DTYPE_f32, 2, dims, data);
-}
-
-/* Elements of a constant as a vector. */
-static struct ipex_value *vector_of(struct ipex_import *import, const struct ipex_value *x,
-                                    int64_t from, int64_t count) {
-    float *data = ipex_arena_array(&import->graph->arena, (size_t)count, sizeof *data);
-    for (int64_t i = 0; i < count; i++)
-        data[i] = (float)ipex_constant_f64(x, from + i);
-    return ipex_graph_constant(import->graph, x->name, IPEX_DTYPE_f32, 1, &count, data);
+    return ipex_build_part(import, x, from * dims[1], 2, dims);
 }
 
 /* x W and both biases; that of a GRU's R h, which the reset gate scales, is not added. */
@@ -252,9 +239,9 @@ static void read_weights(struct ipex_import *import, struct unrolled *u) {
     if (n->gates == 3)
         u->r_reset = rows_of(import, n->r, 2 * hidden, hidden);
     if (n->gates == 3 && n->reset_last && n->bias)
-        u->reset_bias = vector_of(import, n->bias, rows + 2 * hidden, hidden);
+        u->reset_bias = ipex_build_part(import, n->bias, rows + 2 * hidden, 1, &hidden);
     for (int64_t i = 0; i < 3 && n->peepholes; i++)
-        u->peephole[i] = vector_of(import, n->peepholes, i * hidden, hidden);
+        u->peephole[i] = ipex_build_part(import, n->peepholes, i * hidden, 1, &hidden);
 }
 
 static struct ipex_value *given_or_zeros(struct ipex_import *import, const struct ipex_recurrent *n,
