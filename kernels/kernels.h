@@ -626,6 +626,10 @@ struct ipex_cpu {
     uint32_t features;
     int32_t l1d_bytes, l2_bytes; /* of one core; 32 KiB and 512 KiB where cpuid does not say */
 };
+
+/* Addresses so far apart share a set of L1, which is indexed by a page's offset. */
+enum { IPEX_L1_SET_BYTES = 4096 };
+
 /* Makes no system call. Who has not got permission for AMX clears IPEX_CPU_AMX. */
 void ipex_cpu_detect(struct ipex_cpu *ret);
 

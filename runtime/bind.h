@@ -25,6 +25,7 @@ struct ipex_setup {
     int32_t threads;
     bool callers_threads; /* not a pool's: what one call of them costs is not known */
     int32_t l2_bytes;
+    int32_t l1_ways; /* lines of L1 whose addresses may be multiples of IPEX_L1_SET_BYTES apart */
     bool splits_512; /* see enum ipex_cpu_feature */
     bool no_bands;   /* members of band groups are run one by one */
 };

@@ -340,7 +340,8 @@ static const conv_block_fn blocks_half[3][MAX_ROWS + 1] = {
 
 /* Policy: how many panels a block of so many rows takes, widest first. Wide blocks of few rows keep
  * at least 8 chains in flight and read x less often; 14 x 2 is the largest block that 32 registers
- * hold with its operands. */
+ * hold with its operands. Four panels are not three and one, which loads as often as it multiplies.
+ */
 static const struct {
     int32_t min_rows, max_rows, panels;
 } policy[] = {{1, 2, 8}, POLICY_OF_4_AND_3{1, MAX_ROWS, 2}, {1, MAX_ROWS, 1}};
@@ -348,7 +349,8 @@ static const struct {
 static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
     (void)columns;
     for (size_t i = 0;; i++)
-        if (policy[i].min_rows <= rows && rows <= policy[i].max_rows && panels >= policy[i].panels)
+        if (policy[i].min_rows <= rows && rows <= policy[i].max_rows &&
+            panels >= policy[i].panels && (panels != 4 || policy[i].panels != 3))
             return policy[i].panels;
 }
 

@@ -6,12 +6,12 @@
 
 enum { THREE_MOST_K = 192 };
 
-/* Rows whose distance is a multiple of 4 KiB fall into one set of an 8-way (or 12-way) L1 cache: 14
- * of them evict each other at every k, 6 leave room for the weights that pass. Three panels go into
- * one block of fewer rows where there is one and chains are short, not into two and one, which
- * loads nearly as often as it multiplies (1x1 16->48 at 3x96, 32->48 at 184x184: 0.9 of the time,
- * 384->48 at 13x13: 1.02); unless 256 bits hold the last one, which cost half where 512 bits take
- * two passes. */
+/* Rows whose distance is a multiple of 4 KiB fall into one set of the L1 cache: 14 of them evict
+ * each other at every k; where there may be 8 ways, 6 leave room for the weights that pass. Three
+ * panels go into one block of fewer rows where there is one and chains are short, not into two and
+ * one, which loads nearly as often as it multiplies (1x1 16->48 at 3x96, 32->48 at 184x184: 0.9 of
+ * the time, 384->48 at 13x13: 1.02); unless 256 bits hold the last one, which cost half where 512
+ * bits take two passes. */
 static int64_t most_rows(const struct conv_level *level, const struct ipex_conv_args *args) {
     const bool three = args->n > 5 * IPEX_PANEL / 2 && args->n <= 3 * IPEX_PANEL &&
                        ipex_conv_depth(args) <= THREE_MOST_K;
@@ -19,8 +19,8 @@ static int64_t most_rows(const struct conv_level *level, const struct ipex_conv_
                          : three                   ? level->max_rows_3
                                                    : level->max_rows;
     const bool in_place = level->panels_widened == 0;
-    const bool conflicts = in_place && args->x_pixel * level->x_size % 4096 == 0;
-    const int64_t limit = conflicts ? 6 : args->most_rows ? args->most_rows : most;
+    const bool conflicts = in_place && args->x_pixel * level->x_size % IPEX_L1_SET_BYTES == 0;
+    const int64_t limit = args->most_rows ? args->most_rows : conflicts ? 6 : most;
     return ipex_smaller(limit, most);
 }
 
@@ -206,10 +206,13 @@ static int64_t panels_at_once(const struct conv_level *level, const struct ipex_
     return fit > least ? ipex_div(fit, least) * least : least;
 }
 
+/* Behind sets of three panels not one alone: two and two. */
 void ipex_conv_walk_blocks(const struct conv_walk *walk, int64_t begin, int64_t end) {
     const int64_t step = walk->cuts->panels;
-    for (int64_t panel = begin; panel < end; panel += step)
-        walk_parts(walk, panel, panel + step < end ? panel + step : end);
+    for (int64_t panel = begin, next; panel < end; panel = next) {
+        next = ipex_smaller(panel + (step == 3 && end - panel == 4 ? 2 : step), end);
+        walk_parts(walk, panel, next);
+    }
 }
 
 /* Blocks of rows that go through a set of panels before the next set does: what a block costs

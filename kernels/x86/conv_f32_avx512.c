@@ -17,8 +17,8 @@
  * multiplies. So blocks take two steps at a time where the compilers have registers for it (gcc not
  * with three panels, clang not with one and a half), rows are addressed by three registers, which
  * addresses multiply by 1, 2 or 4, not by six, and pointers are what the compiler knows nothing of:
- * gcc would give every access a pointer of its own. Blocks of two panels and many rows also fetch a
- * line of either panel's next weights in two steps (fetch_next). */
+ * gcc would give every access a pointer of its own. Blocks of two or three panels and many rows
+ * also fetch a line of each panel's next weights in two steps (fetch_next). */
 #define CONV_FETCHES_NEXT
 #define CONV_ACTS
 #define TWO_STEPS_1  true
@@ -41,17 +41,31 @@
     int64_t x_1 = x_row * (int64_t)sizeof(float), x_3 = 3 * x_1, x_5 = 5 * x_1;                    \
     (void)x_3, (void)x_5;                                                                          \
     int32_t k = b->k;                                                                              \
+    FETCH_BEGIN                                                                                    \
+    const uintptr_t far_panel = (uintptr_t)w_panel * sizeof(float);                                \
+    (void)far_panel;                                                                               \
     if (FETCHES_##NR && MR >= FETCH_ROWS && b->far_step) {                                         \
-        FETCH_BEGIN                                                                                \
-        STEPS_IN_TWOS(MR, NR, prefetch_at(far),                                                    \
-                      (prefetch_at(far + (uintptr_t)w_panel * sizeof(float)), far += far_step))    \
+        STEPS_IN_TWOS(MR, NR, prefetch_at(far), (prefetch_at(far + far_panel), far += far_step))   \
     }                                                                                              \
     if (TWO_STEPS_##NR) {                                                                          \
         STEPS_IN_TWOS(MR, NR, , )                                                                  \
     }                                                                                              \
     for (; k > 0; k--, a0++, a1++, w += LANES) {                                                   \
         STEP(MR, NR)                                                                               \
+        FETCH_THREE_##NR                                                                           \
     }
+/* Not a loop of their own: where nothing is fetched, it is the step's own weights. */
+#define FETCH_THREE_1
+#define FETCH_THREE_2
+#define FETCH_THREE_3                                                                              \
+    prefetch_at(far);                                                                              \
+    prefetch_at(far + far_panel);                                                                  \
+    prefetch_at(far + 2 * far_panel);                                                              \
+    far += far_step / 2;
+#define FETCH_THREE_4
+#define FETCH_THREE_8
+#define FETCH_THREE_1H
+#define FETCH_THREE_2H
 #include "kernels/x86/conv_blocks_avx512.h"
 #include "kernels/x86/conv_spread.h"
 

@@ -176,6 +176,10 @@ static void choose_blocks(const struct ipex_setup *setup, const struct sizes *si
     block_for_threads(setup, sizes, args, panels);
 }
 
+static bool has_swish(const struct ipex_conv_args *args) {
+    return args->act == IPEX_ACT_hard_swish || args->act == IPEX_ACT_hard_swish_affine;
+}
+
 /* Stores of 512 bits in two passes: a few wait for their data beside products, those of a whole
  * block keep products waiting, 60 cycles of the 28 K that 14 rows of two panels take (Zen 4: 1x1 16
  * to 96 at 112x112 takes 0.9 of the time in blocks of 7 rows, 64 to 256 at 56x56 0.98, depths from
@@ -184,15 +188,37 @@ static void choose_blocks(const struct ipex_setup *setup, const struct sizes *si
 #define FEW_STORES_ROWS   7
 #define FEW_STORES_BLOCKS 16 /* of fewer, it is the first products of each that wait */
 
-static int32_t most_rows(const struct ipex_bind *bind) {
+static bool few_stores(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
-    const bool swish = args->act == IPEX_ACT_hard_swish || args->act == IPEX_ACT_hard_swish_affine;
-    const bool f32 = bind->input[1]->dtype == IPEX_DTYPE_f32;
     const bool narrow = args->n <= 3 * IPEX_PANEL / 2; /* blocks of one panel and a half */
     const int64_t block = FEW_STORES_ROWS * 2 * IPEX_PANEL;
     const bool few = ipex_mul_sat(ipex_conv_rows(args), args->n) < FEW_STORES_BLOCKS * block;
-    const bool helps = bind->setup->splits_512 && f32 && !swish && !narrow && !few;
-    return helps && ipex_conv_depth(args) <= FEW_STORES_DEPTH ? FEW_STORES_ROWS : 0;
+    return bind->setup->splits_512 && !has_swish(args) && !narrow && !few &&
+           ipex_conv_depth(args) <= FEW_STORES_DEPTH;
+}
+
+/* Rows that share a set of L1 leave a quarter of its ways to what passes: 9 of 12 fit a block of
+ * three panels (Zen 5: 197x3072 x 768 takes 0.93 of the time of 6 rows by four panels). So they do
+ * where a pass over y follows its stores (197x768 x 3072 with GELU 0.985 of 14 rows by two). */
+#define WAYS_FOR_THREE_PANELS 12
+
+static bool has_ways(const struct ipex_bind *bind) {
+    return bind->setup->l1_ways >= WAYS_FOR_THREE_PANELS;
+}
+
+static bool shares_set(int64_t row) {
+    return row * (int64_t)sizeof(float) % IPEX_L1_SET_BYTES == 0;
+}
+
+static int32_t most_rows(const struct ipex_bind *bind) {
+    const struct ipex_conv_args *args = &bind->args.conv;
+    const bool passes = args->act > IPEX_ACT_clip && !has_swish(args); /* the first are clamps */
+    if (bind->input[1]->dtype != IPEX_DTYPE_f32)
+        return 0;
+    if (!args->spread && (shares_set(args->x_pixel) ||
+                          (passes && args->n > 2 * IPEX_PANEL && shares_set(args->y_pixel))))
+        return has_ways(bind) ? bind->setup->l1_ways * 3 / 4 : 0;
+    return few_stores(bind) ? FEW_STORES_ROWS : 0;
 }
 
 static void choose_kernel(struct ipex_bind *bind) {
@@ -256,16 +282,17 @@ static int64_t planar_line(const struct ipex_conv_args *args) {
     return IPEX_PANEL * ipex_max_i64(4, (elements - overlap) / args->x_pixel);
 }
 
-/* Rows of x a multiple of 4 KiB apart are copied where that is little beside the products, and L2
- * holds the copy. Returns the scratch of as many rows or fewer. */
+/* Rows of x that share sets of L1 are copied where blocks of three panels may not have 9 of them
+ * (which take as long), that is little beside the products, and L2 holds the copy. Returns the
+ * scratch of as many rows or fewer. */
 #define SPREAD_ROWS    7
 #define SPREAD_COLUMNS 192
 
 static size_t spread_rows(struct ipex_bind *bind) {
     struct ipex_conv_args *args = &bind->args.conv;
     if (bind->input[0]->dtype != IPEX_DTYPE_f32 || args->planar || args->groups != 1 ||
-        args->segments_h * args->segments_w != 1 || args->n < SPREAD_COLUMNS ||
-        args->x_pixel * (int64_t)sizeof(float) % 4096 != 0)
+        args->segments_h * args->segments_w != 1 || args->n < SPREAD_COLUMNS || has_ways(bind) ||
+        !shares_set(args->x_pixel))
         return ipex_conv_scratch(args);
     const size_t row = ipex_conv_spread_row(args);
     const int64_t rows = ipex_conv_rows(args), most = bind->setup->l2_bytes / (int64_t)row;
@@ -333,9 +360,9 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
         IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
     args->eights = has_eights(bind);
     choose_blocks(bind->setup, &sizes, args);
-    args->most_rows = most_rows(bind);
     bind->jobs = ipex_conv_jobs(args);
     bind->scratch = args->eights ? eights_scratch(bind) : spread_rows(bind);
+    args->most_rows = most_rows(bind);
     bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * ipex_conv_depth(args));
     bind->spared_flops = spared_flops(args, bind->flops);
     choose_kernel(bind);
