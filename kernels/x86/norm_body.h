@@ -14,13 +14,17 @@ static inline vec norm_inverse(float squares, int64_t count, float eps) {
     return vec_set(1.0f / _mm_cvtss_f32(_mm_sqrt_ss(variance)));
 }
 
-/* The activation goes over a row that has just been written: inside the loop it would take more
+/* The activation goes over rows that have just been written: inside the loop it would take more
  * registers than there are. */
-static inline void norm_act(float *y, int64_t n, int32_t act, float a, float b) {
-    const struct ipex_act_rows row = ipex_act_rows(y, 1, n, n, act, a, b);
+static inline void norm_act(float *y, int64_t rows, int64_t n, int64_t y_row, int32_t act, float a,
+                            float b) {
+    const struct ipex_act_rows written = ipex_act_rows(y, rows, n, y_row, act, a, b);
     if (act != IPEX_ACT_none)
-        IPEX_LEVEL(activate)(&row);
+        IPEX_LEVEL(activate)(&written);
 }
+
+/* Elements of several short rows that an activation goes over at once. */
+enum { NORM_ACT_ELEMENTS = 1024 };
 
 static inline vec norm_factor(const float *gamma, int64_t i, int64_t n, vec inverse) {
     return gamma ? vec_mul(vec_load_part(gamma + i, n), inverse) : inverse;
@@ -53,7 +57,8 @@ static __attribute__((noinline)) float norm_squares(const float *x, int64_t n, v
 void IPEX_LEVEL(layer_norm_f32)(const struct ipex_layer_norm_args *args, int64_t job_begin,
                                 int64_t job_end, void *scratch) {
     (void)scratch;
-    const int64_t n = args->columns;
+    const int64_t n = args->columns, most = ipex_div(NORM_ACT_ELEMENTS, n);
+    int64_t written = 0;
     for (int64_t row = job_begin; row < job_end; row++) {
         const float *x = args->x + row * args->x_row;
         float *y = args->y + row * args->y_row;
@@ -64,7 +69,11 @@ void IPEX_LEVEL(layer_norm_f32)(const struct ipex_layer_norm_args *args, int64_t
             const vec factor = norm_factor(args->gamma, i, n - i, inverse);
             vec_store_part(y + i, n - i, vec_fma(d, factor, norm_beta(args->beta, i, n - i)));
         }
-        norm_act(y, n, args->act, args->act_a, args->act_b);
+        if (++written >= most || row + 1 == job_end) {
+            norm_act(y - (written - 1) * args->y_row, written, n, args->y_row, args->act,
+                     args->act_a, args->act_b);
+            written = 0;
+        }
     }
 }
 
@@ -162,7 +171,7 @@ static inline void norm_apply_pixel(const struct ipex_group_norm_args *args,
         const vec factor = vec_load_part(c->factor + i, n);
         vec_store_part(y + i, n, vec_fma(d, factor, norm_beta(beta, i, n)));
     }
-    norm_act(y, c->count, args->act, args->act_a, args->act_b);
+    norm_act(y, 1, c->count, c->count, args->act, args->act_a, args->act_b);
 }
 
 /* One line of y. */

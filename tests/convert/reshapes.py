@@ -36,6 +36,19 @@ def shuffled(g, x, channels, groups=2, height=6, width=7, name="shuffle"):
     return g.op("Reshape", g.op("Transpose", x, perm=[0, 2, 1, 3, 4]), g.ints(0, channels, height, width))
 
 
+def in_patches(g, x, channels, rows=3, columns=4):
+    """Patches of 2x2 pixels as MobileViT v2 has them: [B, C, 4, patches]."""
+    x = g.op("Reshape", x, g.ints(0, channels, rows, 2, columns, 2))
+    x = g.op("Transpose", x, perm=[0, 1, 3, 5, 2, 4])
+    return g.op("Reshape", x, g.ints(0, channels, 4, rows * columns), name="patches")
+
+
+def from_patches(g, x, channels, rows=3, columns=4):
+    x = g.op("Reshape", x, g.ints(0, channels, 2, 2, rows, columns))
+    x = g.op("Transpose", x, perm=[0, 1, 4, 2, 5, 3])
+    return g.op("Reshape", x, g.ints(0, channels, 2 * rows, 2 * columns), name="image")
+
+
 def conv(g, x, c, m, size=1, **attributes):
     return g.conv(x, c, m, (size, size), scale=0.2, pads=[size // 2] * 4, **attributes)
 
@@ -178,6 +191,13 @@ def channels_shuffled_in_three(g):
     g.output(conv(g, shuffled(g, conv(g, g.input(2, 3, 6, 7), 3, 15), 15, 3), 15, 5))
 
 
+@case(steps=dict(transpose=4, copy=0))
+def pixels_that_change_places(g):
+    """Channels are moved as they lie, both ways; the others are the input and the output."""
+    x = in_patches(g, conv(g, g.input(2, 3, 6, 8), 3, 24), 24)
+    g.output(conv(g, from_patches(g, conv(g, x, 24, 20), 20), 20, 5))
+
+
 @case(("layout", "rows", "not_adjacent"), ("layout", "turn", APPLIED), steps=dict(copy=1, transpose=2))
 def rows_of_a_padded_image(g):
     """The image has room for padding: its pixels are copied together, not turned to channels first and back."""
@@ -190,7 +210,9 @@ def check_bits(tap, bench):
     graph = Graph()
     graph.output(heads_of_one_projection(graph, graph.input(2, 19, 24), 19, 24, 3),
                  shuffled(graph, conv(graph, graph.input(2, 3, 6, 7), 3, 34), 34),
-                 shuffled(graph, conv(graph, graph.input(2, 3, 6, 7), 3, 57), 57, 3, name="three"))
+                 shuffled(graph, conv(graph, graph.input(2, 3, 6, 7), 3, 57), 57, 3, name="three"),
+                 in_patches(graph, conv(graph, graph.input(2, 3, 6, 8), 3, 24), 24),
+                 from_patches(graph, conv(graph, graph.input(2, 3, 4, 12), 3, 37), 37))
     why = bench.right(graph, "--golden", "1", bits=True)
     tap.ok("reshapes have the same bytes at every kernel level and thread count", not why, why)
 

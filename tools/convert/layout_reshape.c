@@ -130,10 +130,28 @@ static bool sort_groups(struct groups *g) {
     return true;
 }
 
+/* Where they lie apart: as they are counted, but the group of the innermost axis behind all others
+ * if that axis is its last, so that what lies there is moved as a whole (channels of an image whose
+ * pixels change places). */
+static void order_groups(struct groups *g, int32_t innermost) {
+    const int32_t group = g->of_x[innermost];
+    const bool ends = innermost + 1 == g->xn || g->of_x[innermost + 1] != group;
+    int32_t p = 0;
+    for (int32_t k = 0; k < g->xn; k++)
+        if (!ends || g->of_x[k] != group)
+            g->at[p++] = k;
+    for (int32_t k = 0; k < g->xn; k++)
+        if (ends && g->of_x[k] == group)
+            g->at[p++] = k;
+}
+
 void ipex_reshape_source(struct ipex_dims *dims, const struct ipex_value *x, const int32_t *x_order,
                          const struct ipex_value *y, int32_t *ret_order) {
     struct groups g;
-    const bool sorted = find_groups(dims, x, x_order, y, &g) && sort_groups(&g);
+    const bool found = find_groups(dims, x, x_order, y, &g);
+    const int32_t innermost = g.xn > 0 ? g.at[g.xn - 1] : 0;
+    if (found && !sort_groups(&g))
+        order_groups(&g, innermost);
     for (int32_t i = 0, p = 0; i < x->rank; i++)
-        ret_order[i] = !sorted ? i : x->dims[x_order[i]] == 1 ? x_order[i] : g.xa[g.at[p++]];
+        ret_order[i] = !found ? i : x->dims[x_order[i]] == 1 ? x_order[i] : g.xa[g.at[p++]];
 }
