@@ -621,6 +621,7 @@ enum ipex_cpu_feature {
     IPEX_CPU_AMX = IPEX_CPU_AMX_TILE | IPEX_CPU_AMX_BF16 | IPEX_CPU_AMX_INT8,
     IPEX_CPU_SLOW_BF16_DOT = 1 << 8, /* vdpbf16ps takes longer than widening and two FMA */
     IPEX_CPU_SPLITS_512 = 1 << 9,    /* 512 bits take two passes through units of 256 */
+    IPEX_CPU_FEW_SHUFFLES = 1 << 10, /* fewer units move lanes than multiply */
 };
 struct ipex_cpu {
     uint32_t features;

@@ -26,8 +26,8 @@ struct ipex_setup {
     bool callers_threads; /* not a pool's: what one call of them costs is not known */
     int32_t l2_bytes;
     int32_t l1_ways; /* lines of L1 whose addresses may be multiples of IPEX_L1_SET_BYTES apart */
-    bool splits_512; /* see enum ipex_cpu_feature */
-    bool no_bands;   /* members of band groups are run one by one */
+    bool splits_512, few_shuffles; /* see enum ipex_cpu_feature */
+    bool no_bands;                 /* members of band groups are run one by one */
 };
 
 #define IPEX_BIND_INPUTS 8

@@ -70,6 +70,7 @@ static enum ipex_status choose_isa(struct request *r) {
     r->setup.l2_bytes = r->set.l2_bytes != 0 ? r->set.l2_bytes : cpu.l2_bytes;
     r->setup.l1_ways = cpu.l1d_bytes / IPEX_L1_SET_BYTES;
     r->setup.splits_512 = cpu.features & IPEX_CPU_SPLITS_512;
+    r->setup.few_shuffles = cpu.features & IPEX_CPU_FEW_SHUFFLES;
     r->setup.no_bands = r->set.no_bands != 0;
     r->setup.isa = r->set.isa == IPEX_ISA_AUTO ? ipex_isa_best(cpu.features) : r->set.isa;
     if (ipex_isa_usable(r->setup.isa, cpu.features))

@@ -71,12 +71,17 @@ static bool is_made_by(uint32_t ebx, uint32_t edx, uint32_t ecx) {
     return maker.ebx == ebx && maker.edx == edx && maker.ecx == ecx;
 }
 
+/* Of their two units of 512 bits that multiply one moves lanes, too. */
+static bool is_intel(void) {
+    const uint32_t genu = 0x756e6547, inei = 0x49656e69, ntel = 0x6c65746e;
+    return is_made_by(genu, inei, ntel);
+}
+
 /* Intel's cores from Golden Cove on, which are the first with AVX512-FP16, begin a vdpbf16ps every
  * other cycle and two FMA in every one (Emerald Rapids): tiles do better. AMD's begin one in every
  * cycle, as many as FMA (Zen 4) or half as many (Zen 5). */
 static bool bf16_dot_is_slow(uint32_t l7_edx) {
-    const uint32_t genu = 0x756e6547, inei = 0x49656e69, ntel = 0x6c65746e;
-    return is_made_by(genu, inei, ntel) && has(l7_edx, L7_EDX_AVX512_FP16);
+    return is_intel() && has(l7_edx, L7_EDX_AVX512_FP16);
 }
 
 /* AMD's first cores with AVX-512, Zen 4 (family 0x19): whether later ones do, the model decides. */
@@ -95,7 +100,7 @@ static uint32_t detect_features(void) {
     if (!has(os, XCR0_YMM) || !has(l1.ecx, L1_ECX_FMA | L1_ECX_F16C) ||
         !has(l7.ebx, L7_EBX_AVX2 | L7_EBX_BMI2))
         return 0;
-    uint32_t ret = IPEX_CPU_AVX2_FMA;
+    uint32_t ret = IPEX_CPU_AVX2_FMA | (is_intel() ? IPEX_CPU_FEW_SHUFFLES : 0);
     if (has(l71.eax, L71_EAX_AVX_VNNI))
         ret |= IPEX_CPU_AVX_VNNI;
     if (!has(os, XCR0_ZMM) || !has(l7.ebx, L7_EBX_AVX512F | L7_EBX_AVX512DQ | L7_EBX_AVX512CD |

@@ -233,7 +233,9 @@ static void choose_kernel(struct ipex_bind *bind) {
 /* Few columns leave most lanes of a panel empty, and pay for transposing x where neighbouring
  * pixels share elements of it, or where there is only one; two to four also where every pixel's are
  * its own, if lines are long (1x1 to 4 at 26x26 and more: 0.6 to 0.8 of the time, with AVX2 0.7 to
- * 0.95, at 7x7 up to 1.3), but for CPUs where 512 bits take two passes and empty lanes cost half.
+ * 0.95, at 7x7 up to 1.3), but for CPUs where 512 bits take two passes and empty lanes cost half,
+ * or where one unit transposes (Emerald Rapids: 1.13 to 1.5; with AVX2 0.92 to 1.0, of four 1.2 to
+ * 1.3).
  * More of them, but not enough to fill a half panel or a whole one, pay where a line's chains are
  * long enough and every element of x takes part in so many products a column. (Nearly full ones ask
  * for larger windows, for the CPUs named above.) What does not depend on dims decides on scratch.
@@ -247,14 +249,19 @@ static const int8_t least_products[PLANAR_COLUMNS_MOST + 1] = {
     [5] = 9, [6] = 9, [7] = 12, [8] = 12, [9] = 9, [10] = 9, [11] = 12, [12] = 12,
 };
 
+static int64_t most_own_columns(const struct ipex_setup *setup) {
+    if (setup->isa >= IPEX_ISA_avx512)
+        return setup->splits_512 || setup->few_shuffles ? 1 : IPEX_FEW_COLUMNS;
+    return setup->few_shuffles ? IPEX_FEW_COLUMNS - 1 : IPEX_FEW_COLUMNS;
+}
+
 static bool has_few_columns(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
-    const bool half_lanes = bind->setup->splits_512 && bind->setup->isa >= IPEX_ISA_avx512;
     if (bind->input[1]->dtype != IPEX_DTYPE_f32 || args->groups != 1 || args->segments_w != 1 ||
         args->n > PLANAR_COLUMNS_MOST || args->x_pixel <= 0)
         return false;
     if (args->n == 1 || args->x_pixel >= args->k) /* what lies between pixels is transposed too */
-        return args->n <= (half_lanes ? 1 : IPEX_FEW_COLUMNS) &&
+        return args->n <= most_own_columns(bind->setup) &&
                2 * args->x_pixel <= (args->n == 1 ? 8 : 3) * (int64_t)args->k;
     const int64_t stride_h = bind->op == IPEX_OP_conv ? bind->ints[IPEX_CONV_STRIDE_H] : 1;
     return args->n <= IPEX_FEW_COLUMNS ||

@@ -165,8 +165,8 @@ static void test_slow_dot(void) {
     amx_seam_machine(NULL);
 }
 
-/* Which CPU it is decides how many rows a block of short chains has, not their bits
- * (tests/checkkern). */
+/* Which CPU it is decides how many rows a block of short chains has and which side lies in lanes,
+ * not their bits (tests/checkkern). */
 static void test_split_512(void) {
     struct ipex_cpu cpu;
     amx_seam_machine("zen4");
@@ -174,9 +174,13 @@ static void test_split_512(void) {
     const bool avx512 = cpu.features & IPEX_CPU_AVX512;
     check(!(cpu.features & IPEX_CPU_SPLITS_512) == !avx512,
           "zen4: 512 bits are known to take two passes", "they are not");
+    check(!(cpu.features & IPEX_CPU_FEW_SHUFFLES), "zen4: as many units move lanes as multiply",
+          "fewer");
     amx_seam_machine("intel");
     ipex_cpu_detect(&cpu);
     check(!(cpu.features & IPEX_CPU_SPLITS_512), "intel: 512 bits take one pass", "two");
+    check(cpu.features & IPEX_CPU_FEW_SHUFFLES, "intel: fewer units move lanes than multiply",
+          "as many");
     amx_seam_machine(NULL);
 }
 
