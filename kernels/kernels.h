@@ -86,8 +86,8 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * of a vector lie side by side (kernels/conv_parts.h). Only without resume, columns, w_line, and
  * taps in the padding left out, and where x_pixel is a multiple of x_kw or segments_w is 1.
  *
- * most_rows is advice: register blocks of at most so many pixels, 2 or more; 0: as many as
- * registers hold. */
+ * most_rows is advice to kernels that read x where it lies: register blocks of at most so many
+ * pixels, 2 or more; 0: as many as registers hold. */
 struct ipex_conv_args {
     const void *x;         /* f32; conv_bf16, conv_bf16t: bf16; conv_i8: i8 */
     const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */

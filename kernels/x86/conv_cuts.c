@@ -18,10 +18,10 @@ static int64_t most_rows(const struct conv_level *level, const struct ipex_conv_
     const int64_t most = args->n <= IPEX_PANEL / 2 ? level->max_rows_half
                          : three                   ? level->max_rows_3
                                                    : level->max_rows;
-    const bool in_place = level->panels_widened == 0;
-    const bool conflicts = in_place && args->x_pixel * level->x_size % IPEX_L1_SET_BYTES == 0;
-    const int64_t limit = args->most_rows ? args->most_rows : conflicts ? 6 : most;
-    return ipex_smaller(limit, most);
+    const bool conflicts = args->x_pixel * level->x_size % IPEX_L1_SET_BYTES == 0;
+    if (level->panels_widened > 0) /* x is not read where it lies */
+        return most;
+    return ipex_smaller(args->most_rows ? args->most_rows : conflicts ? 6 : most, most);
 }
 
 static bool same_run(struct ipex_conv_run a, struct ipex_conv_run b) {

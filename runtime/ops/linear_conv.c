@@ -198,27 +198,28 @@ static bool few_stores(const struct ipex_bind *bind) {
 }
 
 /* Rows that share a set of L1 leave a quarter of its ways to what passes: 9 of 12 fit a block of
- * three panels (Zen 5: 197x3072 x 768 takes 0.93 of the time of 6 rows by four panels). So they do
- * where a pass over y follows its stores (197x768 x 3072 with GELU 0.985 of 14 rows by two). */
+ * three panels (Zen 5: 197x3072 x 768 takes 0.93 of the time of 6 rows by four panels; bf16, which
+ * has none of three, 64 to 197x4096 x 1024 0.92 to 0.96). So they do where a pass over y follows
+ * its stores (197x768 x 3072 with GELU 0.985 of 14 rows by two). */
 #define WAYS_FOR_THREE_PANELS 12
 
 static bool has_ways(const struct ipex_bind *bind) {
     return bind->setup->l1_ways >= WAYS_FOR_THREE_PANELS;
 }
 
-static bool shares_set(int64_t row) {
-    return row * (int64_t)sizeof(float) % IPEX_L1_SET_BYTES == 0;
+static bool shares_set(int64_t row, int64_t size) {
+    return row * size % IPEX_L1_SET_BYTES == 0;
 }
 
 static int32_t most_rows(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
+    const bool f32 = bind->input[1]->dtype == IPEX_DTYPE_f32;
     const bool passes = args->act > IPEX_ACT_clip && !has_swish(args); /* the first are clamps */
-    if (bind->input[1]->dtype != IPEX_DTYPE_f32)
-        return 0;
-    if (!args->spread && (shares_set(args->x_pixel) ||
-                          (passes && args->n > 2 * IPEX_PANEL && shares_set(args->y_pixel))))
-        return has_ways(bind) ? bind->setup->l1_ways * 3 / 4 : 0;
-    return few_stores(bind) ? FEW_STORES_ROWS : 0;
+    const bool x = !args->spread && shares_set(args->x_pixel, sizes_of(bind).x);
+    const bool y = f32 && passes && args->n > 2 * IPEX_PANEL && shares_set(args->y_pixel, 4);
+    if (has_ways(bind) && (x || y))
+        return bind->setup->l1_ways * 3 / 4;
+    return f32 && !x && few_stores(bind) ? FEW_STORES_ROWS : 0;
 }
 
 static void choose_kernel(struct ipex_bind *bind) {
@@ -235,10 +236,10 @@ static void choose_kernel(struct ipex_bind *bind) {
  * its own, if lines are long (1x1 to 4 at 26x26 and more: 0.6 to 0.8 of the time, with AVX2 0.7 to
  * 0.95, at 7x7 up to 1.3), but for CPUs where 512 bits take two passes and empty lanes cost half,
  * or where one unit transposes (Emerald Rapids: 1.13 to 1.5; with AVX2 0.92 to 1.0, of four 1.2 to
- * 1.3).
- * More of them, but not enough to fill a half panel or a whole one, pay where a line's chains are
- * long enough and every element of x takes part in so many products a column. (Nearly full ones ask
- * for larger windows, for the CPUs named above.) What does not depend on dims decides on scratch.
+ * 1.3). More of them, but not enough to fill a half panel or a whole one, pay where a line's chains
+ * are long enough and every element of x takes part in so many products a column. (Nearly full ones
+ * ask for larger windows, for the CPUs named above.) What does not depend on dims decides on
+ * scratch.
  */
 #define PLANAR_COLUMNS_MOST     12
 #define PLANAR_LEAST_K          24
@@ -299,7 +300,7 @@ static size_t spread_rows(struct ipex_bind *bind) {
     struct ipex_conv_args *args = &bind->args.conv;
     if (bind->input[0]->dtype != IPEX_DTYPE_f32 || args->planar || args->groups != 1 ||
         args->segments_h * args->segments_w != 1 || args->n < SPREAD_COLUMNS || has_ways(bind) ||
-        !shares_set(args->x_pixel))
+        !shares_set(args->x_pixel, sizeof(float)))
         return ipex_conv_scratch(args);
     const size_t row = ipex_conv_spread_row(args);
     const int64_t rows = ipex_conv_rows(args), most = bind->setup->l2_bytes / (int64_t)row;
