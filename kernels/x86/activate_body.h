@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) void activate_as(const struct ipex_
                                                               int32_t act) {
     const bool divides =
         act == IPEX_ACT_sigmoid || act == IPEX_ACT_silu || act == IPEX_ACT_gelu_tanh;
-    if (act == IPEX_ACT_leaky_relu && rows->columns == 2 * LANES)
+    if (LANES == 16 && act == IPEX_ACT_leaky_relu && rows->columns == 2 * LANES)
         activate_pairs(rows, act);
     else if (LANES < 16 || !divides)
         activate_one_by_one(rows, act);

@@ -41,9 +41,29 @@ static inline vec rows_finish(const struct ipex_reduce_args *args, vec v) {
     return args->kind == IPEX_REDUCE_mean ? vec_div(v, vec_set((float)args->middle)) : vec_flush(v);
 }
 
+/* Four vectors of columns, whose chains stand side by side and whose elements are neighbours. */
+static inline void rows_reduce_four(const struct ipex_reduce_args *args, const float *x, float *y) {
+    vec a = vec_load(x), b = vec_load(x + LANES);
+    vec c = vec_load(x + 2 * LANES), d = vec_load(x + 3 * LANES);
+    for (int64_t m = 1; m < args->middle; m++) {
+        x += args->x_middle;
+        a = rows_combine(args->kind, a, vec_load(x));
+        b = rows_combine(args->kind, b, vec_load(x + LANES));
+        c = rows_combine(args->kind, c, vec_load(x + 2 * LANES));
+        d = rows_combine(args->kind, d, vec_load(x + 3 * LANES));
+    }
+    vec_store(y, rows_finish(args, a));
+    vec_store(y + LANES, rows_finish(args, b));
+    vec_store(y + 2 * LANES, rows_finish(args, c));
+    vec_store(y + 3 * LANES, rows_finish(args, d));
+}
+
 static inline void rows_reduce_inner(const struct ipex_reduce_args *args, const float *x,
                                      float *y) {
-    for (int64_t i = 0; i < args->inner; i += LANES) {
+    int64_t i = 0;
+    for (; i + 4 * LANES <= args->inner; i += 4 * LANES)
+        rows_reduce_four(args, x + i, y + i);
+    for (; i < args->inner; i += LANES) {
         const int64_t n = args->inner - i;
         vec chain = vec_load_part(x + i, n);
         for (int64_t m = 1; m < args->middle; m++)
