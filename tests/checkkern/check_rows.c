@@ -139,7 +139,7 @@ static int check_reduce(const struct context *context, struct rng *rng, int64_t 
     struct ipex_reduce_args args = {
         .outer = rng_range(rng, 1, middle <= 8 ? 70 : 3), /* of short rows some vectors */
         .middle = middle,
-        .inner = rng_one_in(rng, 2) ? 1 : rng_range(rng, 2, 40),
+        .inner = rng_one_in(rng, 2) ? 1 : rng_range(rng, 2, rng_one_in(rng, 3) ? 150 : 40),
         .kind = (int32_t)rng_range(rng, 0, IPEX_REDUCE_COUNT - 1),
     };
     args.x_middle = args.inner + (rng_one_in(rng, 3) ? rng_range(rng, 1, 4) : 0);
