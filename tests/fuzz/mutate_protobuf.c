@@ -200,8 +200,8 @@ static void change_value(struct message *m, struct mutate_rng *rng, const struct
     if (size == 0)
         return;
     at += mutate_below(rng, (uint32_t)size);
-    m->bytes[at] = mutate_below(rng, 2) ? (uint8_t)mutate_below(rng, 256)
-                                        : (uint8_t)(m->bytes[at] ^ 1u << mutate_below(rng, 8));
+    m->bytes[at] = (uint8_t)(mutate_below(rng, 2) ? mutate_below(rng, 256)
+                                                  : m->bytes[at] ^ 1u << mutate_below(rng, 8));
 }
 
 static void change_anything(struct message *m, struct mutate_rng *rng) {
