@@ -67,6 +67,7 @@ struct chunk_range {
 struct ipex_pool {
     int32_t threads, ranges;
     int64_t spins; /* pauses before sleeping */
+    pid_t process; /* that has the workers: fork copies none */
     struct ipex_worker *worker;
 
     _Alignas(LINE) struct shared_work work;
@@ -144,6 +145,11 @@ static bool claim_and_run(struct ipex_pool *pool, int32_t thread) {
 }
 
 /* ---- workers ---- */
+
+/* Not in a child of the process that started them. */
+static bool has_workers(const struct ipex_pool *pool) {
+    return pool->process == getpid();
+}
 
 /* Spins, then sleeps, until `wake` is no longer `seen`. */
 static void wait_for_step(struct ipex_pool *pool, uint32_t seen) {
@@ -280,6 +286,10 @@ static void visit_job(const void *args, int64_t job_begin, int64_t job_end, void
 
 void ipex_pool_visit(struct ipex_pool *pool, void (*fn)(void)) {
     _Atomic int32_t arrived = 0;
+    if (!has_workers(pool)) {
+        fn();
+        return;
+    }
     const struct visit visit = {.fn = fn, .threads = pool->threads, .arrived = &arrived};
     const struct ipex_work work = {
         .fn = visit_job, .args = &visit, .jobs = pool->threads, .scratch = (uint8_t *)pool};
@@ -465,6 +475,7 @@ enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
     uint8_t *stacks = NULL;
     struct ipex_pool *pool = lay_out(&bump, set.threads, &stacks);
     pool->spins = measure_spins(set.spin_us);
+    pool->process = getpid();
     pool->threads = 1;
     pool->ranges = set.threads < RANGES_MAX ? set.threads : RANGES_MAX;
     const enum ipex_status status = start_workers(pool, &set, stacks, &report);
@@ -477,7 +488,7 @@ enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
 }
 
 void ipex_pool_finish(struct ipex_pool *pool) {
-    if (pool == NULL)
+    if (pool == NULL || !has_workers(pool))
         return;
     atomic_store(&pool->stop, 1);
     atomic_fetch_add(&pool->wake, 1);

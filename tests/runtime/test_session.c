@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <xmmintrin.h>
 
 #include "runtime/session.h"
@@ -562,6 +564,31 @@ static void test_pool_life(void) {
     net_free(&net);
 }
 
+/* A child has a copy of the pool, without its workers: it computes alone, and does not wait for
+ * them. */
+static void test_forked(void) {
+    struct net net;
+    struct harness h;
+    deep_net(&net);
+    harness_open(&h, &net);
+    harness_session(&h, IPEX_ISA_AUTO, POOL_OF_2);
+    bool right = harness_run(&h, &net, DENSE, DENSE, 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        right = harness_run(&h, &net, DENSE, DENSE, 0);
+        harness_close(&h);
+        _exit(right ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    check(right && status == 0, "a forked child runs and ends a session on a pool",
+          WIFSIGNALED(status) ? "it waits for ever" : h.message);
+    check(harness_run(&h, &net, DENSE, DENSE, 0), "... and its parent runs on", h.message);
+    harness_close(&h);
+    net_free(&net);
+}
+
 /* Outputs in one storage: the whole, a reshape of it, a slice of it, and a tensor that later nodes
  * read. */
 static void test_shared_outputs(void) {
@@ -606,5 +633,6 @@ int main(void) {
     test_shared_pool(5, "... and of five");
     test_crowded_pool();
     test_pool_life();
+    test_forked();
     return check_result();
 }
