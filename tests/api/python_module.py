@@ -4,6 +4,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -85,6 +86,41 @@ def check_failures(tap, model):
     refused(tap, "no thread", "ERROR_ARGUMENT", lambda: ipex.Model(file, threads=0))
 
 
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+def check_forgotten(tap, file):
+    """Models that nobody closed: their threads must not outlive the memory that they run in."""
+    before, x = threads(), np.ones((2, 3), np.float32)
+    model = ipex.Model(file, threads=3)
+    model.run(x)
+    tap.ok("a model has threads of its own", threads() == before + 2, before, threads())
+    del model
+    tap.ok("they end with the model, also where nobody closed it", threads() == before, before, threads())
+    try:
+        ipex.Model(FOLDER / "labels.txt", threads=3)
+    except ipex.Error:
+        pass
+    tap.ok("a model that could not be opened leaves no thread", threads() == before, before, threads())
+
+
+def check_forked(tap, file):
+    """A child has none of its parent's threads: it computes alone, and closing does not wait for them."""
+    model, x = ipex.Model(file, threads=3), np.ones((2, 3), np.float32)
+    wanted = model.run(x)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        same = near(model.run(x), wanted)
+        model.close()
+        os._exit(0 if same else 1)
+    _, status = os.waitpid(child, 0)
+    tap.ok("a forked child runs and closes the model", status == 0, status)
+    tap.ok("... and its parent runs on", near(model.run(x), wanted))
+    model.close()
+
+
 def main():
     tap = Tap()
     make_model()
@@ -108,6 +144,8 @@ def main():
         tap.ok("narrowed: less memory", model.memory < whole, model.memory, whole)
         refused(tap, "more than the narrowed rows", "ERROR_SHAPE", lambda: model.run(np.ones((3, 3), np.float32)))
     model.close()
+    check_forgotten(tap, file)
+    check_forked(tap, file)
     for name, use in (("run", lambda: model.run(x)), ("ports", lambda: model.ports("input")), ("entries", model.entries),
                       ("symbols", model.symbols), ("labels", model.labels)):
         refused(tap, f"{name} of a closed model", "closed", use)

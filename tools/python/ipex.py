@@ -20,8 +20,7 @@ RANK_MAX, ALIGN = 8, 64
 DTYPES = {1: np.float32, 2: np.uint16, 3: np.float16, 4: np.int8, 5: np.uint8, 6: np.int32, 7: np.int64, 8: np.bool_,
           9: np.float64}  # bf16 (2) as its bits
 CODES = {np.dtype(kind): code for code, kind in DTYPES.items()}
-SIZE, POINTER, TEXT = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
-I32, I64 = ctypes.c_int32, ctypes.c_int64
+SIZE, POINTER, TEXT, I32, I64 = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64
 
 
 class Port(ctypes.Structure):
@@ -78,11 +77,11 @@ _lib = _library()
 class Model:
     """An open file and a session. dims: {symbol: (lo, hi)} narrows the sizes, and with them the memory; entry: one entry
     alone; isa: a level of enum ipex_isa by its number (0: the best); bands: False as no_bands. One thread at a time."""
+    _opened = _session = _pool = None
 
     def __init__(self, path, entry=None, threads=1, dims=None, isa=0, bands=True):
         self._opened, self._session, self._pool = POINTER(), POINTER(), POINTER()
-        self._blocks, self._path = [], os.fspath(path)
-        self._message = ctypes.create_string_buffer(512)
+        self._blocks, self._path, self._message = [], os.fspath(path), ctypes.create_string_buffer(512)
         said = TEXT(ctypes.addressof(self._message)), SIZE(len(self._message))
         try:
             self._open(said)
@@ -191,7 +190,8 @@ class Model:
         for end, what in (("session_finish", "_session"), ("pool_finish", "_pool"), ("image_close", "_opened")):
             getattr(_lib, f"ipex_{end}")(getattr(self, what))
             setattr(self, what, POINTER())
-        self._blocks.clear()
+        self._blocks = []
+    __del__ = close  # threads end before the memory that they run in
 
     def __enter__(self):
         return self
