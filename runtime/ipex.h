@@ -166,11 +166,12 @@ struct ipex_pool_options {
     size_t message_size;
 };
 
-/* Workers live in the caller's memory (their stacks too). ERROR_ARGUMENT, ERROR_MEMORY,
- * ERROR_SYSTEM. Sessions on different threads may share a pool: their steps take turns; where as
- * many are running as the pool has threads, each computes on the thread that called it. Same bits.
- * A child of fork has no workers: there sessions on its copy of the pool compute on the thread that
- * called them, too, where none was running on the pool when the parent forked. */
+/* Workers live in the caller's memory (their stacks too) and take no signals but a profiler's and
+ * those that a thread brings on itself. ERROR_ARGUMENT, ERROR_MEMORY, ERROR_SYSTEM. Sessions on
+ * different threads may share a pool: their steps take turns; where as many are running as the pool
+ * has threads, each computes on the thread that called it. Same bits. A child of fork has no
+ * workers: there sessions on its copy of the pool compute on the thread that called them, too,
+ * where none was running on the pool when the parent forked. */
 IPEX_WARN_UNUSED enum ipex_status ipex_pool_measure(const struct ipex_pool_options *options,
                                                     size_t *ret_size);
 IPEX_WARN_UNUSED enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,

@@ -20,6 +20,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -441,6 +442,15 @@ static void wait_until_ready(struct ipex_pool *pool) {
     }
 }
 
+/* Signals are for the caller's threads, whose stacks are made for handlers: but for those that a
+ * thread brings on itself, and a profiler's. */
+static void fill_mask(sigset_t *ret) {
+    static const uint8_t taken[] = {SIGBUS, SIGFPE, SIGILL, SIGPROF, SIGSEGV, SIGSYS, SIGTRAP};
+    sigfillset(ret);
+    for (size_t i = 0; i < sizeof taken; i++)
+        sigdelset(ret, taken[i]);
+}
+
 /* Starts workers 1.. of the pool; pool->threads counts those that run: a failure can be undone. */
 static enum ipex_status start_workers(struct ipex_pool *pool, const struct ipex_pool_options *set,
                                       uint8_t *stacks, const struct ipex_report *report) {
@@ -478,7 +488,11 @@ enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
     pool->process = getpid();
     pool->threads = 1;
     pool->ranges = set.threads < RANGES_MAX ? set.threads : RANGES_MAX;
+    sigset_t mask, before;
+    fill_mask(&mask);
+    (void)pthread_sigmask(SIG_BLOCK, &mask, &before);
     const enum ipex_status status = start_workers(pool, &set, stacks, &report);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != IPEX_OK) {
         ipex_pool_finish(pool);
         return status;

@@ -3,11 +3,13 @@
  * end early, memory that is shared, and outputs that share storage. */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <xmmintrin.h>
 
@@ -564,6 +566,36 @@ static void test_pool_life(void) {
     net_free(&net);
 }
 
+static volatile sig_atomic_t handled;
+
+static void on_signal(int number) {
+    (void)number;
+    handled = 1;
+}
+
+/* Signals are for the caller's threads: one that these have blocked stays for who waits for it. */
+static void test_signals(void) {
+    const struct ipex_pool_options options = {.size_of_struct = sizeof options, .threads = 3};
+    const struct sigaction action = {.sa_handler = on_signal};
+    const struct timespec soon = {.tv_sec = 5}, moment = {.tv_nsec = 50000000};
+    struct sigaction before;
+    sigset_t one, mask;
+    void *memory;
+    struct ipex_pool *pool = make_pool(&options, &memory);
+    sigemptyset(&one);
+    sigaddset(&one, SIGTERM);
+    sigaction(SIGTERM, &action, &before);
+    pthread_sigmask(SIG_BLOCK, &one, &mask);
+    kill(getpid(), SIGTERM);
+    nanosleep(&moment, NULL); /* for whoever would take it */
+    check(sigtimedwait(&one, NULL, &soon) == SIGTERM && !handled, "workers take no signals",
+          "the handler ran on one of them");
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    sigaction(SIGTERM, &before, NULL);
+    ipex_pool_finish(pool);
+    free(memory);
+}
+
 /* A child has a copy of the pool, without its workers: it computes alone, and does not wait for
  * them. */
 static void test_forked(void) {
@@ -633,6 +665,7 @@ int main(void) {
     test_shared_pool(5, "... and of five");
     test_crowded_pool();
     test_pool_life();
+    test_signals();
     test_forked();
     return check_result();
 }
