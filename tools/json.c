@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/arena.h"
+#include "tools/text_table.h"
 
 static json_t *need(json_t *value) {
     if (!value)
@@ -39,9 +40,7 @@ static json_t *make_text(const char *text) {
         return value;
     char *ascii = ipex_alloc(strlen(text) + 1);
     strcpy(ascii, text);
-    for (char *at = ascii; *at; at++)
-        if ((unsigned char)*at >= 0x80)
-            *at = '?';
+    ipex_make_ascii(ascii);
     value = need(json_string(ascii));
     free(ascii);
     return value;

@@ -36,6 +36,12 @@ void ipex_make_printable(char *text, bool lines) {
         }
 }
 
+void ipex_make_ascii(char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text >= 0x80)
+            *text = '?';
+}
+
 static void cut(char *text, size_t limit) {
     if (!limit || limit < 4 || width_of(text) <= limit)
         return;

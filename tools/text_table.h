@@ -36,6 +36,9 @@ void ipex_table_finish(struct ipex_table *table);
  * break tables, or drive the terminal. */
 void ipex_make_printable(char *text, bool lines);
 
+/* What is not ASCII becomes '?': for texts that need not be UTF-8, as names of files. */
+void ipex_make_ascii(char *text);
+
 /* 1234567 -> "1.2 MB" (powers of 1000). Returns `ret`. */
 const char *ipex_bytes_text(double bytes, char ret[16]);
 

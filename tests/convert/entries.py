@@ -133,7 +133,8 @@ def check_constants():
             results.append(np.load(FOLDER / "out" / "classes.npy").tolist())
         wanted = [[float(gain)] * size for gain, size in zip(expected, sizes.values())]
         tap.ok(what, done.returncode == 0 and results == wanted, done.stderr, results, wanted)
-        tap.ok(f"{what}: inspect says so", all(g in cli_json("inspect", target)["options"] for g in given))
+        told = [g.replace(f"{FOLDER}/", "") for g in given]  # a file tells no folders
+        tap.ok(f"{what}: inspect says so", all(f"--const {g}" in cli_json("inspect", target)["options"] for g in told))
     check_failures(target, [
         ("a constant for no entry", 2, "--const other: no entry", ["--const", "other=1"]),
         ("a constant that the entry has not", 2, "--const other: the model has no input", ["--const", "small:other=1"]),

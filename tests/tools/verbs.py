@@ -303,6 +303,27 @@ def convert(target, *options):
     return target
 
 
+def check_what_files_tell():
+    """No folders of the build machine, names of files that are not UTF-8, metadata of any length."""
+    (FOLDER / "given").mkdir()
+    write_npy(FOLDER / "given" / "x.npy", [2, 3], flat(X))
+    given = convert(FOLDER / "given.ipex", "--const", f"x={FOLDER / 'given' / 'x.npy'}")
+    report = load_json("inspect: a constant from a file", ["inspect", given], "options")
+    tap.ok("a file tells the name of a constant's file, without its folder", report.get("options") == "--const x=x.npy"
+           and str(FOLDER / "given").encode() not in given.read_bytes(), report.get("options"))
+    latin = os.fsencode(FOLDER) + b"/mod\xe8le.onnx"
+    properties = [("short", "s"), ("character", "x" * 70000)]
+    with open(latin, "wb") as file:
+        file.write((FOLDER / "m.onnx").read_bytes() + b"".join(field(14, field(1, k) + field(2, v)) for k, v in properties))
+    done = command(CLI, "convert", os.fsdecode(latin), "-o", FOLDER / "latin.ipex")
+    tap.ok("a model's file whose name is not UTF-8", done.returncode == 0, done.stderr)
+    tap.ok("metadata that is too long is left out, and convert says so", "'character'" in done.stdout and "70000" in done.stdout
+           and "'short'" not in done.stdout, done.stdout)
+    report = load_json("inspect: such a file", ["inspect", FOLDER / "latin.ipex"], "source metadata")
+    tap.ok("such a name has '?' for what is not ASCII", report.get("source") == "mod?le.onnx", report.get("source"))
+    tap.ok("the rest of the metadata stays", report.get("metadata") == {"short": "s"}, report.get("metadata"))
+
+
 def check_control_characters():
     """Names out of files cannot drive the terminal that shows them, nor end a string of graphviz."""
     name, size = "x\x1b[2J\u009b2J\r\x7f", 'n"\x1b[2J'
@@ -342,6 +363,7 @@ def main():
     check_bench(model)
     check_inspect(model)
     check_verify(model, plain)
+    check_what_files_tell()
     check_control_characters()
     return tap.done()
 

@@ -53,6 +53,8 @@ struct ipex_convert {
 /* convert_options.c: entries with their models' paths, and which option is for which; reads the
  * files of --const. An exit code. */
 int ipex_convert_take_options(struct ipex_convert *c, const struct ipex_cli_verb *verb);
+/* A text of the command line for the file, which holds UTF-8 alone. */
+const char *ipex_convert_text(struct ipex_convert *c, const char *text);
 /* Once all entries are imported: options for all entries that fit none. False after a message. */
 bool ipex_convert_check_options(const struct ipex_convert *c, const struct ipex_cli_verb *verb);
 

@@ -5,10 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "format/check.h"
+#include "format/check_parts.h"
 #include "tools/convert/convert.h"
 #include "tools/convert/pixels.h"
 #include "tools/convert/import_scope.h"
+#include "tools/text_table.h"
 
 /* ---- entries ---- */
 
@@ -423,6 +424,25 @@ static bool take_arithmetic(struct ipex_convert *c, const struct ipex_cli_verb *
     return false;
 }
 
+const char *ipex_convert_text(struct ipex_convert *c, const char *text) {
+    if (ipex_check_text(text, (uint32_t)strlen(text), UINT32_MAX, "", NULL) == IPEX_OK)
+        return text;
+    char *ascii = ipex_arena_strdup(&c->arena, text);
+    ipex_make_ascii(ascii);
+    return ascii;
+}
+
+/* "x=x.npy" of "x=folder/x.npy": folders of this machine say nothing on others. */
+static void leave_folders_out(struct ipex_convert *c) {
+    for (size_t i = 0; i < c->constants.count; i++) {
+        const char *item = c->constants.item[i], *file = c->constant[i].text;
+        const char *slash = strrchr(file, '/');
+        if (c->constant[i].is_file && slash)
+            c->constants.item[i] =
+                ipex_arena_printf(&c->arena, "%.*s%s", (int)(file - item), item, slash + 1);
+    }
+}
+
 static const char *describe(struct ipex_convert *c) {
     const struct {
         const char *option;
@@ -443,7 +463,7 @@ static const char *describe(struct ipex_convert *c) {
     if (c->speed || c->size)
         text = ipex_arena_printf(&c->arena, "%s%s%s", text, *text ? " " : "",
                                  c->speed ? "--speed" : "--size");
-    return text;
+    return ipex_convert_text(c, text);
 }
 
 int ipex_convert_take_options(struct ipex_convert *c, const struct ipex_cli_verb *verb) {
@@ -452,8 +472,12 @@ int ipex_convert_take_options(struct ipex_convert *c, const struct ipex_cli_verb
     if (!take_entries(c, verb) || !take_sizes(c, verb) || !take_images(c, verb) ||
         !take_files(c, verb) || !take_precision(c, verb) || !take_arithmetic(c, verb))
         return IPEX_EXIT_USAGE;
+    const int code = take_constants(c, verb);
+    if (code != IPEX_EXIT_DONE)
+        return code;
+    leave_folders_out(c);
     c->options_text = describe(c);
-    return take_constants(c, verb);
+    return code;
 }
 
 static bool dim_used(const struct ipex_convert *c, const char *name) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/check.h"
 #include "tools/convert/convert.h"
 #include "tools/convert/passes.h"
 #include "tools/model.h"
@@ -103,7 +104,19 @@ static const char *describe_source(struct ipex_convert *c) {
                                : ipex_arena_printf(&c->arena, "%s%s%s=%s", text, e ? ", " : "",
                                                    c->entry[e].name, name);
     }
-    return text;
+    return ipex_convert_text(c, text);
+}
+
+/* Where a file has room for it: else a note says that it is left out. */
+static bool has_room(struct ipex_convert *c, struct ipex_convert_entry *entry, const char *key,
+                     const char *value) {
+    const size_t length = strlen(value);
+    if (strlen(key) <= IPEX_TEXT_MAX && length <= IPEX_LONG_TEXT_MAX)
+        return true;
+    entry->notes = ipex_arena_printf(
+        &c->arena, "%smetadata '%.64s' of %zu bytes is left out: a file has room for %d\n",
+        entry->notes ? entry->notes : "", key, length, IPEX_LONG_TEXT_MAX);
+    return false;
 }
 
 /* The models' own metadata; of several entries with keys "ENTRY:KEY". */
@@ -111,19 +124,22 @@ static void take_metadata(struct ipex_convert *c, struct ipex_write *write) {
     size_t count = 0;
     for (size_t e = 0; e < c->entries; e++)
         count += c->entry[e].model.metadata;
-    const char **key = ipex_arena_array(&c->arena, count, sizeof *key),
-               **value = ipex_arena_array(&c->arena, count, sizeof *value);
+    const char **keys = ipex_arena_array(&c->arena, count, sizeof *keys),
+               **values = ipex_arena_array(&c->arena, count, sizeof *values);
     for (size_t e = 0; e < c->entries; e++)
         for (size_t i = 0; i < c->entry[e].model.metadata; i++) {
-            const struct ipex_onnx_model *model = &c->entry[e].model;
-            key[write->metadata] = c->entries == 1
-                                       ? model->metadata_keys[i]
-                                       : ipex_arena_printf(&c->arena, "%s:%s", c->entry[e].name,
-                                                           model->metadata_keys[i]);
-            value[write->metadata++] = model->metadata_values[i];
+            struct ipex_convert_entry *entry = &c->entry[e];
+            const char *key = entry->model.metadata_keys[i],
+                       *value = entry->model.metadata_values[i];
+            if (c->entries > 1)
+                key = ipex_arena_printf(&c->arena, "%s:%s", entry->name, key);
+            if (!has_room(c, entry, key, value))
+                continue;
+            keys[write->metadata] = key;
+            values[write->metadata++] = value;
         }
-    write->metadata_keys = key;
-    write->metadata_values = value;
+    write->metadata_keys = keys;
+    write->metadata_values = values;
 }
 
 static int write_file(struct ipex_convert *c) {
