@@ -15,6 +15,9 @@ enum ipex_exit {
     IPEX_EXIT_USAGE = 2,  /* wrong use */
 };
 
+/* Room for a message with the longest path in it, of 4,096 bytes. */
+#define IPEX_CLI_MESSAGE_SIZE 4608
+
 enum ipex_cli_kind {
     IPEX_CLI_FLAG,     /* bool */
     IPEX_CLI_TEXT,     /* const char *; the last one counts */

@@ -18,10 +18,15 @@ double ipex_now_us(void) {
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-/* The library's message where it left one (it may name `what` itself), else the status in words. */
+/* The library's message where it left one, else the status in words. It may begin with `what` as
+ * the library quotes it, which cuts long names. */
 static int failed(const char *what, enum ipex_status status, const char *message) {
-    if (!strncmp(message, what, strlen(what)))
-        return ipex_cli_failed("%s", message);
+    char quoted[MESSAGE_SIZE] = "";
+    const struct ipex_report report = {quoted, sizeof quoted};
+    (void)ipex_fail_at(&report, IPEX_OK, "%s: ", what);
+    const size_t length = strlen(quoted);
+    if (!strncmp(message, quoted, length))
+        message += length;
     return ipex_cli_failed("%s: %s", what, *message ? message : ipex_status_text(status));
 }
 

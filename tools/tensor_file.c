@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tools/atomic_file.h"
+#include "tools/cli.h"
 #include "tools/convert/onnx_read.h"
 #include "tools/npy.h"
 
@@ -237,7 +238,7 @@ static enum ipex_status read_pb(const char *path, struct ipex_tensor_data *ret,
                                 const struct ipex_report *report) {
     struct ipex_onnx_tensor tensor;
     void *memory = NULL;
-    char text[512];
+    char text[IPEX_CLI_MESSAGE_SIZE];
     const struct ipex_report inner = {text, sizeof text};
     enum ipex_status status = ipex_onnx_read_tensor(path, &tensor, &memory, &inner);
     if (status == IPEX_ERROR_FILE_METADATA)

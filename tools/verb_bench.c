@@ -217,7 +217,7 @@ static void make_steps(struct ipex_bench *bench) {
 
 /* The page's file is opened first: what is wrong with its path is told before all measuring. */
 static int open_page(struct ipex_bench *bench) {
-    char message[512] = "";
+    char message[IPEX_CLI_MESSAGE_SIZE] = "";
     const struct ipex_report report = {message, sizeof message};
     if (!bench->html || ipex_atomic_open(bench->html, &bench->page, &report) == IPEX_OK)
         return IPEX_EXIT_DONE;
@@ -225,7 +225,7 @@ static int open_page(struct ipex_bench *bench) {
 }
 
 static int write_page(struct ipex_bench *bench, const json_t *data) {
-    char message[512] = "";
+    char message[IPEX_CLI_MESSAGE_SIZE] = "";
     const struct ipex_report report = {message, sizeof message};
     if (ipex_bench_page(&bench->page, data, &report) == IPEX_OK)
         return IPEX_EXIT_DONE;

@@ -102,7 +102,7 @@ static bool fits(const struct ipex_port *port, const struct ipex_tensor_data *te
 }
 
 static int read_input(struct run *run, size_t index, const char *file) {
-    char message[512] = "", got[128];
+    char message[IPEX_CLI_MESSAGE_SIZE] = "", got[128];
     const struct ipex_report report = {message, sizeof message};
     const struct ipex_port *port = &run->input_port[index];
     struct ipex_tensor_data *tensor = &run->input[index];
@@ -172,7 +172,7 @@ static const char *output_path(struct run *run, size_t index) {
 }
 
 static int write_outputs(struct run *run) {
-    char message[512] = "";
+    char message[IPEX_CLI_MESSAGE_SIZE] = "";
     const struct ipex_report report = {message, sizeof message};
     if (mkdir(run->folder, 0777) && errno != EEXIST)
         return ipex_cli_failed("%s: cannot make the folder: %s", run->folder, strerror(errno));

@@ -195,6 +195,30 @@ def check_run_errors(model):
     check("run: not an .ipex file", ["run", FOLDER / "m.onnx"], 1, "m.onnx")
 
 
+def check_long_paths(model):
+    """The path, once and whole, and what is wrong with it."""
+    odd = FOLDER / "odd\x1bname.ipex"
+    done = check("a name with a control character", ["inspect", odd], 1, "no such file")
+    tap.ok("... is shown once", done.stderr.count("name.ipex") == 1, done.stderr)
+    x = FOLDER / "x.npy"
+    for parts in 1, 4:
+        folder = FOLDER / "/".join("d" * 200 for _ in range(parts))
+        folder.mkdir(parents=True, exist_ok=True)
+        gone = folder / "gone" / "file"
+        shutil.copy(model, folder / "m.ipex")
+        (folder / "bad.ipex").write_bytes(b"IPEX")
+        for what, arguments, path, why in [
+                ("inspect", ["inspect", gone], gone, "no such file"),
+                ("a file that is none", ["inspect", folder / "bad.ipex"], folder / "bad.ipex", "4 bytes"),
+                ("run: an input", ["run", model, "--input", f"x={gone}"], gone, "No such file"),
+                ("run: an output", ["run", model, "--input", f"x={x}", "--output", folder / "m.ipex"], folder / "m.ipex/", "Not a dir"),
+                ("bench --html", ["bench", model, "--html", gone], gone.parent, "No such file"),
+                ("convert: a model", ["convert", gone, "-o", FOLDER / "no.ipex"], gone, "No such file"),
+                ("convert -o", ["convert", FOLDER / "m.onnx", "-o", gone], gone.parent, "No such file")]:
+            done = check(f"a path of {len(str(path))} bytes: {what}", arguments, 1, str(path), why)
+            tap.ok(f"a path of {len(str(path))} bytes: {what}: once", done.stderr.count(str(FOLDER)[:50]) == 1, done.stderr)
+
+
 def check_bench(model):
     keys = ("min_us median_us p90_us p99_us max_us runs threads isa arithmetic open_us init_us first_run_us "
             "session_bytes file_bytes peak_rss_kb anon_kb page_faults")
@@ -360,6 +384,7 @@ def main():
     check_amx(model)
     check_run(model)
     check_run_errors(model)
+    check_long_paths(model)
     check_bench(model)
     check_inspect(model)
     check_verify(model, plain)

@@ -98,7 +98,7 @@ static enum ipex_status write_part(void *user, const void *bytes, size_t size, u
 }
 
 static int write_plan(struct ipex_contrast *c, struct ipex_plan *plan, const char *path) {
-    char message[512] = "";
+    char message[IPEX_CLI_MESSAGE_SIZE] = "";
     const struct ipex_report report = {message, sizeof message};
     struct ipex_atomic_file file;
     struct ipex_written written;

@@ -9,7 +9,7 @@
 #include "tools/convert/reference_script.h"
 
 int ipex_reference_open(struct ipex_contrast *c) {
-    char message[512] = "";
+    char message[IPEX_CLI_MESSAGE_SIZE] = "";
     const struct ipex_report report = {message, sizeof message};
     int code = ipex_scratch_open(&c->scratch, &c->arena);
     for (size_t i = 0; i < c->inputs && !code; i++) {
@@ -59,7 +59,7 @@ static const char **make_arguments(struct ipex_contrast *c, const char *const *o
 }
 
 static int read_results(struct ipex_contrast *c, size_t count, struct ipex_tensor_data *ret) {
-    char message[512] = "";
+    char message[IPEX_CLI_MESSAGE_SIZE] = "";
     const struct ipex_report report = {message, sizeof message};
     for (size_t i = 0; i < count; i++) {
         const char *path = ipex_arena_printf(&c->arena, "%s/output_%zu.npy", c->scratch.path, i);

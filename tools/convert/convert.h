@@ -46,7 +46,7 @@ struct ipex_convert {
     struct ipex_written written;
     struct ipex_atomic_file file;
     double start_us;
-    char text[512];
+    char text[IPEX_CLI_MESSAGE_SIZE];
     struct ipex_report report;
 };
 

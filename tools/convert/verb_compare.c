@@ -21,7 +21,7 @@ static bool has_default(const struct ipex_onnx_graph *graph, const char *name) {
 
 static int read_inputs(struct ipex_contrast *c) {
     const struct ipex_onnx_graph *graph = &c->onnx.graph;
-    char message[512] = "";
+    char message[IPEX_CLI_MESSAGE_SIZE] = "";
     const struct ipex_report report = {message, sizeof message};
     c->input = ipex_arena_array(&c->arena, graph->inputs + 1, sizeof *c->input);
     c->given = ipex_arena_array(&c->arena, graph->inputs + 1, sizeof *c->given);
@@ -298,7 +298,7 @@ static int report(struct ipex_contrast *c) {
 
 static int work(struct ipex_contrast *c) {
     static const struct ipex_cli_list none = {0};
-    char message[512] = "";
+    char message[IPEX_CLI_MESSAGE_SIZE] = "";
     const struct ipex_report opening = {message, sizeof message};
     int code = ipex_model_open(&c->model, c->file, false);
     if (!code)
