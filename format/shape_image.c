@@ -68,9 +68,11 @@ enum ipex_status ipex_rule_conv_transpose(const struct rule *r, struct ipex_shap
     return IPEX_OK;
 }
 
-/* A finite scale that is above 0, or 0. */
+/* A scale from 2^-32 to 2^32, or 0; by its bits, since comparing a NaN may raise an exception. */
 static bool is_scale(float scale) {
-    return scale == 0 || (scale >= 0x1p-32f && scale <= 0x1p32f);
+    uint32_t bits;
+    memcpy(&bits, &scale, sizeof bits);
+    return bits << 1 == 0 || (bits >= UINT32_C(0x2f800000) && bits <= UINT32_C(0x4f800000));
 }
 
 /* R61, R98: the wanted dims are in y. */

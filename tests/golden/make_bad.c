@@ -4,6 +4,7 @@
  * the status that opening it must give; and good ones, OK-WHAT.ipex. The breaks are listed in
  * tests/unit/rules.inc (descriptions of models) and bytes.inc (bytes). */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
