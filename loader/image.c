@@ -114,7 +114,7 @@ static void fill_entries(struct ipex_image *image, struct ipex_image_entry *entr
 static enum ipex_status check_memory(const void *memory, size_t size, uint64_t wanted,
                                      const struct ipex_report *report) {
     IPEX_CHECK(memory && (uintptr_t)memory % PART_ALIGN == 0, report, IPEX_ERROR_MEMORY,
-               "the memory is not aligned to %u bytes", (unsigned)PART_ALIGN);
+               "the memory is NULL or not aligned to %u bytes", (unsigned)PART_ALIGN);
     IPEX_CHECK(size >= wanted, report, IPEX_ERROR_MEMORY, "%llu bytes of memory instead of %llu",
                (unsigned long long)size, (unsigned long long)wanted);
     return IPEX_OK;

@@ -56,7 +56,7 @@ static enum ipex_status open_source(struct ipex_image **ret_image, const struct 
     struct ipex_load_options load;
     IPEX_TRY(begin(source, options, &load));
     IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, &load.report,
-               IPEX_ERROR_MEMORY, "memory of an image must be aligned to %d bytes",
+               IPEX_ERROR_MEMORY, "memory of an image is NULL or not aligned to %d bytes",
                IPEX_MEMORY_ALIGN);
     return ipex_load(source, memory, size, &load, ret_image);
 }

@@ -339,7 +339,7 @@ enum ipex_status ipex_session_init(struct ipex_session **ret_session,
     IPEX_TRY(read_request(image, options, &request));
     IPEX_TRY(measure(&request, &layout));
     IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, &request.report,
-               IPEX_ERROR_MEMORY, "memory of a session must be aligned to %d bytes",
+               IPEX_ERROR_MEMORY, "memory of a session is NULL or not aligned to %d bytes",
                IPEX_MEMORY_ALIGN);
     IPEX_CHECK(size >= layout.total, &request.report, IPEX_ERROR_MEMORY,
                "a session needs %llu bytes, %llu given", (unsigned long long)layout.total,

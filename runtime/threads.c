@@ -477,7 +477,7 @@ enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
     size_t need = 0;
     IPEX_TRY(ipex_pool_measure(options, &need));
     IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, &report,
-               IPEX_ERROR_MEMORY, "memory of a pool must be aligned to %d bytes",
+               IPEX_ERROR_MEMORY, "memory of a pool is NULL or not aligned to %d bytes",
                IPEX_MEMORY_ALIGN);
     IPEX_CHECK(size >= need, &report, IPEX_ERROR_MEMORY, "a pool needs %llu bytes, %llu given",
                (unsigned long long)need, (unsigned long long)size);

@@ -76,6 +76,9 @@ static void test_memory(void) {
                   IPEX_ERROR_MEMORY &&
               session == NULL && strstr(message, "aligned") != NULL,
           "memory that is not aligned is refused", message);
+    check(ipex_session_init(&session, h.image, &options, NULL, need.memory) == IPEX_ERROR_MEMORY &&
+              session == NULL && strstr(message, "is NULL") != NULL,
+          "no memory is refused", message);
     check(ipex_session_init(&session, h.image, &options, memory, need.memory) == IPEX_OK, "init",
           message);
     h.session = session;
