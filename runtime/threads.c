@@ -17,6 +17,7 @@
 #include "runtime/threads.h"
 
 #include <limits.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -31,7 +32,8 @@
 #include "runtime/memory.h"
 
 #define LINE 64
-/* Kernels need a few KiB of stack; the rest is for the C library's thread data and signals. */
+/* Kernels need a few KiB of stack; the rest is for the C library's thread data and signals. What
+ * the program and its libraries have of thread-local variables comes on top. */
 #define STACK_BYTES       (256u << 10)
 #define STACK_ALIGN       4096
 #define SPIN_US_DEFAULT   200
@@ -69,6 +71,7 @@ struct ipex_pool {
     int32_t threads, ranges;
     int64_t spins; /* pauses before sleeping */
     pid_t process; /* that has the workers: fork copies none */
+    size_t stack;  /* bytes of a worker's */
     struct ipex_worker *worker;
 
     _Alignas(LINE) struct shared_work work;
@@ -355,17 +358,33 @@ static enum ipex_status read_options(const struct ipex_pool_options *options,
     return IPEX_OK;
 }
 
+static int add_thread_local(struct dl_phdr_info *info, size_t size, void *bytes) {
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS)
+            *(size_t *)bytes += info->dlpi_phdr[i].p_memsz + info->dlpi_phdr[i].p_align;
+    return 0;
+}
+
+static size_t stack_bytes(void) {
+    size_t ret = STACK_BYTES + STACK_ALIGN - 1;
+    (void)dl_iterate_phdr(add_thread_local, &ret);
+    return ret / STACK_ALIGN * STACK_ALIGN;
+}
+
 /* The pool, its workers and their stacks; the stacks begin at a page of their own. */
-static struct ipex_pool *lay_out(struct ipex_bump *bump, int32_t threads, uint8_t **ret_stacks) {
+static struct ipex_pool *lay_out(struct ipex_bump *bump, int32_t threads, size_t stack,
+                                 uint8_t **ret_stacks) {
     struct ipex_pool *pool = ipex_bump_take(bump, sizeof *pool, LINE);
     struct ipex_worker *worker =
         ipex_bump_take(bump, (size_t)threads * sizeof *worker, _Alignof(struct ipex_worker));
     /* The block is aligned to IPEX_MEMORY_ALIGN only: up to a page goes into aligning the stacks by
      * address. */
-    uint8_t *stacks = ipex_bump_take(bump, (size_t)(threads - 1) * STACK_BYTES + STACK_ALIGN, LINE);
+    uint8_t *stacks = ipex_bump_take(bump, (size_t)(threads - 1) * stack + STACK_ALIGN, LINE);
     if (bump->base != NULL && !bump->failed) {
         memset(pool, 0, sizeof *pool);
         pool->worker = worker;
+        pool->stack = stack;
         *ret_stacks =
             (uint8_t *)(((uintptr_t)stacks + STACK_ALIGN - 1) & ~(uintptr_t)(STACK_ALIGN - 1));
     }
@@ -376,7 +395,7 @@ enum ipex_status ipex_pool_measure(const struct ipex_pool_options *options, size
     struct ipex_pool_options set;
     IPEX_TRY(read_options(options, &set));
     struct ipex_bump bump = {0};
-    (void)lay_out(&bump, set.threads, NULL);
+    (void)lay_out(&bump, set.threads, stack_bytes(), NULL);
     *ret_size = bump.used;
     return IPEX_OK;
 }
@@ -419,12 +438,12 @@ static int pin_worker(const struct ipex_worker *worker) {
     return pthread_setaffinity_np(worker->thread, sizeof one, &one);
 }
 
-static int start_worker(struct ipex_worker *worker, uint8_t *stack) {
+static int start_worker(struct ipex_worker *worker, uint8_t *stack, size_t size) {
     pthread_attr_t attr;
     int error = pthread_attr_init(&attr);
     if (error != 0)
         return error;
-    error = pthread_attr_setstack(&attr, stack, STACK_BYTES);
+    error = pthread_attr_setstack(&attr, stack, size);
     if (error == 0)
         error = pthread_create(&worker->thread, &attr, worker_main, worker);
     pthread_attr_destroy(&attr);
@@ -457,7 +476,7 @@ static enum ipex_status start_workers(struct ipex_pool *pool, const struct ipex_
     for (int32_t i = 1; i < set->threads; i++) {
         struct ipex_worker *worker = &pool->worker[i];
         *worker = (struct ipex_worker){.pool = pool, .index = i};
-        const int error = start_worker(worker, stacks + (size_t)(i - 1) * STACK_BYTES);
+        const int error = start_worker(worker, stacks + (size_t)(i - 1) * pool->stack, pool->stack);
         IPEX_CHECK(error == 0, report, IPEX_ERROR_SYSTEM, "cannot start thread %d of %d: error %d",
                    (int)i, (int)set->threads, error);
         pool->threads = i + 1;
@@ -474,16 +493,17 @@ enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
     struct ipex_pool_options set;
     IPEX_TRY(read_options(options, &set));
     const struct ipex_report report = report_of(options);
-    size_t need = 0;
-    IPEX_TRY(ipex_pool_measure(options, &need));
+    struct ipex_bump bump = {0};
+    uint8_t *stacks = NULL;
+    const size_t stack = stack_bytes();
+    (void)lay_out(&bump, set.threads, stack, NULL);
     IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, &report,
                IPEX_ERROR_MEMORY, "memory of a pool is NULL or not aligned to %d bytes",
                IPEX_MEMORY_ALIGN);
-    IPEX_CHECK(size >= need, &report, IPEX_ERROR_MEMORY, "a pool needs %llu bytes, %llu given",
-               (unsigned long long)need, (unsigned long long)size);
-    struct ipex_bump bump = {.base = memory, .size = size};
-    uint8_t *stacks = NULL;
-    struct ipex_pool *pool = lay_out(&bump, set.threads, &stacks);
+    IPEX_CHECK(size >= bump.used, &report, IPEX_ERROR_MEMORY, "a pool needs %llu bytes, %llu given",
+               (unsigned long long)bump.used, (unsigned long long)size);
+    bump = (struct ipex_bump){.base = memory, .size = size};
+    struct ipex_pool *pool = lay_out(&bump, set.threads, stack, &stacks);
     pool->spins = measure_spins(set.spin_us);
     pool->process = getpid();
     pool->threads = 1;

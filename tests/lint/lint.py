@@ -41,6 +41,7 @@ SYSTEM_HEADERS = {
     "sys/stat.h": ["loader/map.c"],
     "sys/syscall.h": ["runtime/threads.c", "kernels/x86/cpu_probe.c"],
     "linux/futex.h": ["runtime/threads.c"],
+    "link.h": ["runtime/threads.c"],
     "immintrin.h": ["kernels/x86/", "format/sha256.c"],
     "x86intrin.h": ["runtime/fpu.h"],
     "cpuid.h": ["kernels/x86/", "format/sha256.c"],

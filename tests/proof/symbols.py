@@ -13,7 +13,7 @@ from ipextest import BUILD, Tap, command
 ALLOWED = set("""
     bcmp memchr memcmp memcpy memmove memset strchr strcmp strlen strncmp strnlen
     close fstat madvise mmap munmap open pread sysconf
-    clock_gettime getpid sched_getaffinity sched_yield __sched_cpucount syscall __errno_location
+    clock_gettime dl_iterate_phdr getpid sched_getaffinity sched_yield __sched_cpucount syscall __errno_location
     pthread_attr_destroy pthread_attr_init pthread_attr_setaffinity_np pthread_attr_setguardsize
     pthread_attr_setstack pthread_create pthread_join pthread_setaffinity_np pthread_sigmask sigdelset sigfillset
     ceilf floor floorf fmaf rintf _GLOBAL_OFFSET_TABLE_ __stack_chk_fail

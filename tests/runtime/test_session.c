@@ -569,6 +569,19 @@ static void test_pool_life(void) {
     net_free(&net);
 }
 
+/* A program's thread-local variables lie in front of the stacks of its threads, workers' too. */
+static void test_thread_local(void) {
+    static _Thread_local volatile char large[1 << 20];
+    const struct ipex_pool_options options = {.size_of_struct = sizeof options, .threads = 3};
+    void *memory;
+    large[0] = 1;
+    struct ipex_pool *pool = make_pool(&options, &memory);
+    check(pool != NULL && large[0] == 1, "a pool in a program with 1 MiB of thread-local variables",
+          "its threads do not start");
+    ipex_pool_finish(pool);
+    free(memory);
+}
+
 static volatile sig_atomic_t handled;
 
 static void on_signal(int number) {
@@ -668,6 +681,7 @@ int main(void) {
     test_shared_pool(5, "... and of five");
     test_crowded_pool();
     test_pool_life();
+    test_thread_local();
     test_signals();
     test_forked();
     return check_result();
