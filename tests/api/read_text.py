@@ -4,9 +4,11 @@
 characters, and every box at an overlap of 0.7; and the page that tools/quickstart.sh draws. Also what it says about files
 that are no pictures or no models."""
 import json
+import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 
 from PIL import Image
@@ -180,9 +182,20 @@ def check_failures(tap):
     tap.ok("a model of one entry converts", done.returncode == 0, done.stderr)
     check_refused(tap, "a model without the entries", [FOLDER / "one.ipex", page], 1, "detect")
     check_refused(tap, "no model", [FOLDER / "none.ipex", page], 1, "none.ipex")
+    done = command(PROGRAM, FOLDER / "none.ipex", page)
+    tap.ok("no model: named once", done.stderr.count("none.ipex") == 1, done.stderr)
+    for options in [], ["--json"]:
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, *options, MODEL, page], stdout=full, stderr=subprocess.PIPE, text=True)
+        tap.ok(" ".join(["text that cannot be written", *options]), done.returncode == 1 and "standard output" in done.stderr, done.stderr)
+    pipe = FOLDER / "pipe"
+    os.mkfifo(pipe)
     for option in ("--html", "--png"):
         done = command(PROGRAM, option, FOLDER / "no" / "folder", MODEL, page)
         tap.ok(f"{option} to nowhere fails", done.returncode == 1 and "folder" in done.stderr, done.stderr)
+        done = command(PROGRAM, option, pipe, MODEL, page, timeout=60)
+        tap.ok(f"{option} leaves what is no file alone", done.returncode == 1 and "not a regular file" in done.stderr
+               and pipe.is_fifo(), done.stderr)
 
 
 def main():

@@ -44,7 +44,7 @@ bool model_open(const char *path, int threads, struct model *ret) {
         ret->image_memory = aligned(size);
         status = ipex_image_open(&ret->image, path, ret->image_memory, size, &options);
     }
-    return (!status || failed(path, status, why)) && (threads < 2 || add_threads(ret, threads));
+    return (!status || failed("model", status, why)) && (threads < 2 || add_threads(ret, threads));
 }
 
 void model_close(struct model *m) {

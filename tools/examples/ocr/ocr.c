@@ -309,6 +309,10 @@ static bool show_page(const struct page *page, const struct options *options) {
         page_write_json(page);
     for (size_t i = 0; !options->json && i < page->lines; i++)
         puts(page->line[i].text);
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("ocr: standard output");
+        return false;
+    }
     fprintf(stderr, "detect %.1f ms, classify %.1f ms, recognize %.1f ms, %zu lines\n",
             page->spent[0], page->spent[1], page->spent[2], page->lines);
     return (!options->html || page_write_html(page, options->picture, options->html)) &&

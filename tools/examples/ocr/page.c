@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void write_escaped(FILE *file, const char *text, const char *special) {
     for (; *text; text++)
@@ -107,7 +108,18 @@ static void write_boxes(FILE *to, const struct page *page, FILE *from) {
     fprintf(to, "</svg>\n");
 }
 
+/* What fails half way is removed, which no device or pipe should be. */
+static bool may_write(const char *path) {
+    struct stat status;
+    if (stat(path, &status) || S_ISREG(status.st_mode))
+        return true;
+    fprintf(stderr, "ocr: %s: not a regular file\n", path);
+    return false;
+}
+
 bool page_write_html(const struct page *page, const char *picture, const char *path) {
+    if (!may_write(path))
+        return false;
     FILE *from = fopen(picture, "rb"), *to = from ? fopen(path, "wb") : NULL;
     const char *missing = from ? path : picture;
     if (to) {
@@ -137,7 +149,7 @@ bool page_write_html(const struct page *page, const char *picture, const char *p
 
 bool page_write_png(const struct page *page, const char *picture, const char *path) {
     struct picture canvas;
-    if (!picture_read(picture, &canvas))
+    if (!may_write(path) || !picture_read(picture, &canvas))
         return false;
     for (size_t i = 0; i < page->lines; i++)
         picture_outline(&canvas, page->line[i].box.corner);
