@@ -12,7 +12,7 @@
 #include "runtime/plan.h"
 #include "runtime/threads.h"
 
-#define IPEX_MESSAGE_SIZE 256
+#define IPEX_MESSAGE_SIZE 512 /* the name of a port has 256 at most */
 
 /* Who works: parallel_for, else pool, else the calling thread. */
 struct ipex_team {

@@ -165,6 +165,27 @@ static void test_tensors_refused(void) {
     net_free(&net);
 }
 
+/* The longest name that a port may have leaves room for what is wrong. */
+static void test_long_name(void) {
+    struct net net;
+    struct harness h;
+    void *memory;
+    char name[257] = "";
+    memset(name, 'n', sizeof name - 1);
+    small_net(&net);
+    net.port[net.input[0]] = name;
+    harness_open(&h, &net);
+    harness_session(&h, IPEX_ISA_AUTO, ONE_THREAD);
+    struct ipex_tensor in = harness_tensor(&net, net.input[0], DENSE, true, &memory);
+    in.dims[1] = INT64_MAX;
+    check_refused(&h, NULL, &in, 1, NULL, 0, IPEX_ERROR_SHAPE,
+                  "n' has shape 1x8x8x16, 1x9223372036854775807x8x16 given",
+                  "a wrong shape of a port with a long name");
+    free(memory);
+    harness_close(&h);
+    net_free(&net);
+}
+
 /* measure must fail with this status and these words. */
 static void check_options(const struct harness *h, struct ipex_session_options options,
                           enum ipex_status status, const char *words, const char *name) {
@@ -670,6 +691,7 @@ static void test_shared_outputs(void) {
 int main(void) {
     test_memory();
     test_tensors_refused();
+    test_long_name();
     test_options_refused();
     test_files_refused();
     test_introspection();
