@@ -134,8 +134,7 @@ static enum ipex_status read_and_check(const struct ipex_file *file, void *memor
     struct ipex_image *image = memory;
     struct ipex_tensor_info *tensors = (void *)(base + parts.tensors);
     struct ipex_image_scratch *scratch = (void *)(base + parts.scratch);
-    *scratch = (struct ipex_image_scratch){.busy = ATOMIC_FLAG_INIT,
-                                           .tensor = (void *)(base + parts.resized),
+    *scratch = (struct ipex_image_scratch){.tensor = (void *)(base + parts.resized),
                                            .capacity = (void *)(base + parts.capacities)};
     *image = (struct ipex_image){.metadata = base + parts.metadata,
                                  .metadata_size = (size_t)header.metadata_size,

@@ -20,7 +20,7 @@ struct ipex_image_entry {
 /* Room to resolve one entry's tensors at other values of its symbols, while a session is measured:
  * the one part of an image that changes, so whoever uses it holds `busy`. */
 struct ipex_image_scratch {
-    atomic_flag busy;
+    _Atomic uint32_t busy;           /* a lock (runtime/threads.h) */
     struct ipex_tensor_info *tensor; /* [of the entry with symbols that has most] */
     int64_t *capacity;               /* [as many] */
 };

@@ -220,9 +220,9 @@ enum ipex_status ipex_sizes_count(struct ipex_plan_builder *builder, const int64
                                   const int64_t *hi, struct ipex_plan_need *ret) {
     struct ipex_plan_need need = {0};
     struct ipex_image_scratch *scratch = builder->image->scratch;
-    ipex_spin_lock(&scratch->busy);
+    ipex_lock(&scratch->busy);
     const enum ipex_status status = count_ends(builder, lo, hi, &need);
-    ipex_spin_unlock(&scratch->busy);
+    ipex_unlock(&scratch->busy);
     if (status == IPEX_OK)
         *ret = need;
     return status;

@@ -38,6 +38,7 @@
 #define STACK_ALIGN       4096
 #define SPIN_US_DEFAULT   200
 #define SPIN_US_MAX       1000000
+#define LOCK_SPINS        1000 /* some 20 us */
 #define CHUNKS_PER_THREAD 8
 #define RANGES_MAX        16 /* more threads share them: a step opens and closes every one */
 #define CHUNK_BITS        16
@@ -82,7 +83,7 @@ struct ipex_pool {
     _Atomic uint32_t sleepers;
     _Atomic uint32_t ready; /* workers that run our code */
     _Atomic uint32_t stop;
-    _Alignas(LINE) _Atomic uint32_t turn; /* 0 free, 1 a caller's, 2 the same and others sleep */
+    _Alignas(LINE) _Atomic uint32_t turn; /* a lock */
     _Atomic int32_t callers;              /* between enter and leave */
 };
 
@@ -187,24 +188,29 @@ static void *worker_main(void *arg) {
 
 /* ---- one step ---- */
 
-static void take_turn(struct ipex_pool *pool) {
+/* Spins at most so often for a lock, then sleeps: who holds it may need this very CPU. */
+static void take_lock(_Atomic uint32_t *lock, int64_t spins) {
     uint32_t expected = 0;
-    if (atomic_compare_exchange_strong(&pool->turn, &expected, 1))
+    if (atomic_compare_exchange_strong(lock, &expected, 1))
         return;
-    for (int64_t i = 0; i < pool->spins; i++) {
+    for (int64_t i = 0; i < spins; i++) {
         expected = 0;
-        if (atomic_load_explicit(&pool->turn, memory_order_relaxed) == 0 &&
-            atomic_compare_exchange_strong(&pool->turn, &expected, 1))
+        if (atomic_load_explicit(lock, memory_order_relaxed) == 0 &&
+            atomic_compare_exchange_strong(lock, &expected, 1))
             return;
         _mm_pause();
     }
-    while (atomic_exchange(&pool->turn, 2) != 0)
-        futex_wait(&pool->turn, 2);
+    while (atomic_exchange(lock, 2) != 0)
+        futex_wait(lock, 2);
 }
 
-static void end_turn(struct ipex_pool *pool) {
-    if (atomic_exchange(&pool->turn, 0) == 2)
-        futex_wake(&pool->turn, 1);
+void ipex_lock(_Atomic uint32_t *lock) {
+    take_lock(lock, LOCK_SPINS);
+}
+
+void ipex_unlock(_Atomic uint32_t *lock) {
+    if (atomic_exchange(lock, 0) == 2)
+        futex_wake(lock, 1);
 }
 
 static void publish(struct ipex_pool *pool, const struct ipex_work *work, int64_t chunks) {
@@ -250,12 +256,12 @@ void ipex_pool_work(struct ipex_pool *pool, const struct ipex_work *work) {
     const int64_t chunks = chunk_count(work->jobs, pool->threads);
     if (chunks == 0)
         return;
-    take_turn(pool);
+    take_lock(&pool->turn, pool->spins);
     publish(pool, work, chunks);
     while (claim_and_run(pool, 0)) {
     }
     wait_for_chunks(pool, (uint32_t)chunks);
-    end_turn(pool);
+    ipex_unlock(&pool->turn);
 }
 
 void ipex_pool_enter(struct ipex_pool *pool) {
@@ -398,15 +404,6 @@ enum ipex_status ipex_pool_measure(const struct ipex_pool_options *options, size
     (void)lay_out(&bump, set.threads, stack_bytes(), NULL);
     *ret_size = bump.used;
     return IPEX_OK;
-}
-
-void ipex_spin_lock(atomic_flag *lock) {
-    while (atomic_flag_test_and_set_explicit(lock, memory_order_acquire))
-        _mm_pause();
-}
-
-void ipex_spin_unlock(atomic_flag *lock) {
-    atomic_flag_clear_explicit(lock, memory_order_release);
 }
 
 uint64_t ipex_now_ns(void) {

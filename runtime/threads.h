@@ -45,9 +45,10 @@ void ipex_parallel_work(void (*parallel_for)(void *user, void (*fn)(void *arg, i
 /* Calls fn once on every thread of a pool, the calling one included. */
 void ipex_pool_visit(struct ipex_pool *pool, void (*fn)(void));
 
-/* For short work that threads seldom do at the same time. */
-void ipex_spin_lock(atomic_flag *lock);
-void ipex_spin_unlock(atomic_flag *lock);
+/* For short work that threads seldom do at the same time. A lock is 0 when it is free, 1 when
+ * taken, 2 when others sleep until it is free. */
+void ipex_lock(_Atomic uint32_t *lock);
+void ipex_unlock(_Atomic uint32_t *lock);
 
 /* CLOCK_MONOTONIC; no system call where the kernel offers it through the vDSO. */
 uint64_t ipex_now_ns(void);

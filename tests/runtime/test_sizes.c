@@ -10,8 +10,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "runtime/session.h"
 #include "tests/runtime/harness.h"
 
 struct size {
@@ -693,6 +695,32 @@ static void test_measure_together(void) {
     net_free(&net);
 }
 
+/* Whoever waits for another thread's measuring sleeps: on the CPU of one of higher priority, it
+ * would never end. */
+static void test_measure_waits(void) {
+    const struct timespec moment = {.tv_nsec = 100000000};
+    struct timespec used = {.tv_sec = 1};
+    struct net net;
+    struct harness h;
+    pthread_t thread;
+    clockid_t clock;
+    void *failed;
+    net_images(&net, highest, true);
+    harness_open(&h, &net);
+    ipex_lock(&h.image->scratch->busy);
+    if (pthread_create(&thread, NULL, measure_often, h.image) != 0 ||
+        pthread_getcpuclockid(thread, &clock) != 0)
+        abort();
+    nanosleep(&moment, NULL);
+    clock_gettime(clock, &used);
+    ipex_unlock(&h.image->scratch->busy);
+    pthread_join(thread, &failed);
+    check(failed == NULL, "measuring goes on where another thread has ended", "a size differs");
+    check(used.tv_sec == 0 && used.tv_nsec < 50000000, "... and sleeps until then", "it spins");
+    harness_close(&h);
+    net_free(&net);
+}
+
 int main(void) {
     test_same_bits("images", net_images, highest, sizes, sizeof sizes / sizeof *sizes);
     test_same_bits("texts", net_texts, (struct size){3, 70, 0}, lengths,
@@ -709,5 +737,6 @@ int main(void) {
     test_no_system_call();
     test_introspection();
     test_measure_together();
+    test_measure_waits();
     return check_result();
 }
