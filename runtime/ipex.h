@@ -182,7 +182,8 @@ void ipex_pool_finish(struct ipex_pool *pool);
 
 /* ---- session ---- */
 
-/* One step of the plan, for reports. Strings live as long as the session. */
+/* One step of the plan, for reports. Strings live as long as the session; of one with symbols until
+ * its next run. */
 struct ipex_step_info {
     const char *name;     /* source nodes */
     const char *op;       /* plan operator */

@@ -199,8 +199,8 @@ int ipex_run_sizes_bind(struct ipex_run_sizes *sizes, const struct ipex_cli_verb
     ipex_dims_highest(sizes->entry, hi);
     if (ipex_dims_bind(sizes->entry, dims, lo, hi, sizes->symbol, &report) != IPEX_OK) {
         struct ipex_arena arena = {0};
-        int code = ipex_cli_wrong(verb, "%s (the sizes are: %s)", message,
-                                  ipex_run_sizes_ranges(sizes->entry, &arena));
+        int code = ipex_cli_failed("%s (the sizes are: %s)", message,
+                                   ipex_run_sizes_ranges(sizes->entry, &arena));
         ipex_arena_finish(&arena);
         return code;
     }

@@ -27,7 +27,8 @@ int ipex_run_sizes_init(struct ipex_run_sizes *ret, const struct ipex_cli_verb *
                         const struct ipex_cli_list *dims);
 
 /* Settles the sizes by the dims of all inputs, which must agree with each other, the ranges and
- * --dim: an exit code, wrong use otherwise. dims: [inputs], each with as many as its port has. */
+ * --dim: an exit code, wrong use where --dim is wrong. dims: [inputs], each with as many as its
+ * port has. */
 int ipex_run_sizes_bind(struct ipex_run_sizes *sizes, const struct ipex_cli_verb *verb,
                         const int64_t *const *dims);
 /* Settles the sizes without inputs: the lowest where --dim says nothing. */

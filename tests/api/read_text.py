@@ -177,6 +177,9 @@ def check_failures(tap):
     check_refused(tap, "a text", [model, text], 1, "neither JPEG nor PNG")
     check_refused(tap, "a damaged PNG", [model, cut], 1, "cut.png")
     check_refused(tap, "no file", [model, FOLDER / "nothing.jpg"], 1, "nothing.jpg")
+    whole, half = (PICTURES / "rapidocr_ch_en_num.jpg").read_bytes(), FOLDER / "half.jpg"
+    half.write_bytes(whole[:len(whole) // 2])
+    check_refused(tap, "half a JPEG", [model, half], 1, "half.jpg: Premature end")
     folder = BUILD / "models" if (BUILD / "models").exists() else DATA / "ppocrv4"
     done = command(CLI, "convert", folder / NETWORKS[1][1], "-o", FOLDER / "one.ipex", "--quiet", "--input", "x=1x3x48x192")
     tap.ok("a model of one entry converts", done.returncode == 0, done.stderr)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jerror.h>
 #include <jpeglib.h>
 #include <png.h>
 
@@ -54,15 +55,19 @@ static void jpeg_failed(j_common_ptr info) {
     longjmp(failure->back, 1);
 }
 
-static void jpeg_silent(j_common_ptr info, int level) {
-    (void)info, (void)level;
+/* A file that ends too early is no picture, for libjpeg fills up what is missing; all else that it
+ * warns of goes by. */
+static void jpeg_warned(j_common_ptr info, int level) {
+    const int code = info->err->msg_code;
+    if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER))
+        jpeg_failed(info);
 }
 
 static bool read_jpeg(FILE *file, struct picture *picture, struct jpeg_failure *failure) {
     struct jpeg_decompress_struct info;
     info.err = jpeg_std_error(&failure->manager);
     failure->manager.error_exit = jpeg_failed;
-    failure->manager.emit_message = jpeg_silent;
+    failure->manager.emit_message = jpeg_warned;
     if (setjmp(failure->back)) { /* libjpeg reports errors by not returning */
         jpeg_destroy_decompress(&info);
         return false;
