@@ -625,7 +625,8 @@ enum ipex_cpu_feature {
 };
 struct ipex_cpu {
     uint32_t features;
-    int32_t l1d_bytes, l2_bytes; /* of one core; 32 KiB and 512 KiB where cpuid does not say */
+    int32_t l1d_bytes, l2_bytes; /* of one core; 32 KiB and 512 KiB where cpuid does not say, and 1
+                                    MiB of L2 where cores differ */
 };
 
 /* Addresses so far apart share a set of L1, which is indexed by a page's offset. */

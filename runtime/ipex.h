@@ -230,7 +230,8 @@ struct ipex_session_options {
     const int *cancel; /* NULL, or looked at between steps: nonzero ends with ERROR_CANCELLED */
     const struct ipex_dim_range *dims; /* [n_dims]; symbols without a range keep the file's */
     size_t n_dims;
-    int32_t l2_bytes; /* L2 cache of one core, for block sizes; 0: what the CPU says */
+    int32_t l2_bytes; /* L2 cache of one core, for block sizes; 0: what the CPU says, and 1 MiB
+                         where cores differ */
     int no_bands;    /* nonzero: a step for every node, also where several could run band by band */
     int request_amx; /* nonzero: where the CPU has AMX, measure and init ask Linux for permission to
                         use it, by arch_prctl(ARCH_REQ_XCOMP_PERM). Refused, isa AUTO is the next

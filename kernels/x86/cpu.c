@@ -19,6 +19,7 @@ enum {
     L7_EBX_AVX512CD = 1 << 28,
     L7_EBX_AVX512BW = 1 << 30,
     L7_ECX_AVX512_VNNI = 1 << 11,
+    L7_EDX_HYBRID = 1 << 15,
     L7_EDX_AMX_BF16 = 1 << 22,
     L7_EDX_AVX512_FP16 = 1 << 23,
     L7_EDX_AMX_TILE = 1 << 24,
@@ -136,10 +137,14 @@ static bool detect_caches(uint32_t leaf, struct ipex_cpu *ret) {
     return found;
 }
 
+/* Caches of a hybrid CPU are those of the core that is asked, and threads move: what a session
+ * measures here must be what it finds there. */
 void ipex_cpu_detect(struct ipex_cpu *ret) {
-    *ret = (struct ipex_cpu){
-        .features = detect_features(), .l1d_bytes = 32 << 10, .l2_bytes = 512 << 10};
-    if (!detect_caches(4, ret))
+    const bool hybrid = has(ipex_probe_cpuid(7, 0).edx, L7_EDX_HYBRID);
+    *ret = (struct ipex_cpu){.features = detect_features(),
+                             .l1d_bytes = 32 << 10,
+                             .l2_bytes = hybrid ? 1 << 20 : 512 << 10};
+    if (!hybrid && !detect_caches(4, ret))
         detect_caches(UINT32_C(0x8000001d), ret);
 }
 

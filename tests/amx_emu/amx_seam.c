@@ -10,6 +10,7 @@
  *   masked     AMX hidden by a hypervisor: not in cpuid
  *   intel      AMX, and vdpbf16ps as slow as on Intel's CPUs that have it
  *   zen4       AMX, and 512 bits in two passes as on AMD's first CPUs with AVX-512
+ *   hybrid     AMX, and cores of two kinds: every question about caches is asked on the other one
  *   linux      AMX in cpuid, and permission as Linux itself answers, which is no on other CPUs
  *   foreign    AMX and permission, but not by this emulator: by another one */
 #include "kernels/x86/cpu_probe.h"
@@ -25,6 +26,7 @@
 enum {
     L7_EDX_AMX = 1 << 22 | 1 << 24 | 1 << 25, /* BF16, TILE, INT8 */
     L7_EDX_AVX512_FP16 = 1 << 23,
+    L7_EDX_HYBRID = 1 << 15,
     XCR0_TILES = 0x60000,
 };
 
@@ -34,13 +36,14 @@ uint64_t real_probe_xcr0(void);
 bool real_probe_amx_permission(void);
 int real_probe_amx_request(void);
 
-enum machine { AS_IT_IS, EMULATED, REFUSED, NO_STATE, MASKED, INTEL, ZEN4, LINUX, FOREIGN };
+enum machine { AS_IT_IS, EMULATED, REFUSED, NO_STATE, MASKED, INTEL, ZEN4, HYBRID, LINUX, FOREIGN };
 static enum machine machine;
 
 bool amx_seam_machine(const char *name) {
     static const char *const names[] = {
-        [AS_IT_IS] = "0",  [REFUSED] = "refused", [NO_STATE] = "no-state", [MASKED] = "masked",
-        [INTEL] = "intel", [ZEN4] = "zen4",       [LINUX] = "linux",       [FOREIGN] = "foreign"};
+        [AS_IT_IS] = "0",    [REFUSED] = "refused", [NO_STATE] = "no-state",
+        [MASKED] = "masked", [INTEL] = "intel",     [ZEN4] = "zen4",
+        [HYBRID] = "hybrid", [LINUX] = "linux",     [FOREIGN] = "foreign"};
     if (!name) {
         machine = amx_emu_installed() ? EMULATED : AS_IT_IS;
         return true;
@@ -59,12 +62,24 @@ __attribute__((constructor)) static void start(void) {
     if (!name)
         amx_emu_install();
     if (!amx_seam_machine(name)) {
-        fprintf(
-            stderr,
-            "AMX_EMU=%s: not one of 0, refused, no-state, masked, intel, zen4, linux, foreign\n",
-            name);
+        fprintf(stderr,
+                "AMX_EMU=%s: not one of 0, refused, no-state, masked, intel, zen4, hybrid, linux, "
+                "foreign\n",
+                name);
         exit(2);
     }
+}
+
+/* Data caches of levels 1 and 2: 48 KiB of 12 ways and 1.25 MiB, or 32 KiB of 8 and 2 MiB. */
+static struct ipex_cpuid hybrid_cache(uint32_t level) {
+    static bool efficient;
+    efficient ^= level == 0;
+    const uint32_t ways[2][2] = {{12, 10}, {8, 16}}, sets[2][2] = {{64, 2048}, {64, 2048}};
+    if (level > 1)
+        return (struct ipex_cpuid){.eax = 0};
+    return (struct ipex_cpuid){.eax = (level == 0 ? 1 : 3) | (level + 1) << 5,
+                               .ebx = (ways[efficient][level] - 1) << 22 | 63,
+                               .ecx = sets[efficient][level] - 1};
 }
 
 struct ipex_cpuid ipex_probe_cpuid(uint32_t leaf, uint32_t subleaf) {
@@ -81,6 +96,10 @@ struct ipex_cpuid ipex_probe_cpuid(uint32_t leaf, uint32_t subleaf) {
         ret.ebx = 0x68747541, ret.edx = 0x69746e65, ret.ecx = 0x444d4163; /* AuthenticAMD */
     if (machine == ZEN4 && leaf == 1)
         ret.eax = 0x00a10f11;
+    if (machine == HYBRID && leaf == 7 && subleaf == 0)
+        ret.edx |= L7_EDX_HYBRID;
+    if (machine == HYBRID && leaf == 4)
+        ret = hybrid_cache(subleaf);
     if (leaf == 0x1d && subleaf == 0)
         ret.eax = 1; /* the highest palette */
     if (leaf == 0x1d && subleaf == 1)
@@ -97,7 +116,7 @@ uint64_t ipex_probe_xcr0(void) {
 
 /* Whether the emulator gives permission to who asks. */
 static bool may_be_asked(void) {
-    return machine == EMULATED || machine == INTEL || machine == ZEN4;
+    return machine == EMULATED || machine == INTEL || machine == ZEN4 || machine == HYBRID;
 }
 
 bool ipex_probe_amx_permission(void) {

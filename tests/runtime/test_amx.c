@@ -184,6 +184,20 @@ static void test_split_512(void) {
     amx_seam_machine(NULL);
 }
 
+/* Cores of two kinds have caches of two sizes; what is measured on one is what is found on the
+ * other. */
+static void test_hybrid(void) {
+    struct ipex_cpu one, two;
+    amx_seam_machine("hybrid");
+    ipex_cpu_detect(&one);
+    ipex_cpu_detect(&two);
+    check(one.l1d_bytes == 32 << 10 && one.l2_bytes == 1 << 20,
+          "hybrid: caches that all cores have", "others");
+    check(two.l1d_bytes == one.l1d_bytes && two.l2_bytes == one.l2_bytes,
+          "hybrid: the same on the other core", "others");
+    amx_seam_machine(NULL);
+}
+
 /* Calls it in a child process under a filter that answers arch_prctl with `action`; the exit
  * status, or 128 + the signal. */
 static int under_filter(uint32_t action, int (*fn)(void)) {
@@ -263,6 +277,7 @@ int main(void) {
     check_machine("linux", IPEX_AMX_refused, "refuses permission to use AMX (error ");
     test_slow_dot();
     test_split_512();
+    test_hybrid();
     test_filters();
     test_results(&net);
     harness_close(&h);
