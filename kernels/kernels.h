@@ -20,6 +20,23 @@
 #include "format/ops.h"
 #include "format/tile.h"
 
+/* Rows so many bytes apart share sets of L1, which is indexed by a page's offset. */
+enum { IPEX_L1_SET_BYTES = 4096 };
+static inline bool ipex_rows_share_set(int64_t bytes) {
+    return bytes % IPEX_L1_SET_BYTES == 0;
+}
+
+/* relu, clip and none are clamps, which kernels apply as they store: the same bounds for all three,
+ * since max(-inf, x) and min(inf, x) leave every arithmetic result as it is. */
+static inline bool ipex_act_is_clamp(int32_t act) {
+    return act == IPEX_ACT_none || act == IPEX_ACT_relu || act == IPEX_ACT_clip;
+}
+
+/* What blocks of a convolution may apply before they store; all others take a pass over y. */
+static inline bool ipex_act_is_swish(int32_t act) {
+    return act == IPEX_ACT_hard_swish || act == IPEX_ACT_hard_swish_affine;
+}
+
 /* Rows that windows see above and below x, where only zeros are: `above` of line 0 and `below` of
  * the last line (below 0: that many rows of x are left), from line to line `stride` fewer or more.
  * A kernel's rows are `dilation` of x's apart; those that lie there are left out of a chain, unless
@@ -628,9 +645,6 @@ struct ipex_cpu {
     int32_t l1d_bytes, l2_bytes; /* of one core; 32 KiB and 512 KiB where cpuid does not say, and 1
                                     MiB of L2 where cores differ */
 };
-
-/* Addresses so far apart share a set of L1, which is indexed by a page's offset. */
-enum { IPEX_L1_SET_BYTES = 4096 };
 
 /* Makes no system call. Who has not got permission for AMX clears IPEX_CPU_AMX. */
 void ipex_cpu_detect(struct ipex_cpu *ret);

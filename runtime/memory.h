@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/base.h"
+#include "runtime/ipex.h"
+
 struct ipex_bump {
     uint8_t *base; /* NULL: count only */
     size_t size;   /* of the block; not looked at when counting */
@@ -32,6 +35,17 @@ static inline void *ipex_bump_take(struct ipex_bump *bump, size_t bytes, size_t 
     }
     bump->used = end;
     return bump->base != NULL ? bump->base + begin : NULL;
+}
+
+/* The caller's block for `what` ("a session"), which needs so many bytes. */
+static inline enum ipex_status ipex_memory_check(const char *what, const void *memory, size_t size,
+                                                 size_t need, const struct ipex_report *report) {
+    IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, report,
+               IPEX_ERROR_MEMORY, "memory of %s is NULL or not aligned to %d bytes", what,
+               IPEX_MEMORY_ALIGN);
+    IPEX_CHECK(size >= need, report, IPEX_ERROR_MEMORY, "%s needs %llu bytes, %llu given", what,
+               (unsigned long long)need, (unsigned long long)size);
+    return IPEX_OK;
 }
 
 #endif

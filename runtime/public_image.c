@@ -5,6 +5,7 @@
 #include "format/dims.h"
 #include "kernels/kernels.h"
 #include "loader/loader.h"
+#include "runtime/memory.h"
 #include "runtime/session.h"
 
 /* ---- opening ---- */
@@ -55,9 +56,8 @@ static enum ipex_status open_source(struct ipex_image **ret_image, const struct 
                                     const struct ipex_image_options *options) {
     struct ipex_load_options load;
     IPEX_TRY(begin(source, options, &load));
-    IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, &load.report,
-               IPEX_ERROR_MEMORY, "memory of an image is NULL or not aligned to %d bytes",
-               IPEX_MEMORY_ALIGN);
+    /* ipex_load knows how much it needs. */
+    IPEX_TRY(ipex_memory_check("an image", memory, size, 0, &load.report));
     return ipex_load(source, memory, size, &load, ret_image);
 }
 

@@ -338,12 +338,7 @@ enum ipex_status ipex_session_init(struct ipex_session **ret_session,
     struct layout layout;
     IPEX_TRY(read_request(image, options, &request));
     IPEX_TRY(measure(&request, &layout));
-    IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, &request.report,
-               IPEX_ERROR_MEMORY, "memory of a session is NULL or not aligned to %d bytes",
-               IPEX_MEMORY_ALIGN);
-    IPEX_CHECK(size >= layout.total, &request.report, IPEX_ERROR_MEMORY,
-               "a session needs %llu bytes, %llu given", (unsigned long long)layout.total,
-               (unsigned long long)size);
+    IPEX_TRY(ipex_memory_check("a session", memory, size, layout.total, &request.report));
     touch(memory, layout.total);
     struct ipex_bump bump = {.base = memory, .size = layout.plan};
     struct ipex_plan *plans;

@@ -72,7 +72,6 @@ struct ipex_pool {
     int32_t threads, ranges;
     int64_t spins; /* pauses before sleeping */
     pid_t process; /* that has the workers: fork copies none */
-    size_t stack;  /* bytes of a worker's */
     struct ipex_worker *worker;
 
     _Alignas(LINE) struct shared_work work;
@@ -390,7 +389,6 @@ static struct ipex_pool *lay_out(struct ipex_bump *bump, int32_t threads, size_t
     if (bump->base != NULL && !bump->failed) {
         memset(pool, 0, sizeof *pool);
         pool->worker = worker;
-        pool->stack = stack;
         *ret_stacks =
             (uint8_t *)(((uintptr_t)stacks + STACK_ALIGN - 1) & ~(uintptr_t)(STACK_ALIGN - 1));
     }
@@ -469,11 +467,12 @@ static void fill_mask(sigset_t *ret) {
 
 /* Starts workers 1.. of the pool; pool->threads counts those that run: a failure can be undone. */
 static enum ipex_status start_workers(struct ipex_pool *pool, const struct ipex_pool_options *set,
-                                      uint8_t *stacks, const struct ipex_report *report) {
+                                      uint8_t *stacks, size_t stack,
+                                      const struct ipex_report *report) {
     for (int32_t i = 1; i < set->threads; i++) {
         struct ipex_worker *worker = &pool->worker[i];
         *worker = (struct ipex_worker){.pool = pool, .index = i};
-        const int error = start_worker(worker, stacks + (size_t)(i - 1) * pool->stack, pool->stack);
+        const int error = start_worker(worker, stacks + (size_t)(i - 1) * stack, stack);
         IPEX_CHECK(error == 0, report, IPEX_ERROR_SYSTEM, "cannot start thread %d of %d: error %d",
                    (int)i, (int)set->threads, error);
         pool->threads = i + 1;
@@ -494,11 +493,7 @@ enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
     uint8_t *stacks = NULL;
     const size_t stack = stack_bytes();
     (void)lay_out(&bump, set.threads, stack, NULL);
-    IPEX_CHECK(memory != NULL && (uintptr_t)memory % IPEX_MEMORY_ALIGN == 0, &report,
-               IPEX_ERROR_MEMORY, "memory of a pool is NULL or not aligned to %d bytes",
-               IPEX_MEMORY_ALIGN);
-    IPEX_CHECK(size >= bump.used, &report, IPEX_ERROR_MEMORY, "a pool needs %llu bytes, %llu given",
-               (unsigned long long)bump.used, (unsigned long long)size);
+    IPEX_TRY(ipex_memory_check("a pool", memory, size, bump.used, &report));
     bump = (struct ipex_bump){.base = memory, .size = size};
     struct ipex_pool *pool = lay_out(&bump, set.threads, stack, &stacks);
     pool->spins = measure_spins(set.spin_us);
@@ -508,7 +503,7 @@ enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
     sigset_t mask, before;
     fill_mask(&mask);
     (void)pthread_sigmask(SIG_BLOCK, &mask, &before);
-    const enum ipex_status status = start_workers(pool, &set, stacks, &report);
+    const enum ipex_status status = start_workers(pool, &set, stacks, stack, &report);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != IPEX_OK) {
         ipex_pool_finish(pool);

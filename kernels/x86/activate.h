@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "format/ops.h"
+#include "kernels/kernels.h"
 #include "kernels/x86/rows.h"
 
 /* Rows [0, HALF) lie `row` floats apart from y on, rows [HALF, rows) from y + half on, with HALF
@@ -34,13 +34,7 @@ static inline struct ipex_act_rows ipex_act_rows(float *y, int64_t rows, int64_t
     };
 }
 
-/* relu, clip and none are clamps, which kernels apply as they store: the same bounds for all three,
- * since max(-inf, x) and min(inf, x) leave every arithmetic result as it is. */
-static inline bool act_is_clamp(int32_t act) {
-    return act == IPEX_ACT_none || act == IPEX_ACT_relu || act == IPEX_ACT_clip;
-}
-
-/* Their bounds. */
+/* The bounds of clamps. */
 static inline float act_low(int32_t act, float a) {
     return act == IPEX_ACT_relu ? 0.0f : act == IPEX_ACT_clip ? a : -__builtin_inff();
 }

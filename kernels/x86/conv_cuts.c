@@ -18,7 +18,7 @@ static int64_t most_rows(const struct conv_level *level, const struct ipex_conv_
     const int64_t most = args->n <= IPEX_PANEL / 2 ? level->max_rows_half
                          : three                   ? level->max_rows_3
                                                    : level->max_rows;
-    const bool conflicts = args->x_pixel * level->x_size % IPEX_L1_SET_BYTES == 0;
+    const bool conflicts = ipex_rows_share_set(args->x_pixel * level->x_size);
     if (level->panels_widened > 0) /* x is not read where it lies */
         return most;
     return ipex_smaller(args->most_rows ? args->most_rows : conflicts ? 6 : most, most);
@@ -225,7 +225,7 @@ static int64_t blocks_at_once(const struct conv_level *level, const struct ipex_
     if (cuts->lines.line.count < 2)
         return 1;
     const bool staged = args->y_bf16 || args->residual_bf16;
-    const bool clamp = act_is_clamp(args->act), in_place = level->panels_widened == 0;
+    const bool clamp = ipex_act_is_clamp(args->act), in_place = level->panels_widened == 0;
     const int64_t depth = ipex_conv_depth(args);
     const bool rest = streams && depth <= level->max_rows; /* prefetch_rest */
     if (!in_place || rest || fetches(level, args) || fetches_y(args, streams))

@@ -158,7 +158,7 @@ static void walk_lines(struct eights *e, int64_t line, int64_t count) {
         }
         run_block(e, &b, lines, count, size, begin, done, end);
     }
-    for (int64_t l = 0; l < count && !act_is_clamp(args->act); l++) {
+    for (int64_t l = 0; l < count && !ipex_act_is_clamp(args->act); l++) {
         const struct ipex_act_rows rows =
             ipex_act_rows(lines[l].y, pixels, lines[l].columns, args->y_pixel, args->act,
                           args->act_a, args->act_b);

@@ -246,7 +246,7 @@ static inline void planar_activate(const struct planar *p) {
                                                     args->act, args->act_a, args->act_b);
     const vec lo = vec_set(act_low(args->act, args->act_a));
     const vec hi = vec_set(act_high(args->act, args->act_b));
-    if (!act_is_clamp(args->act)) {
+    if (!ipex_act_is_clamp(args->act)) {
         IPEX_LEVEL(activate)(&rows);
         return;
     }

@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) void store_rows(const struct conv_w
     const int64_t column = panel * IPEX_PANEL;
     bool residual = walk->residual || walk->residual_bf16;
     struct tile_rows at = *rows;
-    if (!act_is_clamp(args->act)) {
+    if (!ipex_act_is_clamp(args->act)) {
         for (int64_t r = 0; residual && r < rows->count; r++, next_row(args, &at)) {
             AS_WRITTEN;
             for (int64_t c = 0; c < IPEX_PANEL; c += LANES) {

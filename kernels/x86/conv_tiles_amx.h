@@ -183,7 +183,7 @@ static inline bool are_results(const struct conv_walk *walk) {
 static inline bool become_lines(const struct amx_block *b, int64_t i, int64_t p) {
     return SUMS_ARE_RESULTS && p + 1 < b->panels &&
            tile_columns(b->walk, b->panel + p + 1) == IPEX_PANEL &&
-           act_is_clamp(b->walk->args->act) && b->rows[i].left >= b->rows[i].count;
+           ipex_act_is_clamp(b->walk->args->act) && b->rows[i].left >= b->rows[i].count;
 }
 
 /* Of the two panels' tiles: a cache line of bf16, or two of f32. Without a loop for every panel,

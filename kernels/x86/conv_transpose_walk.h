@@ -19,7 +19,7 @@ static void transpose_rectangle(const void *context, const struct ipex_conv_tran
     const struct conv_level *level = of->level;
     struct ipex_conv_args conv = rectangle->conv;
     conv.y = args->y; /* conv_cuts.c asks whether it is the residual */
-    conv.act = act_is_clamp(args->act) ? args->act : IPEX_ACT_none;
+    conv.act = ipex_act_is_clamp(args->act) ? args->act : IPEX_ACT_none;
     conv.act_a = args->act_a;
     conv.act_b = args->act_b;
     const struct conv_cuts cuts = ipex_conv_cuts(level, &conv, of->streams);
@@ -72,7 +72,7 @@ static inline void conv_transpose_jobs(const struct conv_level *level,
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_transpose_job(args, j);
         ipex_transpose_rectangles(args, &job, CONV_K_PER_ROW, transpose_rectangle, &context);
-        if (!act_is_clamp(args->act))
+        if (!ipex_act_is_clamp(args->act))
             transpose_activate(args, &job);
     }
 }

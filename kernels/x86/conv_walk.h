@@ -185,7 +185,7 @@ static __attribute__((noinline)) void round_pending(struct conv_pending *pending
  * have not: loads would wait for them. */
 static inline void finish_pending(struct conv_block *b) {
     struct conv_pending *pending = &b->pending;
-    if (!act_is_clamp(pending->act.act))
+    if (!ipex_act_is_clamp(pending->act.act))
         IPEX_LEVEL(activate)(&pending->act);
 #ifdef CONV_ROUNDS
     if (pending->to)
@@ -281,7 +281,7 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
         const bool activated = walk->level->run(b, rows, panels);
         if (b->count > 1)
             b->x = x, b->ahead_first = ahead_first;
-        if (part->last && !activated && !act_is_clamp(args->act))
+        if (part->last && !activated && !ipex_act_is_clamp(args->act))
             activate(b, args, y + column, rows, (panels - 1) * IPEX_PANEL + b->columns);
     }
 }
@@ -312,7 +312,7 @@ static __attribute__((noinline)) void stage_residual(const struct conv_block *b,
 enum { ROUNDS_FROM = 7 };
 static inline bool blocks_round(const struct ipex_conv_args *args, int64_t rows, int64_t panels) {
 #ifdef CONV_STORES_BF16
-    return rows >= ROUNDS_FROM && panels == 2 && act_is_clamp(args->act);
+    return rows >= ROUNDS_FROM && panels == 2 && ipex_act_is_clamp(args->act);
 #else
     (void)args, (void)rows, (void)panels;
     return false;
@@ -380,7 +380,7 @@ static __attribute__((noinline)) void walk_staged(const struct conv_walk *walk,
         const bool activated = walk->level->run(b, rows, panels);
         if (b->count > 1)
             b->x = x, b->ahead_first = ahead_first;
-        if (!part->last || (!staged && (activated || act_is_clamp(args->act))))
+        if (!part->last || (!staged && (activated || ipex_act_is_clamp(args->act))))
             continue;
         activate(b, args, written, rows, (panels - 1) * IPEX_PANEL + b->columns);
         if (activated)
@@ -421,8 +421,7 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
     const int64_t w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW);
     const uintptr_t ahead =
         part->k_count < WEIGHT_AHEAD_LEAST_K && !args->panels_outside ? 0 : WEIGHT_AHEAD;
-    const bool swish =
-        part->last && (args->act == IPEX_ACT_hard_swish || args->act == IPEX_ACT_hard_swish_affine);
+    const bool swish = part->last && ipex_act_is_swish(args->act);
     struct conv_block ret = {
         .x_row = args->x_pixel,
         .x_kw = args->x_kw,

@@ -72,7 +72,6 @@ static bool is_made_by(uint32_t ebx, uint32_t edx, uint32_t ecx) {
     return maker.ebx == ebx && maker.edx == edx && maker.ecx == ecx;
 }
 
-/* Of their two units of 512 bits that multiply one moves lanes, too. */
 static bool is_intel(void) {
     const uint32_t genu = 0x756e6547, inei = 0x49656e69, ntel = 0x6c65746e;
     return is_made_by(genu, inei, ntel);
@@ -101,7 +100,9 @@ static uint32_t detect_features(void) {
     if (!has(os, XCR0_YMM) || !has(l1.ecx, L1_ECX_FMA | L1_ECX_F16C) ||
         !has(l7.ebx, L7_EBX_AVX2 | L7_EBX_BMI2))
         return 0;
-    uint32_t ret = IPEX_CPU_AVX2_FMA | (is_intel() ? IPEX_CPU_FEW_SHUFFLES : 0);
+    uint32_t ret = IPEX_CPU_AVX2_FMA;
+    if (is_intel()) /* of two units of 512 bits that multiply one moves lanes */
+        ret |= IPEX_CPU_FEW_SHUFFLES;
     if (has(l71.eax, L71_EAX_AVX_VNNI))
         ret |= IPEX_CPU_AVX_VNNI;
     if (!has(os, XCR0_ZMM) || !has(l7.ebx, L7_EBX_AVX512F | L7_EBX_AVX512DQ | L7_EBX_AVX512CD |

@@ -127,7 +127,7 @@ static const depthwise_fn depthwise_cut[DEPTHWISE_ROWS + 1] = {
  * of this one have not reached L1 yet: loads would wait for them. */
 static inline void depthwise_activate(const struct ipex_depthwise_args *args, float *y,
                                       int64_t pixels, struct ipex_act_rows *pending) {
-    if (act_is_clamp(args->act))
+    if (ipex_act_is_clamp(args->act))
         return;
     IPEX_LEVEL(activate)(pending);
     *pending = ipex_act_rows(y, pixels, args->channels, args->y_pixel, args->act, args->act_a,

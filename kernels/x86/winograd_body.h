@@ -638,7 +638,7 @@ static inline void winograd_store_tile(const struct ipex_winograd_args *args,
         else
             winograd_store_part(&result, &tile, end - n, m, m_point, between);
     }
-    if (!act_is_clamp(args->act))
+    if (!ipex_act_is_clamp(args->act))
         winograd_put_on(args, strip, &tile, y + begin);
 }
 

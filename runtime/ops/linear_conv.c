@@ -176,10 +176,6 @@ static void choose_blocks(const struct ipex_setup *setup, const struct sizes *si
     block_for_threads(setup, sizes, args, panels);
 }
 
-static bool has_swish(const struct ipex_conv_args *args) {
-    return args->act == IPEX_ACT_hard_swish || args->act == IPEX_ACT_hard_swish_affine;
-}
-
 /* Stores of 512 bits in two passes: a few wait for their data beside products, those of a whole
  * block keep products waiting, 60 cycles of the 28 K that 14 rows of two panels take (Zen 4: 1x1 16
  * to 96 at 112x112 takes 0.9 of the time in blocks of 7 rows, 64 to 256 at 56x56 0.98, depths from
@@ -193,7 +189,7 @@ static bool few_stores(const struct ipex_bind *bind) {
     const bool narrow = args->n <= 3 * IPEX_PANEL / 2; /* blocks of one panel and a half */
     const int64_t block = FEW_STORES_ROWS * 2 * IPEX_PANEL;
     const bool few = ipex_mul_sat(ipex_conv_rows(args), args->n) < FEW_STORES_BLOCKS * block;
-    return bind->setup->splits_512 && !has_swish(args) && !narrow && !few &&
+    return bind->setup->splits_512 && !ipex_act_is_swish(args->act) && !narrow && !few &&
            ipex_conv_depth(args) <= FEW_STORES_DEPTH;
 }
 
@@ -207,16 +203,13 @@ static bool has_ways(const struct ipex_bind *bind) {
     return bind->setup->l1_ways >= WAYS_FOR_THREE_PANELS;
 }
 
-static bool shares_set(int64_t row, int64_t size) {
-    return row * size % IPEX_L1_SET_BYTES == 0;
-}
-
 static int32_t most_rows(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
     const bool f32 = bind->input[1]->dtype == IPEX_DTYPE_f32;
-    const bool passes = args->act > IPEX_ACT_clip && !has_swish(args); /* the first are clamps */
-    const bool x = !args->spread && shares_set(args->x_pixel, sizes_of(bind).x);
-    const bool y = f32 && passes && args->n > 2 * IPEX_PANEL && shares_set(args->y_pixel, 4);
+    const bool passes = !ipex_act_is_clamp(args->act) && !ipex_act_is_swish(args->act);
+    const bool x = !args->spread && ipex_rows_share_set(args->x_pixel * sizes_of(bind).x);
+    const bool y = f32 && passes && args->n > 2 * IPEX_PANEL &&
+                   ipex_rows_share_set(args->y_pixel * (int64_t)sizeof(float));
     if (has_ways(bind) && (x || y))
         return bind->setup->l1_ways * 3 / 4;
     return f32 && !x && few_stores(bind) ? FEW_STORES_ROWS : 0;
@@ -300,7 +293,7 @@ static size_t spread_rows(struct ipex_bind *bind) {
     struct ipex_conv_args *args = &bind->args.conv;
     if (bind->input[0]->dtype != IPEX_DTYPE_f32 || args->planar || args->groups != 1 ||
         args->segments_h * args->segments_w != 1 || args->n < SPREAD_COLUMNS || has_ways(bind) ||
-        !shares_set(args->x_pixel, sizeof(float)))
+        !ipex_rows_share_set(args->x_pixel * (int64_t)sizeof(float)))
         return ipex_conv_scratch(args);
     const size_t row = ipex_conv_spread_row(args);
     const int64_t rows = ipex_conv_rows(args), most = bind->setup->l2_bytes / (int64_t)row;

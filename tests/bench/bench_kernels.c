@@ -129,7 +129,7 @@ static double copies_us(bool wide, int32_t act, const float *from, float *to) {
 /* Of a value, by itself; clamps take none. */
 static double activation_us(struct bench *bench, int32_t act) {
     static float from[ACT_VALUES], to[ACT_VALUES];
-    if (act_is_clamp(act))
+    if (ipex_act_is_clamp(act))
         return 0;
     if (bench->activation_us[act] == 0) {
         double with = 1e30, without = 1e30;
