@@ -10,7 +10,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import BUILD, CLI, Tap, amx_missing, command
+from ipextest import BUILD, CLI, Tap, amx_missing, cli_json, command
 
 AMX_CLI = BUILD / "tests" / "ipexpack_amx_emu"
 FOLDER = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else BUILD / "test-verbs"
@@ -225,7 +225,8 @@ def check_bench(model):
     report = load_json("bench --json: every field", ["bench", model, "--seconds", "0.05"], keys)
     tap.ok("bench: order of the percentiles, file size", report and report["min_us"] <= report["median_us"] <= report["p90_us"]
            <= report["p99_us"] <= report["max_us"] and report["file_bytes"] == model.stat().st_size, report)
-    tap.ok("bench: no page faults while running", report and report["page_faults"] == 0, report)
+    faults = [cli_json("bench", model, "--seconds", "0.001")["page_faults"] for _ in range(24)]
+    tap.ok("bench: no page faults while running, wherever the stack lies", not any(faults), faults)
     report = load_json("bench --profile --json, 2 threads", ["bench", model, "--seconds", "0.05", "--profile", "--threads", "2"],
                        keys + " steps")
     steps = report.get("steps", [])
