@@ -89,11 +89,11 @@ static int64_t row_blocks(const struct conv_walk *walk, const struct conv_part *
     int64_t ret = 0;
     if (walk->args->w_line)
         return part->lines.line.count;
-    if (ipex_conv_leaves_out_taps(walk->args))
-        return (line_end - walk->job->line) * ipex_conv_pixel_blocks(walk->args, walk->cuts->most);
     for (int64_t line = walk->job->line; line < line_end;) {
         const struct conv_lines lines = ipex_conv_lines(walk, part, line);
-        if (lines.run.segments == part->segments)
+        if (ipex_conv_leaves_out_taps(walk->args))
+            ret += ipex_conv_pixel_blocks(walk->args, ipex_div(walk->cuts->most, lines.count));
+        else if (lines.run.segments == part->segments)
             ret += lines.cut.count;
         line += lines.count;
     }
@@ -258,10 +258,13 @@ struct conv_cuts ipex_conv_cuts(const struct conv_level *level, const struct ipe
     const int64_t most = most_rows(level, args);
     struct conv_cuts ret = {
         .last = ipex_cut_line(args->last_pixels, most),
-        .may_pair = !streams && !args->w_line && !ipex_conv_leaves_out_taps(args),
+        .may_pair = !streams && !args->w_line,
         .most = most,
     };
     ret.lines = line_cuts(&ret, args->pixels);
+    if (ret.may_pair && ipex_conv_leaves_out_taps(args))
+        ret.lines.pairs =
+            ipex_conv_pixel_blocks(args, most / 2) < 2 * ipex_conv_pixel_blocks(args, most);
     ret.panels = panels_at_once(level, args, &ret);
     ret.at_once = blocks_at_once(level, args, &ret, streams);
     return ret;

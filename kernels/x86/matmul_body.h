@@ -36,6 +36,14 @@ static inline void scale_rows(const struct ipex_matmul_args *args, float *y, int
  * the chains wait in y. */
 enum { FEW_ROWS = 4, FEW_STEP = 4 };
 
+/* Blocks of b as it lies; see matmul_is_direct. */
+enum { DIRECT_ROWS = 8 };
+#if VEC_REGISTERS == 32
+enum { DIRECT_LEAST_ROWS = 16, DIRECT_MOST_ROWS = 1024, DIRECT_L2_PART = 1 };
+#else
+enum { DIRECT_LEAST_ROWS = 8, DIRECT_MOST_ROWS = 32, DIRECT_L2_PART = 4 };
+#endif
+
 /* y[c] = fma(x[0], b[0][c], y[c]), then of x[1] and so on up to x[steps - 1]. */
 static inline void matmul_steps(const float *x, const float *b, int64_t b_row, float *y, int64_t n,
                                 int64_t steps) {
@@ -62,6 +70,75 @@ static inline void matmul_few(const struct ipex_matmul_args *args,
             matmul_steps(a + r * args->a_row + k, b, args->b_row, y + r * args->y_row, n, FEW_STEP);
     for (int64_t r = 0; k < args->k && r < rows; r++)
         matmul_steps(a + r * args->a_row + k, b, args->b_row, y + r * args->y_row, n, args->k - k);
+}
+
+/* 8 rows, four from x0 and y0 on, the others from x1 and y1 on, and up to two vectors of columns.
+ */
+#define DIRECT_X(r)      vec_set(*AT(x0, x1, x_row, r))
+#define DIRECT_ZERO_1(r) vec acc##r = vec_set(0.0f);
+#define DIRECT_ZERO_2(r) vec acc##r = vec_set(0.0f), next##r = acc##r;
+#define DIRECT_STEP_1(r) acc##r = vec_fma(DIRECT_X(r), b0, acc##r);
+#define DIRECT_STEP_2(r)                                                                           \
+    {                                                                                              \
+        const vec x = DIRECT_X(r);                                                                 \
+        acc##r = vec_fma(x, b0, acc##r);                                                           \
+        next##r = vec_fma(x, b1, next##r);                                                         \
+    }
+#define DIRECT_STORE_1(r) vec_store_masked(AT(y0, y1, y_row, r), mask, acc##r);
+#define DIRECT_STORE_2(r)                                                                          \
+    vec_store(AT(y0, y1, y_row, r), acc##r);                                                       \
+    vec_store_masked(AT(y0, y1, y_row, r) + LANES, mask, next##r);
+
+static __attribute__((noinline)) void direct_block(const struct ipex_matmul_args *args,
+                                                   const float *x0, const float *x1, const float *b,
+                                                   float *y0, float *y1, int64_t n) {
+    enum { HALF = DIRECT_ROWS / 2 };
+    const int64_t x_row = args->a_row, b_row = args->b_row, y_row = args->y_row;
+#if VEC_REGISTERS == 32
+    if (n > LANES) {
+        const vec_mask mask = vec_first(n - LANES);
+        ROWS_8(DIRECT_ZERO_2)
+        for (int64_t k = args->k; k > 0; k--, x0++, x1++, b += b_row) {
+            const vec b0 = vec_load(b), b1 = vec_load_masked(b + LANES, mask);
+            ROWS_8(DIRECT_STEP_2)
+        }
+        ROWS_8(DIRECT_STORE_2)
+        return;
+    }
+#endif
+    const vec_mask mask = vec_first(n);
+    ROWS_8(DIRECT_ZERO_1)
+    for (int64_t k = args->k; k > 0; k--, x0++, x1++, b += b_row) {
+        const vec b0 = vec_load_masked(b, mask);
+        ROWS_8(DIRECT_STEP_1)
+    }
+    ROWS_8(DIRECT_STORE_1)
+}
+
+/* b as it lies, 8 rows at a time; where the last ones are fewer, some of those before once more. */
+static inline void matmul_direct(const struct ipex_matmul_args *args,
+                                 const struct ipex_matmul_job *job) {
+    enum { HALF = DIRECT_ROWS / 2, COLUMNS = VEC_REGISTERS / 16 * LANES };
+    const int64_t n = job->column_end - job->column, last = job->row_end - HALF;
+    const int64_t least = job->row, most = last - HALF > least ? last - HALF : least;
+    const float *a = (const float *)job->a, *b = (const float *)job->b + job->column;
+    float *y = job->y + job->column;
+    for (int64_t row = least; row < job->row_end; row += DIRECT_ROWS) {
+        const int64_t first = ipex_smaller(row, most), second = ipex_smaller(first + HALF, last);
+        for (int64_t c = 0; c < n; c += COLUMNS)
+            direct_block(args, a + first * args->a_row, a + second * args->a_row, b + c,
+                         y + first * args->y_row + c, y + second * args->y_row + c, n - c);
+    }
+}
+
+/* Whether that pays: b is read once or twice, or stays in L2, and its rows do not evict each other.
+ * With AVX2, whose blocks load for every product, where packing costs much beside the products. */
+static inline bool matmul_is_direct(const struct ipex_matmul_args *args, int64_t rows) {
+    const int64_t row = args->b_row * (int64_t)sizeof(float);
+    return !args->transposed &&
+           (rows <= DIRECT_LEAST_ROWS ||
+            (rows <= DIRECT_MOST_ROWS && args->k * row <= args->cache_l2 / DIRECT_L2_PART &&
+             !ipex_rows_share_set(row)));
 }
 
 #endif
@@ -97,8 +174,13 @@ static inline void matmul_packed(product_conv_fn conv, const struct ipex_matmul_
 static inline void matmul_product(product_conv_fn conv, const struct ipex_matmul_args *args,
                                   const struct ipex_matmul_job *job, float *packed) {
 #ifndef PRODUCT_BF16
-    if (!args->transposed && job->row_end - job->row <= FEW_ROWS) {
+    const int64_t rows = job->row_end - job->row;
+    if (!args->transposed && rows <= FEW_ROWS) {
         matmul_few(args, job);
+        return;
+    }
+    if (matmul_is_direct(args, rows)) {
+        matmul_direct(args, job);
         return;
     }
 #endif

@@ -12,7 +12,8 @@
 enum { PACK_PANELS = 4 };
 
 /* b [k][n] */
-static inline void pack_rows(const float *b, int64_t b_row, int64_t k, int64_t n, float *packed) {
+static __attribute__((noinline)) void pack_rows(const float *b, int64_t b_row, int64_t k, int64_t n,
+                                                float *packed) {
     const int64_t panel_floats = ipex_round_up_16(k) * IPEX_PANEL;
     for (int64_t first = 0; first < n; first += PACK_PANELS * IPEX_PANEL) {
         const int64_t end = ipex_smaller(first + PACK_PANELS * IPEX_PANEL, n);

@@ -20,7 +20,7 @@ struct product {
     bool resume;
 };
 
-static inline void multiply_packed(const struct product *p) {
+static __attribute__((noinline)) void multiply_packed(const struct product *p) {
     const int64_t panels = ipex_div_up(p->n, IPEX_PANEL);
     const struct ipex_conv_args conv = {
         .x = p->x,
