@@ -167,7 +167,7 @@ static inline void matmul_packed(product_conv_fn conv, const struct ipex_matmul_
         else
             pack_rows((const element *)job->b + k * args->b_row + job->column, args->b_row, p.k,
                       p.n, packed);
-        multiply_packed(&p);
+        ipex_multiply_packed(&p);
     }
 }
 
@@ -234,7 +234,7 @@ static inline void attention_dots(struct attention_work *w, int64_t row, int64_t
                          w->packed_k);
         w->k_key = key;
         p.y = w->scores + key;
-        multiply_packed(&p);
+        ipex_multiply_packed(&p);
     }
 }
 
@@ -364,7 +364,7 @@ static inline void attention_values(struct attention_work *w, int64_t row, int64
             pack_rows((const element *)w->job.v + key * args->v_row, args->v_row, p.k, p.n,
                       w->packed_v);
         w->v_key = key;
-        multiply_packed(&p);
+        ipex_multiply_packed(&p);
     }
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A product with a right operand that has been packed, through a convolution's register blocks.
- * Include a vec_*.h first. */
+/* A product with a right operand that has been packed, through the register blocks of a level's
+ * convolution. */
 #ifndef IPEX_KERNELS_X86_PRODUCT_H
 #define IPEX_KERNELS_X86_PRODUCT_H
 
 #include "kernels/product_jobs.h"
-#include "kernels/x86/x86.h"
 
 typedef void (*product_conv_fn)(const struct ipex_conv_args *, int64_t, int64_t, void *);
 
@@ -20,31 +19,6 @@ struct product {
     bool resume;
 };
 
-static __attribute__((noinline)) void multiply_packed(const struct product *p) {
-    const int64_t panels = ipex_div_up(p->n, IPEX_PANEL);
-    const struct ipex_conv_args conv = {
-        .x = p->x,
-        .w = p->packed,
-        .bias = p->zeros,
-        .y = p->y,
-        .x_pixel = p->x_row,
-        .y_pixel = p->y_row,
-        .images = 1,
-        .lines = 1,
-        .pixels = (int32_t)p->rows,
-        .last_pixels = (int32_t)p->rows,
-        .groups = 1,
-        .segments_h = 1,
-        .segments_w = 1,
-        .k = (int32_t)p->k,
-        .n = (int32_t)p->n,
-        .lines_per_job = 1,
-        .panels_per_job = (int32_t)panels,
-        .panels_outside = ipex_packed_floats(p->k, p->n) * 8 > p->cache_l2,
-        .cache_l2 = p->cache_l2,
-        .resume = p->resume,
-    };
-    p->conv(&conv, 0, 1, NULL);
-}
+void ipex_multiply_packed(const struct product *p);
 
 #endif
