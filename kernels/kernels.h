@@ -32,9 +32,15 @@ static inline bool ipex_act_is_clamp(int32_t act) {
     return act == IPEX_ACT_none || act == IPEX_ACT_relu || act == IPEX_ACT_clip;
 }
 
-/* What blocks of a convolution may apply before they store; all others take a pass over y. */
 static inline bool ipex_act_is_swish(int32_t act) {
     return act == IPEX_ACT_hard_swish || act == IPEX_ACT_hard_swish_affine;
+}
+
+/* What blocks of a convolution may apply before they store; all others take a pass over y. With
+ * these slopes leaky_relu is the greater of x and slope * x, of infinities, too. */
+static inline bool ipex_act_in_blocks(int32_t act, float slope) {
+    return ipex_act_is_swish(act) ||
+           (act == IPEX_ACT_leaky_relu && 0x1p-126f <= slope && slope <= 1.0f);
 }
 
 /* Rows that windows see above and below x, where only zeros are: `above` of line 0 and `below` of

@@ -68,25 +68,12 @@ activate_one_by_one(const struct ipex_act_rows *rows, int32_t act) {
     }
 }
 
-/* Rows of two whole vectors, as blocks of two panels have them: no loop around what takes less. */
-static inline __attribute__((always_inline)) void activate_pairs(const struct ipex_act_rows *rows,
-                                                                 int32_t act) {
-    for (int64_t r = 0; r < rows->rows; r++) {
-        float *y = act_row(rows, r);
-        const vec a = vec_load(y), b = vec_load(y + LANES);
-        vec_store(y, vec_act(a, act, rows->act_a, rows->act_b));
-        vec_store(y + LANES, vec_act(b, act, rows->act_a, rows->act_b));
-    }
-}
-
 /* Side by side what networks have most of that divides: 5 KB; another 5 for all that does. */
 static inline __attribute__((always_inline)) void activate_as(const struct ipex_act_rows *rows,
                                                               int32_t act) {
     const bool divides =
         act == IPEX_ACT_sigmoid || act == IPEX_ACT_silu || act == IPEX_ACT_gelu_tanh;
-    if (LANES == 16 && act == IPEX_ACT_leaky_relu && rows->columns == 2 * LANES)
-        activate_pairs(rows, act);
-    else if (LANES < 16 || !divides)
+    if (LANES < 16 || !divides)
         activate_one_by_one(rows, act);
     else if (rows->columns % LANES == 0)
         activate_side_by_side(rows, act, true);

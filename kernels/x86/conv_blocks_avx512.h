@@ -55,7 +55,8 @@ enum { FETCH_ROWS = 7 };
 
 /* From how many rows on blocks apply hard_swish, and its affine form, before they store, where
  * kernels have them (CONV_ACTS). In registers it takes 2 cycles a vector, a pass over y 5; for
- * blocks of three panels, one and a half and eight it is not worth their code. */
+ * blocks of three panels, one and a half and eight it is not worth their code. Nor is leaky_relu
+ * for others than those of two panels. */
 enum { ACT_NEVER = MAX_ROWS + 1 };
 #ifdef CONV_ACTS
 enum { ACT_1 = 7, ACT_2 = 7, ACT_4 = 1, ACT_1H = 7 };
@@ -65,11 +66,28 @@ enum { ACT_1 = ACT_NEVER, ACT_2 = ACT_NEVER, ACT_4 = ACT_NEVER, ACT_1H = ACT_NEV
 enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define ACTIVATE(MR, NR)                                                                           \
     if (MR >= ACT_##NR && b->act != IPEX_ACT_none) {                                               \
-        ROWS_##MR(SWISH_ROW_##NR) if (b->act == IPEX_ACT_hard_swish_affine) {                      \
+        if (b->act == IPEX_ACT_leaky_relu) {                                                       \
+            LEAKY_##NR(MR)                                                                         \
+        } else {                                                                                   \
+            ROWS_##MR(SWISH_ROW_##NR)                                                              \
+        }                                                                                          \
+        if (b->act == IPEX_ACT_hard_swish_affine) {                                                \
             const __m512 scale = _mm512_set1_ps(b->act_a), shift = _mm512_set1_ps(b->act_b);       \
             ROWS_##MR(AFFINE_ROW_##NR)                                                             \
         }                                                                                          \
     }
+#define LEAKY_1(MR)
+#define LEAKY_2(MR)                                                                                \
+    const vec slope = vec_set(b->act_a);                                                           \
+    ROWS_##MR(LEAKY_ROW_2)
+#define LEAKY_3(MR)
+#define LEAKY_4(MR)
+#define LEAKY_8(MR)
+#define LEAKY_1H(MR)
+#define LEAKY_2H(MR)
+#define LEAKY(r, c)      acc##r##_##c = vec_max(vec_mul(slope, acc##r##_##c), acc##r##_##c);
+#define LEAKY_LAST(r, c) LEAKY(r, c)
+#define LEAKY_ROW_2(r)   COLS_2(LEAKY, r)
 
 /* COLS_n(X, r) does X(r, panel) for whole panels and X##_LAST for the one that may be cut. */
 #define COLS_1(X, r)  X##_LAST(r, 0)
@@ -373,6 +391,11 @@ static void run_halves(const struct conv_block *b, int64_t rows) {
 }
 #endif
 
+/* Whether those blocks apply b's activation. */
+static inline bool blocks_apply(const struct conv_block *b, int64_t rows, int64_t least, bool two) {
+    return b->act != IPEX_ACT_none && rows >= least && (two || b->act != IPEX_ACT_leaky_relu);
+}
+
 static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
     static const int32_t act_rows[] = {
         [1] = ACT_1, [2] = ACT_2, [3] = ACT_3, [4] = ACT_4, [8] = ACT_8};
@@ -385,11 +408,11 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 #ifdef OPERAND_HALF
     if (b->columns <= LANES / 2 && panels <= 2) {
         run_blocks(b, blocks_half[panels][rows]);
-        return rows >= (panels == 1 ? ACT_1H : ACT_2H) && b->act != IPEX_ACT_none;
+        return blocks_apply(b, rows, panels == 1 ? ACT_1H : ACT_2H, false);
     }
 #endif
     run_blocks(b, blocks[panels][rows]);
-    return rows >= act_rows[panels] && b->act != IPEX_ACT_none;
+    return blocks_apply(b, rows, act_rows[panels], panels == 2);
 }
 
 static const struct conv_level level = {

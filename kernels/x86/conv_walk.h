@@ -73,7 +73,7 @@ struct conv_block {
     int32_t block;                                 /* of the part's blocks of rows */
     float lo, hi;                                  /* clamp of the store */
     bool clamps_low, clamps_high; /* whether there is such a bound: less code than comparing it */
-    int32_t act; /* hard_swish or its affine form, or none: blocks may apply them */
+    int32_t act;                  /* a swish or leaky_relu that blocks may apply, or none */
     float act_a, act_b;
     struct conv_pending pending;
 #ifdef CONV_ROUNDS
@@ -421,7 +421,7 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
     const int64_t w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW);
     const uintptr_t ahead =
         part->k_count < WEIGHT_AHEAD_LEAST_K && !args->panels_outside ? 0 : WEIGHT_AHEAD;
-    const bool swish = part->last && ipex_act_is_swish(args->act);
+    const bool applied = part->last && ipex_act_in_blocks(args->act, args->act_a);
     struct conv_block ret = {
         .x_row = args->x_pixel,
         .x_kw = args->x_kw,
@@ -434,7 +434,7 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
         .y_row = args->y_pixel,
         .r_row = args->r_pixel,
         .k = (int32_t)part->k_count,
-        .act = swish ? args->act : IPEX_ACT_none,
+        .act = applied ? args->act : IPEX_ACT_none,
         .act_a = args->act_a,
         .act_b = args->act_b,
     };

@@ -206,7 +206,8 @@ static bool has_ways(const struct ipex_bind *bind) {
 static int32_t most_rows(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
     const bool f32 = bind->input[1]->dtype == IPEX_DTYPE_f32;
-    const bool passes = !ipex_act_is_clamp(args->act) && !ipex_act_is_swish(args->act);
+    const bool passes =
+        !ipex_act_is_clamp(args->act) && !ipex_act_in_blocks(args->act, args->act_a);
     const bool x = !args->spread && ipex_rows_share_set(args->x_pixel * sizes_of(bind).x);
     const bool y = f32 && passes && args->n > 2 * IPEX_PANEL &&
                    ipex_rows_share_set(args->y_pixel * (int64_t)sizeof(float));

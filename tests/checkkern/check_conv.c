@@ -21,6 +21,7 @@ struct shape {
     struct conv_shape conv;
     int32_t lines_per_job, panels_per_job, most_rows, cache_l2;
     int32_t act;
+    float slope; /* of leaky_relu */
     bool residual, in_place, panels_outside, weights_far, special, planar, spread, own_weights;
     bool eights;
     bool y_bf16, residual_bf16; /* slots on bf16 */
@@ -39,7 +40,7 @@ static struct ipex_conv_args make_args(const struct shape *s) {
     ret.panels_per_job = s->panels_per_job;
     ret.most_rows = s->most_rows;
     ret.act = s->act;
-    ret.act_a = s->act == IPEX_ACT_clip ? -0.5f : 0.2f;
+    ret.act_a = s->act == IPEX_ACT_clip ? -0.5f : s->act == IPEX_ACT_leaky_relu ? s->slope : 0.2f;
     ret.act_b = s->act == IPEX_ACT_clip ? 1.5f : 0.5f;
     ret.panels_outside = s->panels_outside;
     ret.weights_far = s->weights_far;
@@ -411,6 +412,12 @@ static void leave_out_special(const struct context *context, struct shape *s) {
         s->act = IPEX_ACT_gelu_tanh;
 }
 
+/* Blocks apply some of them, others not. */
+static float random_slope(struct rng *rng) {
+    static const float slopes[] = {0.2f, 0x1p-126f, 0.0f, 1e-40f, 1.0f, 1.5f, -0.5f};
+    return slopes[rng_range(rng, 0, sizeof slopes / sizeof *slopes - 1)];
+}
+
 static int32_t random_most_rows(struct rng *rng) {
     return rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 2, 16) : 0;
 }
@@ -439,6 +446,7 @@ static int check_columns(const struct context *context, enum slot slot, struct r
                     .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
                 },
             .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
+            .slope = random_slope(rng),
             .residual = rng_one_in(rng, 2),
             .panels_outside = rng_one_in(rng, 2),
             .weights_far = rng_one_in(rng, 2),
@@ -499,6 +507,7 @@ static struct shape random_shape(enum slot slot, struct rng *rng) {
                 .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
             },
         .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
+        .slope = random_slope(rng),
         .residual = rng_one_in(rng, 2),
         .panels_outside = rng_one_in(rng, 2),
         .weights_far = rng_one_in(rng, 2),
@@ -545,10 +554,12 @@ static int check_blocks(const struct context *context, enum slot slot, struct rn
                     .cache_l2 = 1 << 20,
                     .weights_far = (pixels + n / 16) % 2 != 0,
                     .residual = cut == 5,
-                    .act = cut == 10    ? IPEX_ACT_relu
-                           : cut != 5   ? IPEX_ACT_none
-                           : pixels % 2 ? IPEX_ACT_hard_swish
-                                        : IPEX_ACT_hard_swish_affine,
+                    .act = cut == 10         ? IPEX_ACT_relu
+                           : cut != 5        ? IPEX_ACT_none
+                           : pixels % 3 == 0 ? IPEX_ACT_leaky_relu
+                           : pixels % 3 == 1 ? IPEX_ACT_hard_swish
+                                             : IPEX_ACT_hard_swish_affine,
+                    .slope = 0.2f,
                     .slot = slot,
                     .y_bf16 = slot >= CONV_BF16 && pixels % 2,
                     .residual_bf16 = slot >= CONV_BF16 && cut == 5 && n / 16 % 2,
@@ -663,6 +674,7 @@ static int check_planar(const struct context *context, struct rng *rng) {
                     .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
                 },
             .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
+            .slope = random_slope(rng),
             .residual = rng_one_in(rng, 2),
             .panels_per_job = 1,
             .special = rng_one_in(rng, 5),
@@ -704,6 +716,7 @@ static int check_eights(const struct context *context, enum slot slot, struct rn
                     .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
                 },
             .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
+            .slope = random_slope(rng),
             .residual = rng_one_in(rng, 3),
             .panels_per_job = 1,
             .special = rng_one_in(rng, 5),
