@@ -32,12 +32,15 @@ static inline void scale_rows(const struct ipex_matmul_args *args, float *y, int
 }
 
 #ifndef PRODUCT_BF16
-/* So few rows of a do not pay for packing b: its rows are read as they lie, four at a time, while
- * the chains wait in y. */
-enum { FEW_ROWS = 4, FEW_STEP = 4 };
+/* y = x [rows][k] times b [k][n], which is read as it lies. */
+struct direct_product {
+    const float *x, *b;
+    float *y;
+    int64_t x_row, b_row, y_row, rows, k, n;
+};
 
-/* Blocks of b as it lies; see matmul_is_direct. */
-enum { DIRECT_ROWS = 8 };
+enum { FEW_ROWS = 4, FEW_STEP = 4, DIRECT_ROWS = 8 };
+/* See matmul_is_direct. */
 #if VEC_REGISTERS == 32
 enum { DIRECT_LEAST_ROWS = 16, DIRECT_MOST_ROWS = 1024, DIRECT_L2_PART = 1 };
 #else
@@ -45,7 +48,7 @@ enum { DIRECT_LEAST_ROWS = 8, DIRECT_MOST_ROWS = 32, DIRECT_L2_PART = 4 };
 #endif
 
 /* y[c] = fma(x[0], b[0][c], y[c]), then of x[1] and so on up to x[steps - 1]. */
-static inline void matmul_steps(const float *x, const float *b, int64_t b_row, float *y, int64_t n,
+static inline void direct_steps(const float *x, const float *b, int64_t b_row, float *y, int64_t n,
                                 int64_t steps) {
     for (int64_t c = 0; c < n; c += LANES) {
         vec chain = vec_load_part(y + c, n - c);
@@ -55,21 +58,18 @@ static inline void matmul_steps(const float *x, const float *b, int64_t b_row, f
     }
 }
 
-static inline void matmul_few(const struct ipex_matmul_args *args,
-                              const struct ipex_matmul_job *job) {
-    const int64_t n = job->column_end - job->column, rows = job->row_end - job->row;
-    const float *a = (const float *)job->a + job->row * args->a_row;
-    const float *b = (const float *)job->b + job->column;
-    float *y = job->y + job->row * args->y_row + job->column;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < n; c += LANES)
-            vec_store_part(y + r * args->y_row + c, n - c, vec_set(0.0f));
+/* Few rows: those of b four at a time, while the chains wait in y. */
+static inline void direct_few(const struct direct_product *p) {
+    const float *b = p->b;
+    for (int64_t r = 0; r < p->rows; r++)
+        for (int64_t c = 0; c < p->n; c += LANES)
+            vec_store_part(p->y + r * p->y_row + c, p->n - c, vec_set(0.0f));
     int64_t k = 0;
-    for (; k + FEW_STEP <= args->k; k += FEW_STEP, b += FEW_STEP * args->b_row)
-        for (int64_t r = 0; r < rows; r++)
-            matmul_steps(a + r * args->a_row + k, b, args->b_row, y + r * args->y_row, n, FEW_STEP);
-    for (int64_t r = 0; k < args->k && r < rows; r++)
-        matmul_steps(a + r * args->a_row + k, b, args->b_row, y + r * args->y_row, n, args->k - k);
+    for (; k + FEW_STEP <= p->k; k += FEW_STEP, b += FEW_STEP * p->b_row)
+        for (int64_t r = 0; r < p->rows; r++)
+            direct_steps(p->x + r * p->x_row + k, b, p->b_row, p->y + r * p->y_row, p->n, FEW_STEP);
+    for (int64_t r = 0; k < p->k && r < p->rows; r++)
+        direct_steps(p->x + r * p->x_row + k, b, p->b_row, p->y + r * p->y_row, p->n, p->k - k);
 }
 
 /* 8 rows, four from x0 and y0 on, the others from x1 and y1 on, and up to two vectors of columns.
@@ -89,16 +89,16 @@ static inline void matmul_few(const struct ipex_matmul_args *args,
     vec_store(AT(y0, y1, y_row, r), acc##r);                                                       \
     vec_store_masked(AT(y0, y1, y_row, r) + LANES, mask, next##r);
 
-static __attribute__((noinline)) void direct_block(const struct ipex_matmul_args *args,
-                                                   const float *x0, const float *x1, const float *b,
-                                                   float *y0, float *y1, int64_t n) {
+static __attribute__((noinline)) void direct_block(const struct direct_product *p, const float *x0,
+                                                   const float *x1, const float *b, float *y0,
+                                                   float *y1, int64_t n) {
     enum { HALF = DIRECT_ROWS / 2 };
-    const int64_t x_row = args->a_row, b_row = args->b_row, y_row = args->y_row;
+    const int64_t x_row = p->x_row, b_row = p->b_row, y_row = p->y_row;
 #if VEC_REGISTERS == 32
     if (n > LANES) {
         const vec_mask mask = vec_first(n - LANES);
         ROWS_8(DIRECT_ZERO_2)
-        for (int64_t k = args->k; k > 0; k--, x0++, x1++, b += b_row) {
+        for (int64_t k = p->k; k > 0; k--, x0++, x1++, b += b_row) {
             const vec b0 = vec_load(b), b1 = vec_load_masked(b + LANES, mask);
             ROWS_8(DIRECT_STEP_2)
         }
@@ -108,26 +108,26 @@ static __attribute__((noinline)) void direct_block(const struct ipex_matmul_args
 #endif
     const vec_mask mask = vec_first(n);
     ROWS_8(DIRECT_ZERO_1)
-    for (int64_t k = args->k; k > 0; k--, x0++, x1++, b += b_row) {
+    for (int64_t k = p->k; k > 0; k--, x0++, x1++, b += b_row) {
         const vec b0 = vec_load_masked(b, mask);
         ROWS_8(DIRECT_STEP_1)
     }
     ROWS_8(DIRECT_STORE_1)
 }
 
-/* b as it lies, 8 rows at a time; where the last ones are fewer, some of those before once more. */
-static inline void matmul_direct(const struct ipex_matmul_args *args,
-                                 const struct ipex_matmul_job *job) {
+/* 8 rows at a time; where the last ones are fewer, some of those before once more. */
+static __attribute__((noinline)) void multiply_direct(const struct direct_product *p) {
     enum { HALF = DIRECT_ROWS / 2, COLUMNS = VEC_REGISTERS / 16 * LANES };
-    const int64_t n = job->column_end - job->column, last = job->row_end - HALF;
-    const int64_t least = job->row, most = last - HALF > least ? last - HALF : least;
-    const float *a = (const float *)job->a, *b = (const float *)job->b + job->column;
-    float *y = job->y + job->column;
-    for (int64_t row = least; row < job->row_end; row += DIRECT_ROWS) {
+    const int64_t last = p->rows - HALF, most = last > HALF ? last - HALF : 0;
+    if (p->rows <= FEW_ROWS) {
+        direct_few(p);
+        return;
+    }
+    for (int64_t row = 0; row < p->rows; row += DIRECT_ROWS) {
         const int64_t first = ipex_smaller(row, most), second = ipex_smaller(first + HALF, last);
-        for (int64_t c = 0; c < n; c += COLUMNS)
-            direct_block(args, a + first * args->a_row, a + second * args->a_row, b + c,
-                         y + first * args->y_row + c, y + second * args->y_row + c, n - c);
+        for (int64_t c = 0; c < p->n; c += COLUMNS)
+            direct_block(p, p->x + first * p->x_row, p->x + second * p->x_row, p->b + c,
+                         p->y + first * p->y_row + c, p->y + second * p->y_row + c, p->n - c);
     }
 }
 
@@ -174,13 +174,19 @@ static inline void matmul_packed(product_conv_fn conv, const struct ipex_matmul_
 static inline void matmul_product(product_conv_fn conv, const struct ipex_matmul_args *args,
                                   const struct ipex_matmul_job *job, float *packed) {
 #ifndef PRODUCT_BF16
-    const int64_t rows = job->row_end - job->row;
-    if (!args->transposed && rows <= FEW_ROWS) {
-        matmul_few(args, job);
-        return;
-    }
-    if (matmul_is_direct(args, rows)) {
-        matmul_direct(args, job);
+    const struct direct_product p = {
+        .x = (const float *)job->a + job->row * args->a_row,
+        .b = (const float *)job->b + job->column,
+        .y = job->y + job->row * args->y_row + job->column,
+        .x_row = args->a_row,
+        .b_row = args->b_row,
+        .y_row = args->y_row,
+        .rows = job->row_end - job->row,
+        .k = args->k,
+        .n = job->column_end - job->column,
+    };
+    if (matmul_is_direct(args, p.rows)) {
+        multiply_direct(&p);
         return;
     }
 #endif
@@ -345,6 +351,23 @@ static inline void attention_all_scores(struct attention_work *w, int64_t row, i
 
 static inline void attention_values(struct attention_work *w, int64_t row, int64_t rows) {
     const struct ipex_attention_args *args = w->args;
+#ifndef PRODUCT_BF16
+    if (args->m <= DIRECT_LEAST_ROWS) {
+        const struct direct_product direct = {
+            .x = w->scores,
+            .b = w->job.v,
+            .y = w->job.y + row * args->y_row,
+            .x_row = w->score_row,
+            .b_row = args->v_row,
+            .y_row = args->y_row,
+            .rows = rows,
+            .k = args->n,
+            .n = args->e,
+        };
+        multiply_direct(&direct);
+        return;
+    }
+#endif
     struct product p = {
         .conv = w->conv,
         .packed = w->packed_v,

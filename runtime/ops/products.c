@@ -17,6 +17,10 @@
 #define PACKED_MOST (4 << 20)
 #define SCORES_MOST (8 << 20)
 
+/* So few queries of a head multiply what is packed once only: it stays in L1 until they have. */
+#define FEW_QUERIES 16
+#define FEW_PACKED  (64 << 10) /* bytes, half of them of keys */
+
 #define ROWS_LEAST     14 /* of scores: a register block of the widest level */
 #define MATMUL_K_LEAST 256
 #define K_TILE         32 /* blocks of K and of keys are multiples */
@@ -184,13 +188,36 @@ static void make_attention_loops(const struct ipex_tensor_info *const *x,
     }
 }
 
+/* One query of every head: those of heads that share keys and values become the rows of one, if
+ * enough jobs are left. */
+static void share_keys(const struct ipex_setup *setup, struct ipex_attention_args *args,
+                       struct ipex_loops *loops) {
+    const int32_t last = loops->rank - 1;
+    int64_t jobs = 1;
+    if (args->m != 1 || last < 0 || loops->stride[K][last] != 0 || loops->stride[V][last] != 0 ||
+        loops->dims[last] > FEW_QUERIES)
+        return;
+    for (int32_t i = 0; i < last; i++)
+        jobs = ipex_mul_sat(jobs, loops->dims[i]);
+    if (jobs < setup->threads)
+        return;
+    args->m = (int32_t)loops->dims[last];
+    args->q_row = loops->stride[Q][last];
+    args->y_row = loops->stride[Y][last];
+    args->mask_row = loops->stride[MASK][last];
+    args->causal = false; /* the last query sees all keys */
+    loops->rank = last;
+}
+
 static void choose_attention_blocks(const struct ipex_setup *setup,
                                     struct ipex_attention_args *args) {
     const int64_t l2 = setup->l2_bytes, size = (int64_t)sizeof(float), n = round_up_16(args->n);
     const int64_t key = (round_up_16(args->d) + round_up_16(args->e)) * size;
     const bool resident = n * key <= PACKED_MOST;
-    const int64_t keys = resident ? n : ipex_max_i64(64, l2 / 4 / key / K_TILE * K_TILE);
-    args->keys_at_once = (int32_t)ipex_min_i64(n, keys);
+    const int64_t most_keys = args->m <= FEW_QUERIES ? FEW_PACKED / key
+                              : resident             ? n
+                                                     : l2 / 4 / key;
+    args->keys_at_once = (int32_t)ipex_min_i64(n, ipex_max_i64(64, most_keys / K_TILE * K_TILE));
     args->cache_l2 = setup->l2_bytes;
     args->rows_per_job = args->m;
     const int64_t flops = ipex_mul_sat(2 * (int64_t)args->n, (int64_t)args->d + args->e);
@@ -226,6 +253,13 @@ static void set_attention_strides(struct ipex_bind *bind, const struct ipex_tens
     struct ipex_attention_args *args = &bind->args.attention;
     struct ipex_loops loops;
     make_attention_loops(x, &loops);
+    args->q_row = row_stride(x[Q]);
+    args->k_row = row_stride(x[K]);
+    args->v_row = row_stride(x[V]);
+    args->y_row = row_stride(x[Y]);
+    if (mask != NULL)
+        args->mask_row = stride_from_end(mask, 2);
+    share_keys(bind->setup, args, &loops);
     ipex_loops_collapse(&loops, 0, INT64_MAX);
     args->batch_rank = loops.rank;
     memcpy(args->batch, loops.dims, sizeof args->batch);
@@ -234,13 +268,8 @@ static void set_attention_strides(struct ipex_bind *bind, const struct ipex_tens
     memcpy(args->v_batch, loops.stride[V], sizeof args->v_batch);
     memcpy(args->mask_batch, loops.stride[MASK], sizeof args->mask_batch);
     memcpy(args->y_batch, loops.stride[Y], sizeof args->y_batch);
-    args->q_row = row_stride(x[Q]);
-    args->k_row = row_stride(x[K]);
-    args->v_row = row_stride(x[V]);
-    args->y_row = row_stride(x[Y]);
     if (mask == NULL)
         return;
-    args->mask_row = stride_from_end(mask, 2);
     args->mask_column = stride_from_end(mask, 1);
     IPEX_BIND_REF(bind, attention, mask, 3, 0);
 }

@@ -419,19 +419,23 @@ def repeated(g, x, b, h, group, n, d, how):
     return g.op("Reshape", x, g.ints(b, h * group, n, d))
 
 
-def grouped(how, h):
+def grouped(how, h, queries, keys, masks=None):
     def fill(g):
-        q, k, v = g.input(2, 6, 7, 8), g.input(2, 9, h, 8), g.input(2, 9, h, 5)
+        q, k, v = g.input(2, 6, queries, 8), g.input(2, keys, h, 8), g.input(2, keys, h, 5)
         k, v = (g.op("Transpose", x, perm=[0, 2, 1, 3]) for x in (k, v))
-        k, v = repeated(g, k, 2, h, 6 // h, 9, 8, how), repeated(g, v, 2, h, 6 // h, 9, 5, how)
-        attend(g, g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2])), v)
-    fill.__name__ = f"{how}_of_{h}_heads"
+        k, v = repeated(g, k, 2, h, 6 // h, keys, 8, how), repeated(g, v, 2, h, 6 // h, keys, 5, how)
+        scores = g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2]))
+        attend(g, g.op("Add", scores, g.input(2, masks, 1, keys)) if masks else scores, v)
+    fill.__name__ = f"{how}_of_{h}_heads_{queries}_queries_{keys}_keys_{masks}_masks"
     return fill
 
 
 for _how in "Expand", "Tile":
     for _heads in 1, 2, 3:
-        applied(steps=dict(attention=1, expand=0))(grouped(_how, _heads))
+        for _queries, _keys in (7, 9), (1, 9), (1, 2000):
+            applied(steps=dict(attention=1, expand=0))(grouped(_how, _heads, _queries, _keys))
+for _masks in 1, 6:
+    applied(steps=dict(attention=1, expand=0))(grouped("Expand", 2, 1, 300, _masks))
 
 
 def turned_merged(g, k, b, h, n, d):
@@ -551,6 +555,18 @@ def only_keys_repeated(g):
 @applied()
 def one_head_of_keys_broadcast(g):
     q, k, v = g.input(2, 6, 7, 8), g.input(2, 1, 8, 9), g.input(2, 1, 9, 5)
+    attend(g, g.op("MatMul", q, k), v)
+
+
+@applied()
+def one_head_of_keys_broadcast_one_query(g):
+    q, k, v = g.input(2, 6, 1, 8), g.input(2, 1, 8, 700), g.input(2, 1, 700, 5)
+    attend(g, g.op("MatMul", q, k), v)
+
+
+@applied(sizes=[dict(m=m) for m in (1, 2, 4, 5, 9, 16, 17, 20)], flags=("--dim", "m=1..20"))
+def few_queries_many_keys(g):
+    q, k, v = qkv(g, 2, 3, "m", 900, 40, 24)
     attend(g, g.op("MatMul", q, k), v)
 
 
