@@ -612,6 +612,15 @@ def masked_scores_read_again(g):
     attend(g, scores, v)
 
 
+@refused("two_consumers")
+def scores_masked_in_a_batch_are_an_output(g):
+    q, k, v = qkv(g)
+    scores = g.op("Add", g.op("Unsqueeze", g.op("MatMul", q, k), g.ints(0)), g.input(7, 9))
+    scores = g.op("Identity", g.op("Squeeze", scores, g.ints(0)), out="scores")
+    g.output(scores)
+    attend(g, scores, v)
+
+
 @refused("port")
 def values_are_weights(g):
     q, k, _ = qkv(g)

@@ -172,6 +172,7 @@ void ipex_graph_replace(struct ipex_graph *graph, struct ipex_value *from, struc
             to->uses++;
             to->is_output = true;
             from->is_output = false;
+            to->name = from->name; /* the port's */
         }
 }
 
