@@ -911,6 +911,14 @@ def no_numbers():
         yield f"{op_type} with NaN", g
 
 
+def after_zeros(op_type, **attributes):
+    """Of rows and columns of which some are zeros."""
+    g = Graph()
+    kept = np.float32([[1, 0, 1], [0, 0, 0], [1, 0, 1]])
+    g.output(g.op(op_type, g.op("Mul", g.input(2, 3, 3), g.constant(kept)), **attributes))
+    return g
+
+
 @cases
 def composed_reductions():
     for op_type in ("ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceProd", "ReduceSumSquare"):
@@ -925,6 +933,8 @@ def composed_reductions():
         for op_type in ("LogSoftmax", "Hardmax", "LpNormalization"):
             yield f"{op_type} axis {axis}", single(op_type, (3, 4, 5), axis=axis)
     yield "LogSoftmax, opset 11", single("LogSoftmax", (3, 4, 5), opset=11, axis=1)
+    for p in (1, 2):
+        yield f"LpNormalization of zeros, p {p}", after_zeros("LpNormalization", axis=1, p=p)
     yield "LRN", single("LRN", (2, 7, 3, 4), size=5, alpha=0.2, beta=0.6, bias=2.0)
     yield "MeanVarianceNormalization", single("MeanVarianceNormalization", (2, 3, 4, 5))
     g = Graph()

@@ -4,6 +4,7 @@
 #include "tools/convert/import_scope.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* The axes to reduce as a bit mask; false after refusing. Without any: all. */
@@ -159,6 +160,7 @@ static void import_mean_variance(struct ipex_import *import) {
     ipex_import_out(import, 0, ipex_build_binary(import, IPEX_STEP_div, d, v));
 }
 
+/* Of zeros, whose size is 0, zeros. */
 static void import_lp_norm(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0);
     int64_t axis = ipex_import_int(import, "axis", -1), p = ipex_import_int(import, "p", 2);
@@ -173,6 +175,10 @@ static void import_lp_norm(struct ipex_import *import) {
     size = ipex_build_reduce(import, IPEX_REDUCE_sum, size, 1u << axis);
     if (p == 2)
         size = ipex_build_unary(import, IPEX_STEP_sqrt, size);
+    struct ipex_value *none = ipex_build_compare(import, IPEX_COMPARE_equal, size,
+                                                 ipex_build_number(import, IPEX_DTYPE_f32, 0));
+    size = ipex_build_where(import, none,
+                            ipex_build_number(import, IPEX_DTYPE_f32, (double)INFINITY), size);
     ipex_import_out(import, 0, ipex_build_binary(import, IPEX_STEP_div, x, size));
 }
 
