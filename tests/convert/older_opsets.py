@@ -44,6 +44,8 @@ def run_by_others():
     yield "GroupNormalization by groups", normalised()
     yield "GroupNormalization by channels", normalised(groups=6)
     yield "GroupNormalization of a signal", single("GroupNormalization", (2, 4, 9), f32(2), f32(2), opset=20, num_groups=2)
+    yield "LogSoftmax of all", single("LogSoftmax", (3, 4), opset=11, axis=0)
+    yield "Hardmax of all", single("Hardmax", (3, 4), opset=11, axis=0)
     yield "Slice", single("Slice", (3, 5), opset=9, starts=[1, -2], ends=[3, 9])
     yield "Unsqueeze", single("Unsqueeze", (3, 5), opset=9, axes=[0, 3])
     yield "Split", single("Split", (6, 5), opset=9, axis=1, split=[5])

@@ -2,6 +2,7 @@
 /* ONNX operators over classes: log-softmax, hardmax, and the two losses, which choose each
  * element's class by comparing its label with all of them. */
 #include "tools/convert/import_build.h"
+#include "tools/convert/match.h"
 
 #include <string.h>
 
@@ -134,8 +135,8 @@ static struct ipex_value *rows(struct ipex_import *import, int64_t *axis) {
 static void bind_rows(struct ipex_import *import, struct ipex_value *y) {
     const struct ipex_value *x = ipex_import_in(import, 0);
     if (y)
-        ipex_import_out(import, 0,
-                        y->rank == x->rank ? y : ipex_build_reshape(import, y, x->rank, x->dims));
+        ipex_import_out(
+            import, 0, ipex_same_shape(x, y) ? y : ipex_build_reshape(import, y, x->rank, x->dims));
 }
 
 static void import_log_softmax(struct ipex_import *import) {
