@@ -44,6 +44,9 @@ def run_by_others():
     yield "GroupNormalization by groups", normalised()
     yield "GroupNormalization by channels", normalised(groups=6)
     yield "GroupNormalization of a signal", single("GroupNormalization", (2, 4, 9), f32(2), f32(2), opset=20, num_groups=2)
+    for x, scales in ((2, 3, 10), (1, 1, 0.75)), ((1, 2, 4, 10), (1, 1, 0.6, 0.75)), ((1, 2, 4, 7), (1, 1, 1.5, 0.75)), ((1, 2, 7, 5, 3), (
+            1, 1, 0.4, 2, 0.7)):
+        yield f"nearest Resize of {x} by {scales}", single("Resize", x, np.float32(scales), opset=10)
     yield "LogSoftmax of all", single("LogSoftmax", (3, 4), opset=11, axis=0)
     yield "Hardmax of all", single("Hardmax", (3, 4), opset=11, axis=0)
     yield "Slice", single("Slice", (3, 5), opset=9, starts=[1, -2], ends=[3, 9])

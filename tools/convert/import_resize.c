@@ -159,6 +159,37 @@ static struct ipex_value *resize_volume(struct ipex_import *import, struct ipex_
     return ipex_volume_of_lines(import, image, to->out[1], to->out[2]);
 }
 
+/* x: an image, or a volume. */
+static struct ipex_value *resize_both(struct ipex_import *import, struct ipex_value *x,
+                                      const struct resize_kind *kind, const struct resized *to) {
+    return x->rank == 5
+               ? resize_volume(import, x, kind, to)
+               : resize_image(import, x, kind, to->out[1], to->out[2], to->scale[1], to->scale[2]);
+}
+
+/* Opset 10, as its tests have it: along an axis that shrinks places are rounded up. */
+static struct ipex_value *resize_nearest_10(struct ipex_import *import, struct ipex_value *x,
+                                            const struct resize_kind *kind,
+                                            const struct resized *to) {
+    struct resize_kind up = *kind;
+    struct resized grown = *to, shrunk = *to;
+    int64_t in[IPEX_SPATIAL];
+    bool grows = false;
+    ipex_volume_sizes(x, in);
+    up.ints[IPEX_RESIZE_ROUNDING] = IPEX_RESIZE_ceil;
+    for (int i = 0; i < IPEX_SPATIAL; i++)
+        if (to->scale[i] < 1) {
+            grown.out[i] = in[i];
+            grown.scale[i] = 1;
+        } else {
+            shrunk.scale[i] = 1;
+            grows |= to->scale[i] > 1;
+        }
+    if (!memcmp(grown.scale, to->scale, sizeof grown.scale)) /* nothing shrinks */
+        return resize_both(import, x, kind, to);
+    return resize_both(import, grows ? resize_both(import, x, kind, &grown) : x, &up, &shrunk);
+}
+
 /* ---- antialias: where an image shrinks, a linear layer along each axis ---- */
 
 static double filter(bool cubic, double a, double t) {
@@ -291,13 +322,13 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
         .ints = {mode, place, round, ipex_import_int(import, "exclude_outside", 0)},
         .cubic_a = ipex_import_float(import, "cubic_coeff_a", -0.75f),
     };
-    struct ipex_value *image = x->rank == 5 ? NULL : ipex_build_image(import, x), *y;
-    if (!image)
-        y = resize_volume(import, x, &kind, &to);
-    else if (filtered)
+    struct ipex_value *image = x->rank == 5 ? x : ipex_build_image(import, x), *y;
+    if (filtered)
         y = antialiased(import, image, &kind, &to);
+    else if (mode == IPEX_RESIZE_nearest && import->model->opset == 10)
+        y = resize_nearest_10(import, image, &kind, &to);
     else
-        y = resize_image(import, image, &kind, to.out[1], to.out[2], to.scale[1], to.scale[2]);
+        y = resize_both(import, image, &kind, &to);
     y = ipex_build_cast(import, y, ipex_import_in(import, 0)->dtype);
     ipex_build_image_out(import, y, x->rank);
 }
