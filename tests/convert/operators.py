@@ -250,6 +250,10 @@ def reduce():
         g.output(g.op(op_type, y, axes=[2, 3], keepdims=0), g.op(op_type, y, axes=[1]))
         yield f"{op_type} of an image", g
     yield "nothing to do", single("ReduceSum", (2, 3), opset=13, noop_with_empty_axes=1)
+    g = Graph(18)
+    g.output(g.op("Cast", g.op("Add", g.input(2, dtype=onnx.TensorProto.INT64), g.op(
+        "ReduceMin", g.ints(3, 5), noop_with_empty_axes=1)), to=onnx.TensorProto.FLOAT))
+    yield "nothing to do, of sizes", g
 
 
 def reduction(op_type, opset, axes, keep):

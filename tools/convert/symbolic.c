@@ -531,9 +531,11 @@ static bool eval_reduce(struct ipex_import *import) {
     struct ints x;
     const char *op = import->node->op_type + strlen("Reduce");
     int64_t axes[IPEX_MAX_RANK];
-    if (!load(import, 0, &x) || x.rank != 1 || !x.count ||
-        ipex_import_ints(import, "axes", 1, axes, IPEX_MAX_RANK) < 0)
+    const int count = ipex_import_ints(import, "axes", 1, axes, IPEX_MAX_RANK);
+    if (!load(import, 0, &x) || x.rank != 1 || !x.count || count < 0)
         return false;
+    if (!count && ipex_import_int(import, "noop_with_empty_axes", 0))
+        return store(import, &x);
     int64_t one = 1;
     struct ints r = make(import, x.dtype, ipex_import_int(import, "keepdims", 1) != 0, &one);
     r.v[0] = x.v[0];
