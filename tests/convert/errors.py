@@ -184,6 +184,8 @@ def single_refusals():
     yield "operands that do not fit", ["the_node (Add)", "broadcast"], refused("Add", (3, 4), (3, 5))
     yield "a shape that does not fit", ["the_node (Reshape)", "elements"], refused("Reshape", (3, 4), np.array([5, -1]))
     yield "an axis out of range", ["the_node (Softmax)", "axis"], refused("Softmax", (3, 4), axis=2)
+    yield "look-ups in another batch", ["the_node (GatherND)", "dim 0 of the indices is 3, of the data 2"], refused(
+        "GatherND", (2, 4), np.zeros((3, 1), np.int64), batch_dims=1)
     yield "padding beyond the format", ["the_node (Conv)", "2000", "1024"], refused(
         "Conv", (1, 1, 4, 4), np.ones((1, 1, 1, 1), f32), pads=[2000, 0, 0, 0])
     yield "padding beyond 16 bits", ["the_node (Conv)", "65535"], refused(

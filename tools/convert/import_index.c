@@ -148,6 +148,14 @@ static void import_gather_nd(struct ipex_import *import) {
         ipex_import_refuse(import, "the indices do not fit the data");
         return;
     }
+    for (int32_t i = 0; i < batch; i++)
+        if (index->dims[i] != x->dims[i]) {
+            ipex_import_refuse(import, "dim %d of the indices is %s, of the data %s%s", i,
+                               ipex_import_text(import, index->dims[i]),
+                               ipex_import_text(import, x->dims[i]),
+                               ipex_import_make_equal(import, x->dims[i], index->dims[i]));
+            return;
+        }
     const int32_t row = (int32_t)(batch + taken); /* the axes from here on are taken as a whole */
     struct ipex_value *at = ipex_place_rows(import, index, x, (int32_t)batch, row);
     for (int32_t i = 0; i < last; i++)
