@@ -167,6 +167,11 @@ def single_refusals():
         "Conv", (1, 3, 4, 4), np.ones((4, 3, 5, 5), f32))
     yield "a pool's window larger than the input", ["the_node (AveragePool)", "(7)", "(5)"], refused(
         "AveragePool", (1, 3, 5, 5), kernel_shape=[7, 7], strides=[2, 2], ceil_mode=1)
+    for op_type, *dims in ("MaxPool", 1, 1, 2), ("AveragePool", 1, 1, 5, 2), ("LpPool", 1, 1, 7, 2, 5):
+        yield f"a window of {op_type} beside the input", [f"the_node ({op_type})", "can hold no element of 2"], refused(
+            op_type, tuple(dims), opset=19, kernel_shape=[2] * len(dims[2:]), dilations=[3] * len(dims[2:]), pads=[1] * 2 * len(dims[2:]))
+    yield "a window of padding alone", ["the_node (MaxPool)", "as large as the window"], refused(
+        "MaxPool", (1, 1, 9), kernel_shape=[2], dilations=[3], pads=[4, 0])
     yield "negative padding of all there is", ["the_node (Pad)", "nothing of axis 0"], refused("Pad", (4, 4), np.array([-1, 0, -3, 0]))
     yield "negative padding that mirrors", ["the_node (Pad)", "negative"], refused(
         "Pad", (4, 4), np.array([-1, 0, 1, 0]), mode="reflect")

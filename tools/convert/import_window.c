@@ -268,6 +268,20 @@ struct pool_kind {
     bool max, ceil, count_pad;
 };
 
+/* Every window holds an element; false after refusing. */
+static bool holds_some(struct ipex_import *import, const int64_t *in, const struct ipex_window *w) {
+    for (int i = 0; i < IPEX_SPATIAL; i++) {
+        int64_t least, most;
+        ipex_dim_range(&import->graph->dims, in[i], &least, &most);
+        if (w->pad[i] > 0 && w->dilation[i] > least) {
+            ipex_import_refuse(import, "a padded window (dilation %lld) can hold no element of %s",
+                               (long long)w->dilation[i], ipex_import_text(import, in[i]));
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool read_pool(struct ipex_import *import, struct ipex_value **x, float fill, int64_t *in,
                       struct ipex_window *w) {
     ipex_volume_sizes(*x, in);
@@ -278,11 +292,11 @@ static bool read_pool(struct ipex_import *import, struct ipex_value **x, float f
     if (!read_window(import, x, fill, w))
         return false;
     for (int i = 0; i < 2 * IPEX_SPATIAL; i++)
-        if (w->pad[i] >= w->kernel[i % IPEX_SPATIAL] * w->dilation[i % IPEX_SPATIAL]) {
+        if (w->pad[i] > w->dilation[i % IPEX_SPATIAL] * (w->kernel[i % IPEX_SPATIAL] - 1)) {
             ipex_import_refuse(import, "the padding is as large as the window");
             return false;
         }
-    return true;
+    return holds_some(import, in, w);
 }
 
 /* ceil_mode lets the last window reach beyond the padded input, the only one too: of that one the
