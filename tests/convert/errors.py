@@ -237,6 +237,10 @@ def single_refusals():
                                                  "one size (--dim 'n=m')"], states("m"), "--dim", "n=1..4", "--dim", "m=1..4"
     yield "a recurrent state of another size", ["the_node (LSTM)", "dim 1 of its state in1 is 3", "give --dim 'n=3'"], states(
         3), "--dim", "n=1..4"
+    yield "a convolution of channels that vary", ["the_node (Conv)", "and c input channels"], of_channels(
+        "Conv", np.ones((2, 4, 1, 1), f32)), "--dim", "c=1..4"
+    yield "a normalisation of channels that vary", ["the_node (InstanceNormalization)", "dim 1 of in0 depends on c: a fixed size"], (
+        of_channels("InstanceNormalization", *[np.ones(4, f32)] * 2)), "--dim", "c=1..4"
     yield "an If on a number of an input", ["(If)", "computed from the input rate", "--const 'rate=VALUE'"], rated()
     for op_type in "Add", "Concat":
         yield f"{op_type} of sizes that are rounded differently", [f"the_node ({op_type})", "a step (--dim NAME=LO..HI:32)"], (
@@ -249,6 +253,12 @@ def single_refusals():
     yield "a name computed twice", ["twice (Neg)", "y has been computed before"], twice()
     yield "a sparse initializer", ["sparse"], sparse()
     yield "a function", ["Twice", "function"], function()
+
+
+def of_channels(op_type, *constants):
+    g = Graph()
+    g.output(g.op(op_type, g.input(1, "c", 5, 5), *map(g.constant, constants), name="the_node"))
+    return g.model()
 
 
 def states(batch):

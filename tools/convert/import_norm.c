@@ -82,7 +82,12 @@ struct ipex_value *ipex_build_group_norm(struct ipex_import *import, struct ipex
     struct ipex_value *const parameter[] = {scale, shift};
     if (!x || !scale || !shift)
         return NULL;
-    if (x->rank < 3 || x->dims[1] < 1 || groups < 1 || x->dims[1] % groups) {
+    if (x->rank > 1 && x->dims[1] < 1) {
+        ipex_import_refuse(import, "dim 1 of %s depends on %s: a fixed size is needed", x->name,
+                           ipex_import_text(import, x->dims[1]));
+        return NULL;
+    }
+    if (x->rank < 3 || groups < 1 || x->dims[1] % groups) {
         ipex_import_refuse(import, "%lld groups of %s channels, rank %d", (long long)groups,
                            ipex_import_text(import, x->rank > 1 ? x->dims[1] : 0), x->rank);
         return NULL;

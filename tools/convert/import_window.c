@@ -144,8 +144,9 @@ static bool check_conv(struct ipex_import *import, const struct ipex_value *x,
     else if (groups < 1 || w->dims[0] % groups || w->dims[1] * groups != x->dims[1])
         ipex_import_refuse(
             import,
-            "group %lld, weight [%lld, %lld, ...] and %lld input channels do not fit together",
-            (long long)groups, (long long)w->dims[0], (long long)w->dims[1], (long long)x->dims[1]);
+            "group %lld, weight [%lld, %lld, ...] and %s input channels do not fit together",
+            (long long)groups, (long long)w->dims[0], (long long)w->dims[1],
+            ipex_import_text(import, x->dims[1]));
     else if (w->dtype != IPEX_DTYPE_f32 || (bias && bias->dtype != IPEX_DTYPE_f32))
         ipex_import_refuse(import, "the weight %s is %s; f32 is supported", w->name,
                            ipex_dtype_name(w->dtype));
