@@ -129,6 +129,8 @@ def pool():
         ((1, 3, 5, 6), {"kernel_shape": [9, 9], "strides": [4, 4], "ceil_mode": 1, "pads": [1, 0, 1, 2]}),
         ((1, 3, 5, 4), {"kernel_shape": [3, 4], "strides": [3, 8], "ceil_mode": 1, "dilations": [3, 2]}),
         ((2, 5, 4), {"kernel_shape": [6], "strides": [3], "ceil_mode": 1}),
+        ((2, 5, 2), {"kernel_shape": [2], "strides": [2], "ceil_mode": 1, "dilations": [3], "pads": [0, 1]}),
+        ((1, 3, 5, 5), {"kernel_shape": [3, 2], "strides": [4, 5], "ceil_mode": 1, "dilations": [3, 6], "pads": [1, 0, 0, 1]}),
     ]
     for x, attributes in windows:
         yield f"max {x} {attributes}", single("MaxPool", x, opset=12, **attributes)

@@ -312,6 +312,9 @@ static void cut_window(const int64_t *in, struct ipex_window *w) {
             continue;
         w->kernel[i] = (padded - 1) / w->dilation[i] + 1;
         w->stride[i] = padded; /* a second one would start outside */
+        const int64_t after = w->dilation[i] * (w->kernel[i] - 1) + 1 - in[i] - w->pad[i];
+        w->pad[IPEX_SPATIAL + i] =
+            after > 0 ? after : 0; /* what no tap reads may be wider than it */
     }
 }
 
