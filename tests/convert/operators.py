@@ -933,6 +933,11 @@ def composed_reductions():
                 yield f"{op_type} axes {axes} keepdims {keep}", reduction(op_type, 11, axes, keep)
             yield f"{op_type} axes as input, keepdims {keep}", single(op_type, (2, 3, 4, 5), i64(1, -1), opset=18,
                                                                       keepdims=keep)
+    for op_type in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd", "ReduceSumSquare"):
+        g = Graph(18)
+        x = g.op("Exp", g.input(2, 3)) if op_type == "ReduceLogSum" else g.input(2, 3)
+        g.output(g.op(op_type, x, noop_with_empty_axes=1))
+        yield f"{op_type} along no axis", g
     for n in (1, 2, 3, 7, 13):
         yield f"ReduceProd of {n}", single("ReduceProd", (2, n), axes=[1])
     for axis in (0, 1, -1):

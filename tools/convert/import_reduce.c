@@ -7,17 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The axes to reduce as a bit mask; false after refusing. Without any: all. */
+/* The axes to reduce as a bit mask; false after refusing. Without any: all, or none. */
 static bool reduced_axes(struct ipex_import *import, const struct ipex_value *x, uint32_t *ret) {
     int64_t axes[IPEX_MAX_RANK];
     int count = ipex_import_ints(import, "axes", 1, axes, IPEX_MAX_RANK);
     if (count < 0)
         return false;
-    if (!count && ipex_import_int(import, "noop_with_empty_axes", 0)) {
-        ipex_import_refuse(import, "noop_with_empty_axes without axes is not supported");
-        return false;
-    }
-    *ret = count ? 0 : (1u << x->rank) - 1;
+    const bool all = !count && !ipex_import_int(import, "noop_with_empty_axes", 0);
+    *ret = all ? (1u << x->rank) - 1 : 0;
     for (int i = 0; i < count; i++) {
         if (!ipex_import_axis(import, &axes[i], x->rank))
             return false;
