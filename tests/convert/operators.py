@@ -826,6 +826,10 @@ def constants_reduced_and_found():
         g = Graph()
         g.output(g.op("Add", as_f32(g, g.op("NonZero", g.constant(x))), g.input(1)))
         yield f"NonZero of {x.dtype} {x.shape}", g
+    for dims in (), (1,), (1, 1):
+        g = Graph()
+        g.output(as_f32(g, g.op("Expand", g.constant(np.full(dims, 7)), g.ints(2))), g.op("Neg", g.input(2)))
+        yield f"one of rank {len(dims)} expanded", g
     g = Graph()
     x = g.input(2, 3)
     mask = g.op("NonZero", g.op("ConstantOfShape", g.op("Shape", x), value=onnx.helper.make_tensor("v", 7, [1], [1])))

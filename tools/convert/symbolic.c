@@ -586,8 +586,8 @@ static bool eval_constant_of_shape(struct ipex_import *import) {
 static bool eval_expand(struct ipex_import *import) {
     struct ints x, shape;
     int64_t n;
-    if (!load(import, 0, &x) || x.count != 1 || !load(import, 1, &shape) || shape.count != 1 ||
-        !number(import, shape.v[0], &n) || n < 1 || n > MAX_ELEMENTS)
+    if (!load(import, 0, &x) || x.rank > 1 || x.count != 1 || !load(import, 1, &shape) ||
+        shape.count != 1 || !number(import, shape.v[0], &n) || n < 1 || n > MAX_ELEMENTS)
         return false;
     struct ints r = make(import, x.dtype, 1, &n);
     for (int64_t i = 0; i < n; i++)
