@@ -189,6 +189,10 @@ def single_refusals():
     yield "operands that do not fit", ["the_node (Add)", "broadcast"], refused("Add", (3, 4), (3, 5))
     yield "a shape that does not fit", ["the_node (Reshape)", "elements"], refused("Reshape", (3, 4), np.array([5, -1]))
     yield "an axis out of range", ["the_node (Softmax)", "axis"], refused("Softmax", (3, 4), axis=2)
+    for op_type, constants, more in (("Conv", [np.ones((2, 1, 5), f32)], {}), ("MaxPool", [], {"kernel_shape": [5]}), ("TopK", [[5]], {"outputs": 2}), (
+            "Slice", [[4], [9], [2]], {}), ("Gather", [[4]], {"axis": 2}), ("Pad", [[0, 0, -2, 0, 0, -2]], {})):
+        yield f"{op_type} of a size that may be too small", [f"the_node ({op_type})", "give it a range that begins above (--dim NAME=LO..HI)"], (
+            refused(op_type, (1, 1, "w"), *map(np.asarray, constants), **more)), "--dim", "w=4..9"
     yield "look-ups in another batch", ["the_node (GatherND)", "dim 0 of the indices is 3, of the data 2"], refused(
         "GatherND", (2, 4), np.zeros((3, 1), np.int64), batch_dims=1)
     yield "padding beyond the format", ["the_node (Conv)", "2000", "1024"], refused(

@@ -145,6 +145,8 @@ int ipex_import_dims(struct ipex_import *import, const char *name, size_t input,
 /* What makes two dims equal, for the end of a message: flags to paste where both are plain sizes.
  * "" where both are numbers. */
 const char *ipex_import_make_equal(struct ipex_import *import, int64_t a, int64_t b);
+/* What makes a dim large enough, for the end of a message; "" where it is a number. */
+const char *ipex_import_make_larger(const struct ipex_import *import, int64_t dim);
 /* A dim as text, for messages. */
 const char *ipex_import_text(const struct ipex_import *import, int64_t dim);
 

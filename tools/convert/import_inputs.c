@@ -414,6 +414,13 @@ const char *ipex_import_make_equal(struct ipex_import *import, int64_t a, int64_
                              a < 0 ? name_b : name_a);
 }
 
+const char *ipex_import_make_larger(const struct ipex_import *import, int64_t dim) {
+    int64_t number;
+    return ipex_dim_number(&import->graph->dims, dim, &number)
+               ? ""
+               : ": give it a range that begins above (--dim NAME=LO..HI)";
+}
+
 /* A run gives values by name, and could give the second of two none. */
 static void refuse_twins(struct ipex_import *import, const struct ipex_onnx_graph *source) {
     struct ipex_name_table names = {.arena = &import->graph->arena};

@@ -415,10 +415,7 @@ static void import_slice(struct ipex_import *import) {
                                : NULL;
         if (text && (dims[axis] == IPEX_DIM_NONE || most > 0)) {
             ipex_import_refuse(import, "nothing may be left of axis %lld (%s)%s", (long long)axis,
-                               text,
-                               ipex_dim_is_symbol(&import->graph->dims, x->dims[axis]) >= 0
-                                   ? ": give it a range that begins above (--dim NAME=LO..HI)"
-                                   : "");
+                               text, ipex_import_make_larger(import, x->dims[axis]));
             return;
         }
         if (text) {

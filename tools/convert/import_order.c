@@ -186,8 +186,10 @@ static void import_top_k(struct ipex_import *import) {
     const bool is_fixed = ipex_dim_number(&import->graph->dims, k, &number);
     ipex_dim_range(&import->graph->dims, k, &lo, &hi);
     if (lo < 1 || !ipex_dim_at_most(&import->graph->dims, k, rows->dims[rows->rank - 1])) {
-        ipex_import_refuse(import, "k is %s for %s elements", ipex_import_text(import, k),
-                           ipex_import_text(import, rows->dims[rows->rank - 1]));
+        ipex_import_refuse(import, "k is %s for %s elements%s", ipex_import_text(import, k),
+                           ipex_import_text(import, rows->dims[rows->rank - 1]),
+                           lo < 1 ? ""
+                                  : ipex_import_make_larger(import, rows->dims[rows->rank - 1]));
         return;
     }
     if (x->dtype != IPEX_DTYPE_f32) {

@@ -30,8 +30,9 @@ static struct ipex_value *crop(struct ipex_import *import, struct ipex_value *x,
         const int64_t left = ipex_dim_sub(table, x->dims[axis], first + last);
         ipex_dim_range(table, left, &least, &most);
         if (least < 1) {
-            ipex_import_refuse(import, "negative padding may leave nothing of axis %d (%s)", axis,
-                               ipex_import_text(import, x->dims[axis]));
+            ipex_import_refuse(import, "negative padding may leave nothing of axis %d (%s)%s", axis,
+                               ipex_import_text(import, x->dims[axis]),
+                               ipex_import_make_larger(import, x->dims[axis]));
             return NULL;
         }
         x = ipex_build_slice(import, x, axis, first, left);

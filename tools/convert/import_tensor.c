@@ -183,10 +183,10 @@ static bool places_exist(struct ipex_import *import, const struct ipex_value *x,
         const int64_t at = ipex_constant_i64(index, i);
         if (-least <= at && at < least)
             continue;
-        ipex_import_refuse(
-            import, "place %lld of axis %d of %s, which has %s elements%s", (long long)at,
-            (int)axis, x->name, ipex_import_text(import, x->dims[axis]),
-            least < most ? ": give it a range that begins above (--dim NAME=LO..HI)" : "");
+        ipex_import_refuse(import, "place %lld of axis %d of %s, which has %s elements%s",
+                           (long long)at, (int)axis, x->name,
+                           ipex_import_text(import, x->dims[axis]),
+                           ipex_import_make_larger(import, x->dims[axis]));
         return false;
     }
     return true;

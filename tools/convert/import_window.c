@@ -113,8 +113,10 @@ static bool window_output(struct ipex_import *import, const int64_t *in,
         int64_t room = ipex_dim_sub(dims, padded, span);
         ipex_dim_range(dims, room, &lo, &hi);
         if (lo < 0) {
-            ipex_import_refuse(import, "the window (%lld) can be larger than the padded input (%s)",
-                               (long long)span, ipex_import_text(import, padded));
+            ipex_import_refuse(import,
+                               "the window (%lld) can be larger than the padded input (%s)%s",
+                               (long long)span, ipex_import_text(import, padded),
+                               ipex_import_make_larger(import, padded));
             return false;
         }
         int64_t last = ipex_dim_floor_div(
@@ -275,8 +277,10 @@ static bool holds_some(struct ipex_import *import, const int64_t *in, const stru
         int64_t least, most;
         ipex_dim_range(&import->graph->dims, in[i], &least, &most);
         if (w->pad[i] > 0 && w->dilation[i] > least) {
-            ipex_import_refuse(import, "a padded window (dilation %lld) can hold no element of %s",
-                               (long long)w->dilation[i], ipex_import_text(import, in[i]));
+            ipex_import_refuse(import,
+                               "a padded window (dilation %lld) can hold no element of %s%s",
+                               (long long)w->dilation[i], ipex_import_text(import, in[i]),
+                               ipex_import_make_larger(import, in[i]));
             return false;
         }
     }
