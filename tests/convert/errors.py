@@ -173,7 +173,7 @@ def single_refusals():
     yield "a window of padding alone", ["the_node (MaxPool)", "as large as the window"], refused(
         "MaxPool", (1, 1, 9), kernel_shape=[2], dilations=[3], pads=[4, 0])
     yield "negative padding of all there is", ["the_node (Pad)", "nothing of axis 0"], refused("Pad", (4, 4), np.array([-1, 0, -3, 0]))
-    yield "negative padding that mirrors", ["the_node (Pad)", "negative"], refused(
+    yield "negative padding that mirrors", ["the_node (Pad)", "axis 0 has negative padding, which only mode constant"], refused(
         "Pad", (4, 4), np.array([-1, 0, 1, 0]), mode="reflect")
     yield "matrices that do not fit", ["the_node (MatMul)"], refused("MatMul", (3, 4), (5, 6))
     yield "Gemm with a bias of two rows", ["the_node (Gemm)", "3", "2"], refused(
@@ -201,7 +201,7 @@ def single_refusals():
         "Conv", (1, 1, 4, 4), np.ones((1, 1, 1, 1), f32), pads=[65540, 0, 0, 0])
     yield "stride beyond 32 bits", ["the_node (MaxPool)", "65535"], refused(
         "MaxPool", (1, 1, 4, 4), kernel_shape=[2, 2], strides=[2**32 + 1, 1])
-    yield "padding beyond 64 bits", ["the_node (Pad)", "huge"], refused("Pad", (4, 4), np.array([0, 2**62, 0, 2**62]))
+    yield "padding beyond 64 bits", ["the_node (Pad)", "axis 1 has huge padding"], refused("Pad", (4, 4), np.array([0, 2**62, 0, 2**62]))
     yield "a result beyond the format", ["the_node (Sum)", "too many elements"], refused(
         "Sum", (2**20, 1, 1), (1, 2**20, 1), (2**20,))
     for op_type, ends in (("Exp", [9]), ("", [4])):

@@ -15,10 +15,12 @@ static struct ipex_value *crop(struct ipex_import *import, struct ipex_value *x,
     for (int32_t axis = 0; axis < x->rank; axis++) {
         const bool negative = before[axis] < 0 || after[axis] < 0;
         int64_t least, most;
-        if (!is_padding(before[axis]) || !is_padding(after[axis]) ||
-            (negative && mode != IPEX_PAD_constant)) {
+        const bool huge = !is_padding(before[axis]) || !is_padding(after[axis]);
+        if (huge || (negative && mode != IPEX_PAD_constant)) {
             ipex_import_refuse(import,
-                               "huge padding, or negative one of this mode, is not supported");
+                               huge ? "axis %d has huge padding, which is not supported"
+                                    : "axis %d has negative padding, which only mode constant may",
+                               axis);
             return NULL;
         }
         const int64_t first = before[axis] < 0 ? -before[axis] : 0,
