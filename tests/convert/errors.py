@@ -193,6 +193,10 @@ def single_refusals():
             "Slice", [[4], [9], [2]], {}), ("Gather", [[4]], {"axis": 2}), ("Pad", [[0, 0, -2, 0, 0, -2]], {})):
         yield f"{op_type} of a size that may be too small", [f"the_node ({op_type})", "give it a range that begins above (--dim NAME=LO..HI)"], (
             refused(op_type, (1, 1, "w"), *map(np.asarray, constants), **more)), "--dim", "w=4..9"
+    yield "channels resized", ["the_node (Resize)", "axis 1 is to become 6 from 3; only depth, height and width"], refused(
+        "Resize", (1, 3, 4, 4), np.zeros(0, f32), np.float32([1, 2, 2, 2]))
+    yield "a resized image in a batch of one size", ["the_node (Resize)", "axis 0 is to become 2 from n", "give --dim 'n=2'"], refused(
+        "Resize", ("n", 3, 4, 4), np.zeros(0, f32), np.zeros(0, f32), np.array([2, 3, 8, 8])), "--dim", "n=1..4"
     yield "look-ups in another batch", ["the_node (GatherND)", "dim 0 of the indices is 3, of the data 2"], refused(
         "GatherND", (2, 4), np.zeros((3, 1), np.int64), batch_dims=1)
     yield "padding beyond the format", ["the_node (Conv)", "2000", "1024"], refused(

@@ -108,11 +108,17 @@ static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x,
         const int64_t out = at < 0      ? x->dims[axis]
                             : has_sizes ? sizes[at]
                                         : scaled(table, x->dims[axis], s);
-        if (out == IPEX_DIM_NONE || (axis < 2 && out != x->dims[axis])) {
+        if (out == IPEX_DIM_NONE) {
+            ipex_import_refuse(import, "scale %g of a size that is not fixed", (double)s);
+            return false;
+        }
+        if (axis < 2 && out != x->dims[axis]) {
             ipex_import_refuse(import,
-                               axis < 2 ? "only depth, height and width can be resized"
-                                        : "scale %g of a size that is not fixed",
-                               (double)s);
+                               "axis %d is to become %s from %s; only depth, height and width can "
+                               "be resized%s",
+                               axis, ipex_import_text(import, out),
+                               ipex_import_text(import, x->dims[axis]),
+                               ipex_import_make_equal(import, x->dims[axis], out));
             return false;
         }
         if (axis >= 2) {
