@@ -37,14 +37,15 @@ struct direct_product {
     const float *x, *b;
     float *y;
     int64_t x_row, b_row, y_row, rows, k, n;
+    int32_t cache_l2;
 };
 
-enum { FEW_ROWS = 4, FEW_STEP = 4, DIRECT_ROWS = 8 };
-/* See matmul_is_direct. */
+enum { FEW_STEP = 4, DIRECT_ROWS = 8 };
+/* See direct_is_few and matmul_is_direct. */
 #if VEC_REGISTERS == 32
-enum { DIRECT_LEAST_ROWS = 16, DIRECT_MOST_ROWS = 1024, DIRECT_L2_PART = 1 };
+enum { FEW_ROWS = 3, DIRECT_LEAST_ROWS = 16, DIRECT_MOST_ROWS = 1024, DIRECT_L2_PART = 1 };
 #else
-enum { DIRECT_LEAST_ROWS = 8, DIRECT_MOST_ROWS = 32, DIRECT_L2_PART = 4 };
+enum { FEW_ROWS = 4, DIRECT_LEAST_ROWS = 8, DIRECT_MOST_ROWS = 32, DIRECT_L2_PART = 4 };
 #endif
 
 /* y[c] = fma(x[0], b[0][c], y[c]), then of x[1] and so on up to x[steps - 1]. */
@@ -115,11 +116,18 @@ static __attribute__((noinline)) void direct_block(const struct direct_product *
     ROWS_8(DIRECT_STORE_1)
 }
 
+/* Four rows are the least of a block, which computes them twice and, where L2 does not hold b,
+ * reads every line of it apart. */
+static inline bool direct_is_few(const struct direct_product *p) {
+    return p->rows <= FEW_ROWS ||
+           (p->rows <= DIRECT_ROWS / 2 && p->k * p->b_row * (int64_t)sizeof(float) > p->cache_l2);
+}
+
 /* 8 rows at a time; where the last ones are fewer, some of those before once more. */
 static __attribute__((noinline)) void multiply_direct(const struct direct_product *p) {
     enum { HALF = DIRECT_ROWS / 2, COLUMNS = VEC_REGISTERS / 16 * LANES };
     const int64_t last = p->rows - HALF, most = last > HALF ? last - HALF : 0;
-    if (p->rows <= FEW_ROWS) {
+    if (direct_is_few(p)) {
         direct_few(p);
         return;
     }
@@ -131,14 +139,15 @@ static __attribute__((noinline)) void multiply_direct(const struct direct_produc
     }
 }
 
-/* Whether that pays: b is read once or twice, or stays in L2, and its rows do not evict each other.
- * With AVX2, whose blocks load for every product, where packing costs much beside the products. */
+/* Whether that pays: b is read once, or twice from L3, or stays in L2, and its rows do not evict
+ * each other. With AVX2, whose blocks load for every product, where packing costs much beside. */
 static inline bool matmul_is_direct(const struct ipex_matmul_args *args, int64_t rows) {
-    const int64_t row = args->b_row * (int64_t)sizeof(float);
-    return !args->transposed &&
-           (rows <= DIRECT_LEAST_ROWS ||
-            (rows <= DIRECT_MOST_ROWS && args->k * row <= args->cache_l2 / DIRECT_L2_PART &&
-             !ipex_rows_share_set(row)));
+    const int64_t row = args->b_row * (int64_t)sizeof(float), bytes = args->k * row;
+    if (args->transposed || rows > DIRECT_MOST_ROWS)
+        return false;
+    return rows <= DIRECT_ROWS ||
+           (rows <= DIRECT_LEAST_ROWS && bytes <= 4 * (int64_t)args->cache_l2) ||
+           (bytes <= args->cache_l2 / DIRECT_L2_PART && !ipex_rows_share_set(row));
 }
 
 #endif
@@ -184,6 +193,7 @@ static inline void matmul_product(product_conv_fn conv, const struct ipex_matmul
         .rows = job->row_end - job->row,
         .k = args->k,
         .n = job->column_end - job->column,
+        .cache_l2 = args->cache_l2,
     };
     if (matmul_is_direct(args, p.rows)) {
         multiply_direct(&p);
@@ -363,6 +373,7 @@ static inline void attention_values(struct attention_work *w, int64_t row, int64
             .rows = rows,
             .k = args->n,
             .n = args->e,
+            .cache_l2 = args->cache_l2,
         };
         multiply_direct(&direct);
         return;
