@@ -214,10 +214,10 @@ static void choose_attention_blocks(const struct ipex_setup *setup,
     const int64_t l2 = setup->l2_bytes, size = (int64_t)sizeof(float), n = round_up_16(args->n);
     const int64_t key = (round_up_16(args->d) + round_up_16(args->e)) * size;
     const bool resident = n * key <= PACKED_MOST;
-    const int64_t most_keys = args->m <= FEW_QUERIES ? FEW_PACKED / key
-                              : resident             ? n
-                                                     : l2 / 4 / key;
-    args->keys_at_once = (int32_t)ipex_min_i64(n, ipex_max_i64(64, most_keys / K_TILE * K_TILE));
+    const bool few = args->m <= FEW_QUERIES;
+    const int64_t part = (few ? FEW_PACKED : l2 / 4) / key / K_TILE * K_TILE;
+    const int64_t keys = resident && !few ? n : ipex_max_i64(64, part);
+    args->keys_at_once = (int32_t)ipex_min_i64(n, keys);
     args->cache_l2 = setup->l2_bytes;
     args->rows_per_job = args->m;
     const int64_t flops = ipex_mul_sat(2 * (int64_t)args->n, (int64_t)args->d + args->e);
