@@ -370,6 +370,9 @@ struct ipex_matmul_args {
     float scale;
 };
 
+/* So few queries of a head read its keys and values once, part by part. */
+enum { IPEX_FEW_QUERIES = 16 };
+
 /* For every row i of q: s[j] = scale * chain(q[i], k[j]) + mask[i][j] with the chain of a matmul,
  * no addition where there is no mask, and -inf for j > i + n - m where causal; t = max of s; e =
  * weight(s - t), z = sum of e in 16 lanes (both as softmax); y[i][c] = (chain from +0, for j

@@ -447,14 +447,12 @@ PREFETCHES attention_fetch_rows(const void *from, int64_t row, int64_t rows, int
 /* What the next job reads, into L2: where it does not lie there, as in a batch, its rows are a few
  * lines each, too far apart for hardware to foresee (MiniLM's attention in a batch of 8: 0.92). Few
  * queries would wait for all of it at once (one query and 128 to 1024 keys: 1.15 to 1.3). */
-enum { FETCH_LEAST_QUERIES = 17 };
-
 PREFETCHES attention_fetch(const struct ipex_attention_args *args,
                            const struct ipex_attention_job *job,
                            const struct ipex_attention_job *next) {
     attention_fetch_rows((const element *)next->q + next->row * args->q_row, args->q_row,
                          next->row_end - next->row, args->d);
-    if (next->k == job->k || args->m < FETCH_LEAST_QUERIES)
+    if (next->k == job->k || args->m <= IPEX_FEW_QUERIES)
         return;
     attention_fetch_rows(next->k, args->k_row, args->n, args->d);
     attention_fetch_rows(next->v, args->v_row, args->n, args->e);

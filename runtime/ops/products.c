@@ -17,9 +17,9 @@
 #define PACKED_MOST (4 << 20)
 #define SCORES_MOST (8 << 20)
 
-/* So few queries of a head multiply what is packed once only: it stays in L1 until they have. */
-#define FEW_QUERIES 16
-#define FEW_PACKED  (64 << 10) /* bytes, half of them of keys */
+/* Few queries multiply what is packed once only: it stays in L1 until they have. Bytes, half of
+ * them of keys. */
+#define FEW_PACKED (64 << 10)
 
 #define ROWS_LEAST     14 /* of scores: a register block of the widest level */
 #define MATMUL_K_LEAST 256
@@ -195,7 +195,7 @@ static void share_keys(const struct ipex_setup *setup, struct ipex_attention_arg
     const int32_t last = loops->rank - 1;
     int64_t jobs = 1;
     if (args->m != 1 || last < 0 || loops->stride[K][last] != 0 || loops->stride[V][last] != 0 ||
-        loops->dims[last] > FEW_QUERIES)
+        loops->dims[last] > IPEX_FEW_QUERIES)
         return;
     for (int32_t i = 0; i < last; i++)
         jobs = ipex_mul_sat(jobs, loops->dims[i]);
@@ -214,7 +214,7 @@ static void choose_attention_blocks(const struct ipex_setup *setup,
     const int64_t l2 = setup->l2_bytes, size = (int64_t)sizeof(float), n = round_up_16(args->n);
     const int64_t key = (round_up_16(args->d) + round_up_16(args->e)) * size;
     const bool resident = n * key <= PACKED_MOST;
-    const bool few = args->m <= FEW_QUERIES;
+    const bool few = args->m <= IPEX_FEW_QUERIES;
     const int64_t part = (few ? FEW_PACKED : l2 / 4) / key / K_TILE * K_TILE;
     const int64_t keys = resident && !few ? n : ipex_max_i64(64, part);
     args->keys_at_once = (int32_t)ipex_min_i64(n, keys);
