@@ -141,7 +141,7 @@ static inline vec_mask mask_of_last(const struct conv_block *b) {
 }
 
 #define BLOCK(MR, NP, STEP)                                                                        \
-    static void block_##MR##x##NP(const struct conv_block *b) {                                    \
+    static __attribute__((noinline)) void block_##MR##x##NP(const struct conv_block *b) {          \
         enum { HALF = (MR + 1) / 2 };                                                              \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
@@ -207,17 +207,28 @@ BLOCKS_OF_1(BLOCK, 1C)
 BLOCKS_OF_2H(BLOCK)
 #endif
 
-#define NAME(MR, NP, STEP) [MR] = block_##MR##x##NP,
-static const conv_block_fn blocks[MAX_PANELS + 1][MAX_ROWS + 1] = {
-    [1] = {BLOCKS_OF_1(NAME, 1)},
-    [2] = {BLOCKS_OF_2(NAME)},
-    [4] = {NAME(1, 4, )},
-};
-static const conv_block_fn blocks_half[MAX_ROWS_HALF + 1] = {BLOCKS_OF_1H(NAME)};
-static const conv_block_fn blocks_cut[MAX_ROWS + 1] = {BLOCKS_OF_1(NAME, 1C)};
+/* Which block: that of so many panels, and of rows beside. */
+enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_4 = 64 };
+enum { BLOCKS_1H = 80, BLOCKS_1C = 96, BLOCKS_2H = 112 };
+
+#define CASE(MR, NP, STEP)                                                                         \
+    case BLOCKS_##NP + MR:                                                                         \
+        block_##MR##x##NP(b);                                                                      \
+        return;
+static __attribute__((noinline)) void run_block(const struct conv_block *b, int64_t which) {
+    switch (which) {
+        BLOCKS_OF_1(CASE, 1)
+        BLOCKS_OF_2(CASE)
+        CASE(1, 4, )
+        BLOCKS_OF_1H(CASE)
+        BLOCKS_OF_1(CASE, 1C)
 #ifndef CONV_SMALLER_BLOCKS
-static const conv_block_fn blocks_2h[] = {BLOCKS_OF_2H(NAME)};
+        BLOCKS_OF_2H(CASE)
 #endif
+    default:
+        __builtin_unreachable();
+    }
+}
 
 /* Policy: how many panels, all of them whole, a block of so many rows takes, widest first. */
 static const struct {
@@ -243,9 +254,9 @@ static void copy_columns(float *to, const float *from, int64_t n) {
 
 /* b's blocks of so many columns, the last vector cut. b changes in place: a copy of what has just
  * been written in parts would wait until these have left the store buffer, behind all of y. */
-static void run_cut(struct conv_block *b, conv_block_fn block, int64_t rows, int64_t columns) {
+static void run_cut(struct conv_block *b, int64_t which, int64_t rows, int64_t columns) {
     if (columns % LANES == 0) {
-        run_blocks(b, block);
+        run_blocks(b, run_block, which);
         return;
     }
     float tile[MAX_ROWS_HALF * IPEX_PANEL]; /* 4 rows of two panels fit too */
@@ -256,7 +267,7 @@ static void run_cut(struct conv_block *b, conv_block_fn block, int64_t rows, int
     b->y_half = (rows + 1) / 2 * row;
     for (int32_t left = b->count;; left--, to_next_block(b)) {
         b->y = tile;
-        block(b);
+        run_block(b, which);
         for (int64_t r = 0; r < rows; r++)
             copy_columns(y + row_at(rows, y_row, y_half, r), tile + r * row, columns);
         if (left <= 1)
@@ -289,7 +300,7 @@ static void run_2h(struct conv_block *b, int64_t rows) {
         b->init_half = half * b->init_row, b->init_next = each * b->init_row;
         b->y_half = half * b->y_row, b->y_next = each * b->y_row;
         b->r_half = half * b->r_row, b->r_next = each * b->r_row;
-        run_cut(b, blocks_2h[each], each, IPEX_PANEL + b->columns);
+        run_cut(b, BLOCKS_2H + each, each, IPEX_PANEL + b->columns);
         to_next_block(b);
     }
     b->count = count;
@@ -298,7 +309,7 @@ static void run_2h(struct conv_block *b, int64_t rows) {
 
 static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
     if (b->columns == IPEX_PANEL) {
-        run_blocks(b, blocks[panels][rows]);
+        run_blocks(b, run_block, panels * BLOCKS_1 + rows);
         return false;
     }
 #ifndef CONV_SMALLER_BLOCKS
@@ -310,9 +321,9 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
     for (int64_t p = 1; p < panels; p++, next_panel(b)) {
         struct conv_block one = *b;
         one.columns = IPEX_PANEL;
-        run_blocks(&one, blocks[1][rows]);
+        run_blocks(&one, run_block, BLOCKS_1 + rows);
     }
-    run_cut(b, (b->columns <= LANES ? blocks_half : blocks_cut)[rows], rows, b->columns);
+    run_cut(b, (b->columns <= LANES ? BLOCKS_1H : BLOCKS_1C) + rows, rows, b->columns);
     return false;
 }
 

@@ -267,7 +267,7 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define STEP(MR, NR) WEIGHTS_##NR ROWS_##MR(MULTIPLY_ROW_##NR)
 
 #define BLOCK(MR, NR)                                                                              \
-    static void block_##MR##x##NR(const struct conv_block *b) {                                    \
+    static __attribute__((noinline)) void block_##MR##x##NR(const struct conv_block *b) {          \
         enum { HALF = (MR + 1) / 2, FETCHES_AHEAD = MR > 2, FEW_ROWS = MR == 2 || MR == 3 };       \
         const vec_mask mask = vec_first(b->columns);                                               \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
@@ -343,18 +343,30 @@ BLOCKS_OF_1H(BLOCK)
 BLOCKS_OF_2H(BLOCK)
 #endif
 
-#define NAME(MR, NR) [MR] = block_##MR##x##NR,
-static const conv_block_fn blocks[9][MAX_ROWS + 1] = {
-    [1] = {BLOCKS_OF_1(NAME)},       [2] = {BLOCKS_OF_2(NAME)},     [3] = {NULL, BLOCKS_OF_3(NAME)},
-    [4] = {NULL, BLOCKS_OF_4(NAME)}, [8] = {NAME(1, 8) NAME(2, 8)},
-};
+/* Which block: that of so many panels, and of rows beside. */
+enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_3 = 48, BLOCKS_4 = 64, BLOCKS_8 = 128 };
+enum { BLOCKS_1H = 80, BLOCKS_2H = 96 };
 
+#define CASE(MR, NR)                                                                               \
+    case BLOCKS_##NR + MR:                                                                         \
+        block_##MR##x##NR(b);                                                                      \
+        return;
+static __attribute__((noinline)) void run_block(const struct conv_block *b, int64_t which) {
+    switch (which) {
+        BLOCKS_OF_1(CASE)
+        BLOCKS_OF_2(CASE)
+        BLOCKS_OF_3(CASE)
+        BLOCKS_OF_4(CASE)
+        CASE(1, 8)
+        CASE(2, 8)
 #ifdef OPERAND_HALF
-static const conv_block_fn blocks_half[3][MAX_ROWS + 1] = {
-    [1] = {BLOCKS_OF_1H(NAME)},
-    [2] = {BLOCKS_OF_2H(NAME)},
-};
+        BLOCKS_OF_1H(CASE)
+        BLOCKS_OF_2H(CASE)
 #endif
+    default:
+        __builtin_unreachable();
+    }
+}
 
 /* Policy: how many panels a block of so many rows takes, widest first. Wide blocks of few rows keep
  * at least 8 chains in flight and read x less often; 14 x 2 is the largest block that 32 registers
@@ -386,7 +398,7 @@ static void run_halves(const struct conv_block *b, int64_t rows) {
         half.y_half = quarter * b->y_row;
         half.residual = b->residual ? b->residual + i * b->r_half : NULL;
         half.r_half = quarter * b->r_row;
-        blocks[1][count](&half);
+        run_block(&half, BLOCKS_1 + count);
     }
 }
 #endif
@@ -407,11 +419,11 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 #endif
 #ifdef OPERAND_HALF
     if (b->columns <= LANES / 2 && panels <= 2) {
-        run_blocks(b, blocks_half[panels][rows]);
+        run_blocks(b, run_block, (panels == 1 ? BLOCKS_1H : BLOCKS_2H) + rows);
         return blocks_apply(b, rows, panels == 1 ? ACT_1H : ACT_2H, false);
     }
 #endif
-    run_blocks(b, blocks[panels][rows]);
+    run_blocks(b, run_block, panels * BLOCKS_1 + rows);
     return blocks_apply(b, rows, act_rows[panels], panels == 2);
 }
 

@@ -84,7 +84,9 @@ struct conv_block {
 #endif
 };
 
-typedef void (*conv_block_fn)(const struct conv_block *);
+/* The block called which: a switch, since each pointer of a table would be relocated (32 bytes of
+ * the library). */
+typedef void (*conv_block_fn)(const struct conv_block *, int64_t which);
 
 /* Of what is stored. A bound that is none would cost an instruction for every vector, of units that
  * multiply on Intel's CPUs (Cascade Lake by LLVM's model of it: blocks of 64 of K take 0.976 of the
@@ -137,11 +139,11 @@ struct conv_stage {
 #endif
 
 /* All of b's blocks; b lies where the last one does then. */
-static inline void run_blocks(struct conv_block *b, conv_block_fn block) {
-    block(b);
+static inline void run_blocks(struct conv_block *b, conv_block_fn run_block, int64_t which) {
+    run_block(b, which);
     for (int32_t left = b->count; left > 1; left--) {
         to_next_block(b);
-        block(b);
+        run_block(b, which);
     }
 }
 

@@ -56,8 +56,8 @@ struct depthwise_block {
 
 /* MR pixels, channels [c, end) by vectors; TAP, RESIDUAL and STORE are for whole or cut ones. */
 #define DEPTHWISE_VECTOR(MR, SUFFIX, TAP, RESIDUAL, STORE)                                         \
-    static void depthwise_##MR##SUFFIX(const struct depthwise_block *b, int64_t c, int64_t end,    \
-                                       vec_mask mask) {                                            \
+    static __attribute__((noinline)) void depthwise_##MR##SUFFIX(                                  \
+        const struct depthwise_block *b, int64_t c, int64_t end, vec_mask mask) {                  \
         enum { HALF = (MR + 1) / 2 };                                                              \
         const int64_t x_row = b->x_row;                                                            \
         DW_EACH_VECTOR {                                                                           \
@@ -78,50 +78,21 @@ struct depthwise_block {
 
 /* With AVX-512 a mask costs nothing. */
 #if VEC_REGISTERS == 32
-#define DEPTHWISE(MR)       DEPTHWISE_VECTOR(MR, _cut, DW_TAP_CUT, DW_RESIDUAL_CUT, DW_STORE_CUT)
-#define DEPTHWISE_WHOLE(MR) depthwise_##MR##_cut
+#define DEPTHWISE(MR) DEPTHWISE_VECTOR(MR, _cut, DW_TAP_CUT, DW_RESIDUAL_CUT, DW_STORE_CUT)
+#define WHOLE_APART   0
 #else
 #define DEPTHWISE(MR)                                                                              \
     DEPTHWISE_VECTOR(MR, _whole, DW_TAP, DW_RESIDUAL, DW_STORE)                                    \
     DEPTHWISE_VECTOR(MR, _cut, DW_TAP_CUT, DW_RESIDUAL_CUT, DW_STORE_CUT)
-#define DEPTHWISE_WHOLE(MR) depthwise_##MR##_whole
+#define WHOLE_APART 1
 #endif
 
-DEPTHWISE(1)
-DEPTHWISE(2)
-DEPTHWISE(3)
-DEPTHWISE(4)
-DEPTHWISE(5)
-DEPTHWISE(6)
-DEPTHWISE(7)
-DEPTHWISE(8)
+#define ALL_PIXELS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+ALL_PIXELS(DEPTHWISE)
 
 #include "kernels/x86/depthwise_slide.h"
 #include "kernels/x86/depthwise_roll.h"
 #include "kernels/x86/depthwise_choice.h"
-
-static const depthwise_fn depthwise_whole[DEPTHWISE_ROWS + 1] = {
-    NULL,
-    DEPTHWISE_WHOLE(1),
-    DEPTHWISE_WHOLE(2),
-    DEPTHWISE_WHOLE(3),
-    DEPTHWISE_WHOLE(4),
-    DEPTHWISE_WHOLE(5),
-    DEPTHWISE_WHOLE(6),
-    DEPTHWISE_WHOLE(7),
-    DEPTHWISE_WHOLE(8),
-};
-static const depthwise_fn depthwise_cut[DEPTHWISE_ROWS + 1] = {
-    NULL,
-    depthwise_1_cut,
-    depthwise_2_cut,
-    depthwise_3_cut,
-    depthwise_4_cut,
-    depthwise_5_cut,
-    depthwise_6_cut,
-    depthwise_7_cut,
-    depthwise_8_cut,
-};
 
 /* Activations that are not clamps: a pass over the pixels that the block before has written. Those
  * of this one have not reached L1 yet: loads would wait for them. */
@@ -154,19 +125,20 @@ static inline bool depthwise_pairs(const struct ipex_depthwise_args *args, enum 
 
 /* All channels of a block of `rows` pixels in each of `lines` lines. */
 static inline void depthwise_rows(const struct ipex_depthwise_args *args,
-                                  const struct depthwise_block *b, const depthwise_fn *fns,
+                                  const struct depthwise_block *b, const uint8_t *blocks,
                                   int64_t rows, int64_t lines, struct ipex_act_rows *pending) {
-    const depthwise_fn whole = fns[rows] ? fns[rows] : depthwise_whole[rows];
+    const int64_t whole = blocks[rows] ? blocks[rows] : DEPTHWISE_WHOLE + rows;
     /* A last vector that overlaps the one before computes some channels once more. */
     const bool overlaps = b->channels >= LANES && b->residual != b->y;
     const int64_t c = overlaps ? b->channels : b->channels / LANES * LANES;
     if (c > 0)
-        whole(b, 0, c, vec_first(LANES));
+        depthwise_run_block(b, 0, c, vec_first(LANES), whole);
     struct depthwise_block line = *b;
     for (int64_t l = 0; l < lines; l++) {
         line.rows = l == 0 ? b->rows : b->low;
         if (c < b->channels)
-            depthwise_cut[rows](&line, c, c + LANES, vec_first(b->channels - c));
+            depthwise_run_block(&line, c, c + LANES, vec_first(b->channels - c),
+                                DEPTHWISE_CUT + rows);
         depthwise_activate(args, line.y, rows, pending);
         line.x += args->x_line;
         line.y += b->y_line;
@@ -218,22 +190,22 @@ static inline void depthwise_block_next(struct depthwise_block *b, int64_t rows)
         b->residual += rows * b->r_row;
 }
 
-/* One line, or two of them together, by the blocks fns. */
+/* One line, or two of them together, by those blocks. */
 static inline void depthwise_lines(const struct ipex_depthwise_args *args, int64_t image,
-                                   const depthwise_fn *fns, int64_t line, int64_t lines,
+                                   const uint8_t *blocks, int64_t line, int64_t lines,
                                    struct ipex_act_rows *pending) {
-    const struct ipex_line_cut cut = ipex_cut_line(args->pixels, depthwise_most(fns));
+    const struct ipex_line_cut cut = ipex_cut_line(args->pixels, depthwise_most(blocks));
     struct depthwise_block b = depthwise_block_at(args, image, line, lines);
     for (int64_t i = 0, rows; i < cut.count; i++, depthwise_block_next(&b, rows)) {
         rows = cut.small + (i < cut.larger);
-        depthwise_rows(args, &b, fns, rows, lines, pending);
+        depthwise_rows(args, &b, blocks, rows, lines, pending);
     }
 }
 
 static inline void depthwise_run(const struct ipex_depthwise_args *args, int64_t job_begin,
                                  int64_t job_end) {
     const enum depthwise_kind kind = depthwise_kind(args);
-    const depthwise_fn *one = depthwise_one[kind], *two = depthwise_two(args, kind);
+    const uint8_t *one = depthwise_one[kind], *two = depthwise_two(args, kind);
     struct ipex_act_rows pending = {.rows = 0};
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_depthwise_job job = ipex_depthwise_job(args, j);

@@ -85,7 +85,8 @@
     }
 
 #define ROLL_LINE(P)                                                                               \
-    static void roll_##P(const struct depthwise_block *b, int64_t c, int64_t end, vec_mask mask) { \
+    static __attribute__((noinline)) void roll_##P(const struct depthwise_block *b, int64_t c,     \
+                                                   int64_t end, vec_mask mask) {                   \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
         (void)mask;                                                                                \
         DW_EACH_VECTOR {                                                                           \
@@ -101,8 +102,8 @@
 /* Two lines, `apart` rows of x: the lower one's chains take kernel row i - apart where the upper
  * one's take row i. What comes first the upper one takes alone, and what comes last the lower. */
 #define ROLL_TWO(P)                                                                                \
-    static void roll_two_##P(const struct depthwise_block *b, int64_t c, int64_t end,              \
-                             vec_mask mask) {                                                      \
+    static __attribute__((noinline)) void roll_two_##P(const struct depthwise_block *b, int64_t c, \
+                                                       int64_t end, vec_mask mask) {               \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
         const int64_t low_w = b->apart * b->kernel_w * w_tap;                                      \
         (void)mask;                                                                                \
@@ -121,15 +122,15 @@
         }                                                                                          \
     }
 
-#define ROLL_LINE_NAME(P) [P] = roll_##P,
-#define ROLL_TWO_NAME(P)  [P] = roll_two_##P,
 /* With 16 registers one line has too few chains: windows of 5 and 7 slide. */
 #if VEC_REGISTERS == 32
-#define ROLLS(X) X(4) X(5) X(6) X(7) X(8)
-ROLLS(ROLL_LINE)
+#define ROLLS(X)     X(4) X(5) X(6) X(7) X(8)
+#define ROLLS_TWO(X) ROLLS(X)
 #else
-#define ROLLS(X) X(3) X(4)
+#define ROLLS(X)     /* none */
+#define ROLLS_TWO(X) X(3) X(4)
 #endif
-ROLLS(ROLL_TWO)
+ROLLS(ROLL_LINE)
+ROLLS_TWO(ROLL_TWO)
 
 #endif

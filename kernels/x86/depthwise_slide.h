@@ -186,8 +186,8 @@
 #define DW_FINISH_LINE(P) DW_FINISH(ROWS_##P(DW_RESIDUAL), ROWS_##P(DW_STORE))
 
 #define SLIDE(KIND, K, P)                                                                          \
-    static void slide_##KIND##_##P(const struct depthwise_block *b, int64_t c, int64_t end,        \
-                                   vec_mask mask) {                                                \
+    static __attribute__((noinline)) void slide_##KIND##_##P(                                      \
+        const struct depthwise_block *b, int64_t c, int64_t end, vec_mask mask) {                  \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
         const struct ipex_kernel_rows rows = b->rows;                                              \
         DW_EACH_VECTOR {                                                                           \
@@ -286,8 +286,8 @@
     DW_FINISH(ROWS_##P(DW_RESIDUAL) ROWS_##P(DW_LOW_RESIDUAL),                                     \
               ROWS_##P(DW_STORE) ROWS_##P(DW_LOW_STORE))
 #define TWO_LINES(KIND, K, P, HOW)                                                                 \
-    static void slide_##HOW##_##KIND##_##P(const struct depthwise_block *b, int64_t c,             \
-                                           int64_t end, vec_mask mask) {                           \
+    static __attribute__((noinline)) void slide_##HOW##_##KIND##_##P(                              \
+        const struct depthwise_block *b, int64_t c, int64_t end, vec_mask mask) {                  \
         const int64_t x_kw = b->x_kw, w_tap = b->w_tap;                                            \
         DW_EACH_VECTOR {                                                                           \
             const vec init = vec_load(b->bias + c);                                                \
@@ -306,32 +306,24 @@
 #define P_7_TO_8(X, KIND, K) X(KIND, K, 7) X(KIND, K, 8)
 #define P_6_TO_8(X, KIND, K) X(KIND, K, 6) X(KIND, K, 7) X(KIND, K, 8)
 
-#define SLIDE_NAME(KIND, K, P) [P] = slide_##KIND##_##P,
-#define TOUCH_NAME(KIND, K, P) [P] = slide_TOUCH_##KIND##_##P,
-#define APART_NAME(KIND, K, P) [P] = slide_APART_##K##_##KIND##_##P,
-
-P_6_TO_8(SLIDE, 3, 3)
-P_6_TO_8(SLIDE, 3S2, 3)
+/* Blocks of one line; of two whose rows of x touch; of two whose rows lie two apart. */
+#define SLIDES_OF_3(X) P_6_TO_8(X, 3, 3) P_6_TO_8(X, 3S2, 3)
 #if VEC_REGISTERS == 32
-P_4_TO_8(SLIDE_TOUCH, 3, 3)
-P_4_TO_5(SLIDE_TOUCH, 3S2, 3)
-P_4_TO_5(SLIDE_APART, 3, 3)
-P_6_TO_8(SLIDE_APART, 3S2, 3)
-P_7_TO_8(SLIDE_APART, 5S2, 5)
+#define SLIDES(X)  SLIDES_OF_3(X)
+#define TOUCHES(X) P_4_TO_8(X, 3, 3) P_4_TO_5(X, 3S2, 3)
+#define APARTS(X)  P_4_TO_5(X, 3, 3) P_6_TO_8(X, 3S2, 3) P_7_TO_8(X, 5S2, 5)
 #else
-P_6_TO_8(SLIDE, 5, 5)
-P_7_TO_8(SLIDE, 5S2, 5)
-P_6_TO_7(SLIDE, 7, 7)
+#define SLIDES(X) SLIDES_OF_3(X) P_6_TO_8(X, 5, 5) P_7_TO_8(X, 5S2, 5) P_6_TO_7(X, 7, 7)
 #ifdef __clang__
-#define P_3_TOUCH(X)   X(3, 3, 2) X(3, 3, 3)
-#define P_3S2_TOUCH(X) X(3S2, 3, 2) X(3S2, 3, 3)
+#define TOUCHES(X) X(3, 3, 2) X(3, 3, 3) X(3S2, 3, 2) X(3S2, 3, 3)
 #else
-#define P_3_TOUCH(X)   X(3, 3, 2) X(3, 3, 3) X(3, 3, 4)
-#define P_3S2_TOUCH(X) X(3S2, 3, 3) X(3S2, 3, 4)
+#define TOUCHES(X) X(3, 3, 2) X(3, 3, 3) X(3, 3, 4) P_3_TO_4(X, 3S2, 3)
 #endif
-P_3_TOUCH(SLIDE_TOUCH)
-P_3S2_TOUCH(SLIDE_TOUCH)
-P_3_TO_4(SLIDE_APART, 3S2, 3)
+#define APARTS(X) P_3_TO_4(X, 3S2, 3)
 #endif
+
+SLIDES(SLIDE)
+TOUCHES(SLIDE_TOUCH)
+APARTS(SLIDE_APART)
 
 #endif
