@@ -277,71 +277,102 @@ static inline float attention_scores(const struct attention_work *w, int64_t row
 }
 
 #ifndef PRODUCT_BF16
-/* Queries have so few channels, keys are so few, that what a block of a convolution does around its
- * products would take longer than these: dots become scores in registers. */
-enum { SHORT_ROWS = 4, SHORT_PACKED_FLOATS = 16384 };
+/* Where all keys are packed at once and stay in L2, dots become scores in registers: what a block
+ * of a convolution does around its products, and a pass over scores, would take longer. */
+enum { SHORT_FEW = 4, SHORT_MANY = VEC_REGISTERS == 32 ? 8 : 6 };
 
 static inline bool attention_is_short(const struct ipex_attention_args *args) {
-    return !args->causal && !args->mask && args->keys_at_once >= args->n &&
-           ipex_packed_floats(args->d, args->n) <= SHORT_PACKED_FLOATS;
+    return !args->causal && (!args->mask || args->mask_column == 1) &&
+           args->keys_at_once >= args->n &&
+           ipex_packed_floats(args->d, args->n) * (int64_t)sizeof(float) <= args->cache_l2 / 2;
 }
 
-#define SHORT_BEGIN(r)                                                                             \
-    const int64_t at##r = r < rows ? r : rows - 1; /* there again: the same is written twice */    \
-    const float *q##r = q + at##r * args->q_row;                                                   \
-    float *s##r = scores + at##r * w->score_row;                                                   \
-    vec most##r = rows_neutral(IPEX_REDUCE_max);
-#define SHORT_ZERO(r) vec acc##r##_0 = vec_set(0.0f), acc##r##_1 = acc##r##_0;
+#define SHORT_ZERO(r) vec acc##r = vec_set(0.0f), bcc##r = acc##r;
 #define SHORT_STEP(r)                                                                              \
     {                                                                                              \
-        const vec x = vec_set(q##r[k]);                                                            \
-        acc##r##_0 = vec_fma(x, k0, acc##r##_0);                                                   \
-        acc##r##_1 = vec_fma(x, k1, acc##r##_1);                                                   \
+        const vec x = vec_set(*AT(x0, x1, q_row, r));                                              \
+        acc##r = vec_fma(x, k0, acc##r);                                                           \
+        bcc##r = vec_fma(x, k1, bcc##r);                                                           \
     }
+#define SHORT_SCALE(r) acc##r = vec_mul(scale, acc##r), bcc##r = vec_mul(scale, bcc##r);
+#define SHORT_MASK(r)                                                                              \
+    acc##r = vec_add(acc##r, vec_load_masked(AT(m0, m1, mask_row, r) + j, low));                   \
+    bcc##r = vec_add(bcc##r, vec_load_masked(AT(m0, m1, mask_row, r) + next, high));
 #define SHORT_PUT(r)                                                                               \
-    {                                                                                              \
-        const vec v0 = vec_mul(scale, acc##r##_0), v1 = vec_mul(scale, acc##r##_1);                \
-        vec_store(s##r + j, v0);                                                                   \
-        vec_store(s##r + next, v1);                                                                \
-        most##r = vec_select(m0, vec_max(v0, most##r), most##r);                                   \
-        most##r = vec_select(m1, vec_max(v1, most##r), most##r);                                   \
-    }
-#define SHORT_END(r) /* a maximum is the same in any order */                                      \
-    most[at##r] = rows_tree(IPEX_REDUCE_max, (struct rows_lanes){most##r, most##r});
+    vec_store(AT(s0, s1, s_row, r) + j, acc##r);                                                   \
+    vec_store(AT(s0, s1, s_row, r) + next, bcc##r);                                                \
+    acc##r = vec_max(vec_select(low, acc##r, least), vec_load(lanes + (r)*LANES));                 \
+    vec_store(lanes + (r)*LANES, vec_max(vec_select(high, bcc##r, least), acc##r));
+#define SHORT_BEGIN(r) vec_store(lanes + (r)*LANES, least);
 
-/* Scores of rows [row, row + rows), at most SHORT_ROWS, with all keys, which are packed, and the
- * largest of each. Rows have room for whole panels. */
-static inline void attention_short_rows(const struct attention_work *w, int64_t row, int64_t rows,
-                                        float *scores, float *most) {
-    const struct ipex_attention_args *args = w->args;
-    const float *q = (const float *)w->job.q + row * args->q_row;
-    const int64_t panel = ipex_round_up_16(args->d) * IPEX_PANEL;
-    const vec scale = vec_set(args->scale);
-    ROWS_4(SHORT_BEGIN)
-    for (int64_t j = 0; j < args->n; j += 2 * LANES) {
-        const int64_t next = j + LANES < args->n ? j + LANES : j;
-        const vec_mask m0 = vec_first(args->n - j), m1 = vec_first(args->n - next);
-        const float *p0 = w->packed_k + j / IPEX_PANEL * panel + j % IPEX_PANEL;
-        const float *p1 = w->packed_k + next / IPEX_PANEL * panel + next % IPEX_PANEL;
-        ROWS_4(SHORT_ZERO)
-        for (int64_t k = 0; k < args->d; k++, p0 += IPEX_PANEL, p1 += IPEX_PANEL) {
-            const vec k0 = vec_load(p0), k1 = vec_load(p1);
-            ROWS_4(SHORT_STEP)
-        }
-        ROWS_4(SHORT_PUT)
+/* Scores of MR rows, or of fewer but at least half of them, some of which are computed twice then,
+ * or of one, with all keys, and in lanes [MR][LANES] the largest ones. Rows of scores have room for
+ * whole panels. */
+#define SHORT(MR)                                                                                  \
+    static inline void short_##MR(const struct attention_work *w, int64_t row, int64_t rows,       \
+                                  float *s0, float *lanes) {                                       \
+        enum { HALF = MR / 2 };                                                                    \
+        const struct ipex_attention_args *args = w->args;                                          \
+        const int64_t second = rows < HALF ? 0 : rows - HALF, same = rows < HALF ? 0 : 1;          \
+        const int64_t q_row = same * args->q_row, mask_row = same * args->mask_row;                \
+        const int64_t s_row = same * w->score_row, panel = ipex_packed_floats(args->d, 1);         \
+        const float *q0 = (const float *)w->job.q + row * args->q_row, *q1 = q0 + second * q_row;  \
+        float *s1 = s0 + second * s_row;                                                           \
+        const vec scale = vec_set(args->scale), least = rows_neutral(IPEX_REDUCE_max);             \
+        ROWS_##MR(SHORT_BEGIN) for (int64_t j = 0; j < args->n; j += 2 * LANES) {                  \
+            const int64_t next = j + LANES < args->n ? j + LANES : j;                              \
+            const vec_mask low = vec_first(args->n - j), high = vec_first(args->n - next);         \
+            const float *p0 = w->packed_k + j / IPEX_PANEL * panel + j % IPEX_PANEL;               \
+            const float *p1 = w->packed_k + next / IPEX_PANEL * panel + next % IPEX_PANEL;         \
+            const float *x0 = q0, *x1 = q1;                                                        \
+            ROWS_##MR(SHORT_ZERO) for (int64_t k = args->d; k > 0; k--, x0++, x1++) {              \
+                const vec k0 = vec_load(p0), k1 = vec_load(p1);                                    \
+                ROWS_##MR(SHORT_STEP) p0 += IPEX_PANEL, p1 += IPEX_PANEL;                          \
+            }                                                                                      \
+            ROWS_##MR(SHORT_SCALE) if (w->job.mask) {                                              \
+                const float *m0 = w->job.mask + row * args->mask_row,                              \
+                            *m1 = m0 + second * mask_row;                                          \
+                ROWS_##MR(SHORT_MASK)                                                              \
+            }                                                                                      \
+            ROWS_##MR(SHORT_PUT)                                                                   \
+        }                                                                                          \
     }
-    ROWS_4(SHORT_END)
+SHORT(4)
+#if VEC_REGISTERS == 32
+SHORT(8)
+#define short_many short_8
+#else
+SHORT(6)
+#define short_many short_6
+#endif
+
+/* Of a block of mr rows, see SHORT; a maximum is the same in any order. */
+static __attribute__((noinline)) void short_most(const float *lanes, int64_t mr, int64_t rows,
+                                                 float *most) {
+    for (int64_t r = 0; r < rows; r++) {
+        const vec v = vec_load(lanes + (r < mr / 2 ? r : r + mr - rows) * LANES);
+        most[r] = rows_tree(IPEX_REDUCE_max, (struct rows_lanes){v, v});
+    }
 }
 
 static inline void attention_short(struct attention_work *w, int64_t row, int64_t rows,
                                    float *most) {
     const struct ipex_attention_args *args = w->args;
+    float lanes_of_rows[SHORT_MANY * LANES], *lanes = lanes_of_rows;
+    /* In memory: blocks have no registers for them, and gcc would then spill what they multiply. */
+    __asm__("" : "+r"(lanes) : : "memory");
     if (w->k_key != 0)
         pack_columns((const float *)w->job.k, args->k_row, args->d, args->n, w->packed_k);
     w->k_key = 0;
-    for (int64_t r = 0; r < rows; r += SHORT_ROWS)
-        attention_short_rows(w, row + r, ipex_smaller(rows - r, SHORT_ROWS),
-                             w->scores + r * w->score_row, most + r);
+    for (int64_t r = 0, count; r < rows; r += count) {
+        float *scores = w->scores + r * w->score_row;
+        count = ipex_smaller(rows - r, SHORT_MANY);
+        if (count > SHORT_FEW)
+            short_many(w, row + r, count, scores, lanes);
+        else
+            short_4(w, row + r, count, scores, lanes);
+        short_most(lanes, count > SHORT_FEW ? SHORT_MANY : SHORT_FEW, count, most + r);
+    }
 }
 #endif
 
