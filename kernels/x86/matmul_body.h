@@ -298,6 +298,9 @@ static inline bool attention_is_short(const struct ipex_attention_args *args) {
 #define SHORT_MASK(r)                                                                              \
     acc##r = vec_add(acc##r, vec_load_masked(AT(m0, m1, mask_row, r) + j, low));                   \
     bcc##r = vec_add(bcc##r, vec_load_masked(AT(m0, m1, mask_row, r) + next, high));
+#define SHORT_FETCH(r)                                                                             \
+    _mm_prefetch((const char *)(AT(m0, m1, mask_row, r) + MANY * mask_row + j), _MM_HINT_T0);      \
+    _mm_prefetch((const char *)(AT(m0, m1, mask_row, r) + MANY * mask_row + next), _MM_HINT_T0);
 #define SHORT_PUT(r)                                                                               \
     vec_store(AT(s0, s1, s_row, r) + j, acc##r);                                                   \
     vec_store(AT(s0, s1, s_row, r) + next, bcc##r);                                                \
@@ -311,7 +314,7 @@ static inline bool attention_is_short(const struct ipex_attention_args *args) {
 #define SHORT(MR)                                                                                  \
     static inline void short_##MR(const struct attention_work *w, int64_t row, int64_t rows,       \
                                   float *s0, float *lanes) {                                       \
-        enum { HALF = MR / 2 };                                                                    \
+        enum { HALF = MR / 2, MANY = MR };                                                         \
         const struct ipex_attention_args *args = w->args;                                          \
         const int64_t second = rows < HALF ? 0 : rows - HALF, same = rows < HALF ? 0 : 1;          \
         const int64_t q_row = same * args->q_row, mask_row = same * args->mask_row;                \
@@ -332,7 +335,9 @@ static inline bool attention_is_short(const struct ipex_attention_args *args) {
             ROWS_##MR(SHORT_SCALE) if (w->job.mask) {                                              \
                 const float *m0 = w->job.mask + row * args->mask_row,                              \
                             *m1 = m0 + second * mask_row;                                          \
-                ROWS_##MR(SHORT_MASK)                                                              \
+                ROWS_##MR(SHORT_MASK) if (mask_row != 0) {                                         \
+                    ROWS_##MR(SHORT_FETCH)                                                         \
+                }                                                                                  \
             }                                                                                      \
             ROWS_##MR(SHORT_PUT)                                                                   \
         }                                                                                          \
