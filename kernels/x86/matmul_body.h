@@ -282,8 +282,7 @@ static inline float attention_scores(const struct attention_work *w, int64_t row
 enum { SHORT_FEW = 4, SHORT_MANY = VEC_REGISTERS == 32 ? 8 : 6 };
 
 static inline bool attention_is_short(const struct ipex_attention_args *args) {
-    return !args->causal && (!args->mask || args->mask_column == 1) &&
-           args->keys_at_once >= args->n &&
+    return (!args->mask || args->mask_column == 1) && args->keys_at_once >= args->n &&
            ipex_packed_floats(args->d, args->n) * (int64_t)sizeof(float) <= args->cache_l2 / 2;
 }
 
@@ -309,8 +308,8 @@ static inline bool attention_is_short(const struct ipex_attention_args *args) {
 #define SHORT_BEGIN(r) vec_store(lanes + (r)*LANES, least);
 
 /* Scores of MR rows, or of fewer but at least half of them, some of which are computed twice then,
- * or of one, with all keys, and in lanes [MR][LANES] the largest ones. Rows of scores have room for
- * whole panels. */
+ * or of one, with all keys that the last of them sees, and in lanes [MR][LANES] the largest ones.
+ * Rows of scores have room for whole panels. */
 #define SHORT(MR)                                                                                  \
     static inline void short_##MR(const struct attention_work *w, int64_t row, int64_t rows,       \
                                   float *s0, float *lanes) {                                       \
@@ -321,10 +320,11 @@ static inline bool attention_is_short(const struct ipex_attention_args *args) {
         const int64_t s_row = same * w->score_row, panel = ipex_packed_floats(args->d, 1);         \
         const float *q0 = (const float *)w->job.q + row * args->q_row, *q1 = q0 + second * q_row;  \
         float *s1 = s0 + second * s_row;                                                           \
+        const int64_t n = ipex_attention_visible(args, row + rows - 1);                            \
         const vec scale = vec_set(args->scale), least = rows_neutral(IPEX_REDUCE_max);             \
-        ROWS_##MR(SHORT_BEGIN) for (int64_t j = 0; j < args->n; j += 2 * LANES) {                  \
-            const int64_t next = j + LANES < args->n ? j + LANES : j;                              \
-            const vec_mask low = vec_first(args->n - j), high = vec_first(args->n - next);         \
+        ROWS_##MR(SHORT_BEGIN) for (int64_t j = 0; j < n; j += 2 * LANES) {                        \
+            const int64_t next = j + LANES < n ? j + LANES : j;                                    \
+            const vec_mask low = vec_first(n - j), high = vec_first(n - next);                     \
             const float *p0 = w->packed_k + j / IPEX_PANEL * panel + j % IPEX_PANEL;               \
             const float *p1 = w->packed_k + next / IPEX_PANEL * panel + next % IPEX_PANEL;         \
             const float *x0 = q0, *x1 = q1;                                                        \
@@ -351,12 +351,16 @@ SHORT(6)
 #define short_many short_6
 #endif
 
-/* Of a block of mr rows, see SHORT; a maximum is the same in any order. */
-static __attribute__((noinline)) void short_most(const float *lanes, int64_t mr, int64_t rows,
-                                                 float *most) {
-    for (int64_t r = 0; r < rows; r++) {
+/* The largest scores of a block of mr rows, see SHORT; a maximum is the same in any order. Where
+ * rows do not see the same keys, of those that each sees. */
+static __attribute__((noinline)) void short_most(const struct attention_work *w, int64_t row,
+                                                 int64_t rows, const float *s, const float *lanes,
+                                                 int64_t mr, float *most) {
+    for (int64_t r = 0; r < rows; r++, s += w->score_row) {
         const vec v = vec_load(lanes + (r < mr / 2 ? r : r + mr - rows) * LANES);
-        most[r] = rows_tree(IPEX_REDUCE_max, (struct rows_lanes){v, v});
+        most[r] = w->args->causal
+                      ? rows_reduce(IPEX_REDUCE_max, s, ipex_attention_visible(w->args, row + r))
+                      : rows_tree(IPEX_REDUCE_max, (struct rows_lanes){v, v});
     }
 }
 
@@ -376,7 +380,8 @@ static inline void attention_short(struct attention_work *w, int64_t row, int64_
             short_many(w, row + r, count, scores, lanes);
         else
             short_4(w, row + r, count, scores, lanes);
-        short_most(lanes, count > SHORT_FEW ? SHORT_MANY : SHORT_FEW, count, most + r);
+        short_most(w, row + r, count, scores, lanes, count > SHORT_FEW ? SHORT_MANY : SHORT_FEW,
+                   most + r);
     }
 }
 #endif
@@ -459,7 +464,10 @@ static inline void attention_rows(struct attention_work *w, int64_t row, int64_t
     attention_all_scores(w, row, rows, sums);
     for (int64_t r = 0; r < rows; r++) {
         float *s = w->scores + r * w->score_row;
-        sums[r] = IPEX_LEVEL(exps)(s, s, args->n, sums[r]);
+        const int64_t seen = ipex_attention_visible(args, row + r);
+        sums[r] = IPEX_LEVEL(exps)(s, s, seen, sums[r]);
+        for (int64_t j = seen; j < args->n; j += LANES)
+            vec_store_part(s + j, args->n - j, vec_set(0.0f));
 #ifdef PRODUCT_BF16
         bf16_in_place(s, args->n);
 #endif
