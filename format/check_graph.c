@@ -132,15 +132,17 @@ static bool set_halo_strides(struct ipex_tensor_info *t) {
 }
 
 /* R44: the storage of a root. */
-static enum ipex_status resolve_root(const struct ipex_checked_entry *e,
-                                     struct ipex_tensor_info *t) {
+static enum ipex_status resolve_root(const struct ipex_checked_entry *e, struct ipex_tensor_info *t,
+                                     int64_t room) {
     if (has_halo(t)) {
         IPEX_CHECK(set_halo_strides(t), e->report, IPEX_ERROR_MODEL_TENSOR,
                    "too many elements with the halo");
-        return IPEX_OK;
+    } else {
+        set_dense_strides(t);
+        t->storage = numel_of(t);
     }
-    set_dense_strides(t);
-    t->storage = numel_of(t);
+    if (t->storage < room)
+        t->storage = room;
     return IPEX_OK;
 }
 
@@ -231,11 +233,15 @@ static enum ipex_status resolve_tensor(const struct ipex_checked_entry *e, int32
     IPEX_TRY(read_dims(e, t, fb));
     IPEX_TRY(read_halo(t, fb, e->report));
     IPEX_CHECK(t->weight >= -1, e->report, IPEX_ERROR_MODEL_TENSOR, "weight %d", t->weight);
+    const int64_t room = ipex_fb_tensor_room(fb);
+    const bool storage = t->weight < 0 && ipex_fb_tensor_view_of(fb) == -1;
+    IPEX_CHECK(room >= 0 && room <= (storage ? IPEX_MAX_NUMEL : 0), e->report,
+               IPEX_ERROR_MODEL_TENSOR, "room for %lld elements", (long long)room); /* R44 */
     if (ipex_fb_tensor_view_of(fb) != -1)
         return resolve_view(e, t, index, fb);
     IPEX_CHECK(ipex_fb_tensor_view_axis(fb) == -1 && ipex_fb_tensor_view_start(fb) == 0, e->report,
                IPEX_ERROR_MODEL_VIEW, "a slice of no tensor"); /* R45 */
-    return t->weight >= 0 ? resolve_constant(e, t) : resolve_root(e, t);
+    return t->weight >= 0 ? resolve_constant(e, t) : resolve_root(e, t, room);
 }
 
 enum ipex_status ipex_check_tensors(struct ipex_checked_entry *e) {

@@ -20,7 +20,7 @@ SCHEMA = {
     "Weight": [("name", "string"), ("dtype", "B"), ("layout", "B"), ("dims", ["q"]), ("section", "I"), ("offset", "Q"),
                ("bytes", "Q")],
     "Tensor": [("name", "string"), ("dtype", "B"), ("dims", ["q"]), ("halo", ["H"]), ("weight", "i", -1),
-               ("view_of", "i", -1), ("view_axis", "i", -1), ("view_start", "q")],
+               ("view_of", "i", -1), ("view_axis", "i", -1), ("view_start", "q"), ("room", "q")],
     "Node": [("op", "H"), ("name", "string"), ("inputs", ["i"]), ("outputs", ["i"]), ("ints", ["i"]), ("floats", ["f"]),
              ("band", "I"), ("dynamic", ["i"])],
     "Port": [("name", "string"), ("tensor", "I"), ("dims", ["q"])],
@@ -199,6 +199,8 @@ def describe_tensor(index, t):
     text = f"  {index:4} {DTYPES[t['dtype']][0]} {shape(t['dims'])} {t['name']}"
     if any(t["halo"]):
         text += f", halo {t['halo']}"
+    if t["room"]:
+        text += f", room for {t['room']}"
     if t["weight"] >= 0:
         text += f", weight {t['weight']}"
     if t["view_of"] >= 0:

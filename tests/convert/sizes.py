@@ -238,6 +238,57 @@ def check_detector():
         tap.ok(f"detector: bench at {height}x{width}", report["sizes"][symbols[3]] == width and report["page_faults"] == 0, report)
 
 
+def rest_of(g, x, axis):
+    return g.op("Sub", g.ints(20), g.op("Shape", x, start=axis, end=axis + 1))
+
+
+def between(case):
+    """A graph in which something is as large as h times (20 - h)."""
+    g = Graph()
+    x = g.input("h", 20, 4, name="x")
+    part = g.op("Slice", x, g.ints(0), rest_of(g, x, 0), g.ints(1))
+    if case == "a slice and what is made of it, as outputs, of several types":
+        y = g.op("Relu", part)
+        g.output(y, g.op("Reshape", g.op("Sin", y), g.ints(-1, 4)))
+        g.output(g.op("Greater", y, g.scalar(0.5)), dtype=onnx.TensorProto.BOOL)
+        whole = g.op("Cast", g.op("Mul", y, g.scalar(9)), to=onnx.TensorProto.INT64)
+        g.output(g.op("Add", whole, whole), dtype=onnx.TensorProto.INT64)
+    if case == "views that steps would copy":
+        g.output(g.op("MatMul", part, g.weight(4, 16)), g.op("ReduceSum", g.op("LayerNormalization", part, g.positive(4)), g.ints(0, 1, 2)))
+        g.output(g.op("ReduceMax", g.op("Gather", part, g.ints(0, 3, 0), axis=2), axes=[0, 1]), g.op("Softmax", part))
+    if case == "layers in a row, and a transpose":
+        rows = g.op("Expand", g.op("ReduceMean", x, axes=[1]), g.op("Concat", g.ints(1), rest_of(g, x, 0), g.ints(1), axis=0))
+        y = g.op("MatMul", g.op("Add", g.op("MatMul", rows, g.weight(4, 16)), g.weight(16)), g.weight(16, 8))
+        g.output(g.op("Softmax", y, axis=1), g.op("Transpose", g.op("Tanh", y), perm=[2, 1, 0]))
+    if case == "an image with borders, and parts of a concatenation":
+        image = g.op("Transpose", g.op("Unsqueeze", part, g.ints(0)), perm=[0, 3, 1, 2])
+        y = g.conv(g.op("Relu", g.conv(image, 4, 6, pads=[1, 1, 1, 1])), 6, 6, pads=[1, 1, 1, 1])
+        g.output(g.op("Concat", y, g.op("Sin", y), axis=1), g.op("MaxPool", y, kernel_shape=[3, 3], pads=[1, 1, 1, 1]))
+    if case == "a rest of a division":
+        rest = g.op("Mod", g.op("Shape", x, start=0, end=1), g.ints(7))
+        y = g.op("Expand", g.op("ReduceMean", x, axes=[0, 1]), g.op("Concat", g.ints(3), g.op("Add", rest, g.ints(1)), g.ints(4), axis=0))
+        g.output(g.op("Sin", y), g.op("Transpose", y, perm=[2, 1, 0]))
+    return g.model()
+
+
+def check_between():
+    """What is largest between the ends of a range has room in a session for all of it, by ONNX Runtime's answers."""
+    file = FOLDER / "between.ipex"
+    for case in ("a slice and what is made of it, as outputs, of several types", "views that steps would copy",
+                 "layers in a row, and a transpose", "an image with borders, and parts of a concatenation",
+                 "a rest of a division"):
+        model, folders = between(case), []
+        onnx.save(model, FOLDER / "between.onnx")
+        for h in 1, 19, 2, 10, 13, 18:
+            x = {"x": np.random.default_rng(h).standard_normal((h, 20, 4)).astype(np.float32)}
+            folders.append(answer_folder(f"between{h}", x, expected_outputs(model, x)))
+        done = convert(file, "--dim", "h=1..19", *[w for f in folders for w in ("--golden-from", f)], model=FOLDER / "between.onnx")
+        tap.ok(f"larger between the ends: {case}: converts", done.returncode == 0, done.stderr)
+        for words in [], ["--isa", "reference"]:
+            done = command(CLI, "verify", file, *words)
+            tap.ok(f"larger between the ends: {case}: verify {' '.join(words)}", done.returncode == 0, done.stdout, done.stderr)
+
+
 def check_entries():
     """--dim with the name of an entry."""
     file = FOLDER / "two.ipex"
@@ -266,6 +317,7 @@ def main():
         check_given(model)
         check_given_errors(model)
         check_detector()
+        check_between()
         check_entries()
     return tap.done()
 

@@ -380,6 +380,7 @@ static uint32_t put_tensor(struct ipex_fb_builder *b, const struct net_tensor *t
     ipex_fb_tensor_put_view_of(b, t->view_of);
     ipex_fb_tensor_put_view_axis(b, t->view_axis);
     ipex_fb_tensor_put_view_start(b, t->start_code < 0 ? t->start_code : t->view_start);
+    ipex_fb_tensor_put_room(b, t->room);
     return ipex_fb_end(b);
 }
 

@@ -26,6 +26,7 @@ struct net_tensor {
     int view_of; /* -1: none */
     int view_axis;
     int64_t view_start;
+    int64_t room;                    /* elements of a storage, at least */
     int64_t dim_code[8], start_code; /* below 0: instead of the number, in the file */
     float
         *value; /* the oracle's, of any dtype: dense; roots and constants (in logical order) only */

@@ -381,6 +381,7 @@ static uint32_t write_tensor(struct ipex_fb_builder *b, const struct maker_tenso
     ipex_fb_tensor_put_view_of(b, t->view_of);
     ipex_fb_tensor_put_view_axis(b, t->view_axis);
     ipex_fb_tensor_put_view_start(b, t->view_start);
+    ipex_fb_tensor_put_room(b, t->room);
     return ipex_fb_end(b);
 }
 

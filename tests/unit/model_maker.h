@@ -28,7 +28,7 @@ struct maker_tensor {
     uint32_t sides;
     uint16_t halo[5];
     int32_t weight, view_of, view_axis;
-    int64_t view_start;
+    int64_t view_start, room;
 };
 
 struct maker_node {

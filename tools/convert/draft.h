@@ -18,6 +18,7 @@ struct ipex_plan_tensor {
     int32_t weight;              /* -1: not a constant */
     int32_t view_of, view_axis;  /* -1: none; view_axis -1: a reshape */
     int64_t view_start;          /* a dim */
+    int64_t room;                /* of a storage: the elements that it takes at least; bound.c */
 };
 
 struct ipex_plan_node {
@@ -95,6 +96,9 @@ struct ipex_plan {
  * goes to the graph's ledger. */
 void ipex_lower(struct ipex_graph *graph, struct ipex_plan *ret_plan);
 void ipex_plan_finish(struct ipex_plan *plan);
+
+/* bound.c: room for storages that are larger inside the ranges than at their ends. */
+void ipex_bound_storages(struct ipex_plan *plan);
 
 /* mark_bands.c: marks the plan's band groups. */
 void ipex_mark_bands(struct ipex_graph *graph, struct ipex_plan *plan);

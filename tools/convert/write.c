@@ -153,6 +153,7 @@ static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *te
     ipex_fb_tensor_put_view_of(b, tensor->view_of);
     ipex_fb_tensor_put_view_axis(b, tensor->view_axis);
     ipex_fb_tensor_put_view_start(b, view_start);
+    ipex_fb_tensor_put_room(b, tensor->room);
     return ipex_fb_end(b);
 }
 
