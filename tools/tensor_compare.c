@@ -15,7 +15,7 @@ struct ipex_tensor_difference ipex_tensor_compare(const struct ipex_tensor_data 
                                                   const struct ipex_tensor_data *expected) {
     uint64_t count = expected->size / ipex_dtype_size(expected->dtype);
     struct ipex_tensor_difference result = {0};
-    double squares = 0, difference_squares = 0;
+    double squares = 0, difference_squares = 0, sum = 0, differing = 0;
     for (uint64_t i = 0; i < count; i++) {
         double value = ipex_tensor_element(expected, i);
         double difference = distance(ipex_tensor_element(got, i), value);
@@ -24,9 +24,15 @@ struct ipex_tensor_difference ipex_tensor_compare(const struct ipex_tensor_data 
         if (difference > result.difference)
             result.difference = difference;
         squares += isfinite(value) ? value * value : 0;
+        sum += isfinite(value) ? value : 0;
         difference_squares += difference * difference;
+        differing += difference > 0;
     }
+    const double deviations = count ? squares - sum * (sum / (double)count) : 0;
     result.relative = result.difference > 0 ? result.difference / result.largest : 0;
     result.norm = result.difference > 0 ? sqrt(difference_squares / squares) : 0;
+    result.spread =
+        result.difference > 0 ? sqrt(difference_squares / (deviations > 0 ? deviations : 0)) : 0;
+    result.share = count ? differing / (double)count : 0;
     return result;
 }

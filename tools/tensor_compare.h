@@ -11,6 +11,8 @@ struct ipex_tensor_difference {
     double largest;  /* magnitude of a finite expected element */
     double relative; /* difference / largest; 0 where nothing differs */
     double norm;     /* of all differences / of all that is expected, alike */
+    double spread;   /* of all differences / of how far the expected elements lie from their mean */
+    double share;    /* elements that differ / all */
 };
 
 /* Both have the same type and number of elements. */

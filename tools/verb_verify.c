@@ -2,12 +2,18 @@
 /* `ipexpack verify`: checks every byte of a file against its digests, then replays the known
  * answers that it carries and compares. An output passes when no element is further from the answer
  * than 1e-4 of the answer's largest magnitude and, for outputs that look like class scores, the
- * best class is the same. Integers and booleans must be equal. Where an entry computes with bf16,
- * of 8 significant bits, single elements may be off by more: there it is the norm of all
- * differences that counts, which is at most 1/16 of the answer's. */
+ * best class is the same. Integers and booleans must be equal.
+ *
+ * Where an entry computes with bf16, of 8 significant bits, single elements may be off by more:
+ * there it is the norm of all differences that counts, which is at most 1/16 of the answer's. So it
+ * is with integers that were rounded from such numbers, quantised ones above all, but for what they
+ * have in common, as a zero point is; or, where steps are coarse, 1/16 of them may be off by one
+ * step. Of other integers and booleans, which say what numbers led to, as places of the largest do,
+ * 1/16 may differ. */
 #include <stdio.h>
 #include <string.h>
 
+#include "format/ops.h"
 #include "tools/arena.h"
 #include "tools/metadata.h"
 #include "tools/model.h"
@@ -25,6 +31,8 @@ struct comparison {
     unsigned answer;   /* number within the entry */
     double difference, largest, relative;
     bool rounded; /* relative is that of the norms */
+    bool
+        is_decided; /* integers that no number was rounded to: relative is the share that differs */
     enum { TOP1_NONE, TOP1_EQUAL, TOP1_DIFFERS } top1;
     bool passed;
 };
@@ -71,15 +79,28 @@ static bool is_float(enum ipex_dtype dtype) {
            dtype == IPEX_DTYPE_f64;
 }
 
+/* Integers of an entry that rounds. */
+static void compare_integers(const struct ipex_tensor_difference *d, struct comparison *ret) {
+    ret->relative = ret->is_decided ? d->share : d->spread;
+    ret->passed = ret->relative <= TOLERANCE_BF16 ||
+                  (!ret->is_decided && d->difference <= 1 && d->share <= TOLERANCE_BF16);
+}
+
 static void compare(const struct ipex_tensor_data *got, const struct ipex_tensor_data *expected,
                     struct comparison *ret) {
     struct ipex_tensor_difference d = ipex_tensor_compare(got, expected);
+    const bool floats = is_float(expected->dtype);
     ret->difference = d.difference;
     ret->largest = d.largest;
+    ret->is_decided &= !floats;
+    if (ret->rounded && !floats) {
+        compare_integers(&d, ret);
+        return;
+    }
     ret->relative = ret->rounded ? d.norm : d.relative;
     const double tolerance = ret->rounded ? TOLERANCE_BF16 : TOLERANCE;
-    ret->passed = ret->relative <= (is_float(expected->dtype) ? tolerance : 0);
-    if (!is_float(expected->dtype) || expected->rank != 2 || expected->dims[1] < 2)
+    ret->passed = ret->relative <= (floats ? tolerance : 0);
+    if (!floats || expected->rank != 2 || expected->dims[1] < 2)
         return;
     ret->top1 = same_best(got, expected) ? TOP1_EQUAL : TOP1_DIFFERS;
     ret->passed = ret->passed && ret->top1 == TOP1_EQUAL;
@@ -91,6 +112,40 @@ static bool is_rounded(struct ipex_fb_entry entry) {
         if (ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, i)) == IPEX_DTYPE_bf16)
             return true;
     return false;
+}
+
+static uint32_t root_of(struct ipex_fb_entry entry, uint32_t tensor) {
+    while (ipex_fb_tensor_view_of(ipex_fb_entry_tensors(entry, tensor)) >= 0)
+        tensor = (uint32_t)ipex_fb_tensor_view_of(ipex_fb_entry_tensors(entry, tensor));
+    return tensor;
+}
+
+static bool moves_elements(uint16_t op) {
+    return op == IPEX_OP_copy || op == IPEX_OP_transpose || op == IPEX_OP_slice ||
+           op == IPEX_OP_pad || op == IPEX_OP_expand || op == IPEX_OP_gather;
+}
+
+/* Of every storage, by its tensor: whether its integers are what floats were cast to, all of them,
+ * wherever they were moved since. In the arena. */
+static const bool *find_measured(struct verify *verify, struct ipex_fb_entry entry) {
+    const uint32_t tensors = ipex_fb_entry_tensors_len(entry);
+    bool *measured = ipex_arena_array(&verify->arena, tensors + 1, sizeof *measured),
+         *written = ipex_arena_array(&verify->arena, tensors + 1, sizeof *written);
+    for (uint32_t i = 0; i < ipex_fb_entry_nodes_len(entry); i++) {
+        struct ipex_fb_node node = ipex_fb_entry_nodes(entry, i);
+        const uint16_t op = ipex_fb_node_op(node);
+        const uint32_t x = (uint32_t)ipex_fb_node_inputs(node)[0];
+        const uint8_t from = ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, x));
+        const bool is = (op == IPEX_OP_cast && is_float(from)) ||
+                        ((op == IPEX_OP_cast || moves_elements(op)) && measured[root_of(entry, x)]);
+        for (uint32_t k = 0; k < ipex_fb_node_outputs_len(node); k++) {
+            const uint32_t y = (uint32_t)ipex_fb_node_outputs(node)[k], root = root_of(entry, y);
+            const uint8_t to = ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, y));
+            measured[root] = is && to != IPEX_DTYPE_bool && (measured[root] || !written[root]);
+            written[root] = true;
+        }
+    }
+    return measured;
 }
 
 /* ---- replaying ---- */
@@ -126,6 +181,8 @@ static int compare_outputs(struct verify *verify, struct ipex_fb_entry entry, ui
                            const char *sizes, const struct ipex_tensor_data *got) {
     struct ipex_fb_answer answer = ipex_fb_entry_answers(entry, index);
     struct ipex_tensor_data expected;
+    const bool rounded = is_rounded(entry),
+               *measured = rounded ? find_measured(verify, entry) : NULL;
     for (uint32_t i = 0; i < ipex_fb_answer_outputs_len(answer); i++) {
         int32_t weight = ipex_fb_answer_outputs(answer)[i];
         if (weight < 0)
@@ -133,10 +190,12 @@ static int compare_outputs(struct verify *verify, struct ipex_fb_entry entry, ui
         struct comparison *comparison = &verify->comparison[verify->comparisons++];
         comparison->entry = ipex_fb_entry_name(entry);
         comparison->origin = ipex_fb_answer_origin(answer);
-        comparison->output = ipex_fb_port_name(ipex_fb_entry_outputs(entry, i));
+        struct ipex_fb_port port = ipex_fb_entry_outputs(entry, i);
+        comparison->output = ipex_fb_port_name(port);
         comparison->answer = index;
         comparison->sizes = sizes;
-        comparison->rounded = is_rounded(entry);
+        comparison->rounded = rounded;
+        comparison->is_decided = rounded && !measured[root_of(entry, ipex_fb_port_tensor(port))];
         if (!ipex_metadata_tensor(&verify->metadata, weight, &expected) ||
             expected.size != got[i].size || expected.dtype != got[i].dtype)
             return ipex_cli_failed("%s: a known answer does not fit output '%s'", verify->file,
@@ -311,6 +370,13 @@ static size_t count_passed(const struct verify *verify) {
     return passed;
 }
 
+static bool any_decided(const struct verify *verify) {
+    for (size_t i = 0; i < verify->comparisons; i++)
+        if (verify->comparison[i].is_decided)
+            return true;
+    return false;
+}
+
 static void print_report(const struct verify *verify) {
     static const struct ipex_table_column columns[] = {
         {"entry", false, 24},  {"answer", true, 0},   {"sizes", false, 100},
@@ -337,7 +403,8 @@ static void print_report(const struct verify *verify) {
     ipex_cli_say("%s: ", verify->file);
     ipex_model_print(&verify->model);
     if (verify->comparison[0].rounded)
-        ipex_cli_say(", in bf16, tolerance %g of the norm\n\n", TOLERANCE_BF16);
+        ipex_cli_say(", in bf16, tolerance %g of the norm%s\n\n", TOLERANCE_BF16,
+                     any_decided(verify) ? ", and of places and choices of their number" : "");
     else
         ipex_cli_say(", tolerance %g of the largest magnitude\n\n", TOLERANCE);
     ipex_table_print(&table, stdout);
@@ -354,6 +421,10 @@ static json_t *comparison_json(const struct comparison *row) {
     ipex_json_set_real(object, "max_abs_diff", row->difference);
     ipex_json_set_real(object, "largest", row->largest);
     ipex_json_set_real(object, "relative", row->relative);
+    ipex_json_set_text(object, "compared_by",
+                       row->is_decided ? "share"
+                       : row->rounded  ? "norm"
+                                       : "largest");
     if (row->top1 == TOP1_NONE)
         ipex_json_set(object, "top1_equal", json_null());
     else

@@ -13,7 +13,7 @@ import onnx
 from onnxruntime import quantization
 
 from small_graphs import Bench, Graph, difference, expected_outputs  # also finds ipextest
-from ipextest import Tap, cli_json
+from ipextest import CLI, Tap, cli_json, command
 
 DOMAIN = "com.microsoft"
 P = onnx.TensorProto
@@ -701,6 +701,72 @@ def check_storage(tap, bench):
 
 # ---- the test ----
 
+def decisions():
+    """Products, then integers of every kind: quantised, cast, places, choices."""
+    g = Graph()
+    x = g.input(1, 3, 16, 16, name="x")
+    y = g.op("Relu", g.conv(x, 3, 32, pads=[1] * 4))
+    y = g.conv(g.op("Relu", g.conv(y, 32, 32, pads=[1] * 4, scale=0.2)), 32, 8, kernel=(1, 1))
+    types = onnx.TensorProto
+    fine, coarse = (g.op("QuantizeLinear", y, g.scalar(scale), g.constant(zero)) for scale, zero in
+                    ((0.05, np.uint8(128)), (20, np.int8(0))))
+    g.output(g.op("Transpose", fine, perm=[0, 2, 3, 1], out="fine"), dtype=types.UINT8)
+    g.output(g.op("Concat", coarse, coarse, axis=1, out="coarse"), dtype=types.INT8)
+    g.output(g.op("Cast", y, to=types.INT32, out="whole"), dtype=types.INT32)
+    places = g.op("ArgMax", y, axis=1, out="places")
+    g.output(places, dtype=types.INT64)
+    g.output(g.op("Cast", places, to=types.UINT8, out="classes"), dtype=types.UINT8)
+    g.output(g.op("Greater", y, g.scalar(0), out="above"), dtype=types.BOOL)
+    return g
+
+
+def changed(answers):
+    """What rounding does not do: (output, its answer with an error, what it is)."""
+    step = answers["coarse"] + np.where(answers["coarse"] < 5, 1, -1).astype(np.int8)
+    eighth = np.arange(answers["places"].size).reshape(answers["places"].shape) % 8 == 0
+    yield "fine", 255 - answers["fine"], "upside down"
+    yield "coarse", step, "a step off everywhere"
+    yield "whole", answers["whole"] * 2, "twice as large"
+    for name in ("places", "classes"):
+        yield name, np.where(eighth, 7 - answers[name], answers[name]).astype(answers[name].dtype), "one of eight elsewhere"
+    yield "above", answers["above"] ^ (np.arange(2048).reshape(1, 8, 16, 16) % 8 == 0), "one of eight is not so"
+
+
+def check_answers_in_bf16(tap, bench):
+    """Integers that rounded products led to are measured by what rounding may do, and no more."""
+    g = decisions()
+    model, feeds = g.model(), g.feeds()
+    answers, folder = expected_outputs(model, feeds), bench.folder / "given"
+    for flags in ("--dtype", "bf16"), ("--weights", "bf16"):
+        done = bench.convert(model, *flags, "--golden", "3")
+        tap.ok(f"{' '.join(flags)} --golden of integers: verify passes", done.returncode == 0 and bench.verify() is None,
+               done.stderr or bench.verify())
+    for name, array in answers.items():
+        folder.mkdir(exist_ok=True)
+        np.save(folder / f"{name}.npy", array)
+    np.save(folder / "x.npy", feeds["x"])
+    done = bench.convert(model, "--dtype", "bf16", "--golden-from", folder)
+    tap.ok("--dtype bf16 --golden-from ONNX Runtime, of integers: verify passes", done.returncode == 0 and bench.verify() is None,
+           done.stderr or bench.verify())
+    rows = cli_json("verify", bench.ipex)["outputs"]
+    by = {row["output"]: row["compared_by"] for row in rows}
+    tap.ok("verify --json says what integers are compared by", by == {"fine": "norm", "coarse": "norm", "whole": "norm",
+           "places": "share", "classes": "share", "above": "share"} and any(row["max_abs_diff"] for row in rows), rows)
+    for name, array, how in changed(answers):
+        np.save(folder / f"{name}.npy", array)
+        bench.convert(model, "--dtype", "bf16", "--golden-from", folder)
+        done = command(CLI, "verify", bench.ipex)
+        tap.ok(f"--dtype bf16: verify of '{name}', {how}: fails", done.returncode == 1 and done.stdout.count("FAILED") == 1
+               and "choices of their number" in done.stdout, done.stdout, done.stderr)
+        np.save(folder / f"{name}.npy", answers[name])
+    one = answers["fine"].copy()
+    one.flat[0] = one.flat[0] - 1 if one.flat[0] else 1
+    np.save(folder / "fine.npy", one)
+    bench.convert(model, "--golden-from", folder)
+    done = command(CLI, "verify", bench.ipex)
+    tap.ok("without bf16 one element a step off fails", done.returncode == 1 and "FAILED" in done.stdout, done.stdout)
+
+
 def wrong(got, expected, exact):
     """None where all outputs agree: exactly, or but for few integers that are one step away."""
     for name, array in expected.items():
@@ -754,6 +820,7 @@ def main(only=""):
             check_networks(tap, bench)
             check_fused(tap, bench)
             check_storage(tap, bench)
+            check_answers_in_bf16(tap, bench)
     return tap.done()
 
 
