@@ -213,8 +213,15 @@ def main():
         g.output(g.op("Squeeze", g.input("n", 1, 3), name="the_node"))
         bench.convert(g.model(), *BOUNDS[:2])
         done = command(CLI, "convert", bench.onnx, "-o", bench.ipex, *BOUNDS[:2])  # not quiet
-        said = "the_node (Squeeze) names no axes: axis 0 (n) stays"
-        tap.ok("Squeeze of what may be 1: said", done.returncode == 0 and said in done.stderr + done.stdout, done.stderr, done.stdout)
+        said = ["the_node (Squeeze) names no axes: axis 0 (n) stays", "sizes at which it never is (--dim)"]
+        tap.ok("Squeeze of what may be 1: said", done.returncode == 0 and all(part in done.stderr + done.stdout for part in said),
+               done.stderr, done.stdout)
+        done = command(CLI, "convert", bench.onnx, "-o", bench.ipex, "--dim", "n=2..5")
+        tap.ok("Squeeze of what is never 1: nothing to say", done.returncode == 0 and "names no axes" not in done.stdout + done.stderr,
+               done.stderr, done.stdout)
+        g = Graph(20)
+        g.output(g.op("Squeeze", g.input("n", 1, 3), g.ints(0)))
+        check_refused(tap, bench, "Squeeze of an axis that may be longer", g, "Squeeze", "axis 0 has n elements, not 1 at all sizes: give")
         g = Graph(20)
         g.output(g.op("MatMul", g.input(3, "n"), g.input("m", 4)))
         check_refused(tap, bench, "MatMul of two sizes", g, "MatMul", "the inner dims n and m differ; say that they are one size")

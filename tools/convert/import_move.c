@@ -128,10 +128,20 @@ static void note_what_stays(struct ipex_import *import, const struct ipex_value 
             import->notes = ipex_arena_printf(
                 &import->graph->arena,
                 "%s%s (Squeeze) names no axes: axis %d (%s) stays, also in runs where it is 1, "
-                "which other runtimes take away\n",
+                "which other runtimes take away: sizes at which it never is (--dim) leave no "
+                "doubt\n",
                 import->notes ? import->notes : "", import->label, (int)i,
                 ipex_import_text(import, x->dims[i]));
     }
+}
+
+static void refuse_axis(struct ipex_import *import, const struct ipex_value *x, int64_t axis) {
+    int64_t least, most;
+    ipex_dim_range(&import->graph->dims, x->dims[axis], &least, &most);
+    ipex_import_refuse(import, "axis %lld has %s elements, not 1%s", (long long)axis,
+                       ipex_import_text(import, x->dims[axis]),
+                       least <= 1 && most > 1 ? " at all sizes: give those at which it is (--dim)"
+                                              : "");
 }
 
 static void import_squeeze(struct ipex_import *import) {
@@ -145,8 +155,7 @@ static void import_squeeze(struct ipex_import *import) {
         if (!ipex_import_axis(import, &axes[i], x->rank))
             return;
         if (x->dims[axes[i]] != 1) {
-            ipex_import_refuse(import, "axis %lld has %s elements, not 1", (long long)axes[i],
-                               ipex_import_text(import, x->dims[axes[i]]));
+            refuse_axis(import, x, axes[i]);
             return;
         }
         mask |= 1u << axes[i];
