@@ -154,6 +154,11 @@ def lp_pool():
         ((1, 3, 12, 12), {"kernel_shape": [3, 3], "dilations": [2, 3], "pads": [2, 1, 1, 2]}),
         ((1, 3, 9, 8), {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
         ((1, 3, 9, 9), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),  # where nothing is left over
+        ((1, 3, 7, 8), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),  # and where windows reach beyond
+        ((1, 2, 7, 8), {"kernel_shape": [3, 2], "strides": [3, 3], "pads": [0, 1, 0, 1], "ceil_mode": 1}),
+        ((1, 2, 7, 8), {"kernel_shape": [3, 3], "strides": [2, 2], "dilations": [2, 2], "ceil_mode": 1}),
+        ((1, 2, 8), {"kernel_shape": [3], "strides": [2], "ceil_mode": 1}),
+        ((1, 2, 5, 6, 8), {"kernel_shape": [2, 3, 3], "strides": [2, 2, 2], "pads": [0, 0, 1, 0, 0, 1], "ceil_mode": 1}),
         ((2, 5, 20), {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}),
         ((1, 3, 5, 6, 7), {"kernel_shape": [2, 3, 2], "strides": [1, 2, 1], "pads": [1, 1, 0, 0, 1, 1]}),
     ]

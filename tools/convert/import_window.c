@@ -484,6 +484,29 @@ static bool read_p(struct ipex_import *import, int64_t *ret) {
     return false;
 }
 
+/* Pads with as many zeros as the windows of ceil_mode, `up` of them and not `out`, reach beyond the
+ * padded input. False after refusing. */
+static bool reach_out(struct ipex_import *import, const int64_t *in, const int64_t *up,
+                      int64_t *out, struct ipex_window *w) {
+    for (int i = 0; i < IPEX_SPATIAL; i++) {
+        int64_t count, size;
+        if (up[i] == out[i])
+            continue;
+        if (!ipex_dim_number(&import->graph->dims, up[i], &count) ||
+            !ipex_dim_number(&import->graph->dims, in[i], &size)) {
+            ipex_import_refuse(import,
+                               "ceil_mode with windows that reach beyond the padded input, whose "
+                               "size %s is not fixed",
+                               ipex_import_text(import, in[i]));
+            return false;
+        }
+        w->pad[IPEX_SPATIAL + i] =
+            (count - 1) * w->stride[i] + w->dilation[i] * (w->kernel[i] - 1) + 1 - size - w->pad[i];
+        out[i] = up[i];
+    }
+    return true;
+}
+
 static void import_lp_pool(struct ipex_import *import) {
     static const struct pool_kind kind = {.count_pad = true};
     struct ipex_value *x = ipex_import_f32(import, 0);
@@ -493,11 +516,8 @@ static void import_lp_pool(struct ipex_import *import) {
         !read_pool(import, &x, 0, in, &w) || !window_output(import, in, &w, false, out))
         return;
     if (ipex_import_int(import, "ceil_mode", 0) &&
-        (!window_output(import, in, &w, true, up) || memcmp(up, out, sizeof up))) {
-        ipex_import_refuse(import, "ceil_mode with windows that reach beyond the padded input is "
-                                   "not supported");
+        (!window_output(import, in, &w, true, up) || !reach_out(import, in, up, out, &w)))
         return;
-    }
     struct ipex_value *y = pooled(import, power(import, x, (float)p), &kind, &w, out);
     norm_out(
         import,
