@@ -967,6 +967,20 @@ def composed_reductions():
 
 
 @cases
+def layer_norm():
+    """With a scale and a shift that broadcast, in rows and across them."""
+    shapes = [(1,), (), (8,), (1, 8), (4, 8), (4, 1), (3, 1, 1), (2, 1, 1, 1), (1, 1, 4, 8), (1, 1, 1, 1), (2, 3, 4, 8)]
+    for op_type, opset in ("LayerNormalization", 17), ("RMSNormalization", 23):
+        for axis, shape in itertools.product((-1, 2, 1), shapes):
+            shift = [f32(*shape, seed=5)] if op_type == "LayerNormalization" else []
+            yield f"{op_type} axis {axis}, {shape}", single(op_type, (2, 3, 4, 8), f32(*shape), *shift, opset=opset, axis=axis)
+    yield "a shift of one element", single("LayerNormalization", (2, 8), f32(8), f32(1))
+    yield "a scale of one element, a shift across rows", single("LayerNormalization", (8, 8), f32(1), f32(8, 1))
+    yield "a scale across rows, which are as long", single("LayerNormalization", (8, 8), f32(8, 1))
+    yield "a scale and a shift of the run", single("LayerNormalization", (2, 3, 8), (8,), (3, 1))
+
+
+@cases
 def look_ups():
     for axis in (0, 1, -1):
         index = np.random.default_rng(axis + 5).integers(-3, 3, (3, 3, 3))

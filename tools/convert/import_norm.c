@@ -19,27 +19,68 @@ static void layer_statistics(struct ipex_import *import, struct ipex_value *x, i
     ipex_import_out(import, 2, v);
 }
 
+/* Whether p broadcasts to x. */
+static bool broadcasts_to(const struct ipex_value *p, const struct ipex_value *x) {
+    if (p->rank > x->rank)
+        return false;
+    for (int32_t i = 1; i <= p->rank; i++)
+        if (p->dims[p->rank - i] != 1 && p->dims[p->rank - i] != x->dims[x->rank - i])
+            return false;
+    return true;
+}
+
+/* Whether p, which broadcasts to x, is the same for all rows: 1 in front of the axis. */
+static bool is_of_a_row(const struct ipex_value *p, const struct ipex_value *x, int32_t axis) {
+    for (int32_t i = x->rank - axis + 1; i <= p->rank; i++)
+        if (p->dims[p->rank - i] != 1)
+            return false;
+    return true;
+}
+
+/* p, of a row, with one element for each of its `count`. */
+static struct ipex_value *as_vector(struct ipex_import *import, struct ipex_value *p,
+                                    const struct ipex_value *x, int32_t axis, int64_t count) {
+    const int32_t rank = x->rank - axis;
+    if (ipex_value_size(import->graph, p) != count) {
+        if (p->rank > rank)
+            p = ipex_build_reshape(import, p, rank, p->dims + p->rank - rank);
+        p = ipex_build_expand(import, p, rank, x->dims + axis);
+    }
+    return p->rank == 1 ? p : ipex_import_reshape(import, p, p->name, 1, &count);
+}
+
+/* The scale and the shift, NULL where there is none; false after refusing. *ret_apart: not every
+ * row has the same, so they are applied to what has been normalised. */
+static bool layer_parameters(struct ipex_import *import, const struct ipex_value *x, int32_t axis,
+                             int64_t count, struct ipex_value **ret, bool *ret_apart) {
+    *ret_apart = false;
+    for (size_t i = 0; i < 2; i++) {
+        ret[i] = ipex_import_in(import, i + 1) ? ipex_import_f32(import, i + 1) : NULL;
+        if (!ret[i] && ipex_import_in(import, i + 1))
+            return false;
+        if (ret[i] && !broadcasts_to(ret[i], x)) {
+            ipex_import_refuse(import, "input %s does not have the shape of what is normalised",
+                               ret[i]->name);
+            return false;
+        }
+        *ret_apart |= ret[i] && !is_of_a_row(ret[i], x, axis);
+    }
+    for (size_t i = 0; i < 2 && !*ret_apart; i++)
+        ret[i] = ret[i] ? as_vector(import, ret[i], x, axis, count) : NULL;
+    return true;
+}
+
 static void layer_norm(struct ipex_import *import, int64_t kind) {
     struct ipex_value *x = ipex_import_f32(import, 0), *p[2] = {NULL, NULL};
     int64_t axis = ipex_import_int(import, "axis", -1), dims[IPEX_MAX_RANK], count = 1;
     struct ipex_dims *table = &import->graph->dims;
+    bool apart;
     if (!x || !ipex_import_axis(import, &axis, x->rank))
         return;
     for (int32_t i = (int32_t)axis; i < x->rank; i++)
         count = ipex_dim_mul(table, count, x->dims[i]);
-    for (size_t i = 0; i < 2; i++)
-        if (ipex_import_in(import, i + 1)) {
-            p[i] = ipex_import_f32(import, i + 1);
-            if (!p[i])
-                return;
-            if (ipex_value_size(import->graph, p[i]) != count) {
-                ipex_import_refuse(import, "input %s does not have the shape of what is normalised",
-                                   p[i]->name);
-                return;
-            }
-            p[i] =
-                p[i]->rank == 1 ? p[i] : ipex_import_reshape(import, p[i], p[i]->name, 1, &count);
-        }
+    if (!layer_parameters(import, x, (int32_t)axis, count, p, &apart))
+        return;
     if (kind == 0 && import->node->outputs > 1)
         layer_statistics(import, x, (int32_t)axis);
     int32_t rank = (int32_t)axis + 1;
@@ -47,12 +88,16 @@ static void layer_norm(struct ipex_import *import, int64_t kind) {
     dims[axis] = count;
     struct ipex_value *rows =
         rank == x->rank ? x : ipex_import_reshape(import, x, x->name, rank, dims);
-    struct ipex_value *y = ipex_build_layer_norm(import, rows, p[0], p[1],
-                                                 ipex_import_float(import, "epsilon", 1e-5f), kind);
-    ipex_import_out(import, 0,
-                    rank == x->rank ? y
-                                    : ipex_import_reshape(import, y, import->node->output[0],
-                                                          x->rank, x->dims));
+    struct ipex_value *y =
+        ipex_build_layer_norm(import, rows, apart ? NULL : p[0], apart ? NULL : p[1],
+                              ipex_import_float(import, "epsilon", 1e-5f), kind);
+    if (rank != x->rank)
+        y = ipex_import_reshape(import, y, import->node->output[0], x->rank, x->dims);
+    if (apart && p[0])
+        y = ipex_build_binary(import, IPEX_STEP_mul, y, p[0]);
+    if (apart && p[1])
+        y = ipex_build_binary(import, IPEX_STEP_add, y, p[1]);
+    ipex_import_out(import, 0, y);
 }
 
 static void import_layer_norm(struct ipex_import *import) {
