@@ -94,17 +94,27 @@ static struct ipex_value *transposed_image(struct ipex_import *import, struct ip
                        : ipex_modulated_conv(import, image, w, &conv, t->out + 1);
 }
 
+/* Channels [groups][taps][M / groups] of an image as [taps][M]. */
+static struct ipex_value *taps_of_groups(struct ipex_import *import, struct ipex_value *image,
+                                         int64_t groups, int64_t taps) {
+    static const int32_t swap[] = {0, 2, 1, 3, 4, 5};
+    if (!image || groups == 1 || taps == 1)
+        return image;
+    const int64_t apart[] = {image->dims[0], groups,        taps, image->dims[1] / groups / taps,
+                             image->dims[2], image->dims[3]};
+    struct ipex_value *y =
+        ipex_build_transpose(import, ipex_build_reshape(import, image, 6, apart), swap);
+    return ipex_build_reshape(import, y, 4, image->dims);
+}
+
 /* Every depth of x gives an image for every tap along D; these are added where they fall together.
  */
 static struct ipex_value *transposed_volume(struct ipex_import *import, struct ipex_value *x,
                                             const struct ipex_value *w,
                                             const struct transposed *t) {
-    if (t->groups > 1 && !ipex_window_flat(&t->window)) {
-        ipex_import_refuse(import, "groups of a volume that is spread along its depth");
-        return NULL;
-    }
     struct ipex_value *taps = transposed_image(import, ipex_volume_slices(import, x),
                                                ipex_volume_spread_weight(import, w), NULL, t);
+    taps = taps_of_groups(import, taps, t->groups, t->window.kernel[0]);
     return ipex_volume_spread(import, taps, x->dims[0], x->dims[2], &t->window, t->out[0]);
 }
 
