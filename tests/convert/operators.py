@@ -980,6 +980,48 @@ def layer_norm():
     yield "a scale and a shift of the run", single("LayerNormalization", (2, 3, 8), (8,), (3, 1))
 
 
+def of_integers(dtype, fill, opset=18):
+    """A graph of integers of this type, from -50 (0) to 50; the results leave as floats."""
+    g = Graph(opset)
+    to = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    cast = lambda x: g.op("Cast", x, to=to)
+    size = g.op("Abs", g.input(3, 4, 5)) if dtype == np.uint8 else g.input(3, 4, 5)
+    results = fill(g, cast(g.op("Clip", g.op("Mul", size, g.scalar(25)), g.scalar(-50), g.scalar(50))))
+    g.output(*[g.op("Cast", y, to=onnx.TensorProto.FLOAT) for y in (results if isinstance(results, list) else [results])])
+    return g
+
+
+@cases
+def integers_computed():
+    """What ONNX Runtime computes of integers besides sums and products."""
+    for dtype, op_type in itertools.product((np.int32, np.int64), ("ReduceMean", "ReduceL1", "ReduceSumSquare")):
+        for axes, keep in itertools.product(([0], [-1], [0, 2], [0, 1, 2]), (0, 1)):
+            yield f"{op_type} of {dtype.__name__}, axes {axes}, keepdims {keep}", of_integers(
+                dtype, lambda g, x: g.op(op_type, x, g.ints(*axes), keepdims=keep))
+        yield f"{op_type} of {dtype.__name__}, opset 13", of_integers(dtype, lambda g, x: g.op(op_type, x, axes=[1]), opset=13)
+        yield f"{op_type} of {dtype.__name__} along no axis", of_integers(dtype, lambda g, x: g.op(op_type, x, noop_with_empty_axes=1))
+    for dtype in np.int32, np.int8:
+        yield f"Relu of {dtype.__name__}", of_integers(dtype, lambda g, x: g.op("Relu", x))
+    for dtype in np.int8, np.uint8:
+        some = np.array([[7], [0], [3], [120]], dtype)
+        for op_type in ("Max", "Min"):
+            yield f"{op_type} of {dtype.__name__}", of_integers(dtype, lambda g, x: [
+                g.op(op_type, x, g.constant(some)), g.op(op_type, x, x, g.constant(dtype(9))), g.op(op_type, x)])
+        yield f"Clip, Abs and Sign of {dtype.__name__}", of_integers(dtype, lambda g, x: [
+            g.op("Clip", x, g.constant(dtype(3)), g.constant(dtype(20))), g.op("Clip", x, "", g.constant(dtype(20))), g.op("Abs", x),
+            g.op("Sign", x)])
+    yield "Neg of int8", of_integers(np.int8, lambda g, x: g.op("Neg", x))
+    for dtype in np.int32, np.int64, np.int8, np.uint8:
+        for fmod in 0, 1:
+            divisors = np.array([[7], [1], [13], [4]], dtype) * (1 if dtype == np.uint8 else np.array([[1], [1], [-1], [-1]], dtype))
+            yield f"Mod of {dtype.__name__}, fmod {fmod}", of_integers(dtype, lambda g, x: g.op("Mod", x, g.constant(divisors), fmod=fmod))
+    for divisor in 1, 2, -4, 1024:
+        g = Graph()
+        g.output(g.op("Mod", g.op("Mul", g.input(3, 40), g.scalar(3000)), g.scalar(divisor), fmod=1))
+        g.output(g.op("Mod", g.op("Sign", g.input(3, 40)), g.constant(np.full((1, 1, 1), divisor, np.float32)), fmod=1))
+        yield f"Mod of floats by {divisor}", g
+
+
 @cases
 def look_ups():
     for axis in (0, 1, -1):

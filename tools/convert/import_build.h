@@ -44,6 +44,9 @@ struct ipex_value *ipex_build_chosen(struct ipex_import *import, size_t i);
 /* Over the axes of the bit mask, which stay as 1. */
 struct ipex_value *ipex_build_reduce(struct ipex_import *import, enum ipex_reduce kind,
                                      struct ipex_value *x, uint32_t axes);
+/* The sum of integers (i32 or i64), exact. */
+struct ipex_value *ipex_build_integer_sum(struct ipex_import *import, struct ipex_value *x,
+                                          uint32_t axes);
 /* What this leaves of an x without elements: this number everywhere. */
 struct ipex_value *ipex_build_reduced_none(struct ipex_import *import, const struct ipex_value *x,
                                            uint32_t axes, struct ipex_value *number);

@@ -356,8 +356,8 @@ static void import_softmax(struct ipex_import *import) {
 }
 
 /* Each axis becomes its last partial sum. */
-static struct ipex_value *integer_sum(struct ipex_import *import, struct ipex_value *x,
-                                      uint32_t axes) {
+struct ipex_value *ipex_build_integer_sum(struct ipex_import *import, struct ipex_value *x,
+                                          uint32_t axes) {
     for (int32_t i = 0; i < x->rank; i++)
         if (axes >> i & 1)
             x = ipex_build_slice(import, ipex_build_cum_sum(import, x, i, false, false), i,
@@ -383,13 +383,25 @@ static struct ipex_value *integer_extreme(struct ipex_import *import, struct ipe
     return x;
 }
 
-/* What is reduced: f32, or integers but for their mean; of narrow ones only an extreme. */
+/* The sum divided by how many there are, rounded towards 0, as ONNX Runtime has it. */
+static struct ipex_value *integer_mean(struct ipex_import *import, struct ipex_value *x,
+                                       uint32_t axes) {
+    int64_t count = 1;
+    for (int32_t i = 0; i < x->rank; i++)
+        if (axes >> i & 1)
+            count = ipex_dim_mul(&import->graph->dims, count, x->dims[i]);
+    struct ipex_value *n = ipex_build_size(import, x->dtype, count);
+    return n ? ipex_build_integer(import, IPEX_INTEGER_div, ipex_build_integer_sum(import, x, axes),
+                                  n)
+             : NULL;
+}
+
+/* What is reduced: f32 or integers; of narrow ones only an extreme. */
 static struct ipex_value *reduced_operand(struct ipex_import *import, enum ipex_reduce kind) {
     const struct ipex_value *x = ipex_import_in(import, 0);
     const bool integers = x && (x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64);
     const bool extreme = kind == IPEX_REDUCE_max || kind == IPEX_REDUCE_min;
-    return extreme || (integers && kind != IPEX_REDUCE_mean) ? ipex_import_any(import, 0)
-                                                             : ipex_import_f32(import, 0);
+    return extreme || integers ? ipex_import_any(import, 0) : ipex_import_f32(import, 0);
 }
 
 static struct ipex_value *reduced(struct ipex_import *import, struct ipex_value *x,
@@ -397,7 +409,9 @@ static struct ipex_value *reduced(struct ipex_import *import, struct ipex_value 
     if (x->dtype == IPEX_DTYPE_f32)
         return ipex_build_reduce(import, kind, x, axes);
     if (kind == IPEX_REDUCE_sum)
-        return integer_sum(import, x, axes);
+        return ipex_build_integer_sum(import, x, axes);
+    if (kind == IPEX_REDUCE_mean)
+        return integer_mean(import, x, axes);
     const bool wide = x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64;
     struct ipex_value *y =
         integer_extreme(import, wide ? x : ipex_build_cast(import, x, IPEX_DTYPE_i32), axes,
@@ -410,7 +424,7 @@ static struct ipex_value *reduced_none(struct ipex_import *import, const struct 
                                        enum ipex_reduce kind, uint32_t axes) {
     const bool least = kind == IPEX_REDUCE_max; /* what every other element is above */
     const bool is_extreme = least || kind == IPEX_REDUCE_min;
-    double number = kind == IPEX_REDUCE_mean ? (double)NAN : 0;
+    double number = kind == IPEX_REDUCE_mean && x->dtype == IPEX_DTYPE_f32 ? (double)NAN : 0;
     if (is_extreme && x->dtype == IPEX_DTYPE_i64) {
         int64_t *wide = ipex_arena_alloc(&import->graph->arena, sizeof *wide);
         *wide = least ? INT64_MIN : INT64_MAX;
@@ -459,6 +473,8 @@ static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
     else if (kind == IPEX_REDUCE_sum)
         y = ipex_modulated_squares(import, x, mask);
     y = y ? y : reduced(import, x, kind, mask);
+    if (!y)
+        return;
     ipex_import_out(import, 0,
                     rank == x->rank ? y : ipex_import_reshape(import, y, name, rank, kept));
 }

@@ -73,6 +73,42 @@ static bool is_integer(const struct ipex_import *import) {
     return x && (x->dtype == IPEX_DTYPE_i64 || x->dtype == IPEX_DTYPE_i32);
 }
 
+/* Of 8 bits. */
+static bool is_narrow(const struct ipex_import *import) {
+    const struct ipex_value *x = ipex_import_in(import, 0);
+    return x && (x->dtype == IPEX_DTYPE_u8 || x->dtype == IPEX_DTYPE_i8);
+}
+
+/* Input i in 32 bits where it has 8, if it has the type of input 0. NULL after refusing. */
+static struct ipex_value *widened(struct ipex_import *import, size_t i) {
+    struct ipex_value *x = ipex_import_any(import, i);
+    const enum ipex_dtype dtype = ipex_import_in(import, 0)->dtype;
+    if (x && x->dtype != dtype) {
+        ipex_import_refuse(import, "input %s is %s, not %s", x->name, ipex_dtype_name(x->dtype),
+                           ipex_dtype_name(dtype));
+        return NULL;
+    }
+    return is_narrow(import) ? ipex_build_cast(import, x, IPEX_DTYPE_i32) : x;
+}
+
+/* Binds what was computed of integers in their own type. */
+static void bind_integer(struct ipex_import *import, struct ipex_value *y) {
+    if (y)
+        ipex_import_out(import, 0, ipex_build_cast(import, y, ipex_import_in(import, 0)->dtype));
+}
+
+/* As below, of 8 bits, of which a result has the lowest 8. */
+static bool narrow_integer(struct ipex_import *import, int64_t kind, size_t count) {
+    struct ipex_value *x[2] = {NULL, NULL};
+    if (!is_narrow(import))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!(x[i] = widened(import, i)))
+            return true;
+    bind_integer(import, ipex_build_integer(import, (enum ipex_integer)kind, x[0], x[1]));
+    return true;
+}
+
 /* Neg, Abs, Add, Sub, Mul, Div, Min, Max, Mod of integers; kind: format/ops.inc. True when input 0
  * is an integer: the node has been made or refused. */
 static bool integer(struct ipex_import *import, int64_t kind, size_t count) {
@@ -80,7 +116,7 @@ static bool integer(struct ipex_import *import, int64_t kind, size_t count) {
     int64_t dims[IPEX_MAX_RANK];
     int32_t rank = 0;
     if (!is_integer(import))
-        return false;
+        return narrow_integer(import, kind, count);
     for (size_t i = 0; i < count; i++) {
         x[i] = ipex_import_any(import, i); /* a size of the run becomes data here */
         if (!x[i] || !ipex_import_broadcast(import, x[i], &rank, dims))
@@ -104,12 +140,24 @@ static void arithmetic(struct ipex_import *import, enum ipex_step op, int64_t ki
         binary(import, op);
 }
 
+/* An operand of an extreme: integers of 8 bits in f32, where quantised models have them. */
+static struct ipex_value *extreme_operand(struct ipex_import *import, size_t i) {
+    return is_integer(import)  ? ipex_import_any(import, i)
+           : is_narrow(import) ? ipex_build_chosen(import, i)
+                               : ipex_import_f32(import, i);
+}
+
+static void bind_extreme(struct ipex_import *import, struct ipex_value *y) {
+    if (y)
+        ipex_import_out(import, 0, ipex_build_whole(import, y, ipex_import_in(import, 0)->dtype));
+}
+
 /* Any number of operands of either kind, two at a time from the first on, as ONNX Runtime does. */
 static void one_by_one(struct ipex_import *import, enum ipex_step op, enum ipex_integer kind) {
     const bool integers = is_integer(import);
     struct ipex_value *y = NULL;
     for (size_t i = 0; i < import->node->inputs; i++) {
-        struct ipex_value *x = integers ? ipex_import_any(import, i) : ipex_import_f32(import, i);
+        struct ipex_value *x = extreme_operand(import, i);
         if (x && y && x->dtype != y->dtype) {
             ipex_import_refuse(import, "input %s is %s, not %s", x->name, ipex_dtype_name(x->dtype),
                                ipex_dtype_name(y->dtype));
@@ -121,12 +169,12 @@ static void one_by_one(struct ipex_import *import, enum ipex_step op, enum ipex_
         if (!y)
             return;
     }
-    ipex_import_out(import, 0, y);
+    bind_extreme(import, y);
 }
 
 /* One program where it has the room. */
 static void several(struct ipex_import *import, enum ipex_step op, enum ipex_integer kind) {
-    if (is_integer(import) || import->node->inputs > IPEX_POINTWISE_INPUTS)
+    if (is_integer(import) || is_narrow(import) || import->node->inputs > IPEX_POINTWISE_INPUTS)
         one_by_one(import, op, kind);
     else
         variadic(import, op);
@@ -170,9 +218,57 @@ static void import_prelu(struct ipex_import *import) {
         ipex_import_out(import, 0, y);
 }
 
+/* What x leaves of a whole number of y, rounded towards 0. */
+static struct ipex_value *integer_rest(struct ipex_import *import, struct ipex_value *x,
+                                       struct ipex_value *y) {
+    struct ipex_value *times = ipex_build_integer(
+        import, IPEX_INTEGER_mul, ipex_build_integer(import, IPEX_INTEGER_div, x, y), y);
+    return ipex_build_integer(import, IPEX_INTEGER_sub, x, times);
+}
+
+/* A constant power of 2 from 1 on, of either sign. */
+static bool is_power_of_2(const struct ipex_value *y) {
+    int exponent;
+    return y->constant && y->dtype == IPEX_DTYPE_f32 && ipex_value_numel(y) == 1 &&
+           fabs(frexp(ipex_constant_f64(y, 0), &exponent)) == 0.5 && exponent >= 1;
+}
+
+/* Of floats, where every step is exact: the quotient has all bits of x. */
+static void float_rest(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_f32(import, 0), *y = ipex_import_in(import, 1);
+    if (!x)
+        return;
+    if (!y || !is_power_of_2(y)) {
+        ipex_import_refuse(import, "the remainder of floats is exact in ONNX, by steps in f32 it "
+                                   "is so where the divisor is a constant power of 2 from 1 on");
+        return;
+    }
+    const float divisor = (float)fabs(ipex_constant_f64(y, 0));
+    struct ipex_value *size = ipex_build_unary(import, IPEX_STEP_abs, x);
+    struct ipex_value *times = ipex_build_unary(
+        import, IPEX_STEP_floor, ipex_build_with(import, IPEX_STEP_mul, size, 1 / divisor));
+    times = ipex_build_with(import, IPEX_STEP_mul, times, divisor);
+    struct ipex_value *rest = ipex_build_binary(import, IPEX_STEP_sub, size, times);
+    rest =
+        ipex_build_binary(import, IPEX_STEP_mul, rest, ipex_build_unary(import, IPEX_STEP_sign, x));
+    int64_t dims[IPEX_MAX_RANK];
+    int32_t rank = 0;
+    if (ipex_import_broadcast(import, y, &rank, dims) &&
+        ipex_import_broadcast(import, x, &rank, dims))
+        ipex_build_out(import, 0,
+                       rank == x->rank ? rest : ipex_build_reshape(import, rest, rank, dims));
+}
+
 static void import_mod(struct ipex_import *import) {
-    if (ipex_import_int(import, "fmod", 0) || !integer(import, 8, 2))
-        ipex_import_refuse(import, "only the remainder of integers is supported");
+    const bool integers = is_integer(import) || is_narrow(import);
+    if (ipex_import_int(import, "fmod", 0) && integers) {
+        struct ipex_value *x = widened(import, 0), *y = x ? widened(import, 1) : NULL;
+        bind_integer(import, y ? integer_rest(import, x, y) : NULL);
+    } else if (ipex_import_int(import, "fmod", 0)) {
+        float_rest(import);
+    } else if (!integer(import, 8, 2)) {
+        ipex_import_refuse(import, "only the remainder of integers is supported without fmod");
+    }
 }
 
 static void import_neg(struct ipex_import *import) {
@@ -219,16 +315,15 @@ static void import_sigmoid(struct ipex_import *import) {
     unary(import, IPEX_STEP_sigmoid);
 }
 static void import_sign(struct ipex_import *import) {
-    if (!is_integer(import)) {
+    if (!is_integer(import) && !is_narrow(import)) {
         unary(import, IPEX_STEP_sign);
         return;
     }
-    struct ipex_value *x = ipex_import_any(import, 0);
+    struct ipex_value *x = widened(import, 0);
     for (int side = -1; x && side <= 1; side += 2)
         x = ipex_build_integer(import, side < 0 ? IPEX_INTEGER_max : IPEX_INTEGER_min, x,
                                ipex_build_number(import, x->dtype, side));
-    if (x)
-        ipex_import_out(import, 0, x);
+    bind_integer(import, x);
 }
 static void import_sin(struct ipex_import *import) {
     unary(import, IPEX_STEP_sin);
@@ -273,6 +368,13 @@ static void import_softsign(struct ipex_import *import) {
 }
 
 static void import_relu(struct ipex_import *import) {
+    if (is_integer(import) || is_narrow(import)) {
+        struct ipex_value *x = widened(import, 0);
+        bind_integer(import, x ? ipex_build_integer(import, IPEX_INTEGER_max, x,
+                                                    ipex_build_number(import, x->dtype, 0))
+                               : NULL);
+        return;
+    }
     struct ipex_program *p = program(import, 1);
     if (p)
         step(p, IPEX_STEP_max, 0, constant(p, 0));
@@ -330,11 +432,12 @@ static void clip_by_values(struct ipex_import *import) {
         enum ipex_step step;
     } side[2] = {{IPEX_INTEGER_max, IPEX_STEP_max}, {IPEX_INTEGER_min, IPEX_STEP_min}};
     const bool integers = is_integer(import);
-    struct ipex_value *x = integers ? ipex_import_any(import, 0) : ipex_import_f32(import, 0);
+    struct ipex_value *x = extreme_operand(import, 0);
     for (size_t i = 0; x && i < 2; i++) {
         if (!ipex_import_in(import, i + 1))
             continue;
-        struct ipex_value *bound = ipex_import_any(import, i + 1);
+        struct ipex_value *bound =
+            is_narrow(import) ? ipex_build_chosen(import, i + 1) : ipex_import_any(import, i + 1);
         if (bound && bound->dtype != x->dtype) {
             ipex_import_refuse(import, "the bound %s is %s, not %s", bound->name,
                                ipex_dtype_name(bound->dtype), ipex_dtype_name(x->dtype));
@@ -343,12 +446,11 @@ static void clip_by_values(struct ipex_import *import) {
         x = integers ? ipex_build_integer(import, side[i].integer, x, bound)
                      : ipex_build_binary(import, side[i].step, x, bound);
     }
-    if (x)
-        ipex_import_out(import, 0, x);
+    bind_extreme(import, x);
 }
 
 static void import_clip(struct ipex_import *import) {
-    bool numbers = !is_integer(import);
+    bool numbers = !is_integer(import) && !is_narrow(import);
     for (size_t i = 1; i < 3; i++) {
         const struct ipex_value *bound = ipex_import_in(import, i);
         if (bound && (bound->unknown || ipex_value_size(import->graph, bound) != 1)) {

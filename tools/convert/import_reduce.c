@@ -36,8 +36,26 @@ static void bind_reduced(struct ipex_import *import, struct ipex_value *y, uint3
     ipex_import_out(import, 0, rank == y->rank ? y : ipex_build_reshape(import, y, rank, dims));
 }
 
+static bool is_integer(const struct ipex_value *x) {
+    return x && (x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64);
+}
+
+/* Of integers: exact, without a root or a logarithm. */
+static void integer_sum_of(struct ipex_import *import, bool square) {
+    struct ipex_value *x = ipex_import_any(import, 0);
+    uint32_t axes;
+    if (!x || !reduced_axes(import, x, &axes))
+        return;
+    x = ipex_build_integer(import, square ? IPEX_INTEGER_mul : IPEX_INTEGER_abs, x, x);
+    bind_reduced(import, ipex_build_integer_sum(import, x, axes), axes);
+}
+
 /* sum(before(x)), then a step over the sum. */
 static void sum_of(struct ipex_import *import, bool square, bool absolute, bool root, bool log) {
+    if (is_integer(ipex_import_in(import, 0)) && !root && !log) {
+        integer_sum_of(import, square);
+        return;
+    }
     struct ipex_value *x = ipex_import_f32(import, 0);
     uint32_t axes;
     if (!x || !reduced_axes(import, x, &axes))
@@ -112,10 +130,8 @@ static struct ipex_value *product(struct ipex_import *import, struct ipex_value 
 }
 
 static void import_reduce_prod(struct ipex_import *import) {
-    const struct ipex_value *given = ipex_import_in(import, 0);
-    const bool integers =
-        given && (given->dtype == IPEX_DTYPE_i32 || given->dtype == IPEX_DTYPE_i64);
-    struct ipex_value *x = integers ? ipex_import_any(import, 0) : ipex_import_f32(import, 0);
+    struct ipex_value *x = is_integer(ipex_import_in(import, 0)) ? ipex_import_any(import, 0)
+                                                                 : ipex_import_f32(import, 0);
     uint32_t axes;
     if (!x || !reduced_axes(import, x, &axes))
         return;
