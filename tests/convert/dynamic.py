@@ -163,6 +163,19 @@ def check_sums(tap, bench):
     tap.ok("a sum that is given all the same is taken", done.returncode == 1 and "cannot be broadcast" in done.stderr, done.stderr)
 
 
+def check_given_sums(tap, bench):
+    """--dim NAME=SUM, of names that have sizes, sums or other names; in circles they are refused."""
+    g = Graph(17)
+    g.output(g.op("Concat", g.input("n", "p"), g.input("n", "t"), g.input("n", "q"), axis=1))
+    flags = ["--dim", "t=p+1", "--dim", "q=t + k+2", "--dim", "k=p", "--dim", "p=1..5"]
+    why = bench.right(g, "--golden", "2", *flags, sizes=[{"n": n, "p": p, "t": p + 1, "q": 2 * p + 3} for n, p in ((1, 1), (3, 5), (2, 2))])
+    tap.ok("sizes given as sums", why is None, why)
+    for t, q, said in (("p+t", "q=1", "t is a sum of itself"), ("q+1", "q=t+2", "a sum of itself"), ("p+z", "q=1", "what size p+z has"),
+                       ("p+", "q=1", "what size p+ has")):
+        done = bench.convert(g.model(), "--dim", f"t={t}", "--dim", q, "--dim", "p=1..5")
+        tap.ok(f"--dim t={t} --dim {q}: refused", done.returncode == 2 and said in done.stderr, done.stderr)
+
+
 def check_names(tap, bench):
     """Two names of one size are made one by --dim NAME=OTHER, in sums and from name to name."""
     g = Graph(17)
@@ -199,6 +212,7 @@ def main():
         for name, make in CASES.items():
             check(tap, bench, name, make)
         check_sums(tap, bench)
+        check_given_sums(tap, bench)
         check_names(tap, bench)
         g = Graph(20)
         g.output(g.op("ReduceProd", g.input("n", 3), g.ints(0)))

@@ -85,7 +85,9 @@ static bool is_known_symbol(struct dims_state *state, const char *symbol) {
     return input_with(state, symbol, &axis) != NULL;
 }
 
-/* The name that stands for this one by --dim NAME=OTHER. */
+static bool is_sum(struct dims_state *state, const char *symbol);
+
+/* The name, or the sum, that stands for this one by --dim NAME=OTHER. */
 static const char *canonical(struct dims_state *state, const char *symbol) {
     const char *name = symbol, *same = "";
     for (size_t i = 0; i <= state->options->dims; i++) {
@@ -93,6 +95,8 @@ static const char *canonical(struct dims_state *state, const char *symbol) {
         if (!option || !option->same)
             return name;
         same = option->same;
+        if (is_sum(state, same))
+            return same;
         if (!is_known_symbol(state, same))
             break;
         name = same;
@@ -198,10 +202,17 @@ static bool is_sum(struct dims_state *state, const char *symbol) {
 static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_value *input,
                            int32_t axis);
 
-static int64_t resolve_sum(struct dims_state *state, const char *symbol) {
+#define MOST_SUMS 8 /* within each other */
+
+static int64_t resolve_sum(struct dims_state *state, const char *symbol, int depth) {
     struct ipex_graph *graph = state->import->graph;
     const char *part, *rest = symbol;
     int64_t sum = 0;
+    if (depth == MOST_SUMS) {
+        append(graph, &state->wrong,
+               ipex_arena_printf(&graph->arena, "  --dim: %s is a sum of itself\n", symbol));
+        return 1;
+    }
     while (rest) {
         int32_t axis = 0;
         rest = next_part(graph, rest, &part);
@@ -209,10 +220,11 @@ static int64_t resolve_sum(struct dims_state *state, const char *symbol) {
         const struct ipex_onnx_value *first_with = input_with(state, part, &axis);
         const struct ipex_dim_option *option = find_dim(state->options, part);
         int64_t value = part_number(part);
-        if (value < 0)
-            value = option
-                        ? ipex_dim_symbol(&graph->dims, part, option->lo, option->hi, option->step)
-                        : resolve_dim(state, first_with, axis);
+        if (value < 0 && option)
+            value = ipex_dim_symbol(&graph->dims, part, option->lo, option->hi, option->step);
+        else if (value < 0)
+            value = first_with ? resolve_dim(state, first_with, axis)
+                               : resolve_sum(state, part, depth + 1);
         sum = ipex_dim_add(&graph->dims, sum, value);
     }
     return sum;
@@ -227,7 +239,7 @@ static int64_t resolve_dim(struct dims_state *state, const struct ipex_onnx_valu
         return input->dims[axis];
     const char *symbol = symbol_in(state, input, axis);
     if (!find_dim(state->options, symbol) && is_sum(state, symbol))
-        return resolve_sum(state, symbol);
+        return resolve_sum(state, symbol, 0);
     if (axis == 0 && !find_dim(state->options, symbol)) { /* the batch */
         remember_dim(state, symbol, 1, DEFAULT_BATCH);
         append(graph, &state->import->notes,

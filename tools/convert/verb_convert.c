@@ -214,7 +214,7 @@ int ipex_verb_convert(int argc, char **argv) {
          IPEX_CLI_LIST, false, &c.entry_list, 0, 0},
         {"dim", "[ENTRY:]NAME=N",
          "size of a symbolic dimension, LO..HI[:STEP] for every run to choose, or another "
-         "dimension, whose size it has; one without a "
+         "dimension, whose size it has, or a sum (past+1); one without a "
          "name is INPUT[AXIS]",
          IPEX_CLI_LIST, false, &c.dims, 0, 0},
         {"input", "[ENTRY:]NAME=1x3x224x224", "shape of an input", IPEX_CLI_LIST, false, &c.shapes,
