@@ -394,6 +394,59 @@ grouped("with_capped_scores", lengths=[4, 2], shared=4, softcap=2.0)
 grouped("of_varying_batches", batch="B", steps=6, rotary=True, dims={"B": (1, 3)})
 
 
+def with_past(g, batch=2, steps=1, total=7, past=6, heads=4, shared=2, size=16, ends=None, rotary=False, positions=False, packed=False,
+              bias=False, **attributes):
+    """Keys and values behind past ones. ends: of sequences, the place of the last key; otherwise of 1 to 6 keys and one more (of
+    several steps, of all, as ONNX Runtime wants it, but by a number that is not known)."""
+    widths = [(heads + 2 * shared) * size] if packed else [heads * size, shared * size, shared * size]
+    operands = [g.input(batch, steps, width) for width in widths] + [""] * (3 - len(widths))
+    operands += [g.input(batch, shared, past, size) for _ in range(2)]
+    longest = g.op("Cast", g.op("Gather", g.op("Shape", g.input(batch, total)), g.constant(1)), to=INT32)
+    if ends is None:
+        counted = g.input(batch, dtype=INT32)
+        last = g.op("Sub", longest, g.constant(np.int32(1)))
+        ends = g.op("Add", g.op("Sub", counted, counted), last) if steps != 1 else g.op("Min", counted, last)
+    operands += [ends if isinstance(ends, str) else g.constant(np.array(ends, np.int32)), longest]
+    operands += [g.weight(32, size // 2), g.weight(32, size // 2)] if rotary else ["", ""]
+    operands += [g.constant(np.tile(np.arange(3, 3 + steps), (batch, 1))) if positions else ""]
+    operands += [g.input(batch, heads, steps, total) if bias else ""]
+    while not operands[-1]:
+        operands.pop()
+    return g.op("GroupQueryAttention", *operands, outputs=3, domain=DOMAIN, num_heads=heads, kv_num_heads=shared,
+                do_rotary=int(rotary), **attributes)
+
+
+def behind_past(name, dims=(), sizes=(), **keywords):
+    def fill(g):
+        g.output(*with_past(g, **keywords))
+    fill.__name__ = f"GroupQueryAttention_behind_past_keys_{name}"
+    case(fill, [word for dim in dims for word in ("--dim", dim)], sizes)
+
+
+behind_past("of_sequences_that_end_earlier", batch=5)
+behind_past("of_full_sequences", ends=[6, 6])
+behind_past("with_a_place_for_the_new_one", batch=3, past=9)
+behind_past("that_are_full_with_it", batch=3, past=7)
+behind_past("packed_and_rotated", batch=3, packed=True, rotary=True)
+behind_past("of_full_sequences_rotated", ends=[6, 6], rotary=True, rotary_interleaved=1)
+behind_past("with_given_positions", rotary=True, positions=True, batch=1, ends=[6])
+behind_past("with_a_bias_of_the_scores", bias=True)
+behind_past("of_full_sequences_with_a_bias", bias=True, ends=[6, 6])
+behind_past("with_capped_scores", shared=4, softcap=2.0)
+behind_past("of_one_group_per_head", shared=4, scale=0.3)
+for rotary in False, True:
+    how = "_rotated" if rotary else ""
+    behind_past(f"several_steps{how}", batch=1, steps=3, total=9, rotary=rotary)
+    behind_past(f"several_steps_of_a_full_sequence{how}", batch=1, steps=3, total=9, ends=[8], rotary=rotary)
+    behind_past(f"several_steps_with_a_place_for_them{how}", batch=1, steps=3, total=9, past=12, rotary=rotary)
+    behind_past(f"of_any_number{how}", ["B=1..3", "P=6..20", "T=P+1"], [{"B": b, "P": p, "T": p + 1} for b, p in ((1, 6), (3, 20), (2, 9))],
+                batch="B", total="T", past="P", rotary=rotary)
+    behind_past(f"several_steps_of_any_number{how}", ["S=1..4", "P=1..20", "T=P+S"],
+                [{"S": s, "P": p, "T": p + s} for s, p in ((1, 1), (4, 20), (3, 7))], batch=1, steps="S", total="T", past="P", rotary=rotary)
+    behind_past(f"of_any_number_with_a_place{how}", ["B=1..3", "T=6..16"], [{"B": b, "T": t} for b, t in ((1, 6), (3, 16), (2, 9))],
+                batch="B", total="T", past=16, rotary=rotary)
+
+
 # ---- rotary positions ----
 
 @case
@@ -485,9 +538,21 @@ def an_operator_that_is_not_known(g):
     g.output(g.contrib("LongformerAttention", g.input(1, 4, 16), g.weight(16, 48), num_heads=2, window=2))
 
 
-@refused("past keys and values are not supported", "seqlens_k")
-def groups_with_past_keys(g):
-    g.output(groups(g, past=[g.input(2, 2, 4, 16) for _ in range(2)])[0])
+@refused("total_sequence_length, by which there are rows for past keys and new ones, is not known")
+def groups_of_a_total_that_is_data(g):
+    x, past = g.input(2, 1, 64), [g.input(2, 2, 6, 16) for _ in range(2)]
+    g.output(g.contrib("GroupQueryAttention", x, *[g.input(2, 1, 32) for _ in range(2)], *past, g.input(2, dtype=INT32),
+                       g.input(1, dtype=INT32), num_heads=4, kv_num_heads=2))
+
+
+@refused("total_sequence_length is 9", "that of the past keys and the new ones, 7")
+def groups_of_a_total_that_does_not_fit(g):
+    g.output(with_past(g, total=9)[0])
+
+
+@refused("past keys without past values")
+def groups_of_past_keys_alone(g):
+    g.output(groups(g, past=[g.input(2, 2, 4, 16), ""])[0])
 
 
 @refused("local_window_size is not supported")
