@@ -158,6 +158,7 @@ def lp_pool():
         ((1, 2, 7, 8), {"kernel_shape": [3, 2], "strides": [3, 3], "pads": [0, 1, 0, 1], "ceil_mode": 1}),
         ((1, 2, 7, 8), {"kernel_shape": [3, 3], "strides": [2, 2], "dilations": [2, 2], "ceil_mode": 1}),
         ((1, 2, 8), {"kernel_shape": [3], "strides": [2], "ceil_mode": 1}),
+        ((1, 2, 4, 7), {"kernel_shape": [3, 3], "strides": [3, 2], "dilations": [2, 1], "ceil_mode": 1}),
         ((1, 2, 5, 6, 8), {"kernel_shape": [2, 3, 3], "strides": [2, 2, 2], "pads": [0, 0, 1, 0, 0, 1], "ceil_mode": 1}),
         ((2, 5, 20), {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}),
         ((1, 3, 5, 6, 7), {"kernel_shape": [2, 3, 2], "strides": [1, 2, 1], "pads": [1, 1, 0, 0, 1, 1]}),

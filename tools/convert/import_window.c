@@ -507,16 +507,31 @@ static bool reach_out(struct ipex_import *import, const int64_t *in, const int64
     return true;
 }
 
+/* With ceil_mode a window may be larger than the padded input, by less than a stride: it is padded
+ * with zeros. */
+static void cover_window(const int64_t *in, struct ipex_window *w) {
+    for (int i = 0; i < IPEX_SPATIAL; i++) {
+        const int64_t over =
+            w->dilation[i] * (w->kernel[i] - 1) + 1 - in[i] - w->pad[i] - w->pad[IPEX_SPATIAL + i];
+        if (in[i] > 0 && over > 0 && over < w->stride[i])
+            w->pad[IPEX_SPATIAL + i] += over;
+    }
+}
+
 static void import_lp_pool(struct ipex_import *import) {
     static const struct pool_kind kind = {.count_pad = true};
     struct ipex_value *x = ipex_import_f32(import, 0);
     struct ipex_window w = IPEX_WINDOW_ONE;
     int64_t p, in[IPEX_SPATIAL], out[IPEX_SPATIAL], up[IPEX_SPATIAL];
+    const bool rounds_up = ipex_import_int(import, "ceil_mode", 0) != 0;
     if (!x || !read_p(import, &p) || !ipex_volume_check_rank(import, x) ||
-        !read_pool(import, &x, 0, in, &w) || !window_output(import, in, &w, false, out))
+        !read_pool(import, &x, 0, in, &w))
         return;
-    if (ipex_import_int(import, "ceil_mode", 0) &&
-        (!window_output(import, in, &w, true, up) || !reach_out(import, in, up, out, &w)))
+    if (rounds_up)
+        cover_window(in, &w);
+    if (!window_output(import, in, &w, false, out) ||
+        (rounds_up &&
+         (!window_output(import, in, &w, true, up) || !reach_out(import, in, up, out, &w))))
         return;
     struct ipex_value *y = pooled(import, power(import, x, (float)p), &kind, &w, out);
     norm_out(
