@@ -391,6 +391,8 @@ grouped("with_given_rotary_positions", lengths=[4, 4], rotary=True, positions=Tr
 grouped("packed_with_rotary_positions", lengths=[4, 2], packed=True, rotary=True)
 grouped("with_a_bias_of_the_scores", lengths=[4, 2], bias=True)
 grouped("with_capped_scores", lengths=[4, 2], shared=4, softcap=2.0)
+grouped("in_a_window", lengths=[4, 2], local_window_size=3)
+grouped("in_a_window_of_all", lengths=[4, 4], local_window_size=5, rotary=True)
 grouped("of_varying_batches", batch="B", steps=6, rotary=True, dims={"B": (1, 3)})
 
 
@@ -432,6 +434,10 @@ behind_past("of_full_sequences_rotated", ends=[6, 6], rotary=True, rotary_interl
 behind_past("with_given_positions", rotary=True, positions=True, batch=1, ends=[6])
 behind_past("with_a_bias_of_the_scores", bias=True)
 behind_past("of_full_sequences_with_a_bias", bias=True, ends=[6, 6])
+for window in 1, 3, 7:
+    behind_past(f"in_a_window_of_{window}", local_window_size=window)
+    behind_past(f"of_full_sequences_in_a_window_of_{window}", ends=[6, 6], local_window_size=window, rotary=True)
+    behind_past(f"several_steps_in_a_window_of_{window}", batch=1, steps=3, total=9, local_window_size=window)
 behind_past("with_capped_scores", shared=4, softcap=2.0)
 behind_past("of_one_group_per_head", shared=4, scale=0.3)
 for rotary in False, True:
@@ -555,9 +561,9 @@ def groups_of_past_keys_alone(g):
     g.output(groups(g, past=[g.input(2, 2, 4, 16), ""])[0])
 
 
-@refused("local_window_size is not supported")
-def groups_in_a_window(g):
-    g.output(groups(g, local_window_size=3)[0])
+@refused("local_window_size is 0")
+def groups_in_a_window_of_nothing(g):
+    g.output(groups(g, local_window_size=0)[0])
 
 
 @refused("input in0 cannot be split into 4 heads of queries, and those")

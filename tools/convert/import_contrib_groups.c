@@ -12,8 +12,8 @@ enum { PAST_KEY = 3, LENGTHS = 5, TOTAL, COSINES, SINES, ROTARY_POSITIONS, SCORE
 static bool is_plain_group(struct ipex_import *import) {
     if (!ipex_import_in(import, PAST_KEY) != !ipex_import_in(import, PAST_KEY + 1))
         ipex_import_refuse(import, "past keys without past values, or these without those");
-    else if (ipex_import_int(import, "local_window_size", -1) >= 0)
-        ipex_import_refuse(import, "local_window_size is not supported");
+    else if (ipex_import_int(import, "local_window_size", -1) == 0)
+        ipex_import_refuse(import, "local_window_size is 0: queries see no key");
     else if (ipex_import_int(import, "smooth_softmax", 0) > 0 || ipex_import_in(import, SINK))
         ipex_import_refuse(import, "smooth_softmax and head_sink are not supported");
     else
@@ -221,14 +221,32 @@ static struct ipex_value *seen_keys(struct ipex_import *import, const struct gro
                               per_key);
 }
 
+/* Of `seen`, the keys that are less than so many before the query. NULL: refused. */
+static struct ipex_value *in_window(struct ipex_import *import, const struct groups *g,
+                                    struct ipex_value *seen, int64_t window) {
+    const enum ipex_dtype dtype = g->last->dtype;
+    struct ipex_value *query =
+        g->first ? places(import, g, 2) : ipex_build_count(import, dtype, g->a.q->dims[2], 1, 4, 2);
+    struct ipex_value *end = ipex_build_integer(
+        import, IPEX_INTEGER_add, ipex_build_count(import, dtype, g->a.k->dims[2], 1, 4, 3),
+        ipex_build_number(import, dtype, (double)window));
+    return query && end && seen
+               ? ipex_build_where(import, ipex_build_compare(import, IPEX_COMPARE_less, query, end),
+                                  seen, ipex_build_number(import, IPEX_DTYPE_bool, 0))
+               : NULL;
+}
+
 /* The mask and the scores' bias. Query i sees keys up to i, behind past ones; a single one of full
  * sequences sees all. False after refusing. */
 static bool mask_groups(struct ipex_import *import, struct groups *g) {
     struct ipex_attention *a = &g->a;
-    const bool sees_all = g->full && a->q->dims[2] == 1;
+    const int64_t window = ipex_import_int(import, "local_window_size", -1);
+    const bool sees_all = g->full && a->q->dims[2] == 1 && window < 0;
     a->causal = !g->first;
     if (!sees_all) {
         struct ipex_value *seen = seen_keys(import, g);
+        if (window > 0)
+            seen = in_window(import, g, seen, window);
         a->mask = seen ? ipex_build_mask(import, seen, -INFINITY) : NULL;
         if (!a->mask)
             return false;
