@@ -284,6 +284,8 @@ def check_between():
             folders.append(answer_folder(f"between{h}", x, expected_outputs(model, x)))
         done = convert(file, "--dim", "h=1..19", *[w for f in folders for w in ("--golden-from", f)], model=FOLDER / "between.onnx")
         tap.ok(f"larger between the ends: {case}: converts", done.returncode == 0, done.stderr)
+        why = command(CLI, "inspect", file, "--why", "room").stdout
+        tap.ok(f"larger between the ends: {case}: inspect --why says how large", "sessions have room for" in why and "0 refused" in why, why)
         for words in [], ["--isa", "reference"]:
             done = command(CLI, "verify", file, *words)
             tap.ok(f"larger between the ends: {case}: verify {' '.join(words)}", done.returncode == 0, done.stdout, done.stderr)

@@ -218,7 +218,20 @@ static void copy_view(struct ipex_plan *plan, int32_t tensor, size_t first) {
                                                 .output = {copy}};
 }
 
-void ipex_bound_storages(struct ipex_plan *plan) {
+static void report(struct ipex_graph *graph, const struct ipex_plan_tensor *t, int64_t room) {
+    const char *text = "";
+    for (int32_t i = 0; i < t->rank; i++)
+        text = ipex_arena_printf(&graph->arena, "%s%s%s", text, i ? ", " : "",
+                                 ipex_dim_text(&graph->dims, t->dims[i]));
+    ipex_ledger_add(
+        graph->ledger, "room", t->name, IPEX_REASON_applied,
+        ipex_arena_printf(&graph->arena,
+                          "[%.200s] is larger between the ends of the ranges than at both: "
+                          "sessions have room for %lld elements",
+                          text, (long long)room));
+}
+
+void ipex_bound_storages(struct ipex_graph *graph, struct ipex_plan *plan) {
     for (int32_t i = 0; plan->dims->symbols && i < (int32_t)plan->tensors; i++) {
         struct ipex_plan_tensor *t = &plan->tensor[i];
         if (t->weight >= 0 || (t->view_of >= 0 && t->view_axis < 0))
@@ -227,9 +240,11 @@ void ipex_bound_storages(struct ipex_plan *plan) {
         if (!room)
             continue;
         const size_t first = first_reader(plan, i);
-        if (t->view_of < 0)
+        if (t->view_of < 0) {
             t->room = room;
-        else if (first < plan->nodes && !is_written(plan, i))
+            report(graph, t, room);
+        } else if (first < plan->nodes && !is_written(plan, i)) {
             copy_view(plan, i, first);
+        }
     }
 }

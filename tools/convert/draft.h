@@ -98,7 +98,7 @@ void ipex_lower(struct ipex_graph *graph, struct ipex_plan *ret_plan);
 void ipex_plan_finish(struct ipex_plan *plan);
 
 /* bound.c: room for storages that are larger inside the ranges than at their ends. */
-void ipex_bound_storages(struct ipex_plan *plan);
+void ipex_bound_storages(struct ipex_graph *graph, struct ipex_plan *plan);
 
 /* mark_bands.c: marks the plan's band groups. */
 void ipex_mark_bands(struct ipex_graph *graph, struct ipex_plan *plan);

@@ -24,6 +24,7 @@ static const struct {
     {"concat", "concatenated values written straight into place"},
     {"slice", "slices that are views"},
     {"layout", "reshapes and transposes that cost nothing"},
+    {"room", "tensors that are larger between the ends of the ranges than at both"},
     {"band", "steps that can run together, band of lines by band of lines"},
 };
 #define PASSES (sizeof passes / sizeof *passes)

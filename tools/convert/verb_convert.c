@@ -78,7 +78,7 @@ static int plan_entry(struct ipex_convert_entry *entry, struct ipex_convert *c) 
                                           : c->size ? IPEX_GROWTH_none
                                                     : IPEX_GROWTH_some);
     ipex_lower(&entry->graph, &entry->plan);
-    ipex_bound_storages(&entry->plan);
+    ipex_bound_storages(&entry->graph, &entry->plan);
     ipex_mark_bands(&entry->graph, &entry->plan);
     entry->plan.label = entry->label;
     entry->plan.labels = entry->labels;
