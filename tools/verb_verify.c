@@ -125,19 +125,42 @@ static bool moves_elements(uint16_t op) {
            op == IPEX_OP_pad || op == IPEX_OP_expand || op == IPEX_OP_gather;
 }
 
-/* Of every storage, by its tensor: whether its integers are what floats were cast to, all of them,
- * wherever they were moved since. In the arena. */
+/* Integers that are a little larger where an operand is. */
+static bool computes_alike(struct ipex_fb_node node) {
+    return ipex_fb_node_op(node) == IPEX_OP_integer && ipex_fb_node_ints_len(node) > 0 &&
+           ipex_fb_node_ints(node)[0] != IPEX_INTEGER_div &&
+           ipex_fb_node_ints(node)[0] != IPEX_INTEGER_mod;
+}
+
+/* Whether the node's integers are cast from floats, or made alike of such ones and of constants. */
+static bool is_measured(struct ipex_fb_entry entry, struct ipex_fb_node node,
+                        const bool *measured) {
+    const uint16_t op = ipex_fb_node_op(node);
+    const bool alike = computes_alike(node);
+    const uint32_t operands = alike ? ipex_fb_node_inputs_len(node) : 1;
+    bool any = false;
+    if (!alike && op != IPEX_OP_cast && !moves_elements(op))
+        return false;
+    for (uint32_t i = 0; i < operands; i++) {
+        const uint32_t x = (uint32_t)ipex_fb_node_inputs(node)[i];
+        struct ipex_fb_tensor tensor = ipex_fb_entry_tensors(entry, x);
+        const bool is = measured[root_of(entry, x)] ||
+                        (op == IPEX_OP_cast && is_float(ipex_fb_tensor_dtype(tensor)));
+        if (!is && ipex_fb_tensor_weight(tensor) < 0)
+            return false;
+        any |= is;
+    }
+    return any;
+}
+
+/* Of every storage, by its tensor: whether its integers are such, all of them. In the arena. */
 static const bool *find_measured(struct verify *verify, struct ipex_fb_entry entry) {
     const uint32_t tensors = ipex_fb_entry_tensors_len(entry);
     bool *measured = ipex_arena_array(&verify->arena, tensors + 1, sizeof *measured),
          *written = ipex_arena_array(&verify->arena, tensors + 1, sizeof *written);
     for (uint32_t i = 0; i < ipex_fb_entry_nodes_len(entry); i++) {
         struct ipex_fb_node node = ipex_fb_entry_nodes(entry, i);
-        const uint16_t op = ipex_fb_node_op(node);
-        const uint32_t x = (uint32_t)ipex_fb_node_inputs(node)[0];
-        const uint8_t from = ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, x));
-        const bool is = (op == IPEX_OP_cast && is_float(from)) ||
-                        ((op == IPEX_OP_cast || moves_elements(op)) && measured[root_of(entry, x)]);
+        const bool is = is_measured(entry, node, measured);
         for (uint32_t k = 0; k < ipex_fb_node_outputs_len(node); k++) {
             const uint32_t y = (uint32_t)ipex_fb_node_outputs(node)[k], root = root_of(entry, y);
             const uint8_t to = ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, y));

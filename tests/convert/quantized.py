@@ -712,7 +712,7 @@ def decisions():
                     ((0.05, np.uint8(128)), (20, np.int8(0))))
     g.output(g.op("Transpose", fine, perm=[0, 2, 3, 1], out="fine"), dtype=types.UINT8)
     g.output(g.op("Concat", coarse, coarse, axis=1, out="coarse"), dtype=types.INT8)
-    g.output(g.op("Cast", y, to=types.INT32, out="whole"), dtype=types.INT32)
+    g.output(g.op("Add", g.op("Cast", y, to=types.INT32), g.constant(np.int32(1000)), out="whole"), dtype=types.INT32)
     places = g.op("ArgMax", y, axis=1, out="places")
     g.output(places, dtype=types.INT64)
     g.output(g.op("Cast", places, to=types.UINT8, out="classes"), dtype=types.UINT8)
@@ -726,7 +726,7 @@ def changed(answers):
     eighth = np.arange(answers["places"].size).reshape(answers["places"].shape) % 8 == 0
     yield "fine", 255 - answers["fine"], "upside down"
     yield "coarse", step, "a step off everywhere"
-    yield "whole", answers["whole"] * 2, "twice as large"
+    yield "whole", answers["whole"] * 2 - 1000, "twice as large but for what all have in common"
     for name in ("places", "classes"):
         yield name, np.where(eighth, 7 - answers[name], answers[name]).astype(answers[name].dtype), "one of eight elsewhere"
     yield "above", answers["above"] ^ (np.arange(2048).reshape(1, 8, 16, 16) % 8 == 0), "one of eight is not so"
