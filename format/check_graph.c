@@ -233,10 +233,12 @@ static enum ipex_status resolve_tensor(const struct ipex_checked_entry *e, int32
     IPEX_TRY(read_dims(e, t, fb));
     IPEX_TRY(read_halo(t, fb, e->report));
     IPEX_CHECK(t->weight >= -1, e->report, IPEX_ERROR_MODEL_TENSOR, "weight %d", t->weight);
-    const int64_t room = ipex_fb_tensor_room(fb);
     const bool storage = t->weight < 0 && ipex_fb_tensor_view_of(fb) == -1;
-    IPEX_CHECK(room >= 0 && room <= (storage ? IPEX_MAX_NUMEL : 0), e->report,
-               IPEX_ERROR_MODEL_TENSOR, "room for %lld elements", (long long)room); /* R44 */
+    int64_t room = -1;
+    IPEX_CHECK(ipex_dims_number(e->values, ipex_fb_tensor_room(fb), &room) && room >= 0 &&
+                   room <= (storage ? IPEX_MAX_NUMEL : 0),
+               e->report, IPEX_ERROR_MODEL_TENSOR, "room for %lld elements",
+               (long long)room); /* R44 */
     if (ipex_fb_tensor_view_of(fb) != -1)
         return resolve_view(e, t, index, fb);
     IPEX_CHECK(ipex_fb_tensor_view_axis(fb) == -1 && ipex_fb_tensor_view_start(fb) == 0, e->report,

@@ -286,6 +286,8 @@ def check_between():
         tap.ok(f"larger between the ends: {case}: converts", done.returncode == 0, done.stderr)
         why = command(CLI, "inspect", file, "--why", "room").stdout
         tap.ok(f"larger between the ends: {case}: inspect --why says how large", "sessions have room for" in why and "0 refused" in why, why)
+        memory = cli_json("inspect", file)["memory"][0]
+        tap.ok(f"larger between the ends: {case}: the lowest size takes less", memory["lowest_session_bytes"] < memory["session_bytes"], memory)
         for words in [], ["--isa", "reference"]:
             done = command(CLI, "verify", file, *words)
             tap.ok(f"larger between the ends: {case}: verify {' '.join(words)}", done.returncode == 0, done.stdout, done.stderr)

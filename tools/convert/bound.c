@@ -9,46 +9,14 @@
 #include "format/dims.h"
 #include "tools/convert/lower.h"
 
-/* ---- what grows with every size, as can be seen ---- */
-
-static bool rises(const struct ipex_dims *dims, int64_t dim);
-
-static bool atom_rises(const struct ipex_dims *dims, const struct ipex_dim_atom *atom) {
-    int64_t number;
-    switch (atom->op) {
-    case IPEX_DIM_OP_symbol:
-        return true;
-    case IPEX_DIM_OP_floor_div:
-        return ipex_dim_number(dims, atom->b, &number) && rises(dims, atom->a);
-    default:
-        return rises(dims, atom->a) && rises(dims, atom->b);
-    }
-}
-
-static bool rises(const struct ipex_dims *dims, int64_t dim) {
-    int64_t number;
-    if (ipex_dim_number(dims, dim, &number))
-        return true;
-    const struct ipex_dim_sum *sum = &dims->sum[-1 - dim];
-    for (int32_t i = 0; i < sum->terms; i++) {
-        const struct ipex_dim_term *term = &sum->term[i];
-        for (int32_t k = 0; k < term->factors; k++) {
-            const struct ipex_dim_atom *atom = &dims->atom[term->factor[k]];
-            if (term->coefficient < 0 || atom->lo < 0 || !atom_rises(dims, atom))
-                return false;
-        }
-    }
-    return true;
-}
+/* ---- elements at many sizes ---- */
 
 static bool all_rise(const struct ipex_dims *dims, const struct ipex_plan_tensor *t) {
     for (int32_t i = 0; i < t->rank; i++)
-        if (!rises(dims, t->dims[i]))
+        if (!ipex_dim_rises(dims, t->dims[i]))
             return false;
     return true;
 }
-
-/* ---- elements at many sizes ---- */
 
 /* All values of the symbols that some dims name, or, where these are many, so many of each, evenly
  * spread. */
@@ -150,29 +118,51 @@ static bool one_way(const struct ipex_dims *dims, const struct grid *grid, doubl
     return true;
 }
 
-/* The most that there can be: at all sizes, or of every dim by itself. */
-static double most_elements(const struct ipex_dims *dims, const struct ipex_plan_tensor *t,
-                            const struct grid *grid) {
+/* What a storage of the rising bounds of its dims has at most; IPEX_DIM_NONE where that cannot be
+ * said. */
+static int64_t rising_elements(struct ipex_dims *dims, const struct ipex_plan_tensor *t) {
+    int64_t dim[IPEX_MAX_RANK], elements = 1;
+    for (int32_t i = 0; i < t->rank; i++)
+        dim[i] = ipex_dim_rising(dims, t->dims[i]);
+    if (ipex_plan_has_halo(t)) {
+        const int64_t lines = 2 * 64 / ipex_dtype_size(t->dtype); /* at the end of a row, at most */
+        dim[1] = ipex_dim_add(dims, dim[1], t->halo[0] + t->halo[2]);
+        dim[2] = ipex_dim_add(dims, dim[2], t->halo[1] + t->halo[3]);
+        dim[2] = ipex_dim_add(dims, ipex_dim_mul(dims, dim[2], dim[3]), lines);
+        dim[3] = 1;
+    }
+    for (int32_t i = 0; i < t->rank; i++)
+        elements = ipex_dim_mul(dims, elements, dim[i]);
+    return elements;
+}
+
+/* The most at any size, of every dim by itself where sizes are left out. */
+static int64_t most_elements(const struct ipex_dims *dims, const struct ipex_plan_tensor *t,
+                             const struct grid *grid) {
     int64_t least, dim[IPEX_MAX_RANK];
     double most = 0;
     for (int32_t k = 0; k < t->rank; k++)
         ipex_dim_range(dims, t->dims[k], &least, &dim[k]);
     for (int64_t i = 0; i < grid->places; i++)
         most = grid->elements[i] > most ? grid->elements[i] : most;
-    return grid->all ? most : elements_of(t, dim);
+    most = grid->all ? most : elements_of(t, dim);
+    return most > (double)IPEX_MAX_NUMEL ? IPEX_MAX_NUMEL : (int64_t)most;
 }
 
-/* 0 where an end of any range inside the file's has the most, else how many that are. */
-static int64_t find_room(const struct ipex_dims *dims, const struct ipex_plan_tensor *t) {
+/* 0 where an end of any range inside the file's has the most, else a dim that rises and is as many
+ * or more. */
+static int64_t find_room(struct ipex_dims *dims, const struct ipex_plan_tensor *t) {
     struct grid grid;
-    double room = 0;
+    int64_t room = 0;
     if (all_rise(dims, t))
         return 0;
     measure(dims, t, &grid);
-    if (!one_way(dims, &grid, 1) && !one_way(dims, &grid, -1))
-        room = most_elements(dims, t, &grid);
+    if (!one_way(dims, &grid, 1) && !one_way(dims, &grid, -1)) {
+        const int64_t most = most_elements(dims, t, &grid), rising = rising_elements(dims, t);
+        room = rising == IPEX_DIM_NONE ? most : ipex_dim_min(dims, rising, most);
+    }
     free(grid.elements);
-    return room > (double)IPEX_MAX_NUMEL ? IPEX_MAX_NUMEL : (int64_t)room;
+    return room;
 }
 
 /* ---- views ---- */
@@ -218,7 +208,7 @@ static void copy_view(struct ipex_plan *plan, int32_t tensor, size_t first) {
                                                 .output = {copy}};
 }
 
-static void report(struct ipex_graph *graph, const struct ipex_plan_tensor *t, int64_t room) {
+static void report(struct ipex_graph *graph, const struct ipex_plan_tensor *t) {
     const char *text = "";
     for (int32_t i = 0; i < t->rank; i++)
         text = ipex_arena_printf(&graph->arena, "%s%s%s", text, i ? ", " : "",
@@ -227,8 +217,8 @@ static void report(struct ipex_graph *graph, const struct ipex_plan_tensor *t, i
         graph->ledger, "room", t->name, IPEX_REASON_applied,
         ipex_arena_printf(&graph->arena,
                           "[%.200s] is larger between the ends of the ranges than at both: "
-                          "sessions have room for %lld elements",
-                          text, (long long)room));
+                          "sessions have room for %.100s elements",
+                          text, ipex_dim_text(&graph->dims, t->room)));
 }
 
 void ipex_bound_storages(struct ipex_graph *graph, struct ipex_plan *plan) {
@@ -236,13 +226,13 @@ void ipex_bound_storages(struct ipex_graph *graph, struct ipex_plan *plan) {
         struct ipex_plan_tensor *t = &plan->tensor[i];
         if (t->weight >= 0 || (t->view_of >= 0 && t->view_axis < 0))
             continue;
-        const int64_t room = find_room(plan->dims, t);
+        const int64_t room = find_room(&graph->dims, t);
         if (!room)
             continue;
         const size_t first = first_reader(plan, i);
         if (t->view_of < 0) {
             t->room = room;
-            report(graph, t, room);
+            report(graph, t);
         } else if (first < plan->nodes && !is_written(plan, i)) {
             copy_view(plan, i, first);
         }

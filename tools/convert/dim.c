@@ -599,6 +599,51 @@ void ipex_dim_range(const struct ipex_dims *dims, int64_t dim, int64_t *ret_lo, 
     *ret_hi = none ? LIMIT : dim < 0 ? dims->sum[-1 - dim].hi : dim;
 }
 
+/* ---- growing ---- */
+
+static bool term_rises(const struct ipex_dims *dims, const struct ipex_dim_term *term) {
+    int64_t number;
+    for (int32_t k = 0; k < term->factors; k++) {
+        const struct ipex_dim_atom *atom = &dims->atom[term->factor[k]];
+        if (term->coefficient < 0 || atom->lo < 0)
+            return false;
+        if (atom->op != IPEX_DIM_OP_symbol && !ipex_dim_rises(dims, atom->a))
+            return false;
+        if (atom->op == IPEX_DIM_OP_floor_div && !ipex_dim_number(dims, atom->b, &number))
+            return false;
+        if (atom->op != IPEX_DIM_OP_symbol && !ipex_dim_rises(dims, atom->b))
+            return false;
+    }
+    return true;
+}
+
+bool ipex_dim_rises(const struct ipex_dims *dims, int64_t dim) {
+    if (dim >= 0)
+        return true;
+    const struct ipex_dim_sum *sum = &dims->sum[-1 - dim];
+    for (int32_t i = 0; i < sum->terms; i++)
+        if (!term_rises(dims, &sum->term[i]))
+            return false;
+    return true;
+}
+
+/* Terms that do not rise are the most that they can be, and all together no more than they are. */
+int64_t ipex_dim_rising(struct ipex_dims *dims, int64_t dim) {
+    struct build build = {.terms = 0};
+    int64_t least, most;
+    if (dim == IPEX_DIM_NONE || ipex_dim_rises(dims, dim))
+        return dim;
+    const struct ipex_dim_sum *sum = &dims->sum[-1 - dim];
+    ipex_dim_range(dims, dim, &least, &most);
+    for (int32_t i = 0; i < sum->terms; i++) {
+        struct build one = {.terms = 1, .term[0] = sum->term[i]};
+        if (!term_rises(dims, &sum->term[i]))
+            one.term[0] = (struct ipex_dim_term){.coefficient = terms_range(dims, &one).hi};
+        add_term(&build, &one.term[0]);
+    }
+    return ipex_dim_min(dims, finish(dims, &build), ipex_dim_of(dims, most));
+}
+
 /* ---- text ---- */
 
 /* The factor as text and what multiplies it: a symbol stands for `step` atoms. */

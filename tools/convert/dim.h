@@ -76,6 +76,10 @@ int64_t ipex_dim_floor_div(struct ipex_dims *dims, int64_t a, int64_t b);
 int64_t ipex_dim_exact_div(struct ipex_dims *dims, int64_t a, int64_t b);
 int64_t ipex_dim_min(struct ipex_dims *dims, int64_t a, int64_t b);
 int64_t ipex_dim_max(struct ipex_dims *dims, int64_t a, int64_t b);
+/* Seen to fall nowhere where a symbol grows. */
+bool ipex_dim_rises(const struct ipex_dims *dims, int64_t dim);
+/* A dim that rises and is never less. */
+int64_t ipex_dim_rising(struct ipex_dims *dims, int64_t dim);
 /* a <= b for all values of the symbols; false where that cannot be seen. */
 bool ipex_dim_at_most(struct ipex_dims *dims, int64_t a, int64_t b);
 

@@ -18,7 +18,7 @@ struct ipex_plan_tensor {
     int32_t weight;              /* -1: not a constant */
     int32_t view_of, view_axis;  /* -1: none; view_axis -1: a reshape */
     int64_t view_start;          /* a dim */
-    int64_t room;                /* of a storage: the elements that it takes at least; bound.c */
+    int64_t room; /* of a storage: the elements that it takes at least, a dim; bound.c */
 };
 
 struct ipex_plan_node {

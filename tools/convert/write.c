@@ -143,7 +143,8 @@ static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *te
     bool halo = tensor->halo[0] || tensor->halo[1] || tensor->halo[2] || tensor->halo[3];
     uint32_t name = string(w, tensor->name), dims = build_dims(w, tensor->dims, tensor->rank);
     uint32_t halo_ref = halo ? ipex_fb_tensor_make_halo(b, tensor->halo, 4) : 0;
-    int64_t view_start = ipex_dim_write(&w->dims, tensor->view_start);
+    int64_t view_start = ipex_dim_write(&w->dims, tensor->view_start),
+            room = ipex_dim_write(&w->dims, tensor->room);
     ipex_fb_start(b);
     ipex_fb_tensor_put_name(b, name);
     ipex_fb_tensor_put_dtype(b, (uint8_t)tensor->dtype);
@@ -153,7 +154,7 @@ static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *te
     ipex_fb_tensor_put_view_of(b, tensor->view_of);
     ipex_fb_tensor_put_view_axis(b, tensor->view_axis);
     ipex_fb_tensor_put_view_start(b, view_start);
-    ipex_fb_tensor_put_room(b, tensor->room);
+    ipex_fb_tensor_put_room(b, room);
     return ipex_fb_end(b);
 }
 
