@@ -22,12 +22,21 @@ static bool map_dense(const struct map_tile *tile) {
 
 /* From the tile at x to dense elements of `size` bytes at y. */
 static void map_gather(const char *x, struct map_tile tile, char *y, int64_t size) {
+    if (tile.step == 1 && tile.n >= 8) {
+        for (int64_t r = 0; r < tile.rows; r++, x += tile.row * size, y += tile.n * size)
+            memcpy(y, x, (size_t)(tile.n * size));
+        return;
+    }
     switch (size) {
 #define GATHER(bytes)                                                                              \
     case bytes:                                                                                    \
-        for (int64_t r = 0; r < tile.rows; r++, x += tile.row * bytes)                             \
-            for (int64_t i = 0; i < tile.n; i++, y += bytes)                                       \
-                memcpy(y, x + i * tile.step * bytes, bytes);                                       \
+        for (int64_t r = 0; r < tile.rows; r++, x += tile.row * bytes, y += tile.n * bytes)        \
+            if (tile.step == 0) /* a loop of its own, which can be vectors */                      \
+                for (int64_t i = 0; i < tile.n; i++)                                               \
+                    memcpy(y + i * bytes, x, bytes);                                               \
+            else                                                                                   \
+                for (int64_t i = 0; i < tile.n; i++)                                               \
+                    memcpy(y + i * bytes, x + i * tile.step * bytes, bytes);                       \
         break;
         GATHER(1)
         GATHER(2)

@@ -399,7 +399,7 @@ grouped("of_varying_batches", batch="B", steps=6, rotary=True, dims={"B": (1, 3)
 def with_past(g, batch=2, steps=1, total=7, past=6, heads=4, shared=2, size=16, ends=None, rotary=False, positions=False, packed=False,
               bias=False, **attributes):
     """Keys and values behind past ones. ends: of sequences, the place of the last key; otherwise of 1 to 6 keys and one more (of
-    several steps, of all, as ONNX Runtime wants it, but by a number that is not known)."""
+    several steps, as ONNX Runtime wants it, and of a single sequence, of all, but by a number that is not known)."""
     widths = [(heads + 2 * shared) * size] if packed else [heads * size, shared * size, shared * size]
     operands = [g.input(batch, steps, width) for width in widths] + [""] * (3 - len(widths))
     operands += [g.input(batch, shared, past, size) for _ in range(2)]
@@ -407,7 +407,7 @@ def with_past(g, batch=2, steps=1, total=7, past=6, heads=4, shared=2, size=16, 
     if ends is None:
         counted = g.input(batch, dtype=INT32)
         last = g.op("Sub", longest, g.constant(np.int32(1)))
-        ends = g.op("Add", g.op("Sub", counted, counted), last) if steps != 1 else g.op("Min", counted, last)
+        ends = g.op("Add", g.op("Sub", counted, counted), last) if steps != 1 or batch == 1 else g.op("Min", counted, last)
     operands += [ends if isinstance(ends, str) else g.constant(np.array(ends, np.int32)), longest]
     operands += [g.weight(32, size // 2), g.weight(32, size // 2)] if rotary else ["", ""]
     operands += [g.constant(np.tile(np.arange(3, 3 + steps), (batch, 1))) if positions else ""]
@@ -442,6 +442,9 @@ behind_past("with_capped_scores", shared=4, softcap=2.0)
 behind_past("of_one_group_per_head", shared=4, scale=0.3)
 for rotary in False, True:
     how = "_rotated" if rotary else ""
+    behind_past(f"of_one_sequence{how}", batch=1, rotary=rotary)
+    behind_past(f"of_one_sequence_of_any_length{how}", ["P=1..20", "T=P+1"], [{"P": p, "T": p + 1} for p in (1, 7, 20)], batch=1, total="T",
+                past="P", rotary=rotary)
     behind_past(f"several_steps{how}", batch=1, steps=3, total=9, rotary=rotary)
     behind_past(f"several_steps_of_a_full_sequence{how}", batch=1, steps=3, total=9, ends=[8], rotary=rotary)
     behind_past(f"several_steps_with_a_place_for_them{how}", batch=1, steps=3, total=9, past=12, rotary=rotary)

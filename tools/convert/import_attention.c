@@ -174,8 +174,9 @@ struct ipex_value *ipex_build_attention(struct ipex_import *import, struct ipex_
     }
     if (a->scale == 0)
         a->scale = (float)(1 / sqrt((double)size));
-    const bool square = queries == keys;
-    if (a->causal && (!square || a->cap != 0)) {
+    const bool ends_together =
+        queries == keys || ipex_dim_add(&import->graph->dims, a->past, queries) == keys;
+    if (a->causal && (!ends_together || a->cap != 0)) {
         struct ipex_value *mask = causal_mask(import, queries, keys, a->past);
         if (!mask)
             return NULL;
@@ -185,8 +186,8 @@ struct ipex_value *ipex_build_attention(struct ipex_import *import, struct ipex_
         ipex_import_refuse(import, "softcap with groups of heads is not supported");
         return NULL;
     }
-    struct ipex_value *y =
-        a->cap != 0 ? several_steps(import, a) : one_operator(import, a, a->causal && square);
+    struct ipex_value *y = a->cap != 0 ? several_steps(import, a)
+                                       : one_operator(import, a, a->causal && ends_together);
     return y && a->may_hide_all ? zero_masked_rows(import, a->mask, y) : y;
 }
 

@@ -55,9 +55,10 @@ struct groups {
     struct ipex_attention a;
     struct ipex_value *last;    /* [B]: of every sequence, the place of its last key */
     struct ipex_value *past[2]; /* NULL: none */
-    struct ipex_value *first;   /* with past ones, [B][1][1][1]: the place of the first new key */
+    struct ipex_value *first;   /* with past ones, [B][1][1][1], or of full sequences one number:
+                                   the place of the first new key */
     int64_t rows;               /* of the keys that there are then, a dim */
-    bool full;                  /* all sequences are known to have as many */
+    bool full; /* all sequences have as many: they are known to, or it is one, the longest */
 };
 
 static bool read_lengths(struct ipex_import *import, struct groups *g) {
@@ -100,11 +101,15 @@ static bool read_rows(struct ipex_import *import, struct groups *g) {
         return false;
     }
     const int64_t *ends = ipex_import_known(import, ipex_import_in(import, LENGTHS));
-    int64_t batch;
-    g->full =
-        ends && *known == all && g->rows == all && ipex_dim_number(dims, g->a.q->dims[0], &batch);
-    for (int64_t i = 0; g->full && i < batch; i++)
+    int64_t batch = 0;
+    g->full = *known == all && g->rows == all && ipex_dim_number(dims, g->a.q->dims[0], &batch) &&
+              (ends || batch == 1);
+    for (int64_t i = 0; g->full && ends && i < batch; i++)
         g->full = ipex_dim_add(dims, ends[i], 1) == all;
+    if (g->full && !ends)
+        ipex_ledger_add(import->graph->ledger, "lengths", import->label, IPEX_REASON_applied,
+                        "a batch of one sequence: seqlens_k is not read, as it is "
+                        "total_sequence_length - 1");
     return true;
 }
 
@@ -118,6 +123,11 @@ static bool read_past(struct ipex_import *import, struct groups *g) {
             return false;
     if (!read_rows(import, g))
         return false;
+    if (g->full) {
+        g->a.past = g->past[0]->dims[2];
+        g->first = ipex_build_size(import, g->last->dtype, g->a.past);
+        return g->first != NULL;
+    }
     struct ipex_value *next = ipex_build_integer(import, IPEX_INTEGER_add, g->last,
                                                  ipex_build_number(import, g->last->dtype, 1)),
                       *queries = ipex_build_size(import, g->last->dtype, g->a.q->dims[2]);
@@ -129,7 +139,8 @@ static bool read_past(struct ipex_import *import, struct groups *g) {
     return g->first != NULL;
 }
 
-/* The place of every new key: first, first + 1 ... along `axis`. */
+/* The place of every new key: first, first + 1 ... along `axis`; of full sequences the same for
+ * all. */
 static struct ipex_value *places(struct ipex_import *import, const struct groups *g, int32_t axis) {
     return ipex_build_integer(
         import, IPEX_INTEGER_add, g->first,
@@ -144,7 +155,7 @@ static bool rotate_groups(struct ipex_import *import, struct groups *g) {
                             .interleaved = ipex_import_int(import, "rotary_interleaved", 0) != 0,
                             .heads_first = true};
     const struct ipex_value *table = ipex_import_in(import, COSINES);
-    const int64_t positions[2] = {g->a.q->dims[0], g->a.q->dims[2]};
+    const int64_t positions[2] = {g->full ? 1 : g->a.q->dims[0], g->a.q->dims[2]};
     if (!ipex_import_int(import, "do_rotary", 0))
         return true;
     r.rotated = table && table->rank == 2 && table->dims[1] > 0 ? 2 * table->dims[1] : 0;
@@ -236,14 +247,13 @@ static struct ipex_value *in_window(struct ipex_import *import, const struct gro
                : NULL;
 }
 
-/* The mask and the scores' bias. Query i sees keys up to i, behind past ones; a single one of full
- * sequences sees all. False after refusing. */
+/* The mask and the scores' bias. Query i sees keys up to i, behind past ones. False after refusing.
+ */
 static bool mask_groups(struct ipex_import *import, struct groups *g) {
     struct ipex_attention *a = &g->a;
     const int64_t window = ipex_import_int(import, "local_window_size", -1);
-    const bool sees_all = g->full && a->q->dims[2] == 1 && window < 0;
-    a->causal = !g->first;
-    if (!sees_all) {
+    a->causal = !g->first || (g->full && window < 0);
+    if (!g->first || !a->causal) {
         struct ipex_value *seen = seen_keys(import, g);
         if (window > 0)
             seen = in_window(import, g, seen, window);

@@ -17,6 +17,7 @@ static const struct {
 #include "tools/convert/passes.inc"
     {"branch", "convolutions of one value that were added are one"},
     {"half", "casts to half precision left out: values stay in f32"},
+    {"lengths", "attention of one sequence, whose length is that of its keys"},
     {"winograd", "convolutions with transformed weights: of 3x3 a quarter of the products, or 4/9"},
     {"columns",
      "convolutions that leave out what lies beside the image, a kernel column at a time"},
