@@ -80,11 +80,12 @@ static inline void queries_scores(const struct queries *queries) {
     vec_store(queries->sums->most + LANES, most1);
 }
 
-/* A constant that no register keeps from one round of a loop to the next. */
-static inline vec queries_constant(float x) {
-    __asm__ volatile("" : "+m"(x));
-    return vec_set(x);
-}
+/* Constants that no register keeps from one round of a loop to the next. */
+enum { OF_MAGIC, OF_MIN, OF_LOG2E, OF_P3, OF_P2, OF_P1, OF_1 };
+static const float queries_constants[] = {
+    IPEX_EIGHTHS_MAGIC, IPEX_WEIGHT_MIN, IPEX_EXP_LOG2E, IPEX_EXP2_P3,
+    IPEX_EXP2_P2,       IPEX_EXP2_P1,    1.0f,
+};
 
 #define EXPS_LOAD(i)  vec x##i = vec_sub(vec_load(s + (i)*LANES), i % 2 ? most1 : most0);
 #define EXPS_MOST(i)  x##i = vec_max(c, x##i);
@@ -99,7 +100,7 @@ static inline vec queries_constant(float x) {
     if (key + (i) / 2 < end)                                                                       \
         vec_store(sum + (i)*LANES, vec_add(vec_load(sum + (i)*LANES), q##i));
 #define EXPS_ALL(X, constant)                                                                      \
-    c = queries_constant(constant);                                                                \
+    c = vec_set(constants[constant]);                                                              \
     ROWS_8(X)
 
 /* e^(score - most) of keys [key, end): vec_weight of eight vectors side by side. One behind the
@@ -111,15 +112,17 @@ static inline void queries_exps(const struct queries *queries, int64_t key, int6
     for (; key < end; key += 4, e += 4 * QUERIES) {
         const float *s = queries->scores + key * QUERIES;
         float *sum = sums->exps + key % SUM_LANES * QUERIES;
-        vec c, addend = queries_constant(IPEX_EIGHTHS_MAGIC);
+        const float *constants = queries_constants;
+        __asm__ volatile("" : "+r"(constants));
+        vec c, addend = vec_set(constants[OF_MAGIC]);
         ROWS_8(EXPS_LOAD)
-        EXPS_ALL(EXPS_MOST, IPEX_WEIGHT_MIN)
-        EXPS_ALL(EXPS_SHIFT, IPEX_EXP_LOG2E)
+        EXPS_ALL(EXPS_MOST, OF_MIN)
+        EXPS_ALL(EXPS_SHIFT, OF_LOG2E)
         ROWS_8(EXPS_REST)
-        addend = queries_constant(IPEX_EXP2_P2);
-        EXPS_ALL(EXPS_FIRST, IPEX_EXP2_P3)
-        EXPS_ALL(EXPS_STEP, IPEX_EXP2_P1)
-        EXPS_ALL(EXPS_STEP, 1.0f)
+        addend = vec_set(constants[OF_P2]);
+        EXPS_ALL(EXPS_FIRST, OF_P3)
+        EXPS_ALL(EXPS_STEP, OF_P1)
+        EXPS_ALL(EXPS_STEP, OF_1)
         ROWS_8(EXPS_STORE)
         ROWS_8(EXPS_SUM)
     }
