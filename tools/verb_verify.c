@@ -30,9 +30,8 @@ struct comparison {
     const char *sizes; /* "h = 64, w = 32"; "" where they are fixed */
     unsigned answer;   /* number within the entry */
     double difference, largest, relative;
-    bool rounded; /* relative is that of the norms */
-    bool
-        is_decided; /* integers that no number was rounded to: relative is the share that differs */
+    bool rounded;    /* relative is that of the norms */
+    bool is_decided; /* no integers that numbers were rounded to: it is the share that differs */
     enum { TOP1_NONE, TOP1_EQUAL, TOP1_DIFFERS } top1;
     bool passed;
 };
@@ -153,9 +152,12 @@ static bool is_measured(struct ipex_fb_entry entry, struct ipex_fb_node node,
     return any;
 }
 
-/* Of every storage, by its tensor: whether its integers are such, all of them. In the arena. */
+/* Of every storage, by its tensor: whether its integers are such, all of them. In the arena; NULL
+ * where the entry does not round. */
 static const bool *find_measured(struct verify *verify, struct ipex_fb_entry entry) {
     const uint32_t tensors = ipex_fb_entry_tensors_len(entry);
+    if (!is_rounded(entry))
+        return NULL;
     bool *measured = ipex_arena_array(&verify->arena, tensors + 1, sizeof *measured),
          *written = ipex_arena_array(&verify->arena, tensors + 1, sizeof *written);
     for (uint32_t i = 0; i < ipex_fb_entry_nodes_len(entry); i++) {
@@ -200,12 +202,11 @@ static int make_outputs(struct verify *verify, const char *entry,
     return 0;
 }
 
-static int compare_outputs(struct verify *verify, struct ipex_fb_entry entry, uint32_t index,
-                           const char *sizes, const struct ipex_tensor_data *got) {
+/* measured: find_measured's. */
+static int compare_outputs(struct verify *verify, struct ipex_fb_entry entry, const bool *measured,
+                           uint32_t index, const char *sizes, const struct ipex_tensor_data *got) {
     struct ipex_fb_answer answer = ipex_fb_entry_answers(entry, index);
     struct ipex_tensor_data expected;
-    const bool rounded = is_rounded(entry),
-               *measured = rounded ? find_measured(verify, entry) : NULL;
     for (uint32_t i = 0; i < ipex_fb_answer_outputs_len(answer); i++) {
         int32_t weight = ipex_fb_answer_outputs(answer)[i];
         if (weight < 0)
@@ -217,8 +218,8 @@ static int compare_outputs(struct verify *verify, struct ipex_fb_entry entry, ui
         comparison->output = ipex_fb_port_name(port);
         comparison->answer = index;
         comparison->sizes = sizes;
-        comparison->rounded = rounded;
-        comparison->is_decided = rounded && !measured[root_of(entry, ipex_fb_port_tensor(port))];
+        comparison->rounded = measured != NULL;
+        comparison->is_decided = measured && !measured[root_of(entry, ipex_fb_port_tensor(port))];
         if (!ipex_metadata_tensor(&verify->metadata, weight, &expected) ||
             expected.size != got[i].size || expected.dtype != got[i].dtype)
             return ipex_cli_failed("%s: a known answer does not fit output '%s'", verify->file,
@@ -253,7 +254,8 @@ static int run_answer(struct verify *verify, const char *entry, uint32_t index,
     return ipex_model_run_failed(&verify->model, what, status);
 }
 
-static int replay(struct verify *verify, struct ipex_fb_entry entry, uint32_t index) {
+static int replay(struct verify *verify, struct ipex_fb_entry entry, const bool *measured,
+                  uint32_t index) {
     struct ipex_run_sizes sizes;
     struct ipex_fb_answer answer = ipex_fb_entry_answers(entry, index);
     const char *name = ipex_fb_entry_name(entry);
@@ -270,8 +272,8 @@ static int replay(struct verify *verify, struct ipex_fb_entry entry, uint32_t in
     if (!code)
         code = run_answer(verify, name, index, inputs, n_inputs, outputs, n_outputs);
     if (!code)
-        code =
-            compare_outputs(verify, entry, index, ipex_run_sizes_text(&sizes, &verify->arena), got);
+        code = compare_outputs(verify, entry, measured, index,
+                               ipex_run_sizes_text(&sizes, &verify->arena), got);
     for (size_t i = 0; i < n_outputs; i++)
         ipex_tensor_data_finish(&got[i]);
     return code;
@@ -367,8 +369,9 @@ static int replay_all(struct verify *verify) {
         struct ipex_fb_entry entry = ipex_fb_model_entries(model, i);
         if (!is_wanted(verify, entry))
             continue;
+        const bool *measured = find_measured(verify, entry);
         for (uint32_t j = 0; j < ipex_fb_entry_answers_len(entry); j++) {
-            int code = replay(verify, entry, j);
+            int code = replay(verify, entry, measured, j);
             if (code)
                 return code;
         }

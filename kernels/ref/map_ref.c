@@ -22,7 +22,7 @@ static bool map_dense(const struct map_tile *tile) {
 
 /* From the tile at x to dense elements of `size` bytes at y. */
 static void map_gather(const char *x, struct map_tile tile, char *y, int64_t size) {
-    if (tile.step == 1 && tile.n >= 8) {
+    if (tile.step == 1 && tile.n >= 8) { /* shorter rows: fewer steps than a call */
         for (int64_t r = 0; r < tile.rows; r++, x += tile.row * size, y += tile.n * size)
             memcpy(y, x, (size_t)(tile.n * size));
         return;

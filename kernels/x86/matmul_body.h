@@ -254,20 +254,18 @@ static inline void attention_dots(struct attention_work *w, int64_t row, int64_t
     }
 }
 
-/* Dots become scores; returns the largest, as far as a maximum knows NaNs: these reach the sum of
- * the exponentials, and so all of y, by themselves. */
+/* Dots of the keys that the query sees become scores; returns the largest, as far as a maximum
+ * knows NaNs: these reach the sum of the exponentials, and so all of y, by themselves. */
 static inline float attention_scores(const struct attention_work *w, int64_t row, float *s) {
     const struct ipex_attention_args *args = w->args;
     const float *mask = w->job.mask ? w->job.mask + row * args->mask_row : NULL;
-    const int64_t n = args->n, visible = ipex_attention_visible(args, row);
-    const vec scale = vec_set(args->scale), hidden = rows_neutral(IPEX_REDUCE_max);
-    struct rows_lanes most = {hidden, hidden};
+    const int64_t n = ipex_attention_visible(args, row);
+    const vec scale = vec_set(args->scale);
+    struct rows_lanes most = {rows_neutral(IPEX_REDUCE_max), rows_neutral(IPEX_REDUCE_max)};
     for (int64_t j = 0; j < n; j += LANES) {
         vec v = vec_mul(scale, vec_load_part(s + j, n - j));
         if (mask)
             v = vec_add(v, args->mask_column ? vec_load_part(mask + j, n - j) : vec_set(*mask));
-        if (visible - j < LANES)
-            v = vec_select(vec_first(visible - j), v, hidden);
         vec_store_part(s + j, n - j, v);
         const vec greater = vec_max(v, most.low);
         most.low = n - j >= LANES ? greater : vec_select(vec_first(n - j), greater, most.low);

@@ -167,22 +167,25 @@ static int64_t find_room(struct ipex_dims *dims, const struct ipex_plan_tensor *
 
 /* ---- views ---- */
 
-/* No node writes it: it looks at what others write. */
-static bool is_written(const struct ipex_plan *plan, int32_t tensor) {
-    for (size_t i = 0; i < plan->nodes; i++)
-        for (int32_t k = 0; k < plan->node[i].outputs; k++)
-            if (plan->node[i].output[k] == tensor)
-                return true;
+static bool names(const int32_t *tensors, int32_t count, int32_t tensor) {
+    for (int32_t i = 0; i < count; i++)
+        if (tensors[i] == tensor)
+            return true;
     return false;
 }
 
-/* The first node that reads it; the number of nodes: none does. */
+/* The first node that reads what no node writes: it looks at what others write. The number of nodes
+ * where a node writes it, or none reads it. */
 static size_t first_reader(const struct ipex_plan *plan, int32_t tensor) {
-    for (size_t i = 0; i < plan->nodes; i++)
-        for (int32_t k = 0; k < plan->node[i].inputs; k++)
-            if (plan->node[i].input[k] == tensor)
-                return i;
-    return plan->nodes;
+    size_t ret = plan->nodes;
+    for (size_t i = plan->nodes; i-- > 0;) {
+        const struct ipex_plan_node *node = &plan->node[i];
+        if (names(node->output, node->outputs, tensor))
+            return plan->nodes;
+        if (names(node->input, node->inputs, tensor))
+            ret = i;
+    }
+    return ret;
 }
 
 /* Readers of a view get a copy of it, by a step before the first of them: some would make one each,
@@ -197,15 +200,12 @@ static void copy_view(struct ipex_plan *plan, int32_t tensor, size_t first) {
         for (int32_t k = 0; k < plan->node[i].inputs; k++)
             if (plan->node[i].input[k] == tensor)
                 plan->node[i].input[k] = copy;
-    (void)ipex_plan_add_node(plan, IPEX_OP_copy, t.name, copy);
+    struct ipex_plan_node step = *ipex_plan_add_node(plan, IPEX_OP_copy, t.name, copy);
+    step.inputs = 1;
+    step.input[0] = tensor;
     memmove(&plan->node[first + 1], &plan->node[first],
             (plan->nodes - 1 - first) * sizeof *plan->node);
-    plan->node[first] = (struct ipex_plan_node){.op = IPEX_OP_copy,
-                                                .name = t.name,
-                                                .inputs = 1,
-                                                .input = {tensor},
-                                                .outputs = 1,
-                                                .output = {copy}};
+    plan->node[first] = step;
 }
 
 static void report(struct ipex_graph *graph, const struct ipex_plan_tensor *t) {
@@ -229,12 +229,13 @@ void ipex_bound_storages(struct ipex_graph *graph, struct ipex_plan *plan) {
         const int64_t room = find_room(&graph->dims, t);
         if (!room)
             continue;
-        const size_t first = first_reader(plan, i);
         if (t->view_of < 0) {
             t->room = room;
             report(graph, t);
-        } else if (first < plan->nodes && !is_written(plan, i)) {
-            copy_view(plan, i, first);
+            continue;
         }
+        const size_t first = first_reader(plan, i);
+        if (first < plan->nodes)
+            copy_view(plan, i, first);
     }
 }
