@@ -393,6 +393,11 @@ size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args) {
     return blocks * IPEX_POINTWISE_BLOCK * sizeof(float);
 }
 
+size_t ipex_pointwise_u8_scratch(const struct ipex_pointwise_args *args) {
+    return ipex_pointwise_scratch(args) +
+           (size_t)(args->inputs + 1) * IPEX_POINTWISE_BYTES_BLOCK * sizeof(float);
+}
+
 /* The columns of x and their weights, for every pixel of a line. */
 size_t ipex_resize_scratch(const struct ipex_resize_args *args) {
     return (size_t)args->pixels * sizeof(struct ipex_resize_taps);

@@ -43,6 +43,9 @@ static inline bool ipex_act_in_blocks(int32_t act, float slope) {
            (act == IPEX_ACT_leaky_relu && 0x1p-126f <= slope && slope <= 1.0f);
 }
 
+/* A float from which on, and for 2^22 below, floats are the whole numbers. */
+#define IPEX_WHOLE_NUMBERS 0x1.8p23f
+
 /* Rows that windows see above and below x, where only zeros are: `above` of line 0 and `below` of
  * the last line (below 0: that many rows of x are left), from line to line `stride` fewer or more.
  * A kernel's rows are `dilation` of x's apart; those that lie there are left out of a chain, unless
@@ -79,11 +82,15 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * pairs, even = fma(x[k], w[k], even) and odd = fma(x[k + 1], w[k + 1], odd), then chain = chain +
  * (even + odd). Behind a segment's last element x and w are +0 to the end of its tile.
  *
- * conv_i8: x and w are i8; sum = all products of all segments, modulo 2^32 (so exact up to 131,071
- * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). No slot of the table, and
- * not in the library: no operator takes it yet, since nothing quantises.
+ * conv_u8: x is u8 and w i8; sum = all products of all segments, modulo 2^32 (so exact up to 65,793
+ * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). With m_scale other than 0,
+ * chain = fma(bytes(chain, m_scale, m_zero), m_unit, m_shift). residual or residual_u8 is taken
+ * times r_scale, rounded. With y_scale other than 0 results are bytes(y, y_scale, y_zero), which
+ * with y_u8 go there instead. bytes(v, scale, zero) = fma(v, scale, IPEX_WHOLE_NUMBERS) -
+ * (IPEX_WHOLE_NUMBERS - zero), cut to 0 to 255: the product rounded to nearest, ties to even, and
+ * the zero point added; a NaN becomes 0. k is 4 or more.
  *
- * conv_bf16t and conv_i8 take kernel rows and taps in the padding like all others: nothing is set.
+ * conv_bf16t and conv_u8 take kernel rows and taps in the padding like all others: nothing is set.
  *
  * With columns, a segment is a kernel row of so many taps, k / columns elements each (even for
  * slots on bf16); chains take them column by column, in the order of ipex_conv_column
@@ -112,14 +119,17 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * most_rows is advice to kernels that read x where it lies: register blocks of at most so many
  * pixels, 2 or more; 0: as many as registers hold. */
 struct ipex_conv_args {
-    const void *x;         /* f32; conv_bf16, conv_bf16t: bf16; conv_i8: i8 */
-    const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16 */
+    const void *x;         /* f32; conv_bf16, conv_bf16t: bf16; conv_u8: u8 */
+    const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16; i8 */
     const float *bias;     /* [groups * n], never NULL; readable up to a multiple of 16 */
-    const float *scale;    /* [groups * n], as bias; conv_i8 only */
+    const float *scale;    /* [groups * n], as bias; conv_u8 only */
     const float *residual; /* NULL, or addressed like y with r_*; may be y (then K is not cut) */
     float *y;
     const uint16_t *residual_bf16; /* NULL, or instead of residual; may be y_bf16 */
-    uint16_t *y_bf16; /* NULL, or instead of y; both in conv_bf16 and conv_bf16t only */
+    uint16_t *y_bf16;           /* NULL, or instead of y; both in conv_bf16 and conv_bf16t only */
+    const uint8_t *residual_u8; /* NULL, or instead of residual; may be y_u8 */
+    uint8_t *y_u8;              /* NULL, or instead of y; both in conv_u8 only */
+    float r_scale, y_scale, y_zero, m_scale, m_zero, m_unit, m_shift; /* conv_u8 only */
     int64_t x_image, x_line, x_pixel, x_group, x_kh, x_kw;
     int64_t w_line; /* floats from a line's weights to the next one's; 0: one w for all lines.
                        conv_f32 only, not with planar */
@@ -267,10 +277,14 @@ struct ipex_depthwise_args {
  *
  * avg: one chain of additions from the first tap on, then a division.
  *
- * A window with no tap inside x gives 0 (max) or 0 / divisor (avg). Job = (image, output line). */
+ * A window with no tap inside x gives 0 (max) or 0 / divisor (avg). Job = (image, output line).
+ *
+ * max_pool_u8: of x_u8, to y_u8. */
 struct ipex_pool_args {
     const float *x; /* element (0, 0) of image 0, inside any halo */
     float *y;
+    const uint8_t *x_u8; /* these instead: max_pool_u8 alone */
+    uint8_t *y_u8;
     int64_t x_image, x_row, x_pixel; /* between rows and pixels of x itself */
     int64_t y_image, y_line, y_pixel;
     int32_t images, height, width, channels; /* of x */
@@ -292,7 +306,13 @@ struct ipex_pool_args {
  * Register r is scratch + r * IPEX_POINTWISE_BLOCK floats; behind them are a block for every input
  * and one for y, for rows that are shorter than a vector.
  *
- * A row is all of the innermost dim; job = rows_per_job rows, counted row-major. */
+ * A row is all of the innermost dim; job = rows_per_job rows, counted row-major.
+ *
+ * pointwise_u8: inputs that x_u8 has are u8, as numbers, and with y_u8 results are rounded to
+ * nearest, ties to even, and cut to 0 to 255 (a NaN is 0) and go there instead. `inner` is
+ * pointwise_f32 of any level. Behind pointwise_f32's scratch there are IPEX_POINTWISE_BYTES_BLOCK
+ * floats for every input and for y. */
+#define IPEX_POINTWISE_BYTES_BLOCK 1024
 struct ipex_pointwise_step {
     int16_t op, dst, a, b;
 };
@@ -306,6 +326,9 @@ struct ipex_pointwise_args {
     int64_t rows_per_job;
     const struct ipex_pointwise_step *program;
     const float *constants;
+    const uint8_t *x_u8[IPEX_POINTWISE_INPUTS]; /* instead of x; pointwise_u8 alone */
+    uint8_t *y_u8;                              /* NULL, or instead of y */
+    void (*inner)(const struct ipex_pointwise_args *, int64_t, int64_t, void *);
 };
 
 /* y[i0..] = x[i0..] for strided x and y of `size`-byte elements (1, 2, 4, 8). Strides of x may be 0
@@ -323,7 +346,7 @@ struct ipex_fill_args {
     int64_t dims[8], y_stride[8];
     int32_t rank;
     uint32_t pattern;
-    bool half; /* elements of 2 bytes, the pattern's lower half */
+    int32_t size; /* bytes of an element: 4, or 2 or 1, the pattern's lowest */
 };
 
 /* rows x [columns], dense along columns: m = max; e = weight(x - m), e^(x - m) of fewer operations
@@ -622,12 +645,6 @@ struct ipex_kernels {
 #include "kernels/ops.inc"
 };
 
-/* conv_i8: see ipex_conv_args. */
-void ipex_k_conv_i8__reference(const struct ipex_conv_args *, int64_t, int64_t, void *);
-void ipex_k_conv_i8__avx2(const struct ipex_conv_args *, int64_t, int64_t, void *);
-void ipex_k_conv_i8__avx512_vnni(const struct ipex_conv_args *, int64_t, int64_t, void *);
-void ipex_k_conv_i8__amx(const struct ipex_conv_args *, int64_t, int64_t, void *);
-
 /* What a slot is running, for reports: "conv_f32__avx512". */
 struct ipex_kernel_names {
 #define IPEX_KERNEL(slot, args_struct) const char *slot;
@@ -705,6 +722,7 @@ size_t ipex_conv_scratch(const struct ipex_conv_args *args);
 size_t ipex_conv_transpose_scratch(const struct ipex_conv_transpose_args *args);
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
+size_t ipex_pointwise_u8_scratch(const struct ipex_pointwise_args *args);
 size_t ipex_resize_scratch(const struct ipex_resize_args *args);
 size_t ipex_grid_scratch(void);
 

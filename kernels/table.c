@@ -64,6 +64,10 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(cast, avx512);
 }
 
+static void take_avx512_vnni(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
+    TAKE(conv_u8, avx512_vnni);
+}
+
 /* Where vdpbf16ps is slow, products stay with AVX-512's FMA, which give the same bits. */
 static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                              bool slow_dot) {
@@ -79,12 +83,13 @@ static void take_avx512_bf16(struct ipex_kernels *kernels, struct ipex_kernel_na
 
 static void take_amx(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_bf16t, amx);
+    TAKE(conv_u8, amx);
     TAKE(conv_transpose_bf16t, amx);
     TAKE(matmul_bf16t, amx);
     TAKE(attention_bf16t, amx);
 }
 
-/* avx_vnni and avx512_vnni have nothing of their own; nor has amx for f32 and bf16-dp. */
+/* avx_vnni has nothing of its own; nor has amx for f32 and bf16-dp. */
 static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                      enum ipex_isa isa) {
     struct ipex_cpu cpu;
@@ -98,6 +103,9 @@ static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *nam
     if (isa < IPEX_ISA_avx512)
         return;
     take_avx512(kernels, names);
+    if (isa < IPEX_ISA_avx512_vnni || !(cpu.features & IPEX_CPU_AVX512_VNNI))
+        return;
+    take_avx512_vnni(kernels, names);
     if (isa < IPEX_ISA_avx512_bf16 || !(cpu.features & IPEX_CPU_AVX512_BF16))
         return;
     take_avx512_bf16(kernels, names, cpu.features & IPEX_CPU_SLOW_BF16_DOT);

@@ -122,9 +122,10 @@ static void map_run(const struct ipex_map_args *args, map_fn fn, struct map_size
     }
 }
 
-/* Functions of p, and of p and q, from type T to R. */
+/* Functions of p, and of p and q, from type T to R. Each is there once. */
 #define UNARY(name, T, R, EXPR)                                                                    \
-    static void name(const void *const *x, void *restrict y, int64_t n) {                          \
+    static __attribute__((noinline)) void name(const void *const *x, void *restrict y,             \
+                                               int64_t n) {                                        \
         const T *a = x[0];                                                                         \
         R *restrict to = y;                                                                        \
         for (int64_t i = 0; i < n; i++) {                                                          \
@@ -174,23 +175,48 @@ FLOAT_TO(f32_to_u8, uint8_t, 0.0f, 256.0f)
 #define CAST_OF_BOOL(to, R)   UNARY(cast_bool_##to, uint8_t, R, p != 0)
 #define CAST_OF_F32(to, R)    UNARY(cast_f32_##to, float, R, f32_to_##to(p))
 #define CAST_TO_F32(from, T)  UNARY(cast_##from##_f32, T, float, p)
-#define CAST_OF_I32(to, R)    UNARY(cast_i32_##to, int32_t, R, p)
 #define CAST_OF_I64(to, R)    UNARY(cast_i64_##to, int64_t, R, p)
-#define CAST_OF_U8(to, R)     UNARY(cast_u8_##to, uint8_t, R, p)
-#define CAST_OF_I8(to, R)     UNARY(cast_i8_##to, int8_t, R, p)
-TYPES(CAST_TO_BOOL)
-TYPES(CAST_OF_BOOL)
+#define CAST_TO_I64(from, T)  UNARY(cast_##from##_i64, T, int64_t, p)
+#define NARROW(X)                                                                                  \
+    X(i32, int32_t)                                                                                \
+    X(u8, uint8_t)                                                                                 \
+    X(i8, int8_t)
+CAST_TO_BOOL(f32, float)
+CAST_TO_BOOL(i64, int64_t)
+CAST_OF_BOOL(f32, float)
+CAST_OF_BOOL(i64, int64_t)
 CAST_OF_BOOL(bool, uint8_t)
 INTEGERS(CAST_OF_F32)
 INTEGERS(CAST_TO_F32)
-INTEGERS(CAST_OF_I32)
-INTEGERS(CAST_OF_I64)
-INTEGERS(CAST_OF_U8)
-INTEGERS(CAST_OF_I8)
+NARROW(CAST_OF_I64)
+NARROW(CAST_TO_I64)
+CAST_OF_I64(i64, int64_t)
 UNARY(cast_f32_f32, float, float, p)
 
 UNARY(cast_f32_bf16, uint32_t, uint16_t, ipex_bf16_of(p))
 UNARY(cast_bf16_f32, uint16_t, uint32_t, (uint32_t)p << 16)
+
+/* All others of integers by way of i64. */
+#define TWICE(from, to)                                                                            \
+    static void cast_##from##_##to(const void *const *x, void *restrict y, int64_t n) {            \
+        int64_t wide[BLOCK];                                                                       \
+        const void *const between[] = {wide};                                                      \
+        cast_##from##_i64(x, wide, n);                                                             \
+        cast_i64_##to(between, y, n);                                                              \
+    }
+#define TWICE_OF(from)                                                                             \
+    TWICE(from, i32)                                                                               \
+    TWICE(from, u8)                                                                                \
+    TWICE(from, i8)
+TWICE_OF(i32)
+TWICE_OF(u8)
+TWICE_OF(i8)
+TWICE(i32, bool)
+TWICE(u8, bool)
+TWICE(i8, bool)
+TWICE(bool, i32)
+TWICE(bool, u8)
+TWICE(bool, i8)
 
 static map_fn cast_fn(int32_t from, int32_t to) {
 #define CAST_PAIR(to_name, from_name)                                                              \
@@ -230,19 +256,18 @@ void IPEX_REF(cast)(const struct ipex_map_args *args, int64_t job_begin, int64_t
 
 /* ---- compare ---- */
 
+/* The others are these of b and a. */
 #define COMPARE(dtype, T)                                                                          \
     BINARY(dtype##_equal, T, uint8_t, p == q)                                                      \
+    BINARY(dtype##_not_equal, T, uint8_t, p != q)                                                  \
     BINARY(dtype##_less, T, uint8_t, p < q)                                                        \
     BINARY(dtype##_less_equal, T, uint8_t, p <= q)                                                 \
-    BINARY(dtype##_greater, T, uint8_t, p > q)                                                     \
-    BINARY(dtype##_greater_equal, T, uint8_t, p >= q)                                              \
-    BINARY(dtype##_not_equal, T, uint8_t, p != q)                                                  \
     static const map_fn dtype##_compare[IPEX_COMPARE_COUNT] = {                                    \
         [IPEX_COMPARE_equal] = dtype##_equal,                                                      \
         [IPEX_COMPARE_less] = dtype##_less,                                                        \
         [IPEX_COMPARE_less_equal] = dtype##_less_equal,                                            \
-        [IPEX_COMPARE_greater] = dtype##_greater,                                                  \
-        [IPEX_COMPARE_greater_equal] = dtype##_greater_equal,                                      \
+        [IPEX_COMPARE_greater] = dtype##_less,                                                     \
+        [IPEX_COMPARE_greater_equal] = dtype##_less_equal,                                         \
         [IPEX_COMPARE_not_equal] = dtype##_not_equal,                                              \
     };
 COMPARE(f32, float)
@@ -256,7 +281,13 @@ void IPEX_REF(compare)(const struct ipex_map_args *args, int64_t job_begin, int6
                         : args->dtype == IPEX_DTYPE_i32 ? i32_compare
                                                         : i64_compare;
     const int64_t size = ref_dtype_size(args->dtype);
-    map_run(args, fns[args->kind], (struct map_sizes){{size, size}, 1}, job_begin, job_end);
+    struct ipex_map_args turned = *args;
+    if (args->kind == IPEX_COMPARE_greater || args->kind == IPEX_COMPARE_greater_equal)
+        for (int i = 0; i < 2; i++) {
+            turned.x[i] = args->x[1 - i];
+            memcpy(turned.x_stride[i], args->x_stride[1 - i], sizeof turned.x_stride[i]);
+        }
+    map_run(&turned, fns[args->kind], (struct map_sizes){{size, size}, 1}, job_begin, job_end);
 }
 
 /* ---- logical ---- */

@@ -25,7 +25,7 @@ void IPEX_REF(fill)(const struct ipex_fill_args *args, int64_t job_begin, int64_
     (void)scratch;
     const int64_t last = args->rank - 1;
     const int32_t lead = ipex_move_lead(args->rank);
-    const int64_t rows = ipex_row_count(args->dims, 1, lead), size = args->half ? 2 : 4;
+    const int64_t rows = ipex_row_count(args->dims, 1, lead), size = args->size;
     for (int64_t row = job_begin * rows; row < job_end * rows; row++) {
         char *y = (char *)args->y + ipex_row_offset(args->dims, args->y_stride, lead, row) * size;
         for (int64_t i = 0; i < ipex_move_length(args->dims, args->rank); i++)

@@ -32,7 +32,8 @@ static bool ranks_before(const float *x, int64_t a, int64_t b, bool largest) {
 }
 
 /* A heap of indices whose root comes last in the result. */
-static void sift_down(const float *x, int64_t *heap, int64_t at, int64_t count, bool largest) {
+static __attribute__((noinline)) void sift_down(const float *x, int64_t *heap, int64_t at,
+                                                int64_t count, bool largest) {
     for (int64_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && ranks_before(x, heap[child], heap[child + 1], largest))
             child++;
@@ -87,6 +88,7 @@ void IPEX_REF(topk_f32)(const struct ipex_topk_args *args, int64_t job_begin, in
             const T *sum = to - step * args->y_middle;                                             \
             const T *add = x + (args->exclusive ? at - step : at) * args->x_middle;                \
             for (int64_t i = 0; i < inner; i++) {                                                  \
+                __asm__ volatile(""); /* one loop: compilers would make eight, of vectors */       \
                 const T p = m == 0 ? 0 : sum[i], q = m == 0 && args->exclusive ? 0 : add[i];       \
                 to[i] = (T)(SUM);                                                                  \
             }                                                                                      \

@@ -64,12 +64,12 @@ static inline void ipex_tile_release(void) {
                      : "memory")
 
 /* c[m][n] += the dot product of row m of a and column n of b, whose element (k, n) lies in row k /
- * 2 (bf16) or k / 4 (i8). bf16: a fresh chain of FMA from +0 over the even k and one over the odd,
- * their sum added to c; denormals are zero, rounding is to nearest, MXCSR plays no part. i8: exact,
- * modulo 2^32. */
+ * 2 (bf16) or k / 4 (a is u8, b i8). bf16: a fresh chain of FMA from +0 over the even k and one
+ * over the odd, their sum added to c; denormals are zero, rounding is to nearest, MXCSR plays no
+ * part. u8: exact, modulo 2^32. */
 #define IPEX_TILE_DOT_BF16(c, a, b)                                                                \
     __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : : "memory")
-#define IPEX_TILE_DOT_I8(c, a, b)                                                                  \
-    __asm__ volatile("tdpbssd %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : : "memory")
+#define IPEX_TILE_DOT_U8(c, a, b)                                                                  \
+    __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : : "memory")
 
 #endif

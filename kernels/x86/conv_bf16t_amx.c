@@ -21,9 +21,9 @@ static inline const float *begin_sums(const struct conv_walk *walk, int64_t pane
     return row;
 }
 
-static inline void finish_sums(const struct conv_walk *walk, int64_t panel, float *tile,
-                               int64_t n) {
-    (void)walk, (void)panel, (void)tile, (void)n; /* they are results */
+static inline void finish_tile(const struct conv_walk *walk, const struct tile_rows *rows,
+                               int64_t panel, float *tile) {
+    finish_rows(walk, rows, panel, tile);
 }
 
 #include "kernels/x86/conv_tiles_amx.h"

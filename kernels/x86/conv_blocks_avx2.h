@@ -208,8 +208,8 @@ BLOCKS_OF_2H(BLOCK)
 #endif
 
 /* Which block: that of so many panels, and of rows beside. */
-enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_4 = 64 };
-enum { BLOCKS_1H = 80, BLOCKS_1C = 96, BLOCKS_2H = 112 };
+enum { BLOCKS_1 = 8, BLOCKS_2 = 16, BLOCKS_4 = 32 };
+enum { BLOCKS_1H = BLOCKS_4 + 4, BLOCKS_1C = BLOCKS_1H + 12, BLOCKS_2H = BLOCKS_1C + 8 };
 
 #define CASE(MR, NP, STEP)                                                                         \
     case BLOCKS_##NP + MR:                                                                         \

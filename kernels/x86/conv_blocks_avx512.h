@@ -10,19 +10,25 @@
  *   CHAINS(MR, NR)   all steps of one segment, from a0, a1 and w on: STEP(MR, NR) is one of them
  * and, where it has them, the same for vectors of 256 bits: OPERAND_HALF, X_AT_HALF, W_AT_HALF and
  * PRODUCT_HALF. A last panel of at most 8 columns (24 channels are 1 panel and a half) takes those,
- * which cost half where 512 bits are two passes (AMD Zen 4) and no more elsewhere: NR is then 1H or
- * 2H. */
+ * which cost half where 512 bits are two passes (AMD Zen 4) and no more elsewhere, of 7 rows or
+ * more: NR is then 1H or 2H. */
 #ifndef IPEX_KERNELS_X86_CONV_BLOCKS_AVX512_H
 #define IPEX_KERNELS_X86_CONV_BLOCKS_AVX512_H
 
 #include "kernels/x86/conv_walk.h"
 
 /* Blocks are code: kernels on bf16 do without those of three panels, and those that widen
- * (CONV_SMALLER_BLOCKS: the weights alone) without those of four. Where x is widened too, a level
- * only stands in for another's instruction: half as many rows are the most for one panel. */
-enum { MAX_ROWS = 14 };
+ * (CONV_SMALLER_BLOCKS: the weights alone) without those of four. More than 7 rows of one panel go
+ * in two halves there, or, where the instruction that multiplies pairs takes longer than 7 chains
+ * hide (CONV_STORES_BF16), as 14 rows, some of them twice. */
+enum { MAX_ROWS = 14, HALF_ROWS = MAX_ROWS / 2 };
+#ifdef CONV_STORES_BF16
+enum { ONE_PANEL_OVERLAPS = true };
+#else
+enum { ONE_PANEL_OVERLAPS = false };
+#endif
 #ifdef CONV_WIDENS
-enum { MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_1 = 7 };
+enum { MAX_ROWS_3 = MAX_ROWS };
 #elif defined(CONV_SMALLER_BLOCKS)
 enum { MAX_ROWS_3 = MAX_ROWS };
 #elif CONV_K_PER_ROW == 2
@@ -309,7 +315,9 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define BLOCKS_1_TO_10(X, NR) BLOCKS_1_TO_8(X, NR) X(9, NR) X(10, NR)
 #define BLOCKS_1_TO_12(X, NR) BLOCKS_1_TO_10(X, NR) X(11, NR) X(12, NR)
 #define BLOCKS_1_TO_14(X, NR) BLOCKS_1_TO_12(X, NR) X(13, NR) X(14, NR)
-#ifdef CONV_WIDENS
+#ifdef CONV_STORES_BF16
+#define BLOCKS_OF_1(X) BLOCKS_1_TO_6(X, 1) X(7, 1) X(14, 1)
+#elif CONV_K_PER_ROW == 2
 #define BLOCKS_OF_1(X) BLOCKS_1_TO_6(X, 1) X(7, 1)
 #else
 #define BLOCKS_OF_1(X) BLOCKS_1_TO_14(X, 1)
@@ -337,14 +345,21 @@ BLOCK(1, 8)
 BLOCK(2, 8)
 
 #ifdef OPERAND_HALF
-#define BLOCKS_OF_1H(X) BLOCKS_1_TO_14(X, 1H)
-#define BLOCKS_OF_2H(X) BLOCKS_1_TO_14(X, 2H)
+#define BLOCKS_7_TO_14(X, NR)                                                                      \
+    X(7, NR) X(8, NR) X(9, NR) X(10, NR) X(11, NR) X(12, NR) X(13, NR) X(14, NR)
+#define BLOCKS_OF_1H(X) BLOCKS_7_TO_14(X, 1H)
+#define BLOCKS_OF_2H(X) BLOCKS_7_TO_14(X, 2H)
 BLOCKS_OF_1H(BLOCK)
 BLOCKS_OF_2H(BLOCK)
 #endif
 
 /* Which block: that of so many panels, and of rows beside. */
-enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_3 = 48, BLOCKS_4 = 64, BLOCKS_8 = 128 };
+enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_3 = 48, BLOCKS_4 = 64 };
+#if defined(CONV_WIDENS) || defined(CONV_SMALLER_BLOCKS)
+enum { BLOCKS_8 = BLOCKS_3 }; /* of which there are none */
+#else
+enum { BLOCKS_8 = BLOCKS_4 + 8 };
+#endif
 enum { BLOCKS_1H = 80, BLOCKS_2H = 96 };
 
 #define CASE(MR, NR)                                                                               \
@@ -384,22 +399,41 @@ static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
             return policy[i].panels;
 }
 
-#ifdef CONV_WIDENS
-/* One panel of more rows than there are blocks for. */
-static void run_halves(const struct conv_block *b, int64_t rows) {
-    struct conv_block half = *b;
-    for (int64_t i = 0, first = (rows + 1) / 2; i < 2; i++) {
-        const int64_t count = i == 0 ? first : rows - first, quarter = (count + 1) / 2;
-        half.x = (const BLOCK_X *)b->x + i * b->x_half;
-        half.x_half = quarter * b->x_row;
-        half.init = b->init + i * b->init_half;
-        half.init_half = quarter * b->init_row;
-        half.y = b->y + i * b->y_half;
-        half.y_half = quarter * b->y_row;
-        half.residual = b->residual ? b->residual + i * b->r_half : NULL;
-        half.r_half = quarter * b->r_row;
-        run_block(&half, BLOCKS_1 + count);
+#if CONV_K_PER_ROW == 2
+/* One panel of more rows than there are blocks for, of all of b's blocks, in two halves, which are
+ * one where b has two lines; b lies where the last one does then. */
+static void run_halves(struct conv_block *b, int64_t rows) {
+    for (int32_t left = b->count;; left--, to_next_block(b)) {
+        struct conv_block half = *b;
+        for (int64_t i = 0, first = (rows + 1) / 2; i < 2; i++) {
+            const int64_t count = i == 0 ? first : rows - first, quarter = (count + 1) / 2;
+            half.x = (const BLOCK_X *)b->x + i * b->x_half;
+            half.x_half = quarter * b->x_row;
+            half.init = b->init + i * b->init_half;
+            half.init_half = quarter * b->init_row;
+            half.y = b->y + i * b->y_half;
+            half.y_half = quarter * b->y_row;
+            half.residual = b->residual ? b->residual + i * b->r_half : NULL;
+            half.r_half = quarter * b->r_row;
+            run_block(&half, BLOCKS_1 + count);
+        }
+        if (left <= 1)
+            return;
     }
+}
+
+/* The same in blocks of all rows, whose second half begins so far behind the first that it ends
+ * where b's does: rows that both have are computed alike. */
+static inline void run_overlapping(struct conv_block *b, int64_t rows) {
+    const int64_t first = (rows + 1) / 2, apart = rows - HALF_ROWS;
+    const int64_t x_half = b->x_half, init_half = b->init_half, y_half = b->y_half;
+    const int64_t r_half = b->r_half;
+    b->x_half -= (first - apart) * b->x_row;
+    b->init_half -= (first - apart) * b->init_row;
+    b->y_half -= (first - apart) * b->y_row;
+    b->r_half -= (first - apart) * b->r_row;
+    run_blocks(b, run_block, BLOCKS_1 + MAX_ROWS);
+    b->x_half = x_half, b->init_half = init_half, b->y_half = y_half, b->r_half = r_half;
 }
 #endif
 
@@ -411,19 +445,23 @@ static inline bool blocks_apply(const struct conv_block *b, int64_t rows, int64_
 static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
     static const int32_t act_rows[] = {
         [1] = ACT_1, [2] = ACT_2, [3] = ACT_3, [4] = ACT_4, [8] = ACT_8};
-#ifdef CONV_WIDENS
-    if (panels == 1 && rows > MAX_ROWS_1) {
+#if CONV_K_PER_ROW == 2
+    if (panels == 1 && rows > HALF_ROWS && ONE_PANEL_OVERLAPS && !b->two) {
+        run_overlapping(b, rows);
+        return false;
+    }
+    if (panels == 1 && rows > HALF_ROWS) {
         run_halves(b, rows);
         return false;
     }
 #endif
 #ifdef OPERAND_HALF
-    if (b->columns <= LANES / 2 && panels <= 2) {
+    if (b->columns <= LANES / 2 && panels <= 2 && rows >= HALF_ROWS) {
         run_blocks(b, run_block, (panels == 1 ? BLOCKS_1H : BLOCKS_2H) + rows);
         return blocks_apply(b, rows, panels == 1 ? ACT_1H : ACT_2H, false);
     }
 #endif
-    run_blocks(b, run_block, panels * BLOCKS_1 + rows);
+    run_blocks(b, run_block, (panels == 8 ? BLOCKS_8 : panels * BLOCKS_1) + rows);
     return blocks_apply(b, rows, act_rows[panels], panels == 2);
 }
 

@@ -148,7 +148,7 @@ static void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end)
                              (end - begin) * IPEX_PANEL * (int64_t)sizeof(float));
     if (limit < IPEX_TILE_ROWS)
         limit = IPEX_TILE_ROWS;
-    if (args->residual == args->y || args->y_bf16) /* nowhere to park a chain */
+    if (args->residual == args->y || args->y_bf16 || walk->level->sums) /* no place to park */
         limit = segments * depth;
     /* Segments in a part; 0: cut inside segments. */
     const int64_t whole = ipex_conv_part_segments(args, ipex_div(limit, depth));
@@ -228,7 +228,7 @@ static int64_t blocks_at_once(const struct conv_level *level, const struct ipex_
     const bool clamp = ipex_act_is_clamp(args->act), in_place = level->panels_widened == 0;
     const int64_t depth = ipex_conv_depth(args);
     const bool rest = streams && depth <= level->max_rows; /* prefetch_rest */
-    if (!in_place || rest || fetches(level, args) || fetches_y(args, streams))
+    if (!in_place || level->sums || rest || fetches(level, args) || fetches_y(args, streams))
         return 1;
     const int64_t rows = staged ? cuts->most : block_rows(cuts); /* a stage holds all of them */
     const int64_t x = depth * level->x_size;

@@ -132,9 +132,9 @@ static inline __attribute__((always_inline)) void store_rows(const struct conv_w
 
 /* The same, compiled once for panels whose columns all exist, and once for the others; with AVX2, a
  * panel of which is two vectors of code, once. */
-static __attribute__((noinline)) void finish_rows(const struct conv_walk *walk,
-                                                  const struct tile_rows *rows, int64_t panel,
-                                                  float *tile) {
+static __attribute__((noinline, unused)) void finish_rows(const struct conv_walk *walk,
+                                                          const struct tile_rows *rows,
+                                                          int64_t panel, float *tile) {
     const int64_t columns = tile_columns(walk, panel);
     if (LANES == IPEX_PANEL && columns == IPEX_PANEL)
         store_rows(walk, rows, panel, tile, IPEX_PANEL);

@@ -14,8 +14,9 @@
  * sums become results:
  *   begin_sums(walk, panel, row)       where the 16 words lie that all rows begin with: in row, if
  *                                      they lie nowhere else
- *   finish_sums(walk, panel, tile, n)  sums of n rows become results
- *   SUMS_ARE_RESULTS                   whether they are already */
+ *   finish_tile(walk, rows, panel, tile)  sums of these rows become results, which are stored
+ *   SUMS_ARE_RESULTS                   whether they are results already, but for a residual and an
+ *                                      activation */
 #ifndef IPEX_KERNELS_X86_CONV_TILES_AMX_H
 #define IPEX_KERNELS_X86_CONV_TILES_AMX_H
 
@@ -248,8 +249,7 @@ static void finish_results(const struct amx_block *b) {
                 p++, tile++;
                 continue;
             }
-            finish_sums(b->walk, b->panel + p, tiles[tile], b->tile_rows);
-            finish_rows(b->walk, &b->rows[i], b->panel + p, tiles[tile] + b->first[i] * IPEX_PANEL);
+            finish_tile(b->walk, &b->rows[i], b->panel + p, tiles[tile] + b->first[i] * IPEX_PANEL);
         }
 }
 

@@ -16,6 +16,7 @@
 #define CONV_K_PER_ROW 1
 #endif
 /* CONV_ROUNDS: y and the residual may be bf16; CONV_STORES_BF16: blocks can round as they store.
+ * CONV_SUMS: blocks leave sums, which kernels/x86/conv_sums.h scales.
  *
  * Register blocks read x in place; kernels/x86/conv_widen.h says otherwise. */
 #ifndef CONV_WIDENS
@@ -37,9 +38,13 @@ enum { PANELS_ONCE = 0 };
  * to the hardware. */
 enum { WEIGHT_AHEAD = 64 * IPEX_PANEL * 4, WEIGHT_AHEAD_LEAST_K = 256 };
 
-/* What is left to do of the block before: its activation, if that is no clamp. */
+/* What is left to do of the block before: its activation, if that is no clamp, or its sums. */
 struct conv_pending {
+#ifdef CONV_SUMS
+    struct sums sums;
+#else
     struct ipex_act_rows act;
+#endif
 #ifdef CONV_ROUNDS
     uint16_t *to; /* NULL, or where it goes, rounded: rows `row` apart, the second half of a block's
                      `rows` from `half` on, blocks `next` apart */
@@ -82,6 +87,10 @@ struct conv_block {
     uint16_t *to; /* where blocks that round (CONV_STORES_BF16) leave their rows instead of in y */
     struct conv_stage *stage; /* NULL: neither is bf16 */
 #endif
+#ifdef CONV_SUMS
+    int64_t y_at, residual_at; /* elements from the arguments' y and residual to the walk's place */
+    struct conv_stage *stage;
+#endif
 };
 
 /* The block called which: a switch, since each pointer of a table would be relocated (32 bytes of
@@ -123,6 +132,16 @@ static inline void to_next_block(struct conv_block *b) {
         const vec hi = vec_set(b->hi);                                                             \
         HIGHS                                                                                      \
     }
+
+#ifdef CONV_SUMS
+/* Sums of a block, while the pass over those of the one before goes on: 14 rows of two panels, or
+ * fewer of more. */
+enum { STAGE_FLOATS = 28 * IPEX_PANEL };
+struct conv_stage {
+    _Alignas(64) float sums[2][STAGE_FLOATS];
+    int32_t turn;
+};
+#endif
 
 #ifdef CONV_ROUNDS
 /* Where blocks of a step that reads or writes bf16 beside its products find the residual, widened,
@@ -185,8 +204,16 @@ static __attribute__((noinline)) void round_pending(struct conv_pending *pending
 
 /* What is left to do of the block before this one, whose stores have reached L1 by now; this one's
  * have not: loads would wait for them. */
-static inline void finish_pending(struct conv_block *b) {
+#ifdef CONV_SUMS
+static inline void finish_pending(const struct ipex_conv_args *args, struct conv_block *b) {
+    if (b->pending.sums.rows > 0)
+        IPEX_LEVEL(scale_sums)(args, &b->pending.sums);
+    b->pending.sums.rows = 0;
+}
+#else
+static inline void finish_pending(const struct ipex_conv_args *args, struct conv_block *b) {
     struct conv_pending *pending = &b->pending;
+    (void)args;
     if (!ipex_act_is_clamp(pending->act.act))
         IPEX_LEVEL(activate)(&pending->act);
 #ifdef CONV_ROUNDS
@@ -200,7 +227,7 @@ static inline void finish_pending(struct conv_block *b) {
 /* Activations that are not clamps: a pass over the block before this one. */
 static inline void activate(struct conv_block *b, const struct ipex_conv_args *args, float *y,
                             int64_t rows, int64_t columns) {
-    finish_pending(b);
+    finish_pending(args, b);
     b->pending.act = (struct ipex_act_rows){
         .y = y,
         .rows = rows * b->count,
@@ -212,6 +239,7 @@ static inline void activate(struct conv_block *b, const struct ipex_conv_args *a
         .act_b = args->act_b,
     };
 }
+#endif
 
 /* Weights that come from L3 or from memory are there too late for the first block of rows that uses
  * them: at 22 GB/s two panels take as long as 14 rows compute, and memory gives half of that. So
@@ -224,7 +252,7 @@ static inline void fetch_next(const struct conv_part *part, struct conv_block *b
     const int64_t lines = part->k_count / CONV_K_PER_ROW;
     const int64_t at = ipex_div(lines * b->block++, part->blocks);
     b->far_first = (uintptr_t)part->next * sizeof(float) + (uintptr_t)at * LINE;
-    b->far_step = (uintptr_t)ipex_div_up(2 / CONV_K_PER_ROW * LINE, part->blocks);
+    b->far_step = (uintptr_t)ipex_div_up((CONV_K_PER_ROW == 1 ? 2 : 1) * LINE, part->blocks);
 }
 
 /* What the steps of a block do not reach of the lines of y that the next block writes, where they
@@ -258,6 +286,7 @@ static inline int64_t take_panels(const struct conv_walk *walk, struct conv_bloc
     return panels;
 }
 
+#ifndef CONV_SUMS
 /* `all` panels of one block of rows, which have `columns` columns; b is the first panel's. */
 static inline void walk_panels(const struct conv_walk *walk, const struct conv_part *part,
                                struct conv_block *b, int64_t rows, int64_t all, int64_t columns) {
@@ -287,6 +316,7 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
             activate(b, args, y + column, rows, (panels - 1) * IPEX_PANEL + b->columns);
     }
 }
+#endif
 
 #ifdef CONV_ROUNDS
 /* A block's rows of the residual become those of `stage` that lie `row` apart, and those of the
@@ -406,12 +436,44 @@ static inline void walk_block(const struct conv_walk *walk, const struct conv_pa
 }
 #endif
 
+#ifdef CONV_SUMS
+/* As walk_panels: while a block's sums are made, those of the block before become results. */
+static __attribute__((noinline)) void walk_sums(const struct conv_walk *walk, struct conv_block *b,
+                                                int64_t rows, int64_t all, int64_t columns) {
+    const struct ipex_conv_args *args = walk->args;
+    const float *w = b->w;
+    for (int64_t panel = 0, panels; panel < all; panel += panels) {
+        const int64_t column = panel * IPEX_PANEL;
+        panels = take_panels(walk, b, rows, all - panel, columns - column);
+        b->w = w + panel * b->w_panel;
+        b->y = b->stage->sums[b->stage->turn ^= 1];
+        walk->level->run(b, rows, panels);
+        finish_pending(args, b);
+        b->pending.sums = (struct sums){
+            .sum = b->y,
+            .rows = rows,
+            .row = panels * IPEX_PANEL,
+            .columns = (panels - 1) * IPEX_PANEL + b->columns,
+            .column = b->init - args->bias + column,
+            .y = b->y_at + column,
+            .y_row = b->y_row,
+            .y_half = b->y_half,
+            .residual = b->residual_at + column,
+            .r_row = b->r_row,
+            .r_half = b->r_half,
+        };
+    }
+}
+#endif
+
 #if defined(CONV_WIDENS)
 static void walk_widened(const struct conv_walk *walk, const struct conv_part *part,
                          struct conv_block *b, int64_t rows, int64_t all, int64_t columns);
 #define WALK_PANELS walk_widened
 #elif defined(CONV_ROUNDS)
 #define WALK_PANELS walk_block
+#elif defined(CONV_SUMS)
+#define WALK_PANELS(walk, part, b, rows, all, columns) walk_sums(walk, b, rows, all, columns)
 #else
 #define WALK_PANELS walk_panels
 #endif
@@ -450,7 +512,11 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
 /* A block's places in y and in the residual, so many elements from the walk's. */
 static inline void take_places(const struct conv_walk *walk, const struct conv_part *part,
                                struct conv_block *b, int64_t y, int64_t residual) {
+#ifndef CONV_SUMS
     b->residual = walk->residual && part->last ? walk->residual + residual : NULL;
+#else
+    (void)part;
+#endif
 #ifdef CONV_ROUNDS
     if (b->stage) {
         b->y = walk->y ? walk->y + y : NULL;
@@ -460,7 +526,14 @@ static inline void take_places(const struct conv_walk *walk, const struct conv_p
         return;
     }
 #endif
+#ifdef CONV_SUMS
+    const struct ipex_conv_args *args = walk->args;
+    const int64_t group = walk->job->group * args->n;
+    b->y_at = walk->job->image * args->y_image + group + y;
+    b->residual_at = walk->job->image * args->r_image + group + residual;
+#else
     b->y = walk->y + y;
+#endif
 }
 
 /* Pixels of lines from `first` on. */
@@ -535,11 +608,11 @@ static __attribute__((noinline, unused)) void walk_all_lines(const struct conv_w
         }
         line += lines.count;
     }
-    finish_pending(b);
+    finish_pending(args, b);
 }
 
-#ifdef CONV_ROUNDS
-/* With a stage: 7 KiB of stack where x is widened (22 and 14 KiB), else 12. */
+#if defined(CONV_ROUNDS) || defined(CONV_SUMS)
+/* With a stage: 7 KiB of stack where x is widened (22 and 14 KiB), 4 of sums, else 12. */
 static __attribute__((noinline)) void walk_all_staged(const struct conv_walk *walk,
                                                       const struct conv_part *part,
                                                       struct conv_block *b, int64_t begin,
@@ -560,7 +633,11 @@ walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t b
         return;
     }
 #endif
+#ifdef CONV_SUMS
+    walk_all_staged(walk, part, &b, begin, end);
+#else
     walk_all_lines(walk, part, &b, begin, end);
+#endif
 }
 
 #endif

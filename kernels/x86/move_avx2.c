@@ -331,7 +331,7 @@ void ipex_k_move__avx2(const struct ipex_move_args *args, int64_t job_begin, int
 
 /* The box with the jobs of this call as its first dim, as a copy onto itself. */
 static struct copy simplify_box(const struct ipex_fill_args *args, int64_t begin, int64_t end) {
-    const int32_t size = args->half ? 2 : 4;
+    const int32_t size = args->size;
     struct copy ret = {.y = (char *)args->y + begin * args->y_stride[0] * size, .size = size};
     append(&ret, end - begin, args->y_stride[0], args->y_stride[0]);
     for (int32_t i = 1; i < args->rank; i++)
@@ -347,9 +347,11 @@ static void fill_row(const struct copy *c, char *to, uint32_t pattern) {
     uint16_t *halves = (uint16_t *)(void *)to;
     uint32_t *y = (uint32_t *)(void *)to;
     int64_t i = 0;
-    if (c->size == 2) { /* short borders: compilers vectorise them well enough */
-        for (; i < n; i++)
+    if (c->size < 4) { /* short borders: compilers vectorise them well enough */
+        for (; c->size == 2 && i < n; i++)
             halves[i * step] = (uint16_t)pattern;
+        for (; i < n; i++)
+            to[i * step] = (char)pattern;
         return;
     }
     const __m256i wide = _mm256_set1_epi32((int32_t)pattern);

@@ -53,11 +53,48 @@ static inline vec pointwise_load(struct pointwise_operand operand, int64_t i, in
 #define POINTWISE_LOOP(expression)   POINTWISE_ROWS(POINTWISE_NONE, expression)
 #define POINTWISE_SIMPLE(expression) POINTWISE_ROWS(POINTWISE_WHOLE, expression)
 
+/* The activation that a step is; none: it is no such step. */
+static inline int32_t pointwise_act(int16_t op) {
+    switch (op) {
+#define ACT_OF(name)                                                                               \
+    case IPEX_STEP_##name:                                                                         \
+        return IPEX_ACT_##name;
+        ACT_OF(sigmoid)
+        ACT_OF(tanh)
+        ACT_OF(softplus)
+        ACT_OF(gelu)
+        ACT_OF(gelu_tanh)
+        ACT_OF(mish)
+#undef ACT_OF
+    default:
+        return IPEX_ACT_none;
+    }
+}
+
+/* An activation's code is in one place of a level (activate_body.h), for what lies in y. */
+static __attribute__((noinline)) void pointwise_activate(int32_t act, struct pointwise_operand oa,
+                                                         float *y, int64_t y_row,
+                                                         struct pointwise_tile tile) {
+    for (int64_t r = 0; r < tile.rows; r++, oa.p += oa.row, y += y_row)
+        for (int64_t begin = 0; begin < tile.n; begin += IPEX_POINTWISE_BLOCK) {
+            const int64_t n = ipex_smaller(tile.n - begin, IPEX_POINTWISE_BLOCK);
+            for (int64_t i = begin; i < begin + n && (oa.p != y || !oa.step); i += LANES)
+                vec_store_part(y + i, tile.n - i, pointwise_load(oa, i, tile.n));
+            const struct ipex_act_rows rows = ipex_act_rows(y + begin, 1, n, n, act, 0, 0);
+            IPEX_LEVEL(activate)(&rows);
+        }
+}
+
 static inline void pointwise_step(int16_t op, struct pointwise_operand oa,
                                   struct pointwise_operand ob, float *y, int64_t y_row,
                                   struct pointwise_tile tile) {
     if (oa.row == oa.step * tile.n && ob.row == ob.step * tile.n && y_row == tile.n)
         tile = (struct pointwise_tile){1, tile.rows * tile.n}; /* without gaps: one row */
+    const int32_t act = pointwise_act(op);
+    if (act != IPEX_ACT_none) {
+        pointwise_activate(act, oa, y, y_row, tile);
+        return;
+    }
     switch (op) {
     case IPEX_STEP_add:
         POINTWISE_SIMPLE(vec_add(a, b))
@@ -79,10 +116,6 @@ static inline void pointwise_step(int16_t op, struct pointwise_operand oa,
         POINTWISE_LOOP(vec_sqrt(a))
     case IPEX_STEP_exp:
         POINTWISE_LOOP(vec_exp(a))
-    case IPEX_STEP_sigmoid:
-        POINTWISE_LOOP(vec_sigmoid(a))
-    case IPEX_STEP_tanh:
-        POINTWISE_LOOP(vec_tanh(a))
     case IPEX_STEP_floor:
         POINTWISE_LOOP(vec_floor(vec_flush(a)))
     case IPEX_STEP_ceil:
@@ -105,14 +138,6 @@ static inline void pointwise_step(int16_t op, struct pointwise_operand oa,
         POINTWISE_LOOP(vec_round(vec_flush(a)))
     case IPEX_STEP_sign:
         POINTWISE_LOOP(vec_sign(a))
-    case IPEX_STEP_softplus:
-        POINTWISE_LOOP(vec_softplus(a))
-    case IPEX_STEP_gelu:
-        POINTWISE_LOOP(vec_gelu(a))
-    case IPEX_STEP_gelu_tanh:
-        POINTWISE_LOOP(vec_gelu_tanh(a))
-    case IPEX_STEP_mish:
-        POINTWISE_LOOP(vec_mish(a))
     case IPEX_STEP_elu:
         POINTWISE_LOOP(vec_elu(a, b))
     case IPEX_STEP_expm1:

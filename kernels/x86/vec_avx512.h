@@ -191,6 +191,23 @@ static inline vec vec_load_bf16_part(const uint16_t *p, int64_t n) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
 }
 
+/* The first n of LANES numbers of 8 bits without sign, as f32; those behind them are 0. */
+static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
+    const __m128i bytes = n >= LANES ? _mm_loadu_si128((const __m128i *)(const void *)p)
+                                     : _mm_maskz_loadu_epi8(vec_first(n), p);
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+}
+/* Rounded to nearest, ties to even, and cut to 0 to 255; a NaN is 0. What is too large for an int
+ * becomes one that is too large for a byte. */
+static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {
+    const __m512i whole = _mm512_cvtps_epi32(_mm512_max_ps(a, _mm512_setzero_ps()));
+    const __m128i bytes = _mm512_cvtusepi32_epi8(whole);
+    if (n >= LANES) /* AMD's CPUs take long to store under a mask, and longer to narrow so */
+        _mm_storeu_si128((__m128i *)(void *)p, bytes);
+    else
+        _mm_mask_storeu_epi8(p, vec_first(n), bytes);
+}
+
 static inline vec_int vec_int_set(int32_t x) {
     return _mm512_set1_epi32(x);
 }

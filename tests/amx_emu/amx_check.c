@@ -74,7 +74,7 @@ static uint32_t wanted_element(const struct matrix *c, const struct matrix *a,
     uint32_t ret = 0;
     if (!bf16)
         return (uint32_t)amx_model_i8((int32_t)before, a->data + m * a->stride, b->data + n,
-                                      b->stride, a->words, true, true);
+                                      b->stride, a->words, false, true);
     float sum;
     memcpy(&sum, &before, sizeof sum);
     sum = amx_model_bf16(sum, a->data + m * a->stride, b->data + n, b->stride, a->words);
@@ -108,7 +108,7 @@ static void multiply(struct matrix *c, const struct matrix *a, const struct matr
     if (bf16)
         IPEX_TILE_DOT_BF16(5, 6, 7);
     else
-        IPEX_TILE_DOT_I8(5, 6, 7);
+        IPEX_TILE_DOT_U8(5, 6, 7);
     IPEX_TILE_STORE(c->data, 4 * c->stride, 5);
     ipex_tile_release();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many products, loads and stores of tiles the other kernels of level amx make, products of
- * activations, attention, transposed convolutions and i8: what follows from their sizes and blocks,
+ * activations, attention, transposed convolutions and u8: what follows from their sizes and blocks,
  * and no more. Bits are compared with the reference's along the way; tests/checkkern does it for
  * random shapes. */
 #include <stdio.h>
@@ -348,28 +348,28 @@ static int check_transpose(const struct transpose *t) {
     return !passed;
 }
 
-/* ---- i8 ---- */
+/* ---- u8 and i8 ---- */
 
-enum { TILE_K_I8 = 64 };
+enum { TILE_K_U8 = 64 };
 
-struct i8_size {
+struct u8_size {
     int32_t m, n, k;
 };
 
-static const struct i8_size i8_sizes[] = {{1, 16, 64},   {16, 16, 64},  {16, 80, 65},
-                                          {17, 16, 1},   {33, 40, 130}, {49, 512, 256},
+static const struct u8_size u8_sizes[] = {{1, 16, 64},   {16, 16, 64},  {16, 80, 65},
+                                          {17, 16, 5},   {33, 40, 130}, {49, 512, 256},
                                           {128, 33, 64}, {40, 70, 27}};
 
 /* [m][k] times [k][n] with tiles of 64 k; one row takes tiles like any other. */
-static int check_i8_gemm(const struct i8_size *size) {
+static int check_u8_gemm(const struct u8_size *size) {
     const int32_t m = size->m, n = size->n, k = size->k;
     struct rng rng = {17};
-    const int64_t panels = ipex_div_up(n, AMX_TILE), k_tiles = ipex_div_up(k, TILE_K_I8);
+    const int64_t panels = ipex_div_up(n, AMX_TILE), k_tiles = ipex_div_up(k, TILE_K_U8);
     struct buffer x = buffer_make((size_t)m * (size_t)k);
     struct buffer w = buffer_make((size_t)(panels * k_tiles * 1024));
     struct buffer bias = zero_floats(panels * AMX_TILE), scale = zero_floats(panels * AMX_TILE);
     for (size_t i = 0; i < x.bytes; i++)
-        ((int8_t *)x.data)[i] = (int8_t)rng_next(&rng);
+        ((uint8_t *)x.data)[i] = (uint8_t)rng_next(&rng);
     for (size_t i = 0; i < w.bytes; i++)
         ((int8_t *)w.data)[i] = (int8_t)rng_next(&rng);
     for (int64_t i = 0; i < panels * AMX_TILE; i++)
@@ -381,7 +381,8 @@ static int check_i8_gemm(const struct i8_size *size) {
     args.bias = bias.data;
     args.scale = scale.data;
     const struct run run = {
-        .kernel = {(ipex_kernel_fn)ipex_k_conv_i8__reference, (ipex_kernel_fn)ipex_k_conv_i8__amx},
+        .kernel = {(ipex_kernel_fn)kernels[REFERENCE].conv_u8,
+                   (ipex_kernel_fn)kernels[AMX].conv_u8},
         .args = &args,
         .y = &args.y,
         .y_floats = (int64_t)m * n,
@@ -389,9 +390,9 @@ static int check_i8_gemm(const struct i8_size *size) {
     };
     struct amx_work want = {.configurations = 1, .releases = 1};
     char what[60];
-    amx_work_add_run(&want, ipex_div_up(m, AMX_TILE), panels, k_tiles, k < TILE_K_I8);
-    snprintf(what, sizeof what, "conv_i8 %d x %d x %d", m, k, n);
-    const bool passed = check_run(what, &run, AMX_OP_tdpbssd, &want);
+    amx_work_add_run(&want, ipex_div_up(m, AMX_TILE), panels, k_tiles, k < TILE_K_U8);
+    snprintf(what, sizeof what, "conv_u8 %d x %d x %d", m, k, n);
+    const bool passed = check_run(what, &run, AMX_OP_tdpbusd, &want);
     buffer_free(&x);
     buffer_free(&w);
     buffer_free(&bias);
@@ -416,6 +417,6 @@ int main(void) {
     CHECK_ALL("matmul_bf16t", check_product, products);
     CHECK_ALL("attention_bf16t", check_attention, attentions);
     CHECK_ALL("conv_transpose_bf16t", check_transpose, transposes);
-    CHECK_ALL("conv_i8", check_i8_gemm, i8_sizes);
+    CHECK_ALL("conv_u8", check_u8_gemm, u8_sizes);
     return report_failures() != 0;
 }

@@ -175,7 +175,7 @@ static void check_multiplication(void) {
     test_ok(counts.of[AMX_OP_ldtilecfg] == n && counts.of[AMX_OP_tileloadd] == 2 * n &&
                 counts.of[AMX_OP_tileloaddt1] == n && counts.of[AMX_OP_tdpbf16ps] == n &&
                 counts.of[AMX_OP_tilestored] == n && counts.of[AMX_OP_tilerelease] == n &&
-                counts.of[AMX_OP_tdpbssd] == 0,
+                counts.of[AMX_OP_tdpbusd] == 0,
             NULL, "instructions of all threads are counted");
 }
 

@@ -109,7 +109,7 @@ static int check_box(const struct context *context, struct rng *rng, bool large)
 
 static int check_fill(const struct context *context, struct rng *rng) {
     struct box b = random_box(rng, rng_one_in(rng, 2));
-    b.args.size = rng_one_in(rng, 3) ? 2 : 4;
+    b.args.size = 1 << rng_range(rng, 0, 2);
     const size_t size = (size_t)b.args.size;
     const uint32_t pattern = (uint32_t)rng_next(rng);
     int64_t elements = 1;
@@ -126,7 +126,7 @@ static int check_fill(const struct context *context, struct rng *rng) {
         struct buffer got = buffer_make((size_t)elements * size);
         fill_canary(&got);
         struct ipex_fill_args a = {
-            .y = got.data, .rank = b.args.rank, .pattern = pattern, .half = size == 2};
+            .y = got.data, .rank = b.args.rank, .pattern = pattern, .size = (int32_t)size};
         memcpy(a.dims, b.args.dims, sizeof a.dims);
         memcpy(a.y_stride, b.args.y_stride, sizeof a.y_stride);
         running("fill", context->levels[i].name);

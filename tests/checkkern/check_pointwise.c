@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise_f32: random programs over random broadcasts, rows longer and shorter than a block, few
- * and many, an operand that y takes the place of, special values. */
+ * and many, an operand that y takes the place of, special values. pointwise_u8: the same, some of
+ * the operands and the result in bytes, against pointwise_f32 on what these are. */
+#include "kernels/jobs.h"
 #include "tests/checkkern/checkkern.h"
 
+#include <math.h>
 #include <string.h>
 
 struct program {
@@ -123,12 +126,100 @@ static int check_program(const struct context *context, struct rng *rng) {
     return failed;
 }
 
+/* ---- pointwise_u8 ---- */
+
+/* Whole numbers of a byte in place of an operand's values, and those bytes. */
+static struct buffer make_bytes(struct rng *rng, struct buffer *x) {
+    struct buffer ret = buffer_make(x->bytes / 4);
+    for (size_t i = 0; i < ret.bytes; i++) {
+        ((uint8_t *)ret.data)[i] = (uint8_t)rng_range(rng, 0, 255);
+        ((float *)x->data)[i] = ((uint8_t *)ret.data)[i];
+    }
+    return ret;
+}
+
+/* What a float becomes, in f64. */
+static uint8_t byte_of(float value) {
+    const double whole = rint((double)value);
+    return whole > 0 ? (uint8_t)fmin(whole, 255) : 0;
+}
+
+/* Elements of y that differ from `floats`, as bytes where y is of bytes, and bytes between its rows
+ * that were touched. */
+static int64_t wrong_elements(const struct ipex_pointwise_args *a, const struct buffer *floats,
+                              const struct buffer *y, bool bytes) {
+    struct buffer want = buffer_make(y->bytes);
+    fill_canary(&want);
+    for (int64_t row = 0; row < ipex_row_count(a->dims, 0, a->rank - 1); row++) {
+        const int64_t at = ipex_row_offset(a->dims, a->y_stride, a->rank - 1, row);
+        for (int64_t i = at; bytes && i < at + a->dims[a->rank - 1]; i++)
+            ((uint8_t *)want.data)[i] = byte_of(((const float *)floats->data)[i]);
+    }
+    const int64_t ret = bytes ? first_byte_difference(&want, y) : first_difference(floats, y);
+    buffer_free(&want);
+    return ret;
+}
+
+static int check_bytes(const struct context *context, struct rng *rng) {
+    struct ipex_pointwise_args args = {.rank = 0};
+    struct program program = {.in_place = -1};
+    struct buffer bytes[IPEX_POINTWISE_INPUTS] = {{0}};
+    random_dims(rng, &program, &args);
+    program.in_place = -1;
+    random_program(rng, &program, &args);
+    const bool y_u8 = rng_one_in(rng, 2);
+    if (rng_one_in(rng, 4)) { /* nothing but the type changes */
+        args.steps = args.inputs = args.registers = 1;
+        program.steps[0] = (struct ipex_pointwise_step){.op = IPEX_STEP_copy};
+    }
+    for (int32_t i = 0; i < args.inputs; i++) {
+        random_input(rng, &program, &args, i);
+        if ((i == 0 && !(y_u8 && args.steps == 1)) || rng_one_in(rng, 2))
+            bytes[i] = make_bytes(rng, &program.x[i]);
+    }
+    struct buffer floats = run_level(&context->levels[0], &args, &program, rng);
+    for (int32_t i = 0; i < args.inputs; i++)
+        args.x_u8[i] = bytes[i].data;
+    int failed = 0;
+    for (size_t i = 0; i < context->n_levels; i++) {
+        struct ipex_pointwise_args a = args;
+        struct buffer y = buffer_make((size_t)program.y_elements * (y_u8 ? 1 : 4));
+        fill_canary(&y);
+        if (y_u8)
+            a.y_u8 = y.data;
+        else
+            a.y = y.data;
+        a.inner = context->levels[i].kernels.pointwise_f32;
+        running("pointwise_u8", context->levels[i].name);
+        run_jobs(rng, (ipex_kernel_fn)context->levels[i].kernels.pointwise_u8, &a,
+                 ipex_pointwise_jobs(&a), ipex_pointwise_u8_scratch(&a));
+        const int64_t at = wrong_elements(&args, &floats, &y, y_u8);
+        if (at >= 0)
+            failed += !report(false, "pointwise_u8 program", "%s: rank %d, element %lld",
+                              context->levels[i].name, a.rank, (long long)at);
+        buffer_free(&y);
+    }
+    buffer_free(&floats);
+    for (int32_t i = 0; i < args.inputs; i++) {
+        buffer_free(&program.x[i]);
+        if (bytes[i].data)
+            buffer_free(&bytes[i]);
+    }
+    return failed;
+}
+
 void check_pointwise(const struct context *context) {
-    if (!wanted(context, "pointwise_f32"))
-        return;
     struct rng rng = {context->seed + 3};
     int failed = 0;
-    for (int i = 0; i < context->cases * 3; i++)
-        failed += check_program(context, &rng);
-    report(failed == 0, "pointwise_f32: random programs", "%d failed", failed);
+    if (wanted(context, "pointwise_f32")) {
+        for (int i = 0; i < context->cases * 3; i++)
+            failed += check_program(context, &rng);
+        report(failed == 0, "pointwise_f32: random programs", "%d failed", failed);
+    }
+    if (!wanted(context, "pointwise_u8"))
+        return;
+    failed = 0;
+    for (int i = 0; i < context->cases; i++)
+        failed += check_bytes(context, &rng);
+    report(failed == 0, "pointwise_u8: random programs", "%d failed", failed);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* max_pool_f32, avg_pool_f32: windows that hang over every border, dilation, empty windows, special
- * values. */
+/* max_pool_f32, avg_pool_f32, max_pool_u8: windows that hang over every border, dilation, empty
+ * windows, special values. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
@@ -130,7 +130,68 @@ static int check_shape(const struct context *context, struct rng *rng, bool aver
     return failed;
 }
 
+/* The largest byte of a window, 0 where it is empty. */
+static uint8_t largest_byte(const struct ipex_pool_args *a, int64_t image, int64_t line,
+                            int64_t pixel, int64_t channel) {
+    uint8_t ret = 0;
+    for (int64_t tap = 0; tap < (int64_t)a->kernel_h * a->kernel_w; tap++) {
+        const int64_t row = line * a->stride_h - a->pad_top + tap / a->kernel_w * a->dilation_h;
+        const int64_t column =
+            pixel * a->stride_w - a->pad_left + tap % a->kernel_w * a->dilation_w;
+        if (row < 0 || row >= a->height || column < 0 || column >= a->width)
+            continue;
+        const uint8_t x =
+            a->x_u8[image * a->x_image + row * a->x_row + column * a->x_pixel + channel];
+        ret = x > ret ? x : ret;
+    }
+    return ret;
+}
+
+static int check_bytes(const struct level *level, struct rng *rng) {
+    int32_t y_gap, wrong = 0;
+    struct ipex_pool_args a = random_args(rng, &y_gap);
+    struct buffer x = buffer_make((size_t)(a.images * a.x_image));
+    struct buffer y = buffer_make((size_t)(a.images * a.y_image - y_gap));
+    struct buffer want = buffer_make(y.bytes);
+    for (size_t i = 0; i < x.bytes; i++)
+        ((uint8_t *)x.data)[i] = (uint8_t)rng_range(rng, 0, 255);
+    fill_canary(&y);
+    fill_canary(&want);
+    a.x_u8 = x.data;
+    a.y_u8 = y.data;
+    running("max_pool_u8", level->name);
+    run_jobs(rng, (ipex_kernel_fn)level->kernels.max_pool_u8, &a, ipex_pool_jobs(&a), 0);
+    for (int64_t i = 0; i < (int64_t)a.images * a.lines * a.pixels * a.channels; i++) {
+        const int64_t pixel = i / a.channels % a.pixels;
+        const int64_t line = i / a.channels / a.pixels % a.lines;
+        const int64_t image = i / a.channels / a.pixels / a.lines;
+        ((uint8_t *)
+             want.data)[image * a.y_image + line * a.y_line + pixel * a.y_pixel + i % a.channels] =
+            largest_byte(&a, image, line, pixel, i % a.channels);
+    }
+    for (size_t i = 0; i < y.bytes; i++)
+        wrong += ((uint8_t *)y.data)[i] != ((uint8_t *)want.data)[i];
+    if (wrong > 0)
+        report(false, "max_pool_u8 shape", "%s: %dx%dx%d, kernel %dx%d: %d of %zu bytes",
+               level->name, a.height, a.width, a.channels, a.kernel_h, a.kernel_w, wrong, y.bytes);
+    buffer_free(&x);
+    buffer_free(&y);
+    buffer_free(&want);
+    return wrong > 0;
+}
+
+static void check_pool_u8(const struct context *context) {
+    struct rng rng = {context->seed + 5};
+    int failed = 0;
+    for (int i = 0; i < context->cases; i++)
+        for (size_t level = 0; level < context->n_levels; level++)
+            failed += check_bytes(&context->levels[level], &rng);
+    report(failed == 0, "max_pool_u8: random shapes", "%d failed", failed);
+}
+
 void check_pool(const struct context *context) {
+    if (wanted(context, "max_pool_u8"))
+        check_pool_u8(context);
     for (int average = 0; average <= 1; average++) {
         if (!wanted(context, average ? "avg_pool_f32" : "max_pool_f32"))
             continue;

@@ -60,7 +60,6 @@ struct level {
     const char *name;
     enum ipex_isa isa;
     struct ipex_kernels kernels;
-    ipex_kernel_fn conv_i8; /* no slot has it yet */
 };
 
 struct context {
@@ -105,7 +104,7 @@ double exact_act(double x, int32_t act, double a, double b);
 double act_slope(int32_t act, double a);
 
 void check_conv(const struct context *context);
-void check_i8(const struct context *context);
+void check_u8(const struct context *context);
 void check_winograd(const struct context *context);
 void check_depthwise(const struct context *context);
 void check_pool(const struct context *context);

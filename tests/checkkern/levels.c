@@ -7,17 +7,8 @@
     void ipex_k_##slot##__reference(const struct args_struct *, int64_t, int64_t, void *);
 #include "kernels/ops.inc"
 
-static ipex_kernel_fn conv_i8_of(enum ipex_isa isa) {
-    return (ipex_kernel_fn)(isa == IPEX_ISA_amx           ? ipex_k_conv_i8__amx
-                            : isa >= IPEX_ISA_avx512_vnni ? ipex_k_conv_i8__avx512_vnni
-                            : isa >= IPEX_ISA_avx2        ? ipex_k_conv_i8__avx2
-                                                          : ipex_k_conv_i8__reference);
-}
-
 static struct level baseline(void) {
-    struct level ret = {.name = "reference without FMA",
-                        .isa = IPEX_ISA_reference,
-                        .conv_i8 = conv_i8_of(IPEX_ISA_reference)};
+    struct level ret = {.name = "reference without FMA", .isa = IPEX_ISA_reference};
 #define IPEX_KERNEL(slot, args_struct) ret.kernels.slot = ipex_k_##slot##__reference;
 #include "kernels/ops.inc"
     return ret;
@@ -35,8 +26,7 @@ size_t make_levels(enum ipex_isa only, struct level *levels) {
         const bool chosen = only == IPEX_ISA_AUTO || isa == only || isa == IPEX_ISA_reference;
         if (!chosen || !ipex_isa_usable(isa, cpu.features))
             continue;
-        levels[n] =
-            (struct level){.name = ipex_isa_name(isa), .isa = isa, .conv_i8 = conv_i8_of(isa)};
+        levels[n] = (struct level){.name = ipex_isa_name(isa), .isa = isa};
         ipex_kernels_init(&levels[n++].kernels, NULL, isa);
         if (isa == IPEX_ISA_reference)
             levels[n++] = baseline();
@@ -47,7 +37,7 @@ size_t make_levels(enum ipex_isa only, struct level *levels) {
 void check_all(const struct context *context) {
     check_math(context);
     check_conv(context);
-    check_i8(context);
+    check_u8(context);
     check_winograd(context);
     check_depthwise(context);
     check_pool(context);

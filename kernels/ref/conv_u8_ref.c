@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution and linear on i8: exact sums, then a scale per output channel. */
+/* Convolution and linear on u8 and i8: exact sums, then a scale per output channel. */
 #include "kernels/ref/math_ref.h"
 
 /* Element k of a panel's column c, of tiles of four k per row. */
@@ -7,32 +7,51 @@ static int32_t weight(const int8_t *w, int64_t k, int64_t c) {
     return w[(k / 4 * IPEX_PANEL + c) * 4 + k % 4];
 }
 
+static float quantised(float value, float scale, float zero) {
+    const float whole = fmaf(value, scale, IPEX_WHOLE_NUMBERS) - (IPEX_WHOLE_NUMBERS - zero);
+    return whole > 0.0f ? whole < 255.0f ? whole : 255.0f : 0.0f;
+}
+
+static void store(const struct ipex_conv_args *args, int64_t at, float value) {
+    if (args->y_scale != 0.0f)
+        value = quantised(value, args->y_scale, args->y_zero);
+    if (args->y_u8)
+        args->y_u8[at] = (uint8_t)value;
+    else
+        args->y[at] = value;
+}
+
 static void conv_pixel(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
                        int64_t line, int64_t pixel, int64_t n) {
     const int64_t panel = n / IPEX_PANEL, output = job->group * args->n + n;
     const int64_t segments = (int64_t)args->segments_h * args->segments_w;
     const int64_t segment_bytes = ipex_conv_segment_words(args, 4) * 4;
-    const int8_t *x = (const int8_t *)args->x + job->image * args->x_image + line * args->x_line +
-                      pixel * args->x_pixel + job->group * args->x_group;
+    const uint8_t *x = (const uint8_t *)args->x + job->image * args->x_image + line * args->x_line +
+                       pixel * args->x_pixel + job->group * args->x_group;
     const int8_t *w = (const int8_t *)args->w + job->group * segments * segment_bytes +
                       panel * ipex_conv_panel_words(args, 4) * 4;
     uint32_t sum = 0; /* modulo 2^32 */
     for (int64_t s = 0; s < segments; s++, w += segment_bytes) {
-        const int8_t *xs =
+        const uint8_t *xs =
             x + s / args->segments_w * args->x_kh + s % args->segments_w * args->x_kw;
         for (int64_t k = 0; k < args->k; k++)
             sum += (uint32_t)(xs[k] * weight(w, k, n % IPEX_PANEL));
     }
+    const int64_t residual =
+        job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
     float chain = fmaf((float)(int32_t)sum, args->scale[output], args->bias[output]);
-    if (args->residual)
-        chain = chain + args->residual[job->image * args->r_image + line * args->r_line +
-                                       pixel * args->r_pixel + output];
-    args->y[job->image * args->y_image + line * args->y_line + pixel * args->y_pixel + output] =
-        ref_act(chain, args->act, args->act_a, args->act_b);
+    if (args->m_scale != 0.0f)
+        chain = fmaf(quantised(chain, args->m_scale, args->m_zero), args->m_unit, args->m_shift);
+    if (args->residual_u8)
+        chain = chain + (float)args->residual_u8[residual] * args->r_scale;
+    else if (args->residual)
+        chain = chain + args->residual[residual] * args->r_scale;
+    store(args, job->image * args->y_image + line * args->y_line + pixel * args->y_pixel + output,
+          ref_act(chain, args->act, args->act_a, args->act_b));
 }
 
-void ipex_k_conv_i8__reference(const struct ipex_conv_args *args, int64_t job_begin,
-                               int64_t job_end, void *scratch) {
+void IPEX_REF(conv_u8)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
+                       void *scratch) {
     (void)scratch;
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Max pooling of bytes: channels are neighbours, so that each tap is a loop of vectors. */
+#include "kernels/ref/ref.h"
+
+static __attribute__((noinline)) void take_larger(const uint8_t *restrict x, uint8_t *restrict y,
+                                                  int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] > y[i] ? x[i] : y[i];
+}
+
+static void pool_pixel(const struct ipex_pool_args *args, const struct ipex_pool_window *window,
+                       const uint8_t *x, uint8_t *y) {
+    memset(y, 0, (size_t)args->channels);
+    for (int64_t i = window->h; i < window->h_end; i++)
+        for (int64_t j = window->w; j < window->w_end; j++)
+            take_larger(x + (window->row + i * args->dilation_h) * args->x_row +
+                            (window->column + j * args->dilation_w) * args->x_pixel,
+                        y, args->channels);
+}
+
+void IPEX_REF(max_pool_u8)(const struct ipex_pool_args *args, int64_t job_begin, int64_t job_end,
+                           void *scratch) {
+    (void)scratch;
+    for (int64_t job = job_begin; job < job_end; job++) {
+        const int64_t image = job / args->lines, line = job % args->lines;
+        uint8_t *y = args->y_u8 + image * args->y_image + line * args->y_line;
+        for (int64_t pixel = 0; pixel < args->pixels; pixel++, y += args->y_pixel) {
+            const struct ipex_pool_window window = ipex_pool_window(args, line, pixel);
+            pool_pixel(args, &window, args->x_u8 + image * args->x_image, y);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution and linear on u8 x and i8 weights, for levels of vectors. Register blocks leave exact
+ * sums of a few pixels and panels in a stage in L1; a pass over the block before scales them, adds
+ * what is to be added and stores them, as f32 or as u8. So blocks are little code, and the pass
+ * is the same for all of them. The includer brings a vec_*.h and
+ * says what four elements of K of MR rows and NV vectors are, from a0, a1 and w on: STEP(MR, NV).
+ */
+#ifndef IPEX_KERNELS_X86_CONV_SUMS_H
+#define IPEX_KERNELS_X86_CONV_SUMS_H
+
+#define CONV_X         uint8_t
+#define CONV_K_PER_ROW 4
+#define CONV_SUMS
+#include "kernels/x86/scale_sums.h"
+
+#include "kernels/x86/conv_walk.h"
+
+#include <string.h>
+
+#define VECS_1(X, r) X(r, 0)
+#define VECS_2(X, r) VECS_1(X, r) X(r, 1)
+#define VECS_4(X, r) VECS_2(X, r) X(r, 2) X(r, 3)
+#define VECS_8(X, r) VECS_4(X, r) X(r, 4) X(r, 5) X(r, 6) X(r, 7)
+
+#define SUM(r, v)  vec_int sum##r##_##v = vec_int_set(0);
+#define KEEP(r, v) vec_store(y + (r * ROW_VECS + v) * LANES, vec_float(sum##r##_##v));
+
+#define SUM_ROW_1(r)  VECS_1(SUM, r)
+#define SUM_ROW_2(r)  VECS_2(SUM, r)
+#define SUM_ROW_4(r)  VECS_4(SUM, r)
+#define SUM_ROW_8(r)  VECS_8(SUM, r)
+#define KEEP_ROW_1(r) VECS_1(KEEP, r)
+#define KEEP_ROW_2(r) VECS_2(KEEP, r)
+#define KEEP_ROW_4(r) VECS_4(KEEP, r)
+#define KEEP_ROW_8(r) VECS_8(KEEP, r)
+
+/* Four elements of K. */
+static inline int32_t four_at(const uint8_t *p) {
+    int32_t ret;
+    memcpy(&ret, p, sizeof ret);
+    return ret;
+}
+
+/* Behind a K that is no multiple of four there are zeros, in a copy of the rows' last elements that
+ * the same code goes over. A segment has four elements or more, so that four of them end where it
+ * ends. */
+static inline __attribute__((always_inline)) void copy_last(uint32_t *to, const uint8_t *a0,
+                                                            const uint8_t *a1, int64_t x_row,
+                                                            int32_t rows, int32_t rest) {
+    const uint8_t *at = a0;
+    for (int32_t r = 0; r < rows; r++, at += x_row) {
+        __asm__ volatile(""); /* one loop, little code */
+        if (r == (rows + 1) / 2)
+            at = a1;
+        to[r] = (uint32_t)four_at(at + rest - 4) >> 8 * (4 - rest);
+    }
+}
+
+#define SUM_BLOCK(MR, NP, NV)                                                                      \
+    static __attribute__((noinline)) void sums_##MR##x##NP(const struct conv_block *b) {           \
+        enum { HALF = (MR + 1) / 2, ROW_VECS = NV };                                               \
+        const int64_t w_panel = b->w_panel;                                                        \
+        int64_t x_row = b->x_row;                                                                  \
+        const uint8_t *xs = b->x;                                                                  \
+        const float *ws = b->w;                                                                    \
+        int32_t tap_w = b->tap_w;                                                                  \
+        uintptr_t far = (uintptr_t)b->w + b->far_first;                                            \
+        const uintptr_t far_step = b->far_step;                                                    \
+        (void)w_panel, (void)far, (void)far_step;                                                  \
+        ROWS_##MR(SUM_ROW_##NV) for (int32_t s = b->segments; s > 0; s--) {                        \
+            const uint8_t *a0 = xs, *a1 = xs + b->x_half;                                          \
+            const float *w = ws;                                                                   \
+            int32_t fours = b->k / 4, rest = b->k % 4;                                             \
+            uint32_t last[MR];                                                                     \
+            for (;;) {                                                                             \
+                for (; fours > 0; fours--, a0 += 4, a1 += 4, w += IPEX_PANEL) {                    \
+                    STEP(MR, NV)                                                                   \
+                }                                                                                  \
+                if (rest == 0)                                                                     \
+                    break;                                                                         \
+                copy_last(last, a0, a1, x_row, MR, rest);                                          \
+                a0 = (const uint8_t *)last;                                                        \
+                a1 = (const uint8_t *)(last + HALF);                                               \
+                x_row = 4;                                                                         \
+                fours = 1;                                                                         \
+                rest = 0;                                                                          \
+                __asm__("" : "+r"(fours)); /* or compilers would make it a step of its own */      \
+            }                                                                                      \
+            x_row = b->x_row;                                                                      \
+            const bool row_ends = ++tap_w == b->segments_w;                                        \
+            xs += row_ends ? b->x_kh : b->x_kw;                                                    \
+            ws += row_ends ? b->w_kh : b->w_kw;                                                    \
+            tap_w = row_ends ? 0 : tap_w;                                                          \
+        }                                                                                          \
+        float *y = b->y;                                                                           \
+        ROWS_##MR(KEEP_ROW_##NV)                                                                   \
+    }
+
+#endif

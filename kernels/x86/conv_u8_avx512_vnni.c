@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution and linear on u8 and i8 with vpdpbusd: blocks of up to 14 pixels and two panels, as
+ * those of f32 (kernels/x86/conv_blocks_avx512.h). */
+#include "kernels/x86/vec_avx512.h"
+
+#include "kernels/x86/conv_sums.h"
+#include "kernels/x86/scale_sums_body.h"
+
+#define WEIGHT(v) const vec_int w##v = vec_bits(vec_load(w + v * w_panel));
+#define ADD(r, v) sum##r##_##v = _mm512_dpbusd_epi32(sum##r##_##v, a, w##v);
+#define ADD_ROW(NV, r)                                                                             \
+    {                                                                                              \
+        const vec_int a = vec_int_set(four_at(AT(a0, a1, x_row, r)));                              \
+        VECS_##NV(ADD, r)                                                                          \
+    }
+#define ADD_ROW_1(r) ADD_ROW(1, r)
+#define ADD_ROW_2(r) ADD_ROW(2, r)
+#define ADD_ROW_8(r) ADD_ROW(8, r)
+#define WEIGHTS_1    WEIGHT(0)
+#define WEIGHTS_2    WEIGHTS_1 WEIGHT(1)
+#define WEIGHTS_8    WEIGHTS_2 WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
+/* A line of either panel of the weights that come next (see fetch_next), of large blocks. */
+enum { FETCH_ROWS = 6 };
+#define STEP(MR, NV)                                                                               \
+    if (NV == 2 && MR >= FETCH_ROWS) {                                                             \
+        prefetch_at(far);                                                                          \
+        prefetch_at(far + (uintptr_t)w_panel * sizeof(float));                                     \
+        far += far_step;                                                                           \
+    }                                                                                              \
+    WEIGHTS_##NV ROWS_##MR(ADD_ROW_##NV)
+
+/* Blocks are code: of more than 7 rows there is one, of all 14 and two panels; others go in halves,
+ * which keep all units busy too. */
+enum { MAX_ROWS = 14, HALF_ROWS = MAX_ROWS / 2 };
+#define BLOCKS_1_TO_7(X, NP) X(1, NP) X(2, NP) X(3, NP) X(4, NP) X(5, NP) X(6, NP) X(7, NP)
+#define BLOCKS(X)            BLOCKS_1_TO_7(X, 1) BLOCKS_1_TO_7(X, 2) X(14, 2) X(1, 8) X(2, 8)
+#define BLOCK(MR, NP)        SUM_BLOCK(MR, NP, NP)
+BLOCKS(BLOCK)
+
+/* Which block: that of so many panels, and of rows beside. */
+enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_8 = 48 };
+
+#define CASE(MR, NP)                                                                               \
+    case BLOCKS_##NP + MR:                                                                         \
+        sums_##MR##x##NP(b);                                                                       \
+        return;
+static __attribute__((noinline)) void run_block(const struct conv_block *b, int64_t which) {
+    switch (which) {
+        BLOCKS(CASE)
+    default:
+        __builtin_unreachable();
+    }
+}
+
+static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
+    (void)columns;
+    return rows <= 2 && panels >= 8 ? 8 : panels >= 2 ? 2 : 1;
+}
+
+static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
+    const bool whole = rows <= HALF_ROWS || (rows == MAX_ROWS && panels == 2);
+    const int64_t first = whole ? rows : (rows + 1) / 2;
+    const int64_t blocks = panels == 8 ? BLOCKS_8 : panels * BLOCKS_1;
+    struct conv_block half = *b;
+    if (!whole)
+        half.x_half = (first + 1) / 2 * b->x_row;
+    run_block(&half, blocks + first);
+    if (whole)
+        return false;
+    half.x = (const uint8_t *)b->x + b->x_half;
+    half.x_half = (rows - first + 1) / 2 * b->x_row;
+    half.y = b->y + first * panels * IPEX_PANEL;
+    run_block(&half, blocks + rows - first);
+    return false;
+}
+
+static const struct conv_level level = {
+    CONV_OPERANDS,
+    .walk = ipex_conv_walk_blocks,
+    .lines = walk_lines,
+    .max_rows = MAX_ROWS,
+    .max_rows_half = MAX_ROWS,
+    .max_rows_3 = MAX_ROWS,
+    .panels_for = panels_for,
+    .run = run,
+    .fetches_next = true,
+    .sums = true,
+};
+
+void ipex_k_conv_u8__avx512_vnni(const struct ipex_conv_args *args, int64_t job_begin,
+                                 int64_t job_end, void *scratch) {
+    (void)scratch;
+    ipex_conv_walk(&level, args, job_begin, job_end);
+}

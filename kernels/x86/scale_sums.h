@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How kernels on u8 and i8 reach what makes results of their exact sums (scale_sums_body.h):
+ * scaled, with bias and residual, activated, and stored as f32 or as u8. */
+#ifndef IPEX_KERNELS_X86_SCALE_SUMS_H
+#define IPEX_KERNELS_X86_SCALE_SUMS_H
+
+#include "kernels/kernels.h"
+
+/* Rows of sums, `row` words apart, and where their results go: rows [0, HALF) of y from y on, rows
+ * [HALF, rows) from y + y_half on, with HALF half of rows rounded up; those of the residual
+ * likewise. Elements from args' pointers. */
+struct sums {
+    float *sum;
+    int64_t rows, row, columns;
+    int64_t column; /* of scale and bias */
+    int64_t y, y_row, y_half;
+    int64_t residual, r_row, r_half;
+};
+
+void ipex_k_scale_sums__avx2(const struct ipex_conv_args *args, const struct sums *sums);
+void ipex_k_scale_sums__avx512(const struct ipex_conv_args *args, const struct sums *sums);
+
+#endif

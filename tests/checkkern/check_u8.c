@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv_u8: matrices and convolutions of random sizes, gaps and jobs, the extremes of u8 and i8
+ * among the values, results and residuals as f32 or as u8; the reference against sums in 64 bits.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/jobs.h"
+#include "tests/checkkern/checkkern.h"
+#include "tests/checkkern/conv_shape.h"
+
+struct operands {
+    struct buffer x, w, bias, scale, residual, y;
+};
+
+/* From low to low + 255, often one of the two. */
+static int32_t random_byte(struct rng *rng, int32_t low) {
+    if (rng_one_in(rng, 4))
+        return low + (rng_one_in(rng, 2) ? 0 : 255);
+    return low + (int32_t)rng_range(rng, 0, 255);
+}
+
+/* A convolution with rows of the kernel, or taps, as segments; with a kernel of 1 a matrix. */
+static struct ipex_conv_args random_args(struct rng *rng, bool big) {
+    const int32_t kernel = rng_one_in(rng, 2) ? 1 : 3;
+    struct conv_shape shape = {
+        .images = (int32_t)rng_range(rng, 1, 2),
+        .lines = (int32_t)rng_range(rng, 1, 4),
+        .pixels = (int32_t)rng_range(rng, 1, 40),
+        .kernel_h = kernel,
+        .kernel_w = kernel,
+        .groups = rng_one_in(rng, 4) ? 2 : 1,
+        .k = (int32_t)rng_range(rng, 4, big ? 600 : 90),
+        .n = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 40),
+        .x_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 5) : 0,
+        .y_gap = (int32_t)rng_range(rng, 0, 9),
+    };
+    shape.last_pixels = (int32_t)rng_range(rng, 1, shape.pixels);
+    struct ipex_conv_args a = conv_shape_args(&shape);
+    a.act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1);
+    a.act_a = 0.2f;
+    a.act_b = 0.5f;
+    a.panels_outside = rng_one_in(rng, 2);
+    a.lines_per_job = (int32_t)rng_range(rng, 1, a.lines);
+    a.panels_per_job = (int32_t)rng_range(rng, 1, ipex_div_up(a.n, 16));
+    a.cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : 1 << 12;
+    a.weights_far = rng_one_in(rng, 2);
+    a.r_scale = rng_float(rng) * 0.01f;
+    a.y_scale = 40.0f;
+    a.y_zero = (float)rng_range(rng, 0, 255);
+    if (rng_one_in(rng, 3)) {
+        a.m_scale = 30.0f;
+        a.m_zero = (float)rng_range(rng, 0, 255);
+        a.m_unit = 1 / 30.0f;
+        a.m_shift = rng_float(rng);
+    }
+    return a;
+}
+
+static struct buffer random_floats(size_t count, struct rng *rng, float size) {
+    struct buffer ret = buffer_make(count * 4);
+    for (size_t i = 0; i < count; i++)
+        ((float *)ret.data)[i] = rng_float(rng) * size;
+    return ret;
+}
+
+/* Where the weight of output n of group g lies: tiles of four k per row. */
+static int64_t weight_at(const struct ipex_conv_args *a, int64_t segment, int64_t n, int64_t k) {
+    const int64_t tiles = ipex_div_up(a->k, 64), panels = ipex_div_up(a->n, 16);
+    return ((segment * panels + n / 16) * tiles * 16 + k / 4) * 64 + n % 16 * 4 + k % 4;
+}
+
+static struct buffer random_tiles(const struct ipex_conv_args *a, struct rng *rng) {
+    const int64_t segments = (int64_t)a->groups * a->segments_h * a->segments_w;
+    struct buffer ret =
+        buffer_make((size_t)(segments * ipex_div_up(a->n, 16) * ipex_div_up(a->k, 64) * 1024));
+    memset(ret.data, 0, ret.bytes);
+    for (int64_t s = 0; s < segments; s++)
+        for (int64_t n = 0; n < a->n; n++)
+            for (int64_t k = 0; k < a->k; k++)
+                ((int8_t *)ret.data)[weight_at(a, s, n, k)] = (int8_t)random_byte(rng, INT8_MIN);
+    return ret;
+}
+
+static struct operands make_operands(struct ipex_conv_args *a, struct rng *rng) {
+    const size_t outputs = (size_t)a->groups * (size_t)a->n;
+    const size_t pixels = (size_t)a->images * (size_t)a->lines * (size_t)a->pixels;
+    struct operands ret = {
+        .x = buffer_make((size_t)(a->images * a->x_image)),
+        .w = random_tiles(a, rng),
+        .bias = random_floats((outputs + 15) / 16 * 16, rng, 1),
+        .scale = random_floats((outputs + 15) / 16 * 16, rng, 1e-3f),
+        .residual = random_floats(pixels * outputs, rng, 1),
+        .y = buffer_make(pixels * (size_t)a->y_pixel * 4),
+    };
+    for (size_t i = 0; i < ret.x.bytes; i++)
+        ((uint8_t *)ret.x.data)[i] = (uint8_t)random_byte(rng, 0);
+    a->x = ret.x.data;
+    a->w = ret.w.data;
+    a->bias = ret.bias.data;
+    a->scale = ret.scale.data;
+    switch (rng_range(rng, 0, 2)) {
+    case 0:
+        a->residual = ret.residual.data;
+        break;
+    case 1:
+        a->residual_u8 = ret.residual.data;
+        break;
+    default:
+        break;
+    }
+    return ret;
+}
+
+static void free_operands(struct operands *o) {
+    struct buffer *all[] = {&o->x, &o->w, &o->bias, &o->scale, &o->residual, &o->y};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        buffer_free(all[i]);
+}
+
+static struct buffer run_level(const struct level *level, const struct ipex_conv_args *args,
+                               const struct operands *operands, bool bytes, struct rng *rng) {
+    struct ipex_conv_args a = *args;
+    struct buffer y = buffer_make(bytes ? operands->y.bytes / 4 : operands->y.bytes);
+    fill_canary(&y);
+    if (bytes)
+        a.y_u8 = y.data;
+    else
+        a.y = y.data;
+    running("conv_u8", level->name);
+    run_jobs(rng, (ipex_kernel_fn)level->kernels.conv_u8, &a, ipex_conv_jobs(&a), 0);
+    return y;
+}
+
+static double exact(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_t p, int64_t c) {
+    const int64_t g = c / a->n, n = c % a->n;
+    const int64_t segments = (int64_t)a->segments_h * a->segments_w;
+    const uint8_t *x =
+        (const uint8_t *)a->x + i * a->x_image + l * a->x_line + p * a->x_pixel + g * a->x_group;
+    int64_t sum = 0;
+    for (int64_t s = 0; s < segments; s++)
+        for (int64_t k = 0; k < a->k; k++)
+            sum += x[s / a->segments_w * a->x_kh + s % a->segments_w * a->x_kw + k] *
+                   ((const int8_t *)a->w)[weight_at(a, g * segments + s, n, k)];
+    double value = (double)sum * (double)a->scale[c] + (double)a->bias[c];
+    if (a->m_scale != 0)
+        value = fmin(fmax(rint(value * (double)a->m_scale + (double)a->m_zero), 0), 255) *
+                    (double)a->m_unit +
+                (double)a->m_shift;
+    const int64_t residual = i * a->r_image + l * a->r_line + p * a->r_pixel + c;
+    if (a->residual)
+        value += (double)a->residual[residual] * (double)a->r_scale;
+    if (a->residual_u8)
+        value += a->residual_u8[residual] * (double)a->r_scale;
+    return exact_act(value, a->act, (double)a->act_a, (double)a->act_b);
+}
+
+/* In units of the bound: the roundings of the sum, of the fma, of the residual, and those of the
+ * activation; and, where a middle is rounded to a byte, one more or less of it. */
+static double worst_error(const struct ipex_conv_args *a, const float *y) {
+    const double products = (double)a->segments_h * a->segments_w * a->k;
+    double worst = 0;
+    for (int64_t i = 0; i < a->images; i++)
+        for (int64_t l = 0; l < a->lines; l++)
+            for (int64_t p = 0; p < (l == a->lines - 1 ? a->last_pixels : a->pixels); p++)
+                for (int64_t c = 0; c < (int64_t)a->groups * a->n; c++) {
+                    const double got =
+                        (double)y[i * a->y_image + l * a->y_line + p * a->y_pixel + c];
+                    const double most = 32640 * products * fabs((double)a->scale[c]) + 2;
+                    const double unit = a->m_scale != 0 ? fabs((double)a->m_unit) : 0;
+                    worst = fmax(worst, fabs(got - exact(a, i, l, p, c)) /
+                                            (8 * 0x1p-24 * most + 1.1 * unit));
+                }
+    return worst;
+}
+
+/* Bytes that are not those of the f32 that `values` has, in f64: rounding half away or up would be
+ * one more or less of a half. */
+static int64_t wrong_bytes(const struct ipex_conv_args *a, const float *values, const uint8_t *y,
+                           const float *as_floats) {
+    int64_t ret = 0;
+    for (int64_t i = 0; i < a->images; i++)
+        for (int64_t l = 0; l < a->lines; l++)
+            for (int64_t p = 0; p < (l == a->lines - 1 ? a->last_pixels : a->pixels); p++)
+                for (int64_t c = 0; c < (int64_t)a->groups * a->n; c++) {
+                    const int64_t at = i * a->y_image + l * a->y_line + p * a->y_pixel + c;
+                    const double whole =
+                        rint((double)values[at] * (double)a->y_scale) + (double)a->y_zero;
+                    ret += !(y[at] == fmin(fmax(whole, 0), 255) && as_floats[at] == y[at]);
+                }
+    return ret;
+}
+
+static int report_bytes(const char *text, const char *level, const struct buffer *want,
+                        const struct buffer *got) {
+    const int64_t at = first_byte_difference(want, got);
+    return at >= 0 && !report(false, text, "%s: byte %lld: %d, want %d", level, (long long)at,
+                              ((const uint8_t *)got->data)[at], ((const uint8_t *)want->data)[at]);
+}
+
+enum result { AS_BYTES, AS_WHOLE_FLOATS, AS_FLOATS };
+
+static int check_level(const struct level *level, const char *text,
+                       const struct ipex_conv_args *args, const struct operands *operands,
+                       enum result result, const struct buffer *want, struct rng *rng) {
+    struct ipex_conv_args a = *args;
+    if (result == AS_FLOATS)
+        a.y_scale = 0;
+    struct buffer got = run_level(level, &a, operands, result == AS_BYTES, rng);
+    const int ret = result == AS_BYTES ? report_bytes(text, level->name, want, &got)
+                                       : report_difference(text, level->name, want, &got);
+    buffer_free(&got);
+    return ret;
+}
+
+static int check_case(const struct context *context, struct rng *rng, bool big) {
+    struct ipex_conv_args args = random_args(rng, big);
+    struct operands operands = make_operands(&args, rng);
+    const float y_scale = args.y_scale;
+    args.y_scale = 0;
+    struct buffer floats = run_level(&context->levels[0], &args, &operands, false, rng);
+    args.y_scale = y_scale;
+    struct buffer want = run_level(&context->levels[0], &args, &operands, true, rng);
+    struct buffer whole = run_level(&context->levels[0], &args, &operands, false, rng);
+    const double error = worst_error(&args, floats.data);
+    const int64_t wrong = wrong_bytes(&args, floats.data, want.data, whole.data);
+    char text[160];
+    int failed = 0;
+    snprintf(text, sizeof text,
+             "conv_u8 %d x %d (%d), segments %d x %d, %d -> %d, groups %d, act %d", args.lines,
+             args.pixels, args.last_pixels, args.segments_h, args.segments_w, args.k, args.n,
+             args.groups, args.act);
+    if (!(error <= 1))
+        failed += !report(false, text, "the reference is %g of the bound off", error);
+    if (wrong)
+        failed += !report(false, text, "%lld bytes of the reference are wrong", (long long)wrong);
+    for (size_t i = 1; i < context->n_levels; i++)
+        for (enum result result = AS_BYTES; result <= AS_FLOATS; result++)
+            failed += check_level(&context->levels[i], text, &args, &operands, result,
+                                  (const struct buffer *[]){&want, &whole, &floats}[result], rng);
+    buffer_free(&whole);
+    buffer_free(&floats);
+    buffer_free(&want);
+    free_operands(&operands);
+    return failed;
+}
+
+void check_u8(const struct context *context) {
+    struct rng rng = {context->seed + 12};
+    int failed = 0;
+    if (!wanted(context, "conv_u8"))
+        return;
+    for (int i = 0; i < context->cases; i++)
+        failed += check_case(context, &rng, i % 16 == 0);
+    report(failed == 0, "conv_u8: random shapes", "%d failed", failed);
+}
