@@ -11,7 +11,7 @@
 /* While the format version is 0 it is not frozen: the writer version is raised with every change,
  * and only builds of the same writer version read a file. */
 #define IPEX_FORMAT_VERSION 0
-#define IPEX_WRITER_VERSION 6
+#define IPEX_WRITER_VERSION 7
 
 #define IPEX_HEADER_SIZE   128
 #define IPEX_SECTION_ALIGN 65536
@@ -54,6 +54,7 @@ struct ipex_tensor_info {
     bool dense;               /* row-major without gaps */
     bool is_input, is_output; /* of a root: it or a view of it is a port */
     uint16_t halo[4];         /* top left bottom right */
+    uint8_t halo_value;       /* of u8: the bytes in it */
     int64_t dims[IPEX_MAX_RANK];
     int64_t strides[IPEX_MAX_RANK]; /* elements */
     int64_t offset;                 /* elements from the storage's first to element (0, ..., 0) */

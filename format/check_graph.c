@@ -67,7 +67,8 @@ static enum ipex_status read_dims(const struct ipex_checked_entry *e, struct ipe
     return IPEX_OK;
 }
 
-/* R42: a halo lies around the images of an f32 tensor [N][H][W][C]. */
+/* R42: a halo lies around the images of a tensor [N][H][W][C] of f32, bf16 or u8; of u8 it may hold
+ * another byte than 0. */
 static enum ipex_status read_halo(struct ipex_tensor_info *t, struct ipex_fb_tensor fb,
                                   const struct ipex_report *report) {
     uint32_t sides = ipex_fb_tensor_halo_len(fb);
@@ -78,9 +79,14 @@ static enum ipex_status read_halo(struct ipex_tensor_info *t, struct ipex_fb_ten
         IPEX_CHECK(t->halo[i] <= IPEX_HALO_MAX, report, IPEX_ERROR_MODEL_TENSOR,
                    "a halo of %u; at most %u", (unsigned)t->halo[i], (unsigned)IPEX_HALO_MAX);
     }
-    const bool may = t->rank == 4 && (t->dtype == IPEX_DTYPE_f32 || t->dtype == IPEX_DTYPE_bf16);
+    const bool u8 = t->dtype == IPEX_DTYPE_u8;
+    const bool may =
+        t->rank == 4 && (t->dtype == IPEX_DTYPE_f32 || t->dtype == IPEX_DTYPE_bf16 || u8);
     IPEX_CHECK(!has_halo(t) || may, report, IPEX_ERROR_MODEL_TENSOR,
-               "only f32 and bf16 tensors of rank 4 have a halo");
+               "only f32, bf16 and u8 tensors of rank 4 have a halo");
+    t->halo_value = ipex_fb_tensor_halo_value(fb);
+    IPEX_CHECK(t->halo_value == 0 || (u8 && has_halo(t)), report, IPEX_ERROR_MODEL_TENSOR,
+               "halo_value without a halo of u8");
     return IPEX_OK;
 }
 
@@ -174,7 +180,7 @@ static enum ipex_status check_slice(const struct ipex_checked_entry *e,
                                            (uint64_t)parent->dims[axis]),
                e->report, IPEX_ERROR_MODEL_VIEW, "a slice leaves its parent");
     IPEX_CHECK(memcmp(t->halo, parent->halo, sizeof t->halo) == 0 &&
-                   (axis == t->rank - 1 || !has_halo(t)),
+                   t->halo_value == parent->halo_value && (axis == t->rank - 1 || !has_halo(t)),
                e->report, IPEX_ERROR_MODEL_VIEW, "a slice with another halo, or across one");
     return IPEX_OK;
 }

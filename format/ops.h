@@ -44,6 +44,23 @@ enum ipex_conv_direct_attr {
     IPEX_CONV_DIRECT_ATTRS,
 };
 
+/* Positions in `floats` of linear and conv, behind the activation's parameters: what u8 stands for.
+ */
+enum ipex_integer_attr {
+    IPEX_RESIDUAL_SCALE = 2,
+    IPEX_Y_SCALE,
+    IPEX_Y_ZERO,
+    IPEX_MIDDLE_SCALE, /* of what is rounded before the residual is added; 0: it is not */
+    IPEX_MIDDLE_ZERO,
+    IPEX_MIDDLE_UNIT, /* what one of those bytes stands for, and what is added to all of it */
+    IPEX_MIDDLE_SHIFT,
+    IPEX_INTEGER_ATTRS,
+    IPEX_SCALES = IPEX_INTEGER_ATTRS - IPEX_RESIDUAL_SCALE,
+};
+/* Products of u8 and i8 in a segment, and most in a sum, which 32 bits then hold. */
+#define IPEX_INTEGER_LEAST_K 4
+#define IPEX_INTEGER_MOST_K  65793
+
 /* Positions in `ints` of upsampled_conv. */
 enum ipex_upsampled_attr {
     IPEX_UPSAMPLED_FACTOR, /* 2 to IPEX_UPSAMPLED_FACTOR_MAX */

@@ -8,29 +8,78 @@ static bool takes_bf16(const struct rule *r) {
     return r->node->op == IPEX_OP_linear || r->node->op == IPEX_OP_conv;
 }
 
+/* linear, or conv: of u8 by i8. */
+static bool is_integer(const struct rule *r) {
+    return takes_bf16(r) && operand(r, 1)->dtype == IPEX_DTYPE_i8;
+}
+
 /* R62: operand 1, constant, in the layout that the kernel consumes. */
 static enum ipex_status check_weight(const struct rule *r, enum ipex_layout layout, int rank) {
     const struct ipex_shape_operand *w = operand(r, 1);
     const bool bf16 = takes_bf16(r) && w->dtype == IPEX_DTYPE_bf16;
-    if (!w->constant || (w->dtype != IPEX_DTYPE_f32 && !bf16) || w->layout != layout)
-        return bad(
-            r, IPEX_ERROR_MODEL_OPERATOR,
-            "the weight is no constant of the layout and of a dtype that the operator takes");
+    if (!w->constant || (w->dtype != IPEX_DTYPE_f32 && !bf16 && !is_integer(r)) ||
+        w->layout != layout)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR,
+                   "the weight is of another layout or dtype, or no constant");
     if (w->rank != rank)
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight has the wrong rank");
     return IPEX_OK;
 }
 
-/* R63: operand 2, none or a constant of one element per output channel. */
-static enum ipex_status check_bias(const struct rule *r, int64_t channels) {
-    const struct ipex_shape_operand *bias = operand(r, 2);
-    if (!bias)
-        return IPEX_OK;
-    if (!bias->constant || bias->dtype != IPEX_DTYPE_f32 || bias->layout != IPEX_LAYOUT_channels)
-        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the bias is no f32 constant of layout channels");
-    if (bias->rank != 1 || bias->dims[0] != channels)
-        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the bias has not one element per output channel");
+/* R60: as many floats as linear and conv have. */
+static enum ipex_status check_floats(const struct rule *r) {
+    if (r->node->floats != (is_integer(r) ? IPEX_INTEGER_ATTRS : IPEX_RESIDUAL_SCALE))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "wrong number of attributes");
     return IPEX_OK;
+}
+
+/* R63: a bias or scale: none or a constant of one element per output channel. */
+static enum ipex_status check_vector(const struct rule *r, uint32_t i, int64_t channels) {
+    const struct ipex_shape_operand *v = operand(r, i);
+    if (!v)
+        return IPEX_OK;
+    if (!v->constant || v->dtype != IPEX_DTYPE_f32 || v->layout != IPEX_LAYOUT_channels)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR,
+                   i == 2 ? "the bias is no f32 constant of layout channels"
+                          : "the scale is no f32 constant of layout channels");
+    if (v->rank != 1 || v->dims[0] != channels)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE,
+                   i == 2 ? "the bias has not one element per output channel"
+                          : "the scale has not M elements");
+    return IPEX_OK;
+}
+
+static enum ipex_status check_bias(const struct rule *r, int64_t channels) {
+    return check_vector(r, 2, channels);
+}
+
+/* Of a float: 0 of zeros and of denormals, which kernels take for zeros; 255 of what is no number.
+ * Comparing floats may raise an exception. */
+static uint32_t exponent(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> 23 & 0xff;
+}
+
+/* R117: a scale where products are of u8 and i8, so few that their sum is exact, of segments of
+ * four elements or more; none, and no scales of residual and y, elsewhere. */
+static enum ipex_status check_scales(const struct rule *r, int64_t channels, uint8_t wanted) {
+    const struct ipex_shape_operand *w = operand(r, 1);
+    const float *floats = r->node->float_ + IPEX_RESIDUAL_SCALE;
+    const int64_t k = w->rank == 5 ? w->dims[3] * w->dims[4] : w->dims[1];
+    const int64_t segments = w->rank == 5 ? w->dims[1] : 1;
+    if (!is_integer(r))
+        return operand(r, 4) ? bad(r, IPEX_ERROR_MODEL_OPERATOR, "a scale without i8") : IPEX_OK;
+    for (int i = 0; i < IPEX_SCALES; i++)
+        if (exponent(floats[i]) == 0xff)
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a scale is no number");
+    if (wanted == IPEX_DTYPE_u8 && exponent(floats[IPEX_Y_SCALE - IPEX_RESIDUAL_SCALE]) == 0)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "u8 without a y scale");
+    if (!operand(r, 4))
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "i8 without a scale");
+    if (k < IPEX_INTEGER_LEAST_K || k > IPEX_INTEGER_MOST_K / segments)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "too few or too many products");
+    return check_vector(r, 4, channels);
 }
 
 /* linear, or conv: x is bf16. */
@@ -42,6 +91,8 @@ static bool multiplies_bf16(const struct rule *r) {
 static uint8_t result_dtype(const struct rule *r, uint8_t wanted) {
     const bool by_columns = r->node->op == IPEX_OP_conv && r->node->int_[IPEX_CONV_COLUMNS];
     const bool rounds = r->node->op == IPEX_OP_depthwise || (multiplies_bf16(r) && !by_columns);
+    if (wanted == IPEX_DTYPE_u8 && is_integer(r))
+        return IPEX_DTYPE_u8;
     return wanted == IPEX_DTYPE_bf16 && rounds ? IPEX_DTYPE_bf16 : IPEX_DTYPE_f32;
 }
 
@@ -49,15 +100,24 @@ static uint8_t result_dtype(const struct rule *r, uint8_t wanted) {
 static enum ipex_status check_residual(const struct rule *r, const struct ipex_shape_operand *y) {
     if (!operand(r, 3))
         return IPEX_OK;
-    IPEX_TRY(multiplies_bf16(r) ? check_f32_or_bf16(r, 3, -1) : check_f32(r, 3, -1));
+    if (!is_integer(r) || operand(r, 3)->dtype != IPEX_DTYPE_u8)
+        IPEX_TRY(multiplies_bf16(r) ? check_f32_or_bf16(r, 3, -1) : check_f32(r, 3, -1));
+    else if (operand(r, 3)->constant)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "a residual in u8 is a constant");
     if (!same_dims(operand(r, 3), y))
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the residual's dims are not the output's");
     return IPEX_OK;
 }
 
-/* R61: x is f32 or, where the weight is bf16 too, bf16. */
+/* R61: x is f32 or, where the weight is bf16 too, bf16, or, where it is i8, u8. */
 static enum ipex_status check_product_x(const struct rule *r, int rank) {
-    const struct ipex_shape_operand *w = operand(r, 1);
+    const struct ipex_shape_operand *x = operand(r, 0), *w = operand(r, 1);
+    if (is_integer(r)) {
+        if (x->dtype != IPEX_DTYPE_u8 || x->constant)
+            return bad(r, IPEX_ERROR_MODEL_OPERATOR, "x is no u8, or a constant");
+        return rank >= 0 && x->rank != rank ? bad(r, IPEX_ERROR_MODEL_SHAPE, "x has the wrong rank")
+                                            : IPEX_OK;
+    }
     if (!takes_bf16(r) || w->dtype != IPEX_DTYPE_bf16)
         return check_f32(r, 0, rank);
     return check_f32_or_bf16(r, 0, rank);
@@ -66,6 +126,7 @@ static enum ipex_status check_product_x(const struct rule *r, int rank) {
 /* R65: x [..., K], w [N][K] -> y [..., N] */
 enum ipex_status ipex_rule_linear(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0), *w = operand(r, 1);
+    IPEX_TRY(check_floats(r));
     IPEX_TRY(check_product_x(r, -1));
     IPEX_TRY(check_weight(r, IPEX_LAYOUT_tiles, 2));
     IPEX_TRY(check_act(r, r->node->int_[0]));
@@ -75,6 +136,7 @@ enum ipex_status ipex_rule_linear(const struct rule *r, struct ipex_shape_operan
     memcpy(y->dims, x->dims, sizeof y->dims);
     y->dims[x->rank - 1] = w->dims[0];
     IPEX_TRY(check_bias(r, w->dims[0]));
+    IPEX_TRY(check_scales(r, w->dims[0], y->dtype));
     return check_residual(r, y);
 }
 
@@ -164,7 +226,7 @@ static enum ipex_status check_conv_weight(const struct rule *r, int64_t groups) 
 static enum ipex_status check_columns(const struct rule *r) {
     const int32_t *ints = r->node->int_;
     if (ints[IPEX_CONV_COLUMNS] != 0 &&
-        (ints[IPEX_CONV_COLUMNS] != 1 || ints[IPEX_CONV_GROUPS] != 1 ||
+        (ints[IPEX_CONV_COLUMNS] != 1 || ints[IPEX_CONV_GROUPS] != 1 || is_integer(r) ||
          ints[IPEX_CONV_DILATION_W] != 1 || operand(r, 0)->dims[3] % 2 != 0))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "columns do not fit the convolution");
     return IPEX_OK;
@@ -188,14 +250,15 @@ static enum ipex_status check_winograd_attributes(const struct rule *r) {
     const bool square = ipex_winograd_side(kernel_h, kernel_w, IPEX_WINOGRAD_POINTS_MAX) > 0;
     if ((!line && !square) || ints[IPEX_CONV_STRIDE_H] != 1 || ints[IPEX_CONV_STRIDE_W] != 1 ||
         ints[IPEX_CONV_GROUPS] != 1)
-        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE,
-                   "no kernel that has tiles, or not with strides and groups of 1");
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "no kernel that has tiles, or strides or groups");
     return IPEX_OK;
 }
 
 enum ipex_status ipex_rule_conv(const struct rule *r, struct ipex_shape_operand *y) {
     int64_t groups = r->node->int_[IPEX_CONV_GROUPS];
     bool winograd = r->node->op == IPEX_OP_winograd;
+    if (!winograd)
+        IPEX_TRY(check_floats(r));
     IPEX_TRY(check_product_x(r, 4));
     IPEX_TRY(check_weight(r, IPEX_LAYOUT_tiles, 5));
     IPEX_TRY(check_window_attributes(r, IPEX_HALO_MAX));
@@ -207,6 +270,8 @@ enum ipex_status ipex_rule_conv(const struct rule *r, struct ipex_shape_operand 
     IPEX_TRY(check_halo(r));
     IPEX_TRY(window_output(r, false, operand(r, 1)->dims[2] * groups, y));
     IPEX_TRY(check_bias(r, y->dims[3]));
+    if (!winograd)
+        IPEX_TRY(check_scales(r, y->dims[3], y->dtype));
     return check_residual(r, y);
 }
 
@@ -272,9 +337,16 @@ static enum ipex_status check_pool_padding(const struct rule *r, const struct wi
     return IPEX_OK;
 }
 
+/* R61: f32, or bytes of which the largest are taken. */
+static enum ipex_status check_pool_x(const struct rule *r) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    const bool bytes = x->dtype == IPEX_DTYPE_u8 && !x->constant && x->rank == 4;
+    return bytes && r->node->op == IPEX_OP_max_pool ? IPEX_OK : check_f32(r, 0, 4);
+}
+
 static enum ipex_status pool_rule(const struct rule *r, struct ipex_shape_operand *y) {
     const int32_t *ints = r->node->int_;
-    IPEX_TRY(check_f32(r, 0, 4));
+    IPEX_TRY(check_pool_x(r));
     IPEX_TRY(check_window_attributes(r, IPEX_WINDOW_MAX));
     if (!in_range(ints[IPEX_POOL_CEIL], 0, 1) || !in_range(ints[IPEX_POOL_COUNT_PAD], 0, 1))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a flag is neither 0 nor 1");
@@ -282,7 +354,9 @@ static enum ipex_status pool_rule(const struct rule *r, struct ipex_shape_operan
         struct window w = window_of(r, axis, false);
         IPEX_TRY(check_pool_padding(r, &w));
     }
-    return window_output(r, ints[IPEX_POOL_CEIL] == 1, operand(r, 0)->dims[3], y);
+    IPEX_TRY(window_output(r, ints[IPEX_POOL_CEIL] == 1, operand(r, 0)->dims[3], y));
+    y->dtype = operand(r, 0)->dtype;
+    return IPEX_OK;
 }
 
 enum ipex_status ipex_rule_max_pool(const struct rule *r, struct ipex_shape_operand *y) {
@@ -324,14 +398,16 @@ static enum ipex_status check_program(const struct rule *r) {
     return IPEX_OK;
 }
 
-/* R73 */
+/* R73; R116: of bytes or of f32, as is wanted. */
 enum ipex_status ipex_rule_pointwise(const struct rule *r, struct ipex_shape_operand *y) {
     IPEX_TRY(check_program(r));
-    *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32};
+    *y = (struct ipex_shape_operand){.dtype = y->dtype == IPEX_DTYPE_u8 ? IPEX_DTYPE_u8
+                                                                        : IPEX_DTYPE_f32};
     for (uint32_t i = 0; i < r->node->inputs; i++) {
         if (!operand(r, i))
             return bad(r, IPEX_ERROR_MODEL_OPERATOR, "an operand is absent");
-        IPEX_TRY(check_f32(r, i, -1));
+        if (operand(r, i)->dtype != IPEX_DTYPE_u8 || operand(r, i)->constant)
+            IPEX_TRY(check_f32(r, i, -1));
         if (!broadcast(y, operand(r, i)))
             return bad(r, IPEX_ERROR_MODEL_SHAPE, "the operands do not broadcast together");
     }

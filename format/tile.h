@@ -4,11 +4,12 @@
  * tiles:
  *   [groups][segments][panels][k_tiles] tiles of 16 rows x 64 bytes (1 KiB), 16 output columns
  *   wide. Row r of an f32 tile holds k = 16 * tile + r for the panel's 16 columns, which are
- *   n = 16 * panel + 0..15. Edges (k >= K, n >= N) are zero.
+ *   n = 16 * panel + 0..15; of bf16 it holds 2, of i8 4 neighbouring k of a column, then those of
+ *   the next, so a tile has 32 or 64 k. Edges (k >= K, n >= N) are zero.
  *   A linear weight has one group and one segment of K elements. A convolution has groups, which
  *   panels never span, and per group KH segments of KW * C/G elements (taps of one kernel row,
  *   contiguous in a channels-last activation), or, where groups > 1 or dilation_w > 1, KH * KW
- *   segments of C/G. A winograd weight has one group and 36 or 16 segments of C, one of an
+ *   segments of C/G. A winograd weight has one group and 36, 16 or 6 segments of C, one of an
  *   upsampled image 9.
  *
  * plain:
@@ -119,7 +120,7 @@ bool ipex_tiles_make(enum ipex_dtype dtype, int64_t groups, int64_t segments, in
 /* Bytes of a weight: dims are logical. For tiles the dims are
  *   rank 2  [N][K]                            linear
  *   rank 5  [G][segments][M/G][taps][C/G]     conv: taps = KW with KH segments, or 1 with KH*KW
- *           [1][36 or 16][M][1][C]            winograd
+ *           [1][36, 16 or 6][M][1][C]         winograd
  *           [1][9][M][1][C]                   upsampled_conv
  * False when dims, dtype and layout do not fit together or overflow. */
 bool ipex_weight_bytes(enum ipex_dtype dtype, enum ipex_layout layout, const int64_t *dims,

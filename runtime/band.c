@@ -105,7 +105,8 @@ static bool takes_lines(const struct ipex_plan_builder *b, struct ipex_fb_node n
 }
 
 static bool may_lie_between(const struct ipex_tensor_info *info) {
-    return info->dtype == IPEX_DTYPE_f32 || info->dtype == IPEX_DTYPE_bf16;
+    return info->dtype == IPEX_DTYPE_f32 || info->dtype == IPEX_DTYPE_bf16 ||
+           info->dtype == IPEX_DTYPE_u8;
 }
 
 /* The node that takes the lines that node `index` writes, from a storage that nodes from `begin` on
@@ -207,6 +208,7 @@ static void add_buffer(struct group *group, const struct ipex_tensor_info *root)
         .left = root->halo[1] * root->strides[2],
         .right = root->strides[1] - (root->halo[1] + root->dims[2]) * root->strides[2],
         .top = root->halo[0],
+        .border = root->halo_value,
         .lines = root->dims[1],
         .below = root->halo[2],
     };
@@ -313,7 +315,8 @@ static enum ipex_status add_member(struct group *group, int32_t index) {
         return ipex_refuse_node(b, &node, bound);
     member->fn = bind.fn;
     member->op = bind.op;
-    member->x_size = ipex_element_size(bind.input[0]);
+    for (uint32_t i = 0; i < bind.n_inputs; i++)
+        member->x_size[i] = bind.input[i] != NULL ? ipex_element_size(bind.input[i]) : 0;
     member->y_size = ipex_element_size(bind.output);
     memcpy(&member->args, &bind.args, bind.args_size);
     set_operands(group, index, &node, &bind);

@@ -49,8 +49,8 @@ static void zero_columns(const struct ipex_band_args *args, char *scratch) {
         const int64_t row = buffer->row * buffer->size, right = buffer->right * buffer->size;
         char *at = scratch + buffer->begin;
         for (int64_t r = 0; r < buffer->rows; r++, at += row) {
-            memset(at, 0, (size_t)(buffer->left * buffer->size));
-            memset(at + row - right, 0, (size_t)right);
+            memset(at, buffer->border, (size_t)(buffer->left * buffer->size));
+            memset(at + row - right, buffer->border, (size_t)right);
         }
     }
 }
@@ -77,7 +77,7 @@ static struct range slide(struct band *band, int32_t b, struct range wanted) {
                 (size_t)((held.end - wanted.begin) * row));
     for (int64_t r = first_new; r < wanted.end; r++)
         if (r < buffer->top || r >= bottom)
-            memset(base + (r - wanted.begin) * row, 0, (size_t)row);
+            memset(base + (r - wanted.begin) * row, buffer->border, (size_t)row);
     band->held[b] = wanted;
     return (struct range){
         ipex_max_i64(first_new - buffer->top, 0),
@@ -97,7 +97,7 @@ static const void *first_x(const struct band *band, const struct ipex_band_membe
                            int32_t input, const void *p, int64_t image, int64_t line, int64_t at) {
     const struct ipex_band_operand x = member->x[input];
     if (x.buffer < 0)
-        return (const char *)p + (band->image * image + at * line) * member->x_size;
+        return (const char *)p + (band->image * image + at * line) * member->x_size[input];
     const struct ipex_band_buffer *buffer = &band->args->buffer[x.buffer];
     return buffer_row(band, x, buffer->above + at * buffer->stride);
 }
@@ -123,18 +123,23 @@ static void *first_y(const struct band *band, const struct ipex_band_member *mem
         (narrow)->lines = (int32_t)((range).end - begin_);                                         \
     } while (0)
 
-/* A pointer to y, which is f32 or bf16. */
+/* A pointer to y. */
 #define NARROW_Y(narrow, pointer, band, member, range)                                             \
     ((narrow)->pointer = first_y(band, member, (narrow)->pointer, (narrow)->y_image,               \
                                  (narrow)->y_line, (range).begin))
 
-/* And of those that know where x ends. */
-#define NARROW_PADDED(narrow, band, member, range)                                                 \
+/* Of f32 or bf16. */
+#define NARROW_FLOATS(narrow, band, member, range)                                                 \
     do {                                                                                           \
         if ((member)->y_size == sizeof *(narrow)->y_bf16)                                          \
             NARROW_Y(narrow, y_bf16, band, member, range);                                         \
         else                                                                                       \
             NARROW_Y(narrow, y, band, member, range);                                              \
+    } while (0)
+
+/* And of those that know where x ends. */
+#define NARROW_PADDED(narrow, band, member, range)                                                 \
+    do {                                                                                           \
         const int64_t after_ = (narrow)->lines - (range).end;                                      \
         (narrow)->padding.above -= (range).begin * (narrow)->padding.stride;                       \
         (narrow)->padding.below -= after_ * (narrow)->padding.stride;                              \
@@ -147,6 +152,12 @@ static void call_conv(const struct band *band, const struct ipex_band_member *me
     struct ipex_conv_args narrow = member->args.conv;
     if (narrow.residual_bf16 != NULL)
         narrow.residual_bf16 += band->image * narrow.r_image + lines.begin * narrow.r_line;
+    if (narrow.residual_u8 != NULL)
+        narrow.residual_u8 += band->image * narrow.r_image + lines.begin * narrow.r_line;
+    if (member->y_size == sizeof *narrow.y_u8)
+        NARROW_Y(&narrow, y_u8, band, member, lines);
+    else
+        NARROW_FLOATS(&narrow, band, member, lines);
     NARROW_PADDED(&narrow, band, member, lines);
     member->fn(&narrow, 0, ipex_conv_jobs(&narrow), scratch);
 }
@@ -154,6 +165,7 @@ static void call_conv(const struct band *band, const struct ipex_band_member *me
 static void call_depthwise(const struct band *band, const struct ipex_band_member *member,
                            struct range lines, void *scratch) {
     struct ipex_depthwise_args narrow = member->args.depthwise;
+    NARROW_FLOATS(&narrow, band, member, lines);
     NARROW_PADDED(&narrow, band, member, lines);
     member->fn(&narrow, 0, ipex_depthwise_jobs(&narrow), scratch);
 }
@@ -173,10 +185,19 @@ static void call_winograd(const struct band *band, const struct ipex_band_member
 static void call_pointwise(const struct band *band, const struct ipex_band_member *member,
                            struct range lines, void *scratch) {
     struct ipex_pointwise_args narrow = member->args.pointwise;
-    for (int32_t i = 0; i < narrow.inputs; i++)
-        narrow.x[i] = first_x(band, member, i, narrow.x[i], narrow.x_stride[i][0],
-                              narrow.x_stride[i][1], lines.begin);
-    narrow.y = first_y(band, member, narrow.y, narrow.y_stride[0], narrow.y_stride[1], lines.begin);
+    const bool y_u8 = member->y_size == sizeof *narrow.y_u8;
+    for (int32_t i = 0; i < narrow.inputs; i++) {
+        const bool u8 = member->x_size[i] == sizeof *narrow.x_u8[i];
+        const void *from = u8 ? (const void *)narrow.x_u8[i] : narrow.x[i];
+        const void *x = first_x(band, member, i, from, narrow.x_stride[i][0], narrow.x_stride[i][1],
+                                lines.begin);
+        narrow.x[i] = u8 ? NULL : x;
+        narrow.x_u8[i] = u8 ? x : NULL;
+    }
+    void *y = first_y(band, member, y_u8 ? (void *)narrow.y_u8 : narrow.y, narrow.y_stride[0],
+                      narrow.y_stride[1], lines.begin);
+    narrow.y = y_u8 ? NULL : y;
+    narrow.y_u8 = y_u8 ? y : NULL;
     narrow.dims[0] = 1;
     narrow.dims[1] = lines.end - lines.begin;
     member->fn(&narrow, 0, ipex_pointwise_jobs(&narrow), scratch);
@@ -203,9 +224,13 @@ static void call_pool(const struct band *band, const struct ipex_band_member *me
     struct ipex_pool_args narrow = member->args.pool;
     const int64_t first = band->image * narrow.lines;
     if (member->x[0].buffer >= 0)
-        narrow.x = whole(band, member->x[0], narrow.x_image);
+        narrow.x_u8 = whole(band, member->x[0], narrow.x_image);
     if (member->y.buffer >= 0)
-        narrow.y = whole(band, member->y, narrow.y_image);
+        narrow.y_u8 = whole(band, member->y, narrow.y_image);
+    if (member->y_size == sizeof *narrow.y) {
+        narrow.x = member->x[0].buffer >= 0 ? (const void *)narrow.x_u8 : narrow.x;
+        narrow.y = member->y.buffer >= 0 ? (void *)narrow.y_u8 : narrow.y;
+    }
     member->fn(&narrow, first + lines.begin, first + lines.end, scratch);
 }
 

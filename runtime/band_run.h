@@ -17,6 +17,7 @@ struct ipex_band_buffer {
     int64_t rows;
     int64_t left, right;           /* elements of the borders of a row, and the gap behind it */
     int64_t top, lines, below;     /* rows: a border, the tensor's lines, a border */
+    int32_t border;                /* bytes that stand in borders */
     int64_t above, stride, window; /* line l of the reader reads rows from above + l * stride on */
     int32_t reader;                /* member */
 };
@@ -29,8 +30,8 @@ struct ipex_band_operand {
 
 struct ipex_band_member {
     ipex_kernel_fn fn;
-    uint32_t op;            /* which args: of copy and transpose, move */
-    int64_t x_size, y_size; /* bytes of an element */
+    uint32_t op;                                   /* which args: of copy and transpose, move */
+    int64_t x_size[IPEX_POINTWISE_INPUTS], y_size; /* bytes of an element */
     int64_t at_once; /* lines, at most, between two times that the buffers it reads are filled */
     union {
         struct ipex_conv_args conv;

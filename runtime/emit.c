@@ -31,7 +31,8 @@ static void add_halo_box(struct ipex_bind *bind, uint32_t output,
         return;
     bind->fill[bind->n_fills++] = (struct ipex_bind_fill){
         .args = {.rank = 3,
-                 .half = root->dtype == IPEX_DTYPE_bf16,
+                 .size = (int32_t)ipex_element_size(root),
+                 .pattern = root->halo_value,
                  .dims = {root->dims[0], lines, pixels * root->dims[3]},
                  .y_stride = {root->strides[0], root->strides[1], 1}},
         .delta = offset - bind->outputs[output]->offset,

@@ -24,7 +24,7 @@ struct ipex_plan_node {
     int32_t room[IPEX_DYNAMIC_INTS_MAX];
     uint32_t outputs;
     struct ipex_slot slot[IPEX_BIND_SLOTS]; /* inputs, then the outputs from IPEX_REF_OUTPUT on */
-    /* Of an output: the root whose halo this node has to zero, or NULL. */
+    /* Of an output: the root whose halo this node has to fill, or NULL. */
     const struct ipex_tensor_info *halo[IPEX_OUTPUTS_MAX];
     struct ipex_tensor_info
         temp[IPEX_PLACE_TEMPS]; /* dense copies; they live in the arena while the node does */
@@ -70,7 +70,7 @@ enum ipex_bound ipex_bind_lines(const struct ipex_plan_builder *b,
                                 const struct ipex_plan_node *node, struct ipex_bind *bind);
 
 /* Adds the whole halo of an output's root to what is filled before the step. Whoever first writes
- * into a storage zeroes its halo, since the arena is used again and again; other writers never
+ * into a storage fills its halo, since the arena is used again and again; other writers never
  * touch it, because views are cut out of the inside. */
 void ipex_bind_halo(struct ipex_bind *bind, uint32_t output, const struct ipex_tensor_info *root);
 

@@ -20,7 +20,7 @@ SCHEMA = {
     "Weight": [("name", "string"), ("dtype", "B"), ("layout", "B"), ("dims", ["q"]), ("section", "I"), ("offset", "Q"),
                ("bytes", "Q")],
     "Tensor": [("name", "string"), ("dtype", "B"), ("dims", ["q"]), ("halo", ["H"]), ("weight", "i", -1),
-               ("view_of", "i", -1), ("view_axis", "i", -1), ("view_start", "q"), ("room", "q")],
+               ("view_of", "i", -1), ("view_axis", "i", -1), ("view_start", "q"), ("room", "q"), ("halo_value", "B")],
     "Node": [("op", "H"), ("name", "string"), ("inputs", ["i"]), ("outputs", ["i"]), ("ints", ["i"]), ("floats", ["f"]),
              ("band", "I"), ("dynamic", ["i"])],
     "Port": [("name", "string"), ("tensor", "I"), ("dims", ["q"])],
@@ -198,7 +198,7 @@ def shape(dims):
 def describe_tensor(index, t):
     text = f"  {index:4} {DTYPES[t['dtype']][0]} {shape(t['dims'])} {t['name']}"
     if any(t["halo"]):
-        text += f", halo {t['halo']}"
+        text += f", halo {t['halo']}" + (f" of {t['halo_value']}" if t["halo_value"] else "")
     if t["room"]:
         text += f", room for {t['room']}"
     if t["weight"] >= 0:

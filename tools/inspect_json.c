@@ -133,6 +133,7 @@ static json_t *tensor_json(struct ipex_fb_entry entry, struct ipex_fb_tensor ten
     for (uint32_t i = 0; i < ipex_fb_tensor_halo_len(tensor); i++)
         ipex_json_append(halo, json_integer(ipex_fb_tensor_halo(tensor)[i]));
     ipex_json_set(object, "halo", halo);
+    ipex_json_set_integer(object, "halo_value", ipex_fb_tensor_halo_value(tensor));
     ipex_json_set_integer(object, "weight", ipex_fb_tensor_weight(tensor));
     ipex_json_set_integer(object, "view_of", ipex_fb_tensor_view_of(tensor));
     return object;

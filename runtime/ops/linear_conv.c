@@ -19,8 +19,9 @@ static const struct matrix_line matrix_line_tiles = {96, 48, 144, 48};
 
 /* A job below this many flops costs more to hand out than another thread saves; tiles make so many
  * times as many in the time. */
-#define JOB_FLOPS  1000000
-#define TILES_RATE 4
+#define JOB_FLOPS    1000000
+#define TILES_RATE   4
+#define INTEGER_RATE 4 /* of vpdpbusd */
 
 static bool set_i32(int32_t *field, int64_t value) {
     *field = (int32_t)value;
@@ -31,7 +32,7 @@ static bool set_i32(int32_t *field, int64_t value) {
 struct sizes {
     int64_t x;         /* bytes of an element */
     int64_t k_per_row; /* of a tile of the weight */
-    int64_t rate;      /* flops that take as long as one of vectors: 1, or TILES_RATE */
+    int64_t rate;      /* flops that take as long as one of vectors of f32 */
 };
 
 /* Whether pixels are taken 16 at a time, as profile bf16-amx does. */
@@ -40,10 +41,17 @@ static bool takes_tiles(const struct ipex_bind *bind) {
            bind->input[0]->dtype == IPEX_DTYPE_bf16;
 }
 
+static bool is_integer(const struct ipex_bind *bind) {
+    return bind->input[1]->dtype == IPEX_DTYPE_i8;
+}
+
 static struct sizes sizes_of(const struct ipex_bind *bind) {
     return (struct sizes){ipex_dtype_size((enum ipex_dtype)bind->input[0]->dtype),
                           ipex_tile_k_per_row((enum ipex_dtype)bind->input[1]->dtype),
-                          bind->setup->isa == IPEX_ISA_amx && takes_tiles(bind) ? TILES_RATE : 1};
+                          bind->setup->isa == IPEX_ISA_amx && takes_tiles(bind) ? TILES_RATE
+                          : is_integer(bind) && bind->setup->isa >= IPEX_ISA_avx512_vnni
+                              ? INTEGER_RATE
+                              : 1};
 }
 
 /* Bytes of weights that one panel of one group has. */
@@ -217,7 +225,9 @@ static int32_t most_rows(const struct ipex_bind *bind) {
 }
 
 static void choose_kernel(struct ipex_bind *bind) {
-    if (bind->input[1]->dtype != IPEX_DTYPE_bf16)
+    if (is_integer(bind))
+        IPEX_BIND_KERNEL(bind, conv_u8, conv);
+    else if (bind->input[1]->dtype != IPEX_DTYPE_bf16)
         IPEX_BIND_KERNEL(bind, conv_f32, conv);
     else if (bind->input[0]->dtype != IPEX_DTYPE_bf16)
         IPEX_BIND_KERNEL(bind, conv_bf16w, conv);
@@ -352,11 +362,25 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
                       IPEX_PANEL * sizeof(float);
         IPEX_BIND_REF(bind, conv, bias, IPEX_REF_ZEROS, 0);
     }
-    if (bind->input[3] != NULL && bind->input[3]->dtype == IPEX_DTYPE_bf16)
+    if (bind->input[3] != NULL && bind->input[3]->dtype == IPEX_DTYPE_u8)
+        IPEX_BIND_REF(bind, conv, residual_u8, 3, 0);
+    else if (bind->input[3] != NULL && bind->input[3]->dtype == IPEX_DTYPE_bf16)
         IPEX_BIND_REF(bind, conv, residual_bf16, 3, 0);
     else if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, conv, residual, 3, 0);
-    if (bind->output->dtype == IPEX_DTYPE_bf16)
+    if (is_integer(bind)) {
+        IPEX_BIND_REF(bind, conv, scale, 4, 0);
+        args->r_scale = bind->floats[IPEX_RESIDUAL_SCALE];
+        args->y_scale = bind->floats[IPEX_Y_SCALE];
+        args->y_zero = bind->floats[IPEX_Y_ZERO];
+        args->m_scale = bind->floats[IPEX_MIDDLE_SCALE];
+        args->m_zero = bind->floats[IPEX_MIDDLE_ZERO];
+        args->m_unit = bind->floats[IPEX_MIDDLE_UNIT];
+        args->m_shift = bind->floats[IPEX_MIDDLE_SHIFT];
+    }
+    if (bind->output->dtype == IPEX_DTYPE_u8)
+        IPEX_BIND_REF(bind, conv, y_u8, IPEX_REF_OUTPUT, 0);
+    else if (bind->output->dtype == IPEX_DTYPE_bf16)
         IPEX_BIND_REF(bind, conv, y_bf16, IPEX_REF_OUTPUT, 0);
     else
         IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
@@ -508,10 +532,12 @@ static bool set_image_strides(struct ipex_bind *bind) {
 }
 
 /* What lies above and below x, whose kernel rows are left out: not where neighbouring lines may be
- * one block's pixels, as those of a column are, and those of a tile. */
+ * one block's pixels, as those of a column are, and those of a tile; nor where zeros may be other
+ * bytes, for which the bias makes up. */
 static struct ipex_padding padding(const struct ipex_bind *bind) {
-    return bind->output->dims[2] == 1 || takes_tiles(bind) ? (struct ipex_padding){.above = 0}
-                                                           : ipex_bind_padding(bind, 0);
+    return bind->output->dims[2] == 1 || takes_tiles(bind) || is_integer(bind)
+               ? (struct ipex_padding){.above = 0}
+               : ipex_bind_padding(bind, 0);
 }
 
 /* What lies beside x, whose taps are left out where they are apart; not of one line or column,
@@ -520,8 +546,9 @@ static struct ipex_padding padding_w(const struct ipex_bind *bind) {
     const int64_t *y = bind->output->dims;
     const int32_t *window = bind->ints;
     const bool apart = window[IPEX_CONV_DILATION_W] > 1 && window[IPEX_CONV_KERNEL_W] > 1;
-    return !apart || y[1] == 1 || y[2] == 1 || takes_tiles(bind) ? (struct ipex_padding){.above = 0}
-                                                                 : ipex_bind_padding(bind, 1);
+    return !apart || y[1] == 1 || y[2] == 1 || takes_tiles(bind) || is_integer(bind)
+               ? (struct ipex_padding){.above = 0}
+               : ipex_bind_padding(bind, 1);
 }
 
 /* Whether the kernel is taken column by column: as the file has it, but for what may be cut in

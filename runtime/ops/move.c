@@ -103,7 +103,7 @@ static void add_border(struct ipex_bind *bind, int32_t axis, int64_t begin, int6
         return;
     struct ipex_bind_fill *fill = &bind->fill[bind->n_fills++];
     *fill = (struct ipex_bind_fill){
-        .args = {.rank = y->rank, .pattern = pattern},
+        .args = {.rank = y->rank, .pattern = pattern, .size = sizeof pattern},
         .delta = begin * y->strides[axis],
     };
     for (int32_t d = 0; d < y->rank; d++) {

@@ -95,11 +95,24 @@ static void set_loops(struct ipex_bind *bind, const struct ipex_loops *loops) {
     memcpy(args->y_stride, loops->stride[bind->n_inputs], sizeof args->y_stride);
     for (uint32_t i = 0; i < bind->n_inputs; i++) {
         memcpy(args->x_stride[i], loops->stride[i], sizeof args->x_stride[i]);
-        IPEX_BIND_REF(bind, pointwise, x[i], i, 0);
+        if (bind->input[i]->dtype == IPEX_DTYPE_u8)
+            IPEX_BIND_REF(bind, pointwise, x_u8[i], i, 0);
+        else
+            IPEX_BIND_REF(bind, pointwise, x[i], i, 0);
     }
-    IPEX_BIND_REF(bind, pointwise, y, IPEX_REF_OUTPUT, 0);
+    if (bind->output->dtype == IPEX_DTYPE_u8)
+        IPEX_BIND_REF(bind, pointwise, y_u8, IPEX_REF_OUTPUT, 0);
+    else
+        IPEX_BIND_REF(bind, pointwise, y, IPEX_REF_OUTPUT, 0);
     IPEX_BIND_REF(bind, pointwise, program, IPEX_REF_PROGRAM, 0);
     IPEX_BIND_REF(bind, pointwise, constants, IPEX_REF_CONSTANTS, 0);
+}
+
+static bool touches_u8(const struct ipex_bind *bind) {
+    bool ret = bind->output->dtype == IPEX_DTYPE_u8;
+    for (uint32_t i = 0; i < bind->n_inputs; i++)
+        ret |= bind->input[i]->dtype == IPEX_DTYPE_u8;
+    return ret;
 }
 
 enum ipex_bound ipex_bind_pointwise(struct ipex_bind *bind) {
@@ -125,8 +138,14 @@ enum ipex_bound ipex_bind_pointwise(struct ipex_bind *bind) {
     const int64_t row = ipex_mul_sat(steps, loops.dims[loops.rank - 1]);
     args->rows_per_job = ipex_block_size(bind->setup, rows, row, JOB_ELEMENTS);
     bind->jobs = ipex_pointwise_jobs(args);
-    bind->scratch = ipex_pointwise_scratch(args);
     bind->flops = ipex_mul_sat(steps, ipex_info_numel(bind->output));
+    if (touches_u8(bind)) {
+        bind->scratch = ipex_pointwise_u8_scratch(args);
+        args->inner = bind->setup->kernels.pointwise_f32;
+        IPEX_BIND_KERNEL(bind, pointwise_u8, pointwise);
+        return IPEX_BOUND;
+    }
+    bind->scratch = ipex_pointwise_scratch(args);
     IPEX_BIND_KERNEL(bind, pointwise_f32, pointwise);
     return IPEX_BOUND;
 }

@@ -2,6 +2,7 @@
 /* Describing a small model, and writing it as an .ipex file. */
 #include "tests/runtime/net.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,11 @@ float net_to_bf16(float value) {
     return value;
 }
 
+float net_to_byte(float value) {
+    const float whole = rintf(value);
+    return whole >= 255.0f ? 255.0f : whole > 0.0f ? whole : 0.0f;
+}
+
 void net_init(struct net *net) {
     memset(net, 0, sizeof *net);
     net->seed = 1;
@@ -101,6 +107,14 @@ int net_halo(struct net *net, int rank, const int64_t *dims, int halo) {
     return t;
 }
 
+int net_bytes(struct net *net, int rank, const int64_t *dims, int halo, uint8_t value) {
+    const int t = net_typed(net, IPEX_DTYPE_u8, rank, dims);
+    for (int side = 0; side < 4; side++)
+        net->tensor[t].halo[side] = (uint16_t)halo;
+    net->tensor[t].halo_value = value;
+    return t;
+}
+
 int net_typed_input(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims) {
     const int t = net_typed(net, dtype, rank, dims);
     net->input[net->inputs++] = t;
@@ -121,7 +135,8 @@ void net_randomize(struct net *net, struct net_tensor *t) {
         t->value[i] = t->dtype == IPEX_DTYPE_f32    ? value
                       : t->dtype == IPEX_DTYPE_bf16 ? net_to_bf16(value)
                       : t->dtype == IPEX_DTYPE_bool ? (float)(value > 0)
-                      : t->dtype == IPEX_DTYPE_u8   ? (float)(int)(100 + 100 * value)
+                      : t->dtype == IPEX_DTYPE_u8   ? floorf(128 + 128 * value)
+                      : t->dtype == IPEX_DTYPE_i8   ? floorf(128 * value)
                                                     : (float)(int)(100 * value);
     }
 }
@@ -201,6 +216,7 @@ int net_slice(struct net *net, int of, int axis, int64_t start, int64_t length) 
     net->tensor[t].view_axis = axis;
     net->tensor[t].view_start = start;
     memcpy(net->tensor[t].halo, net->tensor[of].halo, sizeof net->tensor[t].halo);
+    net->tensor[t].halo_value = net->tensor[of].halo_value;
     return t;
 }
 
@@ -238,7 +254,26 @@ static void windowed(struct net *net, enum ipex_op op, int y, int n_inputs, cons
 }
 
 static enum ipex_dtype weight_dtype(const struct net *net, int x) {
+    if (net->tensor[x].dtype == IPEX_DTYPE_u8)
+        return IPEX_DTYPE_i8;
     return net->bf16_weights ? IPEX_DTYPE_bf16 : net->tensor[x].dtype;
+}
+
+/* What the last node has where x is u8: about 1 / (128 * 74 * sqrt(K)), the products of random
+ * bytes. */
+static void add_scales(struct net *net, int64_t channels) {
+    struct net_node *node = &net->node[net->nodes - 1];
+    if (net->tensor[node->inputs[0]].dtype != IPEX_DTYPE_u8)
+        return;
+    const struct net_tensor *w = &net->tensor[node->inputs[1]];
+    const double k = (double)(net_numel(w) / channels);
+    const int scale = channels_constant(net, NET_DIMS(channels));
+    float *bytes = net->weight[net->tensor[scale].weight].bytes;
+    for (int64_t i = 0; i < channels; i++)
+        bytes[i] = net->tensor[scale].value[i] *= (float)(1 / (9500 * sqrt(k)));
+    node->inputs[node->n_inputs++] = scale;
+    memcpy(&node->floats[node->n_floats], net->scales, sizeof net->scales);
+    node->n_floats += IPEX_SCALES;
 }
 
 int net_round(struct net *net, int x, int halo) {
@@ -260,6 +295,7 @@ void net_conv(struct net *net, int x, int y, struct net_window w, bool bias, int
                                           m / w.groups, rows ? w.kernel : 1, c));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     windowed(net, IPEX_OP_conv, y, NET_IN(x, weight, b, residual), w, w.groups, act);
+    add_scales(net, m);
 }
 
 void net_conv_transpose(struct net *net, int x, int y, struct net_window w, int out_pad, bool bias,
@@ -323,6 +359,7 @@ void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipe
     const int b = bias ? channels_constant(net, NET_DIMS(n)) : -1;
     net_node(net, IPEX_OP_linear, y, NET_IN(x, weight, b, residual), NET_INTS_(act),
              NET_FLOATS(0.1f, 0.5f));
+    add_scales(net, n);
 }
 
 void net_pool(struct net *net, enum ipex_op op, int x, int y, struct net_window w, bool count_pad) {
@@ -376,6 +413,7 @@ static uint32_t put_tensor(struct ipex_fb_builder *b, const struct net_tensor *t
     ipex_fb_tensor_put_dtype(b, (uint8_t)t->dtype);
     ipex_fb_tensor_put_dims(b, dims);
     ipex_fb_tensor_put_halo(b, halo);
+    ipex_fb_tensor_put_halo_value(b, t->halo_value);
     ipex_fb_tensor_put_weight(b, t->weight);
     ipex_fb_tensor_put_view_of(b, t->view_of);
     ipex_fb_tensor_put_view_axis(b, t->view_axis);

@@ -22,6 +22,7 @@ struct net_tensor {
     int rank;
     int64_t dims[8];
     uint16_t halo[4];
+    uint8_t halo_value;
     int weight;  /* -1: none */
     int view_of; /* -1: none */
     int view_axis;
@@ -45,7 +46,7 @@ struct net_node {
     enum ipex_op op;
     int inputs[8], n_inputs, output[3], n_outputs;
     int32_t ints[NET_INTS];
-    float floats[8];
+    float floats[IPEX_INTEGER_ATTRS];
     int n_ints, n_floats;
     int32_t dynamic[8];
     int n_dynamic;
@@ -69,6 +70,7 @@ struct net {
     uint32_t seed;
     uint8_t arithmetic;            /* pinned profile; 0: none */
     bool bf16_weights;             /* of the nodes to come whose x is f32 */
+    float scales[IPEX_SCALES];     /* of those whose x is u8, from IPEX_RESIDUAL_SCALE on */
     int32_t l2_bytes;              /* of its sessions; 0: the machine's */
     bool second_entry;             /* the same graph again, as entry "other" */
     const char *port[NET_TENSORS]; /* names of ports; NULL: the tensor's */
@@ -91,15 +93,19 @@ int net_constant(struct net *net, int rank, const int64_t *dims);
 int net_typed(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
 int net_typed_input(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
 int net_typed_constant(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
-/* A constant of layout tiles: f32 or bf16. */
+/* A constant of layout tiles: f32, bf16 or i8. */
 int net_tiles(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims);
+/* Bytes with a halo of others, the same on all sides. */
+int net_bytes(struct net *net, int rank, const int64_t *dims, int halo, uint8_t value);
 /* x, rounded to bf16 by a cast, with a halo. */
 int net_round(struct net *net, int x, int halo);
 int net_reshape(struct net *net, int of, int rank, const int64_t *dims);
 int net_slice(struct net *net, int of, int axis, int64_t start, int64_t length);
 void net_output(struct net *net, int tensor);
 
-/* Nodes. act is of format/ops.h; residual and bias may be -1 / false. */
+/* Nodes. act is of format/ops.h; residual and bias may be -1 / false. Where x of a convolution or
+ * linear layer is u8 the weight is i8, its scales so small that sums are about 1, and net->scales
+ * say what becomes of them. */
 struct net_window {
     int kernel, stride, pad, dilation, groups;
     bool columns; /* of net_conv: an attribute */
@@ -181,6 +187,8 @@ float net_random(uint32_t *seed);
 
 /* To nearest, ties to even. */
 float net_to_bf16(float value);
+/* Likewise, and cut to 0 .. 255; a NaN becomes 0. */
+float net_to_byte(float value);
 
 /* A dot in the order of its profile: f32 one product after another; bf16-dp in pairs, of which the
  * odd one comes first; bf16-amx in tiles of 32, the even ones and the odd ones for themselves.

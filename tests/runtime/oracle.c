@@ -92,11 +92,11 @@ void net_chain_end(struct net_chain *chain) {
         net_chain_add(chain, 0, 0);
 }
 
-/* Element of x, or 0 in the padding. */
+/* Element of x, or what stands in the padding. */
 static float padded(const struct net *net, int x, int64_t n, int64_t h, int64_t w, int64_t c) {
     const struct net_tensor *t = &net->tensor[x];
     if (h < 0 || w < 0 || h >= t->dims[1] || w >= t->dims[2])
-        return 0.0f;
+        return t->halo_value;
     const int64_t at[8] = {n, h, w, c};
     return *net_element(net, x, at);
 }
@@ -184,6 +184,54 @@ static void add_columns(const struct net *net, const struct net_node *node, cons
                 if (!leaves_out(net, node, at[1], kh))
                     add_tap(net, node, at, 0, kh, kw, chain);
         }
+}
+
+/* The byte of v: the product is rounded once, as f64 holds it. */
+static float whole(float v, float scale, float zero) {
+    return net_to_byte((float)rint((double)v * (double)scale) + zero);
+}
+
+/* What becomes of an exact sum of products of u8 and i8, for output m. */
+static float finish_sum(const struct net *net, const struct net_node *node, const int64_t *at,
+                        int64_t m, int act, int64_t sum) {
+    const float *s = node->floats;
+    const float bias = node->inputs[2] >= 0 ? net->tensor[node->inputs[2]].value[m] : 0.0f;
+    float v = fmaf((float)sum, net->tensor[node->inputs[4]].value[m], bias);
+    if (s[IPEX_MIDDLE_SCALE] != 0.0f)
+        v = fmaf(whole(v, s[IPEX_MIDDLE_SCALE], s[IPEX_MIDDLE_ZERO]), s[IPEX_MIDDLE_UNIT],
+                 s[IPEX_MIDDLE_SHIFT]);
+    if (node->inputs[3] >= 0) {
+        const float residual = *net_element(net, node->inputs[3], at) * s[IPEX_RESIDUAL_SCALE];
+        v = v + residual;
+    }
+    v = net_act(node, act, v);
+    return s[IPEX_Y_SCALE] != 0.0f ? whole(v, s[IPEX_Y_SCALE], s[IPEX_Y_ZERO]) : v;
+}
+
+static float conv_u8_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const int32_t *a = node->ints;
+    const int64_t groups = a[IPEX_CONV_GROUPS];
+    const int64_t channels = net->tensor[node->inputs[0]].dims[3] / groups;
+    const int64_t first = at[3] / (net->tensor[node->output[0]].dims[3] / groups) * channels;
+    int64_t sum = 0;
+    for (int64_t kh = 0; kh < a[IPEX_CONV_KERNEL_H]; kh++)
+        for (int64_t kw = 0; kw < a[IPEX_CONV_KERNEL_W]; kw++)
+            for (int64_t c = 0; c < channels; c++)
+                sum += (int64_t)padded(net, node->inputs[0], at[0], row_of(node, at[1], kh),
+                                       column_of(node, at[2], kw), first + c) *
+                       (int64_t)weight_at(net, node, at[3], kh, kw, c);
+    return finish_sum(net, node, at, at[3], a[IPEX_CONV_ACT], sum);
+}
+
+static float linear_u8_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const struct net_tensor *x = &net->tensor[node->inputs[0]], *w = &net->tensor[node->inputs[1]];
+    const int last = x->rank - 1;
+    int64_t in[8], sum = 0;
+    memcpy(in, at, sizeof in);
+    for (in[last] = 0; in[last] < x->dims[last]; in[last]++)
+        sum += (int64_t)*net_element(net, node->inputs[0], in) *
+               (int64_t)w->value[at[last] * w->dims[1] + in[last]];
+    return finish_sum(net, node, at, at[last], node->ints[0], sum);
 }
 
 static float conv_at(const struct net *net, const struct net_node *node, const int64_t *at) {
@@ -403,6 +451,9 @@ static float pointwise_at(const struct net *net, const struct net_node *node, co
                        : broadcast_at(net, node->inputs[code], node->output[0], at);
         }
         switch (node->ints[3 * s]) {
+        case IPEX_STEP_copy:
+            result[s] = v[0];
+            break;
         case IPEX_STEP_add:
             result[s] = v[0] + v[1];
             break;
@@ -422,7 +473,8 @@ static float pointwise_at(const struct net *net, const struct net_node *node, co
             abort();
         }
     }
-    return result[steps - 1];
+    return net->tensor[node->output[0]].dtype == IPEX_DTYPE_u8 ? net_to_byte(result[steps - 1])
+                                                               : result[steps - 1];
 }
 
 static float move_at(const struct net *net, const struct net_node *node, const int64_t *at) {
@@ -493,6 +545,7 @@ static float reduce_at(const struct net *net, const struct net_node *node, const
 /* Element `at` of output number `output`. */
 static float compute(const struct net *net, const struct net_node *node, int output,
                      const int64_t *at) {
+    const bool bytes = net->tensor[node->inputs[0]].dtype == IPEX_DTYPE_u8;
     float product;
     if ((node->op >= IPEX_OP_conv_transpose && node->op <= IPEX_OP_cumsum) ||
         node->op == IPEX_OP_scatter || node->op == IPEX_OP_grid_sample)
@@ -501,9 +554,9 @@ static float compute(const struct net *net, const struct net_node *node, int out
         return product;
     switch (node->op) {
     case IPEX_OP_linear:
-        return linear_at(net, node, at);
+        return bytes ? linear_u8_at(net, node, at) : linear_at(net, node, at);
     case IPEX_OP_conv:
-        return conv_at(net, node, at);
+        return bytes ? conv_u8_at(net, node, at) : conv_at(net, node, at);
     case IPEX_OP_depthwise:
         return depthwise_at(net, node, at);
     case IPEX_OP_winograd:

@@ -246,14 +246,47 @@ static void test_filters(void) {
 
 /* ---- results ---- */
 
-static void test_results(struct net *net) {
+static void test_results(struct net *net, const char *what) {
     forget_permission();
     for (int threads = 0; threads < HARNESS_THREADS; threads++) {
         char name[64];
         harness_session(&h, IPEX_ISA_amx, (enum harness_threads)threads);
-        snprintf(name, sizeof name, "a session of level amx runs, threads of form %d", threads);
+        snprintf(name, sizeof name, "a session of level amx runs %s, threads of form %d", what,
+                 threads);
         check(harness_run(&h, net, DENSE, DENSE, 0), name, h.message);
     }
+}
+
+/* Bytes: groups, whose last tile of rows spans lines, a border, residuals and results of both
+ * dtypes. */
+static void bytes_net(struct net *net) {
+    static const float rounded[IPEX_SCALES] = {0.01f, 70, 90};
+    static const float middle[IPEX_SCALES] = {0.013f, 0, 0, 64, 99, 0x1p-6f, -99 * 0x1p-6f};
+    const struct net_window grouped = {
+        .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 2};
+    net_init(net);
+    const int x = net_typed_input(net, IPEX_DTYPE_u8, NET_DIMS(2, 7, 9, 40));
+    const int a = net_bytes(net, NET_DIMS(2, 7, 9, 40), 1, 203);
+    const int b = net_bytes(net, NET_DIMS(2, 7, 9, 38), 0, 0);
+    const int y = net_tensor(net, NET_DIMS(2, 7, 9, 38));
+    memcpy(net->scales, rounded, sizeof rounded);
+    net_linear(net, x, a, true, x, IPEX_ACT_leaky_relu);
+    net_conv(net, a, b, grouped, true, -1, IPEX_ACT_relu);
+    memcpy(net->scales, middle, sizeof middle);
+    net_linear(net, b, y, true, b, IPEX_ACT_none);
+    net_output(net, y);
+    net_oracle(net);
+}
+
+static void test_bytes(void) {
+    struct net net;
+    bytes_net(&net);
+    harness_open(&h, &net);
+    amx_emu_reset_counts();
+    test_results(&net, "on bytes");
+    check(amx_emu_counts().of[AMX_OP_tdpbusd] > 0, "bytes are multiplied in tiles", "they are not");
+    harness_close(&h);
+    net_free(&net);
 }
 
 int main(void) {
@@ -279,8 +312,9 @@ int main(void) {
     test_split_512();
     test_hybrid();
     test_filters();
-    test_results(&net);
+    test_results(&net, "on f32");
     harness_close(&h);
     net_free(&net);
+    test_bytes();
     return check_result();
 }

@@ -292,6 +292,60 @@ static void make_pools(struct net *net, int halo, int64_t images, int64_t lines,
     band_all(net);
 }
 
+static void set_scales(struct net *net, float residual, float y, float zero) {
+    const float scales[IPEX_SCALES] = {residual, y, zero};
+    memcpy(net->scales, scales, sizeof net->scales);
+}
+
+/* Bytes that become f32 for a depthwise convolution, and bytes again for another one, whose border
+ * is not 0. */
+static void make_islands(struct net *net, int64_t images, int64_t lines, int64_t pixels) {
+    net_init(net);
+    const int x = net_typed_input(net, IPEX_DTYPE_u8, NET_DIMS(images, lines, pixels, 12));
+    const int shift = net_typed_input(net, IPEX_DTYPE_u8, NET_DIMS(images, lines, pixels, 1));
+    const int a = net_halo(net, NET_DIMS(images, lines, pixels, 12), 1);
+    const int b = net_tensor(net, NET_DIMS(images, lines, pixels, 12));
+    const int c = net_bytes(net, NET_DIMS(images, lines, pixels, 12), 1, 60);
+    const int d = net_tensor(net, NET_DIMS(images, lines, pixels, 20));
+    set_scales(net, 0, 0, 0);
+    net_node(net, IPEX_OP_pointwise, a, NET_IN(x, shift),
+             NET_INTS_(IPEX_STEP_sub, 0, 1, IPEX_STEP_mul, 16, -1), NET_FLOATS(0.03f));
+    net_depthwise(net, a, b, k3, true, IPEX_ACT_none);
+    net_node(net, IPEX_OP_pointwise, c, NET_IN(b, shift),
+             NET_INTS_(IPEX_STEP_mul, 0, -1, IPEX_STEP_add, 16, 1), NET_FLOATS(20));
+    net_conv(net, c, d, k3, true, -1, IPEX_ACT_relu);
+    net_output(net, d);
+    band_all(net);
+}
+
+/* Convolutions of bytes, of which the second reads slices by two others and a copy; its border is
+ * another one than that of what the third reads, in strides: the largest of 3x3. Residuals from
+ * outside the group. */
+static void make_bytes(struct net *net, int64_t images, int64_t lines, int64_t pixels) {
+    const struct net_window half = {.kernel = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1};
+    const int64_t h = across(lines, &half), w = across(pixels, &half);
+    net_init(net);
+    const int planes = net_typed_input(net, IPEX_DTYPE_u8, NET_DIMS(images, 4, lines, pixels));
+    const int skip = net_typed_input(net, IPEX_DTYPE_u8, NET_DIMS(images, lines, pixels, 5));
+    const int plus = net_typed_input(net, IPEX_DTYPE_u8, NET_DIMS(images, lines, pixels, 21));
+    const int more = net_input(net, NET_DIMS(images, h, w, 9));
+    const int x = net_bytes(net, NET_DIMS(images, lines, pixels, 4), 1, 33);
+    const int cat = net_bytes(net, NET_DIMS(images, lines, pixels, 40), 1, 200);
+    const int c = net_bytes(net, NET_DIMS(images, lines, pixels, 21), 0, 0);
+    const int largest = net_bytes(net, NET_DIMS(images, lines, pixels, 21), 2, 7);
+    const int y = net_bytes(net, NET_DIMS(images, h, w, 9), 0, 0);
+    const int32_t perm[] = {0, 2, 3, 1};
+    set_scales(net, 0.01f, 70, 90);
+    net_node(net, IPEX_OP_transpose, x, NET_IN(planes), 4, perm, 0, NULL);
+    net_conv(net, x, net_slice(net, cat, 3, 0, 35), k3, true, -1, IPEX_ACT_relu);
+    net_node(net, IPEX_OP_copy, net_slice(net, cat, 3, 35, 5), NET_IN(skip), 0, NULL, 0, NULL);
+    net_conv(net, cat, c, k3, true, plus, IPEX_ACT_leaky_relu);
+    net_pool(net, IPEX_OP_max_pool, c, largest, k3, false);
+    net_conv(net, largest, y, half, true, more, IPEX_ACT_none);
+    net_output(net, y);
+    band_all(net);
+}
+
 static size_t count_steps(const struct net *net) {
     struct harness h;
     harness_open(&h, net);
@@ -335,6 +389,15 @@ static void test_groups(void) {
         char name[80];
         snprintf(name, sizeof name, "pools of %d lines between convolutions", (int)lines);
         make_pools(&net, lines % 4 == 1 ? 0 : 2, 2, lines, 11);
+        check_group(&net, name, 1);
+    }
+    for (int64_t lines = 1; lines < 20; lines += 6) {
+        char name[80];
+        snprintf(name, sizeof name, "bytes, f32 and bytes, %d lines", (int)lines);
+        make_islands(&net, 2, lines, 11);
+        check_group(&net, name, 1);
+        snprintf(name, sizeof name, "convolutions of bytes, %d lines", (int)lines);
+        make_bytes(&net, 2, lines, 11);
         check_group(&net, name, 1);
     }
     make_planes(&net, 2, 11, 9);

@@ -2,6 +2,7 @@
 /* Outputs that take over the storage of an operand which dies: the bits of the oracle at every
  * level and number of threads, the places themselves, and the cases in which it must not happen. */
 #include <stdio.h>
+#include <string.h>
 
 #include "runtime/session.h"
 #include "tests/runtime/harness.h"
@@ -151,6 +152,42 @@ static void test_halo(void) {
     check_places(&net, a, b, false, "another halo");
 }
 
+/* Bytes over bytes: the residual's storage, whose border was another one than that of what is
+ * written; operands of programs. */
+static void test_bytes(void) {
+    static const float scales[IPEX_SCALES] = {0.01f, 70, 90};
+    const struct net_window k3 = {.kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 1};
+    struct net net;
+    net_init(&net);
+    memcpy(net.scales, scales, sizeof scales);
+    const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(2, 13, 29, 40));
+    const int row = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(40));
+    const int a = net_bytes(&net, NET_DIMS(2, 13, 29, 40), 1, 50);
+    const int r = net_bytes(&net, NET_DIMS(2, 13, 29, 40), 1, 60);
+    const int y = net_bytes(&net, NET_DIMS(2, 13, 29, 40), 1, 200);
+    const int z = net_tensor(&net, NET_DIMS(2, 13, 29, 5));
+    add(&net, a, x, row);
+    add(&net, r, a, row);
+    net_conv(&net, a, y, k3, true, r, IPEX_ACT_leaky_relu);
+    net_conv(&net, y, z, k3, true, -1, IPEX_ACT_none);
+    net_output(&net, z);
+    check_places(&net, r, y, true, "bytes with residual, another border");
+    for (int bytes = 0; bytes < 2; bytes++) {
+        net_init(&net);
+        const int p = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(7, 40));
+        const int q = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(40));
+        const int b = net_bytes(&net, NET_DIMS(7, 40), 0, 0);
+        const int c =
+            bytes ? net_bytes(&net, NET_DIMS(7, 40), 0, 0) : net_tensor(&net, NET_DIMS(7, 40));
+        const int d = net_tensor(&net, NET_DIMS(7, 40));
+        add(&net, b, p, q);
+        add(&net, c, b, q);
+        add(&net, d, c, q);
+        net_output(&net, d);
+        check_places(&net, b, c, bytes, bytes ? "bytes of bytes" : "f32 of bytes");
+    }
+}
+
 int main(void) {
     test_residual(CONV, 13, 29, 40, "convolution with residual");
     test_residual(CONV, 7, 7, 24, "convolution with residual, short lines");
@@ -167,5 +204,6 @@ int main(void) {
     test_read_later();
     test_views();
     test_halo();
+    test_bytes();
     return check_result();
 }

@@ -61,7 +61,9 @@ static struct maker_node *node(struct maker_model *m, int index, int op, int inp
     n->input[0] = input;
     n->output[0] = output;
     n->ints = info->ints == IPEX_ANY ? 0 : info->ints;
-    n->floats = info->floats == IPEX_ANY ? 0 : info->floats;
+    n->floats = info->floats != IPEX_ANY                     ? info->floats
+                : op == IPEX_OP_linear || op == IPEX_OP_conv ? 2
+                                                             : 0;
     return n;
 }
 
@@ -262,6 +264,51 @@ void maker_bf16(struct maker_model *m) {
     e->arithmetic = IPEX_ARITHMETIC_bf16_dp;
 }
 
+/* Operands and floats of a linear or conv by a weight in i8: T_CONV_B are its biases and its
+ * scales; y_scale 0 where y is not rounded. */
+static struct maker_node *by_bytes(struct maker_node *n, int w, int residual, float y_scale) {
+    const int32_t input[] = {n->input[0], w, T_CONV_B, residual, T_CONV_B};
+    memcpy(n->input, input, sizeof input);
+    n->inputs = 5;
+    n->floats = IPEX_INTEGER_ATTRS;
+    n->float_[IPEX_RESIDUAL_SCALE] = 0.25f;
+    n->float_[IPEX_Y_SCALE] = y_scale;
+    n->float_[IPEX_Y_ZERO] = 128;
+    return n;
+}
+
+void maker_bytes(struct maker_model *m) {
+    struct maker_entry *e = &m->entry[0];
+    struct maker_tensor *xh = &e->tensor[T_XH];
+    maker_become(&e->node[N_COPY], IPEX_OP_cast, "");
+    xh->dtype = IPEX_DTYPE_u8;
+    xh->halo_value = 7;
+    e->node[N_POINT].input[0] = T_X; /* its segments are short */
+    e->tensor[T_CONV_W].dtype = m->weight[W_CONV].dtype = IPEX_DTYPE_i8; /* K fills one tile */
+    tensor(m, T_BYTES, "bytes", "1 6 6 8")->dtype = IPEX_DTYPE_u8;
+    weight(m, W_COUNT, T_BYTES_W, "bytes.w", IPEX_LAYOUT_tiles, "8 8");
+    e->tensor[T_BYTES_W].dtype = m->weight[W_COUNT].dtype = IPEX_DTYPE_i8;
+    tensor(m, T_MIXED, "mixed", "1 6 6 8")->dtype = IPEX_DTYPE_u8;
+    tensor(m, T_MIDDLE, "middle", "1 6 6 8");
+    tensor(m, T_BYTES_SUM, "bytes_sum", "1 6 6 8")->dtype = IPEX_DTYPE_u8;
+    tensor(m, T_BYTES_MAX, "bytes_max", "1 3 3 8")->dtype = IPEX_DTYPE_u8;
+    m->weights = W_COUNT + 1;
+    e->tensors = T_BYTES_COUNT;
+    (void)by_bytes(&e->node[N_CONV], T_CONV_W, -1, 0);
+    struct maker_node *n = add(m, IPEX_OP_conv, T_XH, T_BYTES, "3 3 1 1 1 1 1 1 1 1 1 1 0");
+    (void)by_bytes(n, T_CONV_W, -1, 2);
+    (void)by_bytes(add(m, IPEX_OP_linear, T_BYTES, T_MIXED, "0"), T_BYTES_W, T_BYTES, 3);
+    n = by_bytes(add(m, IPEX_OP_linear, T_BYTES, T_MIDDLE, "1"), T_BYTES_W, T_CAT_A, 0);
+    n->float_[IPEX_MIDDLE_SCALE] = 8;
+    n->float_[IPEX_MIDDLE_ZERO] = 5;
+    n->float_[IPEX_MIDDLE_UNIT] = 0.125f;
+    n->float_[IPEX_MIDDLE_SHIFT] = -0.625f;
+    n = add(m, IPEX_OP_pointwise, T_MIXED, T_BYTES_SUM, "1 0 1");
+    operands(n, T_MIDDLE, -2);
+    n->floats = 0;
+    (void)add(m, IPEX_OP_max_pool, T_BYTES, T_BYTES_MAX, "2 2 2 2 0 0 0 0 1 1 1 0");
+}
+
 static void products_tensors(struct maker_model *m) {
     tensor(m, T_PRODUCT, "product", "10 10");
     tensor(m, T_ATTENDED, "attended", "6 1");
@@ -376,6 +423,7 @@ static uint32_t write_tensor(struct ipex_fb_builder *b, const struct maker_tenso
     ipex_fb_tensor_put_name(b, name);
     ipex_fb_tensor_put_dims(b, dims);
     ipex_fb_tensor_put_halo(b, sides);
+    ipex_fb_tensor_put_halo_value(b, t->halo_value);
     ipex_fb_tensor_put_dtype(b, t->dtype);
     ipex_fb_tensor_put_weight(b, t->weight);
     ipex_fb_tensor_put_view_of(b, t->view_of);

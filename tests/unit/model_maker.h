@@ -27,6 +27,7 @@ struct maker_tensor {
     int64_t dims[9];
     uint32_t sides;
     uint16_t halo[5];
+    uint8_t halo_value;
     int32_t weight, view_of, view_axis;
     int64_t view_start, room;
 };
@@ -232,6 +233,20 @@ void maker_upsampled(struct maker_model *model);
 
 /* T_XH and the weights of the two nodes that read it become bf16. */
 void maker_bf16(struct maker_model *model);
+
+/* T_XH, with a halo of 7s, and W_CONV become bytes, and nodes follow on what that convolution also
+ * gives as u8. */
+enum {
+    T_BYTES = T_COUNT, /* u8 [1][6][6][8] of T_XH, rounded on the way */
+    T_BYTES_W,         /* constant tiles of i8 [8][8] */
+    T_MIXED,           /* u8 [1][6][6][8] of T_BYTES, residual T_BYTES */
+    T_MIDDLE,          /* f32 [1][6][6][8] of T_BYTES, residual T_CAT_A */
+    T_BYTES_SUM,       /* u8 [1][6][6][8] = T_MIXED + T_MIDDLE */
+    T_BYTES_MAX,       /* u8 [1][3][3][8]: the largest of 2x2 of T_BYTES */
+    T_BYTES_COUNT
+};
+enum { N_BYTES = N_COUNT, N_MIXED, N_MIDDLE, N_BYTES_SUM, N_BYTES_MAX };
+void maker_bytes(struct maker_model *model);
 
 /* Expressions of the dynamic model: the default with a batch of 1 to 4. */
 enum { E_BATCH, E_ZERO, E_ELEVEN, E_EIGHT, E_COUNT };

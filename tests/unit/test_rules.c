@@ -66,13 +66,13 @@ static void run_case(void **state) {
         fail_msg("'%s' is not in '%s'", c->reason, message);
 }
 
-static void check_valid(bool dynamic) {
+static void check_valid(void (*change)(struct maker_model *m)) {
     struct maker_model *model = malloc(sizeof *model);
     char message[512] = "";
     struct ipex_report report = {message, sizeof message};
     maker_default(model);
-    if (dynamic)
-        maker_dynamic(model);
+    if (change)
+        change(model);
     struct maker_file file = maker_write(model);
     enum ipex_status status = maker_check(&file, &report);
     maker_free(&file);
@@ -83,23 +83,29 @@ static void check_valid(bool dynamic) {
 
 static void default_model_is_valid(void **state) {
     (void)state;
-    check_valid(false);
+    check_valid(NULL);
 }
 
 static void dynamic_model_is_valid(void **state) {
     (void)state;
-    check_valid(true);
+    check_valid(maker_dynamic);
+}
+
+static void model_of_bytes_is_valid(void **state) {
+    (void)state;
+    check_valid(maker_bytes);
 }
 
 int main(void) {
-    enum { COUNT = sizeof cases / sizeof cases[0] };
-    static struct CMUnitTest rules[COUNT + 2];
+    enum { COUNT = sizeof cases / sizeof cases[0], VALID = 3 };
+    static struct CMUnitTest rules[COUNT + VALID];
     rules[0] = (struct CMUnitTest)cmocka_unit_test(default_model_is_valid);
     rules[1] = (struct CMUnitTest)cmocka_unit_test(dynamic_model_is_valid);
+    rules[2] = (struct CMUnitTest)cmocka_unit_test(model_of_bytes_is_valid);
     for (size_t i = 0; i < COUNT; i++)
-        rules[i + 2] = (struct CMUnitTest){.name = cases[i].name,
-                                           .test_func = run_case,
-                                           .initial_state = (void *)(uintptr_t)&cases[i]};
+        rules[i + VALID] = (struct CMUnitTest){.name = cases[i].name,
+                                               .test_func = run_case,
+                                               .initial_state = (void *)(uintptr_t)&cases[i]};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(rules, NULL, NULL);
 }

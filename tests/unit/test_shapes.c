@@ -165,6 +165,131 @@ static void bf16_results(void **state) {
     assert_int_equal(y.dtype, IPEX_DTYPE_bf16);
 }
 
+/* The scales of a layer by bytes that writes f32, or bytes. */
+static const float as_floats[IPEX_INTEGER_ATTRS] = {0};
+static const float as_bytes[IPEX_INTEGER_ATTRS] = {[IPEX_Y_SCALE] = 2};
+
+/* A result is u8 where that is wanted, x is u8 and the weight i8, and nowhere else. */
+static void u8_results(void **state) {
+    int32_t ints[IPEX_CONV_DIRECT_ATTRS] = {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, IPEX_ACT_relu};
+    struct ipex_shape_operand x = {
+        .dtype = IPEX_DTYPE_u8, .rank = 4, .halo = {1, 1, 1, 1}, .dims = {2, 22, 20, 16}};
+    struct ipex_shape_operand w = tiles(3, 3);
+    const struct ipex_shape_operand scale = {.dtype = IPEX_DTYPE_f32,
+                                             .rank = 1,
+                                             .layout = IPEX_LAYOUT_channels,
+                                             .constant = true,
+                                             .dims = {24}};
+    struct ipex_shape_operand y = {.dtype = IPEX_DTYPE_u8};
+    struct ipex_shape_node node = conv_node(IPEX_OP_conv, IPEX_CONV_DIRECT_ATTRS, ints, &x, &w);
+    (void)state;
+    w.dtype = IPEX_DTYPE_i8;
+    node.inputs = 5;
+    node.input[4] = &scale;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_ATTRIBUTE);
+    node.floats = IPEX_INTEGER_ATTRS;
+    node.float_ = as_bytes;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_int_equal(y.dtype, IPEX_DTYPE_u8);
+    assert_memory_equal(y.dims, ((int64_t[]){2, 22, 20, 24}), 32);
+    /* residuals of both dtypes, for results of both */
+    struct ipex_shape_operand residual = y;
+    node.input[3] = &residual;
+    for (int i = 0; i < 4; i++) {
+        const enum ipex_dtype wanted = i % 2 ? IPEX_DTYPE_u8 : IPEX_DTYPE_f32;
+        residual.dtype = i / 2 ? IPEX_DTYPE_u8 : IPEX_DTYPE_f32;
+        y.dtype = (uint8_t)wanted;
+        assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+        assert_int_equal(y.dtype, wanted);
+    }
+    node.input[3] = NULL;
+    /* f32 needs no scale of y; a dtype that it has not is not given */
+    node.float_ = as_floats;
+    y.dtype = IPEX_DTYPE_bf16;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_int_equal(y.dtype, IPEX_DTYPE_f32);
+    y.dtype = IPEX_DTYPE_u8;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_ATTRIBUTE);
+    /* of x in bf16 or f32 it is f32 */
+    w.dtype = x.dtype = IPEX_DTYPE_bf16;
+    node.inputs = node.floats = 2;
+    y.dtype = IPEX_DTYPE_u8;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_int_equal(y.dtype, IPEX_DTYPE_f32);
+    w.dtype = x.dtype = IPEX_DTYPE_f32;
+    y.dtype = IPEX_DTYPE_u8;
+    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_OK);
+    assert_int_equal(y.dtype, IPEX_DTYPE_f32);
+    /* a pointwise program */
+    const int32_t add[3] = {IPEX_STEP_add, 0, 1};
+    struct ipex_shape_operand a = {.dtype = IPEX_DTYPE_u8, .rank = 2, .dims = {5, 1}};
+    struct ipex_shape_operand b = {.dtype = IPEX_DTYPE_f32, .rank = 1, .dims = {6}};
+    struct ipex_shape_node program = {
+        .op = IPEX_OP_pointwise, .inputs = 2, .ints = 3, .input = {&a, &b}, .int_ = add};
+    for (int i = 0; i < 4; i++) {
+        a.dtype = i / 2 ? IPEX_DTYPE_u8 : IPEX_DTYPE_f32;
+        const enum ipex_dtype wanted = i % 2 ? IPEX_DTYPE_u8 : IPEX_DTYPE_f32;
+        y = (struct ipex_shape_operand){.dtype = (uint8_t)wanted};
+        assert_int_equal(ipex_shape_infer(&program, &y, NULL), IPEX_OK);
+        assert_int_equal(y.dtype, wanted);
+        assert_memory_equal(y.dims, ((int64_t[]){5, 6}), 16);
+    }
+}
+
+/* Sums of 32 bits, of segments of four elements or more. */
+static void products_of_bytes(void **state) {
+    static const struct {
+        int64_t segments, taps, channels; /* segments 0: linear */
+        enum ipex_status status;
+    } cases[] = {
+        {0, 1, 3, IPEX_ERROR_MODEL_SHAPE},
+        {0, 1, 4, IPEX_OK},
+        {0, 1, 65793, IPEX_OK},
+        {0, 1, 65794, IPEX_ERROR_MODEL_SHAPE},
+        {1, 1, 3, IPEX_ERROR_MODEL_SHAPE},
+        {1, 1, 4, IPEX_OK},
+        {3, 3, 1, IPEX_ERROR_MODEL_SHAPE},
+        {2, 2, 2, IPEX_OK},
+        {3, 3, 7310, IPEX_OK},
+        {3, 3, 7311, IPEX_ERROR_MODEL_SHAPE},
+        {9, 1, 4, IPEX_OK},
+        {9, 1, 3, IPEX_ERROR_MODEL_SHAPE},
+        {9, 1, 7310, IPEX_OK},
+        {9, 1, 7311, IPEX_ERROR_MODEL_SHAPE},
+        {0, 1, INT32_MAX, IPEX_ERROR_MODEL_SHAPE},
+    };
+    const struct ipex_shape_operand scale = {.dtype = IPEX_DTYPE_f32,
+                                             .rank = 1,
+                                             .layout = IPEX_LAYOUT_channels,
+                                             .constant = true,
+                                             .dims = {24}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const bool linear = cases[i].segments == 0, taps = cases[i].segments == 9;
+        const int32_t kernel = taps ? 3 : (int32_t)cases[i].segments;
+        const int32_t ints[IPEX_CONV_DIRECT_ATTRS] = {kernel,       kernel,       1, 1, 0, 0, 0, 0,
+                                                      taps ? 2 : 1, taps ? 2 : 1, 1};
+        const struct ipex_shape_operand x = {
+            .dtype = IPEX_DTYPE_u8, .rank = 4, .dims = {2, 9, 9, cases[i].channels}};
+        struct ipex_shape_operand w = tiles(cases[i].segments, cases[i].taps), y = {0};
+        w.dtype = IPEX_DTYPE_i8;
+        w.dims[4] = cases[i].channels;
+        if (linear) {
+            w.rank = 2;
+            w.dims[0] = 24;
+            w.dims[1] = cases[i].channels;
+        }
+        struct ipex_shape_node node =
+            conv_node(linear ? IPEX_OP_linear : IPEX_OP_conv, linear ? 1 : IPEX_CONV_DIRECT_ATTRS,
+                      linear ? &ints[IPEX_CONV_ACT] : ints, &x, &w);
+        node.inputs = 5;
+        node.input[4] = &scale;
+        node.floats = IPEX_INTEGER_ATTRS;
+        node.float_ = as_floats;
+        assert_int_equal(ipex_shape_infer(&node, &y, NULL), cases[i].status);
+    }
+}
+
 static void winograd_shapes(void **state) {
     int32_t ints[IPEX_CONV_ATTRS] = {3, 3, 1, 1, 1, 0, 1, 2, 1, 1, 1, IPEX_ACT_relu};
     struct ipex_shape_operand x = {
@@ -293,7 +418,8 @@ static void slice_shapes(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(pool_windows),          cmocka_unit_test(conv_shapes),
-        cmocka_unit_test(bf16_results),          cmocka_unit_test(winograd_shapes),
+        cmocka_unit_test(bf16_results),          cmocka_unit_test(u8_results),
+        cmocka_unit_test(products_of_bytes),     cmocka_unit_test(winograd_shapes),
         cmocka_unit_test(upsampled_conv_shapes), cmocka_unit_test(broadcast_shapes),
         cmocka_unit_test(slice_shapes),
     };

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions, linear layers and pointwise programs on bytes, in all the ways of check_net: every
+ * level gives the bits of the oracle, whose sums are those of 64-bit integers. */
+#include "tests/runtime/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct net_window k1 = {.kernel = 1, .stride = 1, .dilation = 1, .groups = 1};
+static const struct net_window k3 = {
+    .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 1};
+
+/* Results that are rounded to bytes, so wide that some are cut; results that are not. */
+static const float rounded[IPEX_SCALES] = {0.01f, 70, 90};
+static const float exact[IPEX_SCALES] = {0.01f};
+/* And what is rounded before the residual is added, to bytes of 1 / 64 around 99. */
+static const float middle[IPEX_SCALES] = {0.013f, 50, 60, 64, 99, 0x1p-6f, -99 * 0x1p-6f};
+static const float middle_exact[IPEX_SCALES] = {0.013f, 0, 0, 64, 99, 0x1p-6f, -99 * 0x1p-6f};
+
+static void set_scales(struct net *net, const float *scales) {
+    memcpy(net->scales, scales, sizeof net->scales);
+}
+
+/* x, copied into a halo. */
+static int bordered(struct net *net, int x, int halo, uint8_t value) {
+    const int64_t *dims = net->tensor[x].dims;
+    const int ret = net_bytes(net, NET_DIMS(dims[0], dims[1], dims[2], dims[3]), halo, value);
+    net_node(net, IPEX_OP_copy, ret, NET_IN(x), 0, NULL, 0, NULL);
+    return ret;
+}
+
+/* Groups, dilation, strides, odd K, slices of a concatenation, halos of other bytes than 0, of
+ * which a convolution sees all or a part; residuals of both dtypes, results of both. */
+static void test_conv(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(2, 11, 9, 10));
+    const int xh = bordered(&net, x, 2, 203);
+    const int cat = net_bytes(&net, NET_DIMS(2, 11, 9, 38), 2, 77);
+    const int left = net_slice(&net, cat, 3, 0, 21), right = net_slice(&net, cat, 3, 21, 17);
+    const struct net_window grouped = {
+        .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 2};
+    const struct net_window dilated = {
+        .kernel = 3, .stride = 2, .pad = 2, .dilation = 2, .groups = 1};
+    set_scales(&net, rounded);
+    net_conv(&net, xh, left, k3, true, -1, IPEX_ACT_relu);
+    net_conv(&net, x, right, k1, false, -1, IPEX_ACT_leaky_relu);
+    const int f = net_tensor(&net, NET_DIMS(2, 11, 9, 38));
+    const int g = net_tensor(&net, NET_DIMS(2, 6, 5, 40));
+    const int h = net_bytes(&net, NET_DIMS(2, 11, 9, 38), 0, 0);
+    const int u = net_bytes(&net, NET_DIMS(2, 11, 9, 38), 0, 0);
+    const int v = net_tensor(&net, NET_DIMS(2, 11, 9, 38));
+    const int w = net_bytes(&net, NET_DIMS(2, 11, 9, 38), 0, 0);
+    set_scales(&net, exact);
+    net_conv(&net, cat, f, grouped, true, cat, IPEX_ACT_none);
+    net_conv(&net, cat, g, dilated, true, -1, IPEX_ACT_leaky_relu);
+    set_scales(&net, middle);
+    net_conv(&net, cat, h, k1, true, cat, IPEX_ACT_relu);
+    net_conv(&net, h, u, k1, false, f, IPEX_ACT_leaky_relu);
+    net_conv(&net, h, w, k1, true, u, IPEX_ACT_clip);
+    set_scales(&net, middle_exact);
+    net_conv(&net, w, v, k1, true, u, IPEX_ACT_none);
+    net_output(&net, f);
+    net_output(&net, g);
+    net_output(&net, v);
+    net_output(&net, w);
+    net.l2_bytes = 30000;
+    check_net(&net, "conv", 0);
+}
+
+/* Windows that lie in the halo as a whole, and a row, a column and a pixel of results. */
+static void test_borders(void) {
+    static const int64_t sizes[][2] = {{1, 1}, {1, 7}, {6, 1}, {2, 3}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int64_t lines = sizes[i][0], pixels = sizes[i][1];
+        const struct net_window wide = {
+            .kernel = 3, .stride = 1, .pad = 3, .dilation = 2, .groups = 1};
+        struct net net;
+        char name[64];
+        net_init(&net);
+        const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(3, lines, pixels, 5));
+        const int y = net_tensor(&net, NET_DIMS(3, lines, pixels, 18));
+        const int z = net_tensor(&net, NET_DIMS(3, lines + 2, pixels + 2, 7));
+        set_scales(&net, exact);
+        const int xh = bordered(&net, x, 3, 255);
+        net_conv(&net, xh, y, k3, true, -1, IPEX_ACT_none);
+        net_conv(&net, xh, z, wide, true, -1, IPEX_ACT_none);
+        net_output(&net, y);
+        net_output(&net, z);
+        snprintf(name, sizeof name, "an image of %d x %d", (int)lines, (int)pixels);
+        check_net(&net, name, 0);
+    }
+}
+
+/* K and N that fill no tile, rows of few and of many blocks; residuals and results in f32 that are
+ * rounded to bytes and that are not. */
+static void test_linear(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(3, 29, 37));
+    const int a = net_bytes(&net, NET_DIMS(3, 29, 130), 0, 0);
+    const int b = net_bytes(&net, NET_DIMS(3, 29, 130), 0, 0);
+    const int c = net_tensor(&net, NET_DIMS(3, 29, 130));
+    const int d = net_tensor(&net, NET_DIMS(3, 29, 130));
+    const int e = net_tensor(&net, NET_DIMS(3, 29, 130));
+    const int f = net_bytes(&net, NET_DIMS(3, 29, 4), 0, 0);
+    const int y = net_tensor(&net, NET_DIMS(3, 29, 7));
+    set_scales(&net, rounded);
+    net_linear(&net, x, a, true, -1, IPEX_ACT_none);
+    net_linear(&net, x, c, false, -1, IPEX_ACT_clip);
+    set_scales(&net, middle);
+    net_linear(&net, a, b, false, a, IPEX_ACT_none);
+    net_linear(&net, b, d, true, c, IPEX_ACT_leaky_relu);
+    set_scales(&net, exact);
+    net_linear(&net, b, e, true, d, IPEX_ACT_relu);
+    set_scales(&net, rounded);
+    net_linear(&net, b, f, true, -1, IPEX_ACT_relu);
+    set_scales(&net, exact);
+    net_linear(&net, f, y, true, -1, IPEX_ACT_none);
+    const int outputs[] = {c, d, e, y};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        net_output(&net, outputs[i]);
+    check_net(&net, "linear", 0);
+}
+
+/* Sums as large as they become: 65,793 products of 255 and -128 are -2^31 + 128. */
+static void test_long_sums(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(65793));
+    const int most = net_bytes(&net, NET_DIMS(65793), 0, 0), y = net_tensor(&net, NET_DIMS(3));
+    net_node(&net, IPEX_OP_pointwise, most, NET_IN(x), NET_INTS_(IPEX_STEP_add, 0, -1),
+             NET_FLOATS(255));
+    set_scales(&net, exact);
+    net_linear(&net, most, y, true, -1, IPEX_ACT_none);
+    struct net_tensor *w = &net.tensor[net.node[1].inputs[1]];
+    for (int64_t i = 0; i < net_numel(w); i++)
+        w->value[i] = i / w->dims[1] == 1 ? -128 : i / w->dims[1] == 2 ? 127 : w->value[i];
+    for (int64_t i = 0; i < net_numel(w); i++) { /* one panel of tiles of [16 n][4 k] */
+        const int64_t n = i / w->dims[1], k = i % w->dims[1];
+        ((int8_t *)net.weight[w->weight].bytes)[k / 4 * 64 + n * 4 + k % 4] = (int8_t)w->value[i];
+    }
+    net_output(&net, y);
+    check_net(&net, "sums of 65,793 products", 0);
+}
+
+/* Half of every byte, half to even; large numbers and NaN; operands and results of both dtypes,
+ * broadcast, sliced and with gaps. */
+static void test_pointwise(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(2, 5, 7, 33));
+    const int f = net_input(&net, NET_DIMS(33)), g = net_input(&net, NET_DIMS(2, 1, 1, 33));
+    const int row = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(7, 1));
+    const int cat = net_bytes(&net, NET_DIMS(2, 5, 7, 50), 1, 9);
+    const int left = net_slice(&net, cat, 3, 0, 33), right = net_slice(&net, cat, 3, 33, 17);
+    const int h = net_halo(&net, NET_DIMS(2, 5, 7, 33), 1);
+    const int sum = net_bytes(&net, NET_DIMS(2, 5, 7, 33), 0, 0);
+    const int far = net_bytes(&net, NET_DIMS(2, 1, 1, 33), 0, 0);
+    const int nan = net_bytes(&net, NET_DIMS(33), 0, 0);
+    const int back = net_tensor(&net, NET_DIMS(2, 5, 7, 50));
+    const int wide = net_bytes(&net, NET_DIMS(3, 1500), 0, 0);
+    const int long_x = net_input(&net, NET_DIMS(3, 1500));
+    net_node(&net, IPEX_OP_pointwise, left, NET_IN(x), NET_INTS_(IPEX_STEP_mul, 0, -1),
+             NET_FLOATS(0.5f));
+    net_node(&net, IPEX_OP_copy, right, NET_IN(net_slice(&net, x, 3, 3, 17)), 0, NULL, 0, NULL);
+    net_node(&net, IPEX_OP_pointwise, h, NET_IN(x, f, row),
+             NET_INTS_(IPEX_STEP_mul, 0, 1, IPEX_STEP_sub, 16, 2), 0, NULL);
+    net_node(&net, IPEX_OP_pointwise, sum, NET_IN(h, left, f),
+             NET_INTS_(IPEX_STEP_add, 0, 1, IPEX_STEP_mul, 2, -1, IPEX_STEP_add, 16, 17),
+             NET_FLOATS(30));
+    net_node(&net, IPEX_OP_pointwise, far, NET_IN(g), NET_INTS_(IPEX_STEP_mul, 0, -1),
+             NET_FLOATS(3e38f));
+    net_node(&net, IPEX_OP_pointwise, nan, NET_IN(f),
+             NET_INTS_(IPEX_STEP_mul, 0, -1, IPEX_STEP_mul, 16, -1, IPEX_STEP_sub, 17, 17),
+             NET_FLOATS(3e38f));
+    net_node(&net, IPEX_OP_pointwise, back, NET_IN(cat), NET_INTS_(IPEX_STEP_copy, 0, 0), 0, NULL);
+    net_node(&net, IPEX_OP_pointwise, wide, NET_IN(long_x), NET_INTS_(IPEX_STEP_mul, 0, -1),
+             NET_FLOATS(300));
+    const int outputs[] = {sum, far, nan, back, wide};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        net_output(&net, outputs[i]);
+    check_net(&net, "pointwise programs", 0);
+}
+
+/* The largest bytes of windows in all of x, and in a slice whose halo they do not see. */
+static void test_pool(void) {
+    const struct net_window half = {.kernel = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1};
+    struct net net;
+    net_init(&net);
+    const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(2, 11, 6, 70));
+    const int xh = bordered(&net, x, 2, 255);
+    const int cat = net_bytes(&net, NET_DIMS(2, 6, 3, 90), 1, 3);
+    const int y = net_bytes(&net, NET_DIMS(2, 6, 3, 90), 0, 0);
+    net_pool(&net, IPEX_OP_max_pool, xh, net_slice(&net, cat, 3, 20, 70), half, false);
+    net_pool(&net, IPEX_OP_max_pool, net_slice(&net, xh, 3, 7, 20), net_slice(&net, cat, 3, 0, 20),
+             half, false);
+    net_pool(&net, IPEX_OP_max_pool, cat, y, k3, false);
+    net_output(&net, y);
+    check_net(&net, "pools", 0);
+}
+
+/* One session at several sizes; halos move with them. */
+static void make_sized(struct net *net, int64_t lines, int64_t pixels) {
+    net_init(net);
+    const int x = net_typed_input(net, IPEX_DTYPE_u8, NET_DIMS(2, lines, pixels, 9));
+    const int a = net_bytes(net, NET_DIMS(2, lines, pixels, 20), 1, 140);
+    const int y = net_bytes(net, NET_DIMS(2, lines, pixels, 6), 0, 0);
+    set_scales(net, rounded);
+    const int xh = bordered(net, x, 1, 31);
+    net_conv(net, xh, a, k3, true, -1, IPEX_ACT_relu);
+    set_scales(net, middle);
+    net_conv(net, a, y, k3, true, -1, IPEX_ACT_none);
+    net_output(net, y);
+    const int64_t h = net_symbol(net, "h", 1, 40, 1), w = net_symbol(net, "w", 1, 30, 1);
+    for (int i = 0; i < 4; i++) {
+        const int sized[] = {x, a, y, xh};
+        net_dim(net, sized[i], 1, h);
+        net_dim(net, sized[i], 2, w);
+    }
+}
+
+static void test_sizes(void) {
+    static const int64_t sizes[][2] = {{7, 30}, {40, 1}, {1, 1}, {40, 30}, {13, 8}, {1, 29}};
+    struct net net;
+    struct harness h;
+    bool right = true;
+    make_sized(&net, 40, 30);
+    harness_open(&h, &net);
+    harness_session(&h, IPEX_ISA_AUTO, POOL_OF_2);
+    for (size_t i = 0; right && i < sizeof sizes / sizeof *sizes; i++) {
+        struct net now;
+        make_sized(&now, sizes[i][0], sizes[i][1]);
+        net_oracle(&now);
+        right = harness_run(&h, &now, DENSE, VIEW, 0);
+        net_free(&now);
+    }
+    check(right, "changing sizes", h.message);
+    harness_close(&h);
+    net_free(&net);
+}
+
+int main(void) {
+    test_conv();
+    test_borders();
+    test_linear();
+    test_long_sums();
+    test_pointwise();
+    test_pool();
+    test_sizes();
+    return check_result();
+}
