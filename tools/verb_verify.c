@@ -4,12 +4,13 @@
  * than 1e-4 of the answer's largest magnitude and, for outputs that look like class scores, the
  * best class is the same. Integers and booleans must be equal.
  *
- * Where an entry computes with bf16, of 8 significant bits, single elements may be off by more:
- * there it is the norm of all differences that counts, which is at most 1/16 of the answer's. So it
- * is with integers that were rounded from such numbers, quantised ones above all, but for what they
- * have in common, as a zero point is; or, where steps are coarse, 1/16 of them may be off by one
- * step. Of other integers and booleans, which say what numbers led to, as places of the largest do,
- * 1/16 may differ. */
+ * Where an entry computes with bf16, of 8 significant bits, or with layers of quantised models on
+ * bytes, one of which may be another where a number lies in the middle between two, single elements
+ * may be off by more: there it is the norm of all differences that counts, which is at most 1/16 of
+ * the answer's. So it is with integers that were rounded from such numbers, quantised ones above
+ * all, but for what they have in common, as a zero point is; or, where steps are coarse, 1/16 of
+ * them may be off by one step. Of other integers and booleans, which say what numbers led to, as
+ * places of the largest do, 1/16 may differ. */
 #include <stdio.h>
 #include <string.h>
 
@@ -105,10 +106,22 @@ static void compare(const struct ipex_tensor_data *got, const struct ipex_tensor
     ret->passed = ret->passed && ret->top1 == TOP1_EQUAL;
 }
 
-/* An entry of which a product takes bf16. */
+/* A linear layer or convolution, whose weight is in i8. */
+static bool multiplies_bytes(struct ipex_fb_entry entry, struct ipex_fb_node node) {
+    const uint16_t op = ipex_fb_node_op(node);
+    if (op != IPEX_OP_linear && op != IPEX_OP_conv)
+        return false;
+    const uint32_t w = (uint32_t)ipex_fb_node_inputs(node)[1];
+    return ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, w)) == IPEX_DTYPE_i8;
+}
+
+/* An entry of which a product takes bf16, or bytes. */
 static bool is_rounded(struct ipex_fb_entry entry) {
     for (uint32_t i = 0; i < ipex_fb_entry_tensors_len(entry); i++)
         if (ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, i)) == IPEX_DTYPE_bf16)
+            return true;
+    for (uint32_t i = 0; i < ipex_fb_entry_nodes_len(entry); i++)
+        if (multiplies_bytes(entry, ipex_fb_entry_nodes(entry, i)))
             return true;
     return false;
 }
@@ -121,7 +134,16 @@ static uint32_t root_of(struct ipex_fb_entry entry, uint32_t tensor) {
 
 static bool moves_elements(uint16_t op) {
     return op == IPEX_OP_copy || op == IPEX_OP_transpose || op == IPEX_OP_slice ||
-           op == IPEX_OP_pad || op == IPEX_OP_expand || op == IPEX_OP_gather;
+           op == IPEX_OP_pad || op == IPEX_OP_expand || op == IPEX_OP_gather ||
+           op == IPEX_OP_max_pool;
+}
+
+/* What rounds numbers as it stores them. */
+static bool stores_bytes(struct ipex_fb_entry entry, struct ipex_fb_node node) {
+    const uint16_t op = ipex_fb_node_op(node);
+    const uint32_t y = (uint32_t)ipex_fb_node_outputs(node)[0];
+    return (op == IPEX_OP_linear || op == IPEX_OP_conv || op == IPEX_OP_pointwise) &&
+           ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, y)) == IPEX_DTYPE_u8;
 }
 
 /* Integers that are a little larger where an operand is. */
@@ -131,13 +153,16 @@ static bool computes_alike(struct ipex_fb_node node) {
            ipex_fb_node_ints(node)[0] != IPEX_INTEGER_mod;
 }
 
-/* Whether the node's integers are cast from floats, or made alike of such ones and of constants. */
+/* Whether the node's integers are rounded from floats, or made alike of such ones and of constants.
+ */
 static bool is_measured(struct ipex_fb_entry entry, struct ipex_fb_node node,
                         const bool *measured) {
     const uint16_t op = ipex_fb_node_op(node);
     const bool alike = computes_alike(node);
     const uint32_t operands = alike ? ipex_fb_node_inputs_len(node) : 1;
     bool any = false;
+    if (stores_bytes(entry, node))
+        return true;
     if (!alike && op != IPEX_OP_cast && !moves_elements(op))
         return false;
     for (uint32_t i = 0; i < operands; i++) {

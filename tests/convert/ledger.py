@@ -959,6 +959,91 @@ def one_hot_rows_read_twice(g):
     g.output(g.op("MatMul", hot, g.weight(9, 5)), g.op("Abs", hot))
 
 
+# ---- integers: layers of quantised models (integer_layers.py has more of them) ----
+
+def quantised(g, x, scale=2.0 ** -5, zero=120):
+    to = g.scalar(scale), g.constant(np.uint8(zero))
+    return g.op("DequantizeLinear", g.op("QuantizeLinear", x, *to), *to)
+
+
+def whole_weight(g, *dims, scale=2.0 ** -9, zero=0):
+    numbers = g.constant(g.random.integers(max(-127, zero - 127), 128, dims).astype(np.int8))
+    return g.op("DequantizeLinear", numbers, g.scalar(scale), g.constant(np.int8(zero)))
+
+
+def whole_conv(g, x, c, m, name="layer", **attributes):
+    return g.op("Conv", x, whole_weight(g, m, c, 3, 3), name=name, **attributes)
+
+
+@case(("integer", "layer", APPLIED), ("requantise", "layer+QuantizeLinear4", APPLIED), ("requantise", "last", "no_bytes_behind"),
+      steps=dict(conv=2, pointwise=1))
+def layers_on_integers(g):
+    x = quantised(g, whole_conv(g, quantised(g, g.input(1, 8, 6, 6)), 8, 8))
+    g.output(whole_conv(g, x, 8, 5, name="last", pads=[1, 1, 1, 1]))
+
+
+@case(("byte_sum", "DequantizeLinear1+DequantizeLinear5+add+Relu7+QuantizeLinear8", APPLIED), ("integer", "last", APPLIED), steps=dict(conv=2, pointwise=1))
+def residual_sum_of_bytes(g):
+    x = quantised(g, g.input(1, 8, 6, 6))
+    y = quantised(g, whole_conv(g, x, 8, 8, pads=[1, 1, 1, 1]), 2.0 ** -4)
+    g.output(whole_conv(g, quantised(g, g.op("Relu", g.op("Add", x, y, name="add")), 2.0 ** -4), 8, 5, name="last"))
+
+
+@case(("byte_concat", "QuantizeLinear5", APPLIED), ("integer", "layer", APPLIED), steps=dict(conv=1))
+def concatenation_that_is_quantised(g):
+    a, b = (quantised(g, g.input(1, 4, 6, 6)) for _ in range(2))
+    g.output(whole_conv(g, quantised(g, g.op("Concat", a, b, axis=1)), 8, 5))
+
+
+@case(("integer", "layer", "not_quantised"))
+def layer_of_floats_and_integers(g):
+    g.output(whole_conv(g, g.input(1, 8, 6, 6), 8, 5))
+
+
+@case(("integer", "layer", "no_byte_kernel"))
+def layer_that_is_depthwise(g):
+    x, w = quantised(g, g.input(1, 8, 6, 6)), whole_weight(g, 8, 1, 3, 3)
+    g.output(g.op("Conv", x, w, group=8, name="layer"))
+
+
+@case(("integer", "layer", "zero_moves"))
+def layer_that_pads_with_what_a_run_computes(g):
+    q, scale, zero = g.op("DynamicQuantizeLinear", g.input(1, 8, 6, 6), outputs=3)
+    w = g.constant(g.random.integers(-60, 61, (5, 8, 3, 3)).astype(np.int8))
+    y = g.op("ConvInteger", q, w, zero, name="layer", pads=[1, 1, 1, 1])
+    g.output(g.op("Mul", g.op("Cast", y, to=1), scale))
+
+
+@case(("integer", "layer", "few_products"))
+def layer_of_three_products(g):
+    g.output(g.op("MatMul", quantised(g, g.input(4, 3)), whole_weight(g, 3, 5), name="layer"))
+
+
+@case(("integer", "layer", "weight_differs"))
+def layer_of_wide_weights(g):
+    """From -37 to 217, in groups."""
+    w = whole_weight(g, 64, 32, 3, 3, zero=-90)
+    g.output(g.op("Conv", quantised(g, g.input(1, 64, 6, 6)), w, group=2, name="layer"))
+
+
+@case(("integer", "layer", "sums_cost_more"))
+def small_layer_of_wide_weights(g):
+    g.output(g.op("MatMul", quantised(g, g.input(4, 8)), whole_weight(g, 8, 5, zero=-90), name="layer"))
+
+
+@case(("integer", "layer", "few_outputs"))
+def layer_of_four_outputs(g):
+    g.output(g.op("MatMul", quantised(g, g.input(4, 8)), whole_weight(g, 8, 4), name="layer"))
+
+
+@case(("integer", "one", APPLIED), ("integer", "two", "padded_otherwise"), steps=dict(conv=2))
+def layers_that_pad_with_two_numbers(g):
+    q = g.op("QuantizeLinear", g.input(1, 8, 6, 6), g.scalar(2.0 ** -5), g.constant(np.uint8(120)))
+    for name, zero in ("one", 120), ("two", 60):
+        x = g.op("DequantizeLinear", q, g.scalar(2.0 ** -5), g.constant(np.uint8(zero)))
+        g.output(whole_conv(g, x, 8, 5, name=name, pads=[1, 1, 1, 1]))
+
+
 # ---- attention ----
 
 def heads(g, x, *shape, perm=(0, 2, 1, 3)):

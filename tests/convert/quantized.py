@@ -767,6 +767,41 @@ def check_answers_in_bf16(tap, bench):
     tap.ok("without bf16 one element a step off fails", done.returncode == 1 and "FAILED" in done.stdout, done.stdout)
 
 
+def check_answers_on_bytes(tap, bench):
+    """Of layers on bytes one byte may be the next: answers are measured by their norm, and no less."""
+    g = Quantised(exact=False)
+    x = g.op("DequantizeLinear", *g.quantised("u8", 1, 16, 12, 12))
+    w = g.op("DequantizeLinear", g.weights("i8", 32, 16, 3, 3), g.scales(32), g.constant(np.zeros(32, np.int8)), axis=0)
+    to = g.to("u8", around=2 ** 1)
+    y = g.op("QuantizeLinear", g.op("Conv", x, w, pads=[1] * 4), *to)
+    g.gives("u8", g.op("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2], out="bytes"))
+    y = g.op("DequantizeLinear", y, *to)
+    g.output(g.op("Transpose", y, perm=[0, 2, 3, 1], out="numbers"))
+    model, feeds = g.model(), g.feeds()
+    answers, folder = expected_outputs(model, feeds), bench.folder / "on_bytes"
+    folder.mkdir()
+    np.save(folder / "in0.npy", feeds["in0"])
+
+    def verified(**changed):
+        for name, array in {**answers, **changed}.items():
+            np.save(folder / f"{name}.npy", array)
+        done = bench.convert(model, "--golden-from", folder)
+        return done.stderr if done.returncode else command(CLI, "verify", bench.ipex)
+    done = verified()
+    tap.ok("answers of layers on bytes: verify passes", done.returncode == 0, done.stdout, done.stderr)
+    by = {row["output"]: row["compared_by"] for row in cli_json("verify", bench.ipex)["outputs"]}
+    tap.ok("answers of layers on bytes: by norm", by == {"bytes": "norm", "numbers": "norm"}, by)
+    other = {name: array.copy() for name, array in answers.items()}
+    other["bytes"].flat[7] ^= 1
+    other["numbers"].flat[7] += 2  # some step
+    done = verified(**other)
+    tap.ok("answers of layers on bytes: one may be the next", done.returncode == 0, done.stdout, done.stderr)
+    for name, array in ("bytes", 255 - answers["bytes"]), ("numbers", answers["numbers"] * np.float32(1.1)):
+        done = verified(**{name: array})
+        tap.ok(f"answers of layers on bytes: other {name} fail", done.returncode == 1 and done.stdout.count("FAILED") == 1,
+               done.stdout, done.stderr)
+
+
 def wrong(got, expected, exact):
     """None where all outputs agree: exactly, or but for few integers that are one step away."""
     for name, array in expected.items():
@@ -821,6 +856,7 @@ def main(only=""):
             check_fused(tap, bench)
             check_storage(tap, bench)
             check_answers_in_bf16(tap, bench)
+            check_answers_on_bytes(tap, bench)
     return tap.done()
 
 

@@ -285,7 +285,7 @@ static enum ipex_reason precision_of_tiles(const struct ipex_graph *graph) {
 static void consider(struct ipex_graph *graph, struct ipex_node *node, struct choice *choice) {
     const struct ipex_conv *c = &node->u.conv;
     if (c->kernel[0] * c->kernel[1] == 1 || c->transposed || c->upsampled || c->exact ||
-        ipex_node_is_depthwise(node))
+        node->integer || ipex_node_is_depthwise(node))
         return; /* no product to save, or none of this kind */
     if (!fits_winograd(c)) {
         refuse(graph, choice, node, IPEX_REASON_no_tiles);
@@ -385,7 +385,8 @@ static void consider_columns(struct ipex_graph *graph, struct ipex_node *node) {
                   from = ipex_dim_at(&graph->dims, x[3], IPEX_DIM_HIGHEST);
     int64_t left_out = 0, least = width, most = 0;
     if (c->winograd || c->upsampled || c->transposed || c->groups > 1 || c->dilation[1] > 1 ||
-        w[1] % 2 != 0 || w[0] <= PLANAR_COLUMNS || height == 1 || width == 1 || width > WIDEST)
+        node->integer || w[1] % 2 != 0 || w[0] <= PLANAR_COLUMNS || height == 1 || width == 1 ||
+        width > WIDEST)
         return;
     for (int64_t tap = 0; tap < c->kernel[1]; tap++) {
         const int64_t beside = in_padding(c, 1, from, width, tap);

@@ -15,6 +15,7 @@ struct ipex_plan_tensor {
     int32_t rank;
     int64_t dims[IPEX_MAX_RANK]; /* physical; dims of dim.h */
     uint16_t halo[4];            /* top left bottom right */
+    uint8_t halo_value;          /* of u8: what stands in it */
     int32_t weight;              /* -1: not a constant */
     int32_t view_of, view_axis;  /* -1: none; view_axis -1: a reshape */
     int64_t view_start;          /* a dim */

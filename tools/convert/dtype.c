@@ -68,6 +68,8 @@ static bool has_few_columns(const struct ipex_node *node) {
 
 /* Multiplies by a constant that can be bf16. */
 static bool has_weight(const struct ipex_node *node) {
+    if (node->integer)
+        return false;
     return node->kind == IPEX_KIND_linear || is_recurrent(node) ||
            (node->kind == IPEX_KIND_conv && !node->u.conv.winograd && !is_depthwise(node) &&
             !has_few_columns(node));
@@ -82,9 +84,9 @@ int32_t ipex_factors(const struct ipex_node *node) {
 }
 
 bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *node) {
-    return graph->precision == IPEX_PRECISION_bf16 && is_product(node) && !is_recurrent(node) &&
-           !is_depthwise(node) && !has_few_columns(node) && !has_small_groups(node) &&
-           !has_small_heads(graph, node) &&
+    return graph->precision == IPEX_PRECISION_bf16 && is_product(node) && !node->integer &&
+           !is_recurrent(node) && !is_depthwise(node) && !has_few_columns(node) &&
+           !has_small_groups(node) && !has_small_heads(graph, node) &&
            !(node->kind == IPEX_KIND_conv && node->u.conv.winograd);
 }
 
@@ -103,6 +105,11 @@ static enum ipex_reason reason_of(const struct ipex_graph *graph, const struct i
                : IPEX_REASON_no_weight;
 }
 
+/* Has weights or operands that could be bf16. */
+static bool is_site(const struct ipex_node *node) {
+    return is_product(node) && !node->integer;
+}
+
 static const char *what_is_bf16(const struct ipex_graph *graph, const struct ipex_node *node) {
     const bool rounded = node->output->layout->rounded;
     if (ipex_reads_bf16(graph, node))
@@ -117,7 +124,7 @@ void ipex_dtype_report(struct ipex_graph *graph) {
     if (graph->precision == IPEX_PRECISION_f32)
         return;
     for (const struct ipex_node *node = graph->first; node; node = node->next)
-        if (is_product(node))
+        if (is_site(node))
             ipex_ledger_add(graph->ledger, "dtype", node->name, reason_of(graph, node),
                             what_is_bf16(graph, node));
 }

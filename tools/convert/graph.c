@@ -119,8 +119,12 @@ void ipex_graph_remove(struct ipex_graph *graph, struct ipex_node *node) {
 
 struct ipex_value *ipex_graph_reshaped(struct ipex_graph *graph, struct ipex_value *x, int32_t rank,
                                        const int64_t *dims, struct ipex_node *before) {
-    if (x->constant)
-        return ipex_graph_constant(graph, x->name, x->dtype, rank, dims, x->constant->data);
+    if (x->constant) {
+        struct ipex_value *ret =
+            ipex_graph_constant(graph, x->name, x->dtype, rank, dims, x->constant->data);
+        ret->dequantised = x->dequantised;
+        return ret;
+    }
     struct ipex_node *node =
         ipex_graph_node(graph, IPEX_KIND_reshape, before->name, "Reshape", before);
     ipex_node_add_input(node, x);

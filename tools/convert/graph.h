@@ -42,6 +42,16 @@ struct ipex_value_list {
     struct ipex_value **item;
 };
 
+/* (q - zero) * scale, of integers q of few bits: import_quantized.c. */
+struct ipex_dequantised {
+    struct ipex_value *whole;     /* q as f32, where it is computed at run time */
+    const struct ipex_value *raw; /* q, where it is a constant */
+    struct ipex_value *scale;     /* f32, one number, or one per element of an axis; NULL: 1 */
+    struct ipex_value *zero;      /* likewise; NULL: 0 */
+    int64_t inner;                /* elements of q per element of that axis */
+    float low, high;              /* the range of q */
+};
+
 struct ipex_value {
     const char *name;
     enum ipex_dtype dtype;
@@ -54,6 +64,8 @@ struct ipex_value {
                                              NULL: there is none */
     const double *exact;                  /* of a small constant of f32 that the source has as
                                              doubles: its elements; import_double.c */
+    const struct ipex_dequantised *dequantised; /* of integers; NULL: it is not */
+    struct ipex_value *unsigned_;         /* of integers with a sign: 128 more; pass_integer.c */
     const struct ipex_float_size *floats; /* the elements of few floats that are computed from
                                              sizes; NULL: not known */
     const struct ipex_value_list *list;   /* it is these values and none itself; NULL: a tensor */
@@ -61,6 +73,9 @@ struct ipex_value {
     int32_t uses;
     int32_t narrow; /* the ONNX type of 4 or 16 bits that this stands for; 0: none */
     bool is_output;
+    bool is_byte;  /* whole numbers from 0 to 255, which may be stored so; pass_integer.c */
+    bool has_zero; /* of bytes: something pads it, with zero_byte */
+    uint8_t zero_byte;
     bool foldable; /* depends on constants only; pass_constant.c */
     bool unknown;  /* produced by something unsupported: import keeps looking for more of these */
     bool placeholder; /* stands for what is unsupported, so that import can go on behind it */
@@ -132,6 +147,16 @@ struct ipex_conv {
     int64_t out_pad[2];
 };
 
+/* A layer on bytes and integers of 8 bits, whose fold.scale is of their sums; pass_integer.c. */
+struct ipex_integer_layer {
+    bool requantised; /* its result is rint(y * y_scale + y_zero), cut to bytes */
+    float y_scale, y_zero;
+    bool middle; /* it is that before the residual is added to m_unit times it plus m_shift, and
+                    again of the sum */
+    float m_scale, m_zero, m_unit, m_shift;
+    float r_scale; /* of the residual, with `middle` */
+};
+
 struct ipex_pool {
     bool max, ceil, count_pad;
     int64_t kernel[2], stride[2], pad[4], dilation[2];
@@ -177,9 +202,10 @@ struct ipex_node {
     struct ipex_value *extra_output[2]; /* of operators with several results; NULL: none */
     struct ipex_node *prev, *next;
 
-    struct ipex_fold fold;         /* conv, linear */
-    struct ipex_epilogue epilogue; /* conv, linear */
-    bool weight_kn;                /* linear */
+    struct ipex_fold fold;              /* conv, linear */
+    struct ipex_epilogue epilogue;      /* conv, linear */
+    struct ipex_integer_layer *integer; /* conv, linear; NULL: on floats */
+    bool weight_kn;                     /* linear */
     union {
         struct ipex_conv conv;
         struct ipex_pool pool;

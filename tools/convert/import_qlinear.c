@@ -3,6 +3,7 @@
  * convolutions are of integers, which f32 holds exactly below 2^24, and scaled after them, as ONNX
  * Runtime does; others compute with what their operands stand for. */
 #include "tools/convert/import_quantized.h"
+#include "tools/convert/import_scope.h"
 
 #include <string.h>
 
@@ -13,9 +14,11 @@ static struct ipex_value *scaled(struct ipex_import *import, struct ipex_value *
                                  size_t b, int64_t axis) {
     struct ipex_value *scale_a = y ? ipex_quantized_parameter(import, a, y, -1) : NULL,
                       *scale_b = scale_a ? ipex_quantized_parameter(import, b, y, axis) : NULL;
-    return scale_b ? ipex_build_binary(import, IPEX_STEP_mul, y,
-                                       ipex_build_binary(import, IPEX_STEP_mul, scale_a, scale_b))
-                   : NULL;
+    struct ipex_node *last = import->graph->last;
+    struct ipex_value *scale = ipex_build_binary(import, IPEX_STEP_mul, scale_a, scale_b);
+    if (scale)
+        ipex_import_fold(import, last);
+    return ipex_build_binary(import, IPEX_STEP_mul, y, scale);
 }
 
 /* The same divided by the result's scale, all three as one number: output 0. */
@@ -26,8 +29,10 @@ static void scaled_out(struct ipex_import *import, struct ipex_value *y, size_t 
                       *scale_y = scale_b ? ipex_quantized_parameter(import, out, y, -1) : NULL;
     if (!scale_y)
         return;
+    struct ipex_node *last = import->graph->last;
     struct ipex_value *scale = ipex_build_binary(
         import, IPEX_STEP_div, ipex_build_binary(import, IPEX_STEP_mul, scale_a, scale_b), scale_y);
+    ipex_import_fold(import, last);
     ipex_quantized_round(import, ipex_build_binary(import, IPEX_STEP_mul, y, scale), out + 1, 0,
                          IPEX_ROUND_THEN_ZERO);
 }

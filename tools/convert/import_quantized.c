@@ -102,6 +102,22 @@ static const struct integer *integer_of(const struct ipex_value *x) {
                                        : NULL;
 }
 
+static bool is_zero(const struct ipex_value *point) {
+    for (int64_t i = 0; point->constant && i < ipex_value_numel(point); i++)
+        if (ipex_constant_i64(point, i))
+            return false;
+    return point->constant != NULL;
+}
+
+/* Whole numbers, in the dtype that stands for that type. */
+static struct ipex_value *of_type(struct ipex_import *import, struct ipex_value *whole,
+                                  const struct integer *type) {
+    struct ipex_value *y = ipex_build_whole(import, whole, type->dtype);
+    if (y && ipex_import_narrow_dtype(type->onnx_type))
+        y->narrow = (int32_t)type->onnx_type;
+    return y;
+}
+
 /* x, rounded, and zero (NULL: 0), clamped to that type. */
 static struct ipex_value *saturated(struct ipex_import *import, struct ipex_value *x,
                                     struct ipex_value *zero, const struct integer *type,
@@ -109,19 +125,60 @@ static struct ipex_value *saturated(struct ipex_import *import, struct ipex_valu
     struct ipex_value *y = x;
     if (order == IPEX_ROUND_THEN_ZERO)
         y = ipex_build_unary(import, IPEX_STEP_round, y);
-    if (zero)
+    if (zero && !is_zero(zero))
         y = ipex_build_binary(import, IPEX_STEP_add, y, zero);
     if (order == IPEX_ZERO_THEN_ROUND)
         y = ipex_build_unary(import, IPEX_STEP_round, y);
     y = ipex_build_with(import, IPEX_STEP_max, y, type->low);
     y = ipex_build_with(import, IPEX_STEP_min, y, type->high);
-    y = ipex_build_whole(import, y, type->dtype);
-    if (y && ipex_import_narrow_dtype(type->onnx_type))
-        y->narrow = (int32_t)type->onnx_type;
-    return y;
+    if (y)
+        y->is_byte = type->low >= 0 && type->high <= 255;
+    return of_type(import, y, type);
+}
+
+/* Notes on y that it is (q - zero) * scale; q is x, which as f32 is `whole`. axis: that of the
+ * parameters. */
+static void note_integers(struct ipex_import *import, struct ipex_value *y,
+                          const struct ipex_value *x, struct ipex_value *whole,
+                          struct ipex_value *scale, struct ipex_value *zero, int64_t axis) {
+    const struct integer *type = integer_of(x);
+    const bool moves = zero && !zero->constant; /* as DynamicQuantizeLinear gives it */
+    if (!y || !type || (scale && !scale->constant) ||
+        (moves && (x->constant || ipex_value_numel(zero) != 1)))
+        return;
+    struct ipex_dequantised *note = ipex_arena_alloc(&import->graph->arena, sizeof *note);
+    *note = (struct ipex_dequantised){
+        .raw = x->constant ? x : NULL,
+        .whole = x->constant ? NULL : whole,
+        .scale = scale,
+        .zero = zero,
+        .inner = 1,
+        .low = type->low,
+        .high = type->high,
+    };
+    for (int32_t i = x->rank - 1; x->constant && axis >= 0 && i > axis; i--)
+        note->inner *= x->dims[i];
+    y->dequantised = note;
 }
 
 /* ---- ONNX's operators ---- */
+
+static double number_of(const struct ipex_value *p, double otherwise) {
+    return p ? ipex_constant_f64(p, 0) : otherwise;
+}
+
+static bool is_number(const struct ipex_value *p) {
+    return !p || (p->constant && ipex_value_numel(p) == 1);
+}
+
+/* Whether x has been made of numbers of that type with this scale and zero point. */
+static bool is_undone(const struct ipex_value *x, const struct ipex_value *scale,
+                      const struct ipex_value *zero, const struct integer *type) {
+    const struct ipex_dequantised *d = ipex_quantized_alike(x);
+    return d && is_number(scale) && is_number(zero) && d->low == type->low &&
+           d->high == type->high && number_of(d->scale, 1) == number_of(scale, 1) &&
+           number_of(d->zero, 0) == number_of(zero, 0);
+}
 
 static void import_quantize(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0), *zero = NULL;
@@ -144,19 +201,15 @@ static void import_quantize(struct ipex_import *import) {
     struct ipex_value *scale = parameter(import, 1, x);
     if (!scale || (point && !(zero = parameter(import, 2, x))))
         return;
+    if (is_undone(x, scale, zero, type)) {
+        ipex_import_out(import, 0, of_type(import, x->dequantised->whole, type));
+        return;
+    }
     x = ipex_build_cast(import, x, IPEX_DTYPE_f32);
     struct ipex_value *y = saturated(import, ipex_build_binary(import, IPEX_STEP_div, x, scale),
                                      zero, type, IPEX_ROUND_THEN_ZERO);
     if (y)
         ipex_import_out(import, 0, y);
-}
-
-/* Sums of products, as a quantised bias, have no zero point: some models state it. */
-static bool is_zero(const struct ipex_value *point) {
-    for (int64_t i = 0; point->constant && i < ipex_value_numel(point); i++)
-        if (ipex_constant_i64(point, i))
-            return false;
-    return point->constant != NULL;
 }
 
 static void import_dequantize(struct ipex_import *import) {
@@ -170,7 +223,7 @@ static void import_dequantize(struct ipex_import *import) {
                            x->name, ipex_dtype_name(x->dtype));
         return;
     }
-    if (sums && point && !is_zero(point)) {
+    if (sums && point && !is_zero(point)) { /* some models state it, as that of a bias */
         ipex_import_refuse(import, "the zero point %s of %s, which is i32, is not known to be 0",
                            point->name, x->name);
         return;
@@ -178,10 +231,13 @@ static void import_dequantize(struct ipex_import *import) {
     struct ipex_value *scale = parameter(import, 1, x);
     if (!scale || (point && !sums && !(zero = parameter(import, 2, x))))
         return;
-    struct ipex_value *y = ipex_build_cast(import, x, IPEX_DTYPE_f32);
-    if (zero)
+    struct ipex_value *whole = ipex_build_cast(import, x, IPEX_DTYPE_f32), *y = whole;
+    if (zero && !is_zero(zero))
         y = ipex_build_binary(import, IPEX_STEP_sub, y, zero);
     y = ipex_build_binary(import, IPEX_STEP_mul, y, scale);
+    const int64_t axis = ipex_import_int(import, "axis", 1);
+    if (!sums && !ipex_import_int(import, "block_size", 0))
+        note_integers(import, y, x, whole, scale, zero, axis < 0 ? axis + x->rank : axis);
     if (y)
         ipex_import_out(import, 0, y);
 }
@@ -225,6 +281,30 @@ static void import_dynamic_quantize(struct ipex_import *import) {
     ipex_import_out(import, 2, ipex_build_cast(import, quantized.zero, IPEX_DTYPE_u8));
 }
 
+const struct ipex_dequantised *ipex_quantized_alike(const struct ipex_value *x) {
+    const struct ipex_dequantised *d = x->dequantised;
+    if (!d || !d->whole || (d->zero && (!d->zero->constant || ipex_value_numel(d->zero) != 1)) ||
+        (d->scale && (ipex_value_numel(d->scale) != 1 || !(ipex_constant_f64(d->scale, 0) > 0))))
+        return NULL;
+    return d;
+}
+
+struct ipex_value *ipex_quantized_again(struct ipex_import *import, struct ipex_value *q,
+                                        const struct ipex_dequantised *d) {
+    struct ipex_value *y = q;
+    if (y && d->zero && !is_zero(d->zero))
+        y = ipex_build_binary(import, IPEX_STEP_sub, y, d->zero);
+    if (y && d->scale)
+        y = ipex_build_binary(import, IPEX_STEP_mul, y, d->scale);
+    if (!y)
+        return NULL;
+    struct ipex_dequantised *note = ipex_arena_alloc(&import->graph->arena, sizeof *note);
+    *note = *d;
+    note->whole = q;
+    y->dequantised = note;
+    return y;
+}
+
 /* ---- for operators on quantised numbers ---- */
 
 struct ipex_value *ipex_quantized_centred(struct ipex_import *import, size_t at, size_t zero_at,
@@ -241,9 +321,10 @@ struct ipex_value *ipex_quantized_centred(struct ipex_import *import, size_t at,
     if (ipex_import_in(import, zero_at) &&
         !(zero = ipex_quantized_parameter(import, zero_at, x, axis)))
         return NULL;
-    struct ipex_value *y = ipex_build_cast(import, x, IPEX_DTYPE_f32);
-    if (zero)
+    struct ipex_value *whole = ipex_build_cast(import, x, IPEX_DTYPE_f32), *y = whole;
+    if (zero && !is_zero(zero))
         y = ipex_build_binary(import, IPEX_STEP_sub, y, zero);
+    note_integers(import, y, x, whole, NULL, zero, axis);
     if (x->constant && (!zero || zero->constant))
         ipex_import_fold(import, last);
     return y;

@@ -5,6 +5,13 @@
 
 #include "tools/convert/import_build.h"
 
+/* Where x is (q - zero) * scale with one scale, above 0, and one zero point: what it is of, else
+ * NULL. The largest of such x is that of the largest q. */
+const struct ipex_dequantised *ipex_quantized_alike(const struct ipex_value *x);
+/* (q - zero) * scale as d has them, of whole numbers from its range. */
+struct ipex_value *ipex_quantized_again(struct ipex_import *import, struct ipex_value *q,
+                                        const struct ipex_dequantised *d);
+
 /* A scale or zero point, input i, as f32: one number, or one per element of `axis` of x (-1: of
  * none). NULL after refusing. */
 struct ipex_value *ipex_quantized_parameter(struct ipex_import *import, size_t i,

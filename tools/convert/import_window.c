@@ -3,6 +3,7 @@
  * function follows the operator's ONNX specification (opset 7 on); what it cannot express it
  * refuses with the reason. */
 #include "tools/convert/import_modulated.h"
+#include "tools/convert/import_quantized.h"
 #include "tools/convert/import_volume.h"
 
 #include <math.h>
@@ -417,9 +418,12 @@ static void import_max_pool(struct ipex_import *import) {
         ipex_import_refuse(import, "the second output (indices) is not supported");
         return;
     }
-    struct ipex_value *y = pool(import, x, true);
+    const struct ipex_dequantised *d = ipex_quantized_alike(x);
+    struct ipex_value *y = pool(import, d ? d->whole : x, true);
+    if (d)
+        y = ipex_quantized_again(import, y, d);
     if (y)
-        ipex_import_out(import, 0, ipex_build_cast(import, y, ipex_import_in(import, 0)->dtype));
+        ipex_import_out(import, 0, ipex_build_whole(import, y, ipex_import_in(import, 0)->dtype));
 }
 
 static void import_average_pool(struct ipex_import *import) {

@@ -268,15 +268,30 @@ static struct ipex_value *padded_value(const struct ipex_node *conv) {
     return x;
 }
 
-static void need_halo(struct ipex_value *x, const int64_t *pad) {
-    struct ipex_value_layout *l = x->layout;
-    if (!has_channels_last(x))
+/* Whether the halo around bytes holds what stands for 0 in x, which is a part of them. */
+static bool agree_on_zero(struct ipex_value *whole, const struct ipex_value *x) {
+    if (!whole->layout->bytes || !x->has_zero)
+        return true;
+    if (whole->has_zero)
+        return whole->zero_byte == x->zero_byte;
+    whole->has_zero = true;
+    whole->zero_byte = x->zero_byte;
+    return true;
+}
+
+/* Room for padding around what the convolution reads, in the memory of what it is part of. */
+static void need_halo(const struct ipex_node *conv) {
+    struct ipex_value *whole = padded_value(conv);
+    if (!has_channels_last(whole))
         return;
-    while (l->concat)
-        l = l->concat->layout;
-    for (int i = 0; l->holds_halo && i < 4; i++)
-        if (l->halo[i] < pad[i])
-            l->halo[i] = (uint16_t)pad[i];
+    while (whole->layout->concat)
+        whole = whole->layout->concat;
+    struct ipex_value_layout *l = whole->layout;
+    if (!l->holds_halo || !agree_on_zero(whole, conv->input[0]))
+        return;
+    for (int i = 0; i < 4; i++)
+        if (l->halo[i] < conv->u.conv.pad[i])
+            l->halo[i] = (uint16_t)conv->u.conv.pad[i];
 }
 
 static struct ipex_value_layout *fresh(struct ipex_graph *graph, struct ipex_value *value) {
@@ -300,8 +315,9 @@ void ipex_layout(struct ipex_graph *graph) {
         if (node->kind == IPEX_KIND_concat)
             assign_slots(&graph->dims, node);
     ipex_choose_rounded(graph);
+    ipex_choose_bytes(graph);
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_conv && !node->u.conv.transposed &&
             (!ipex_reads_bf16(graph, node) || ipex_stored_dtype(node->input[0]) == IPEX_DTYPE_bf16))
-            need_halo(padded_value(node), node->u.conv.pad);
+            need_halo(node);
 }

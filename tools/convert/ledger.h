@@ -76,6 +76,15 @@
                       "that covers both would cost more than two")                                 \
     X(padding_is_not_mean, "the convolution pads with zeros, which are the mean and no pixel of "  \
                            "zeros: without padding, or with mean 0, it would be exact")            \
+    X(not_quantised, "the input is no integer of 8 bits with one scale")                           \
+    X(no_byte_kernel, "no kernel of depthwise, transposed or merged layers multiplies bytes")      \
+    X(zero_moves, "it is padded with a zero point that every run computes")                        \
+    X(few_products, "too few products in a row of the kernel, or too many for an exact sum")       \
+    X(weight_differs, "the weight is not of integers from -128 to 127 with a scale per output")    \
+    X(sums_cost_more, "small for the sums that the zero point of its weight would take")           \
+    X(few_outputs, "of few outputs, for which floats are as fast")                                 \
+    X(padded_otherwise, "another layer pads these bytes with another zero point")                  \
+    X(no_bytes_behind, "the result is not quantised to 8 bits by a node that alone reads it")      \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")
 
 enum ipex_reason {

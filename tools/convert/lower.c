@@ -8,6 +8,7 @@
  * emitted, once per value and order. Three walks: orders and concatenation slots (layout.c), then
  * halos, then the steps, those with packed weights in lower_layers.c, over lower_values.c. */
 #include "tools/convert/lower.h"
+#include "tools/convert/passes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,11 @@ static struct ipex_value *along_short_rows(struct lower *lower, const struct ipe
 
 static void lower_pointwise(struct lower *lower, struct ipex_node *node) {
     const struct ipex_program *p = node->u.program;
+    struct ipex_program trimmed;
+    if (node->output->layout->bytes) {
+        ipex_program_trim(p, &trimmed);
+        p = &trimmed;
+    }
     struct ipex_value *value = node->output;
     int32_t x[IPEX_POINTWISE_INPUTS];
     for (int32_t i = 0; i < node->inputs; i++)
@@ -174,7 +180,7 @@ static void lower_concat(struct lower *lower, struct ipex_node *node) {
             t.view_axis = axis;
             t.view_start = start;
             if (axis == y->rank - 1)
-                memcpy(t.halo, lower->plan->tensor[parent].halo, sizeof t.halo);
+                ipex_plan_share_halo(lower->plan, &t);
             struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, IPEX_OP_copy, node->name,
                                                              ipex_plan_add_tensor(lower->plan, &t));
             step->inputs = 1;
@@ -211,7 +217,7 @@ static void lower_slice(struct lower *lower, struct ipex_node *node) {
         t.view_of = from;
         t.view_axis = cut;
         t.view_start = node->u.slice.start[l->order[cut]];
-        memcpy(t.halo, parent->halo, sizeof t.halo);
+        ipex_plan_share_halo(lower->plan, &t);
         struct variant v = ipex_variant(ipex_plan_add_tensor(lower->plan, &t), y->rank, l->order);
         ipex_lower_add_variant(lower, y, &v);
     } else {
@@ -304,9 +310,10 @@ static int32_t plan_factor(struct lower *lower, struct ipex_node *node, int32_t 
     if (i >= ipex_factors(node) || !ipex_reads_bf16(lower->graph, node))
         return plan_operand(lower, node, i);
     if (p->op == IPEX_OP_attention || (i == 0 && p->policy != IPEX_ORDER_logical))
-        return ipex_lower_bf16(lower, node->input[i], node->output->rank,
-                               node->output->layout->order, NULL);
-    return ipex_lower_bf16(lower, node->input[i], node->input[i]->rank, ipex_identity_order, NULL);
+        return ipex_lower_as(lower, node->input[i], IPEX_DTYPE_bf16, node->output->rank,
+                             node->output->layout->order, NULL);
+    return ipex_lower_as(lower, node->input[i], IPEX_DTYPE_bf16, node->input[i]->rank,
+                         ipex_identity_order, NULL);
 }
 
 static void lower_plan_op(struct lower *lower, struct ipex_node *node) {

@@ -19,12 +19,13 @@ struct ipex_value_layout {
     uint16_t halo[4];             /* that its producer's tensor gets */
     bool holds_halo;              /* its producer writes a tensor of its own, which may have one */
     bool rounded;                 /* stored in bf16: storage.c */
+    bool bytes;                   /* stored in u8, likewise */
     struct ipex_value *concat;    /* written straight into a slice of this value's tensor */
     int32_t concat_axis;          /* logical */
     int64_t concat_start;
     int32_t own; /* the tensor its producer writes */
     struct variant *variants;
-    struct variant *bf16; /* as `variants`, rounded to bf16 by casts */
+    struct variant *cast; /* as `variants`, of another dtype by casts */
 };
 
 struct lower {
@@ -56,8 +57,9 @@ int32_t ipex_factors(const struct ipex_node *node);
 /* Ledger rows of the policy. */
 void ipex_dtype_report(struct ipex_graph *graph);
 
-/* storage.c: which values are stored in bf16; their readers say how. */
+/* storage.c: which values are stored in bf16 and in u8; their readers say how. */
 void ipex_choose_rounded(struct ipex_graph *graph);
+void ipex_choose_bytes(struct ipex_graph *graph);
 enum ipex_dtype ipex_stored_dtype(const struct ipex_value *value);
 
 /* ---- lower_values.c: the plan's building blocks ---- */
@@ -74,6 +76,8 @@ void ipex_plan_set_floats(struct ipex_plan *plan, struct ipex_plan_node *node, i
 /* Attribute `at` is a dim: a number now, or an expression that the runtime evaluates. */
 void ipex_lower_set_dim(struct lower *lower, struct ipex_plan_node *node, int32_t at, int64_t dim);
 bool ipex_plan_has_halo(const struct ipex_plan_tensor *t);
+/* t, a slice along the last axis, has its parent's. */
+void ipex_plan_share_halo(const struct ipex_plan *plan, struct ipex_plan_tensor *t);
 /* Its elements follow each other without gaps, so that a reshape may look at it. */
 bool ipex_plan_is_dense(const struct ipex_plan *plan, int32_t tensor);
 /* A tensor over the weight, which is one with that of an earlier site that packs it alike. */
@@ -96,10 +100,10 @@ int32_t ipex_lower_tensor(struct lower *lower, struct ipex_value *value, int32_t
                           const int32_t *order, const uint16_t *halo);
 /* The same in the order of its axes. */
 int32_t ipex_lower_identity(struct lower *lower, struct ipex_value *value);
-/* As ipex_lower_tensor, in bf16: where the value is not stored so, rounded by a cast, which also
+/* As ipex_lower_tensor, of this dtype: where the value is not stored so, by a cast, which also
  * makes the halo; a constant is stored so. */
-int32_t ipex_lower_bf16(struct lower *lower, struct ipex_value *value, int32_t rank,
-                        const int32_t *order, const uint16_t *halo);
+int32_t ipex_lower_as(struct lower *lower, struct ipex_value *value, enum ipex_dtype dtype,
+                      int32_t rank, const int32_t *order, const uint16_t *halo);
 /* The memory of a tensor under other dims. */
 int32_t ipex_lower_view(struct lower *lower, int32_t tensor, int32_t rank, const int64_t *dims);
 /* The same of a slice without halo of a dense tensor, where the dims differ by ones only, or by

@@ -7,23 +7,32 @@
 
 /* ---- weights ---- */
 
-/* `times` times, one behind the other. */
-static int32_t bias_tensor(struct lower *lower, const struct ipex_node *node, int64_t times) {
+/* A vector per output; -1: there is none. `times` times, one behind the other. */
+static int32_t vector_tensor(struct lower *lower, const struct ipex_node *node, const char *what,
+                             const double *values, int64_t times) {
     const int64_t n = node->fold.n * times;
-    if (!node->fold.bias)
+    if (!values)
         return -1;
-    double *bias = ipex_arena_array(lower->plan->arena, (size_t)n, sizeof *bias);
+    double *vector = ipex_arena_array(lower->plan->arena, (size_t)n, sizeof *vector);
     for (int64_t i = 0; i < n; i++)
-        bias[i] = node->fold.bias[i % node->fold.n];
+        vector[i] = values[i % node->fold.n];
     struct ipex_plan_weight w = {
-        .name = ipex_arena_printf(lower->plan->arena, "%s.bias", node->output->name),
+        .name = ipex_arena_printf(lower->plan->arena, "%s.%s", node->output->name, what),
         .dtype = IPEX_DTYPE_f32,
         .layout = IPEX_LAYOUT_channels,
         .rank = 1,
         .dims = {n},
         .recipe = IPEX_RECIPE_vector,
-        .vector = bias};
+        .vector = vector};
     return ipex_lower_weight(lower, &w);
+}
+
+static int32_t bias_tensor(struct lower *lower, const struct ipex_node *node, int64_t times) {
+    return vector_tensor(lower, node, "bias", node->fold.bias, times);
+}
+
+static int32_t scale_tensor(struct lower *lower, const struct ipex_node *node) {
+    return node->integer ? vector_tensor(lower, node, "scale", node->fold.scale, 1) : -1;
 }
 
 /* Of a merged layer's weight: of all its parts. */
@@ -36,14 +45,23 @@ static const char *weight_name(struct lower *lower, const struct ipex_node *node
 
 static int32_t weight_of(struct lower *lower, const struct ipex_node *node, enum ipex_recipe recipe,
                          enum ipex_layout layout, int32_t rank, const int64_t *dims) {
+    const struct ipex_fold *fold = &node->fold;
+    if (node->integer) { /* the scale is a tensor of its own */
+        struct ipex_fold *unscaled = ipex_arena_alloc(lower->plan->arena, sizeof *unscaled);
+        *unscaled = node->fold;
+        unscaled->scale = NULL;
+        fold = unscaled;
+    }
     struct ipex_plan_weight w = {.name = weight_name(lower, node),
-                                 .dtype = ipex_weight_is_bf16(lower->graph, node) ? IPEX_DTYPE_bf16
-                                                                                  : IPEX_DTYPE_f32,
+                                 .dtype = node->integer ? IPEX_DTYPE_i8
+                                          : ipex_weight_is_bf16(lower->graph, node)
+                                              ? IPEX_DTYPE_bf16
+                                              : IPEX_DTYPE_f32,
                                  .layout = layout,
                                  .rank = rank,
                                  .recipe = recipe,
                                  .source = node->input[1],
-                                 .fold = &node->fold,
+                                 .fold = fold,
                                  .weight_kn = node->weight_kn};
     memcpy(w.dims, dims, (size_t)rank * sizeof *dims);
     return ipex_lower_weight(lower, &w);
@@ -59,12 +77,34 @@ static void set_epilogue(struct lower *lower, const struct ipex_node *node,
     step->float_[1] = node->epilogue.b;
 }
 
-/* bias and residual operands, trailing absent ones dropped */
+/* The same, and what bytes stand for, of linear layers and direct convolutions. */
+static void set_direct_epilogue(struct lower *lower, const struct ipex_node *node,
+                                struct ipex_plan_node *step, int32_t act_at) {
+    step->int_[act_at] = (int32_t)node->epilogue.act;
+    ipex_plan_set_floats(lower->plan, step,
+                         node->integer ? IPEX_INTEGER_ATTRS : IPEX_RESIDUAL_SCALE);
+    step->float_[0] = node->epilogue.a;
+    step->float_[1] = node->epilogue.b;
+    if (!node->integer)
+        return;
+    const struct ipex_integer_layer *integer = node->integer;
+    step->float_[IPEX_RESIDUAL_SCALE] = integer->middle ? integer->r_scale : 1;
+    step->float_[IPEX_Y_SCALE] = integer->y_scale;
+    step->float_[IPEX_Y_ZERO] = integer->y_zero;
+    if (!integer->middle)
+        return;
+    step->float_[IPEX_MIDDLE_SCALE] = integer->m_scale;
+    step->float_[IPEX_MIDDLE_ZERO] = integer->m_zero;
+    step->float_[IPEX_MIDDLE_UNIT] = integer->m_unit;
+    step->float_[IPEX_MIDDLE_SHIFT] = integer->m_shift;
+}
+
+/* bias, residual and scale operands, trailing absent ones dropped */
 static void set_operands(struct ipex_plan_node *step, int32_t x, int32_t w, int32_t bias,
-                         int32_t residual) {
-    const int32_t operand[4] = {x, w, bias, residual};
+                         int32_t residual, int32_t scale) {
+    const int32_t operand[5] = {x, w, bias, residual, scale};
     memcpy(step->input, operand, sizeof operand);
-    step->inputs = residual >= 0 ? 4 : bias >= 0 ? 3 : 2;
+    step->inputs = scale >= 0 ? 5 : residual >= 0 ? 4 : bias >= 0 ? 3 : 2;
 }
 
 /* The taps of a kernel row are one segment of the weight. */
@@ -101,6 +141,13 @@ static bool pixels_adjacent(const struct ipex_plan *plan, int32_t tensor) {
     return true;
 }
 
+/* What the layer multiplies. */
+static enum ipex_dtype read_dtype(const struct lower *lower, const struct ipex_node *node) {
+    return node->integer                         ? IPEX_DTYPE_u8
+           : ipex_reads_bf16(lower->graph, node) ? IPEX_DTYPE_bf16
+                                                 : IPEX_DTYPE_f32;
+}
+
 /* The input channels-last with room for the padding and, where a kernel row is read as one segment,
  * without gaps between its pixels. */
 static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
@@ -108,8 +155,9 @@ static int32_t conv_input(struct lower *lower, const struct ipex_node *node) {
     const uint16_t halo[4] = {(uint16_t)c->pad[0], (uint16_t)c->pad[1], (uint16_t)c->pad[2],
                               (uint16_t)c->pad[3]};
     struct ipex_value *x = node->input[0];
-    if (ipex_reads_bf16(lower->graph, node) && ipex_stored_dtype(x) != IPEX_DTYPE_bf16)
-        return ipex_lower_bf16(lower, x, 4, ipex_channels_last, halo);
+    const enum ipex_dtype read = read_dtype(lower, node);
+    if (ipex_stored_dtype(x) != read)
+        return ipex_lower_as(lower, x, read, 4, ipex_channels_last, halo);
     int32_t tensor = ipex_lower_tensor(lower, x, 4, ipex_channels_last, halo);
     if (!joins_taps(c) || c->winograd || c->upsampled || c->kernel[1] == 1 ||
         pixels_adjacent(lower->plan, tensor))
@@ -179,9 +227,8 @@ static int32_t transposed_output(struct lower *lower, int32_t y, int64_t pixels,
 static void lower_conv_transpose(struct lower *lower, struct ipex_node *node) {
     struct ipex_conv c = node->u.conv;
     const int64_t *w_dims = node->input[1]->dims; /* [C][M/G][KH][KW] */
-    int32_t x = ipex_reads_bf16(lower->graph, node)
-                    ? ipex_lower_bf16(lower, node->input[0], 4, ipex_channels_last, NULL)
-                    : ipex_lower_tensor(lower, node->input[0], 4, ipex_channels_last, NULL);
+    int32_t x =
+        ipex_lower_as(lower, node->input[0], read_dtype(lower, node), 4, ipex_channels_last, NULL);
     const int32_t own = ipex_lower_own(lower, node->output);
     const int64_t together = taps_together(lower, node, own);
     c.kernel[1] /= together;
@@ -193,7 +240,7 @@ static void lower_conv_transpose(struct lower *lower, struct ipex_node *node) {
     int32_t y = transposed_output(lower, own, node->input[0]->dims[3], together);
     struct ipex_plan_node *step =
         ipex_plan_add_node(lower->plan, IPEX_OP_conv_transpose, node->name, y);
-    set_operands(step, x, w, bias, -1);
+    set_operands(step, x, w, bias, -1, -1);
     ipex_plan_set_ints(lower->plan, step, IPEX_CONV_TRANSPOSE_ATTRS);
     set_conv_ints(step, &c);
     step->int_[IPEX_CONV_TRANSPOSE_OUT_PAD_H] = (int32_t)c.out_pad[0];
@@ -211,9 +258,10 @@ void ipex_lower_conv(struct lower *lower, struct ipex_node *node) {
                                                                    4, ipex_channels_last, NULL)
                                                : -1;
     int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node, 1);
+    const int32_t scale = scale_tensor(lower, node);
     int32_t y = ipex_lower_own(lower, node->output);
     struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, conv_op(node), node->name, y);
-    set_operands(step, x, w, bias, residual);
+    set_operands(step, x, w, bias, residual, scale);
     if (node->u.conv.upsampled) {
         ipex_plan_set_ints(lower->plan, step, IPEX_UPSAMPLED_ATTRS);
         step->int_[IPEX_UPSAMPLED_FACTOR] = node->u.conv.upsampled;
@@ -223,9 +271,12 @@ void ipex_lower_conv(struct lower *lower, struct ipex_node *node) {
     const bool direct = conv_op(node) == IPEX_OP_conv;
     ipex_plan_set_ints(lower->plan, step, direct ? IPEX_CONV_DIRECT_ATTRS : IPEX_CONV_ATTRS);
     set_conv_ints(step, &node->u.conv);
-    if (direct)
-        step->int_[IPEX_CONV_COLUMNS] = node->u.conv.columns;
-    set_epilogue(lower, node, step, IPEX_CONV_ACT);
+    if (!direct) {
+        set_epilogue(lower, node, step, IPEX_CONV_ACT);
+        return;
+    }
+    step->int_[IPEX_CONV_COLUMNS] = node->u.conv.columns;
+    set_direct_epilogue(lower, node, step, IPEX_CONV_ACT);
 }
 
 void ipex_lower_linear(struct lower *lower, struct ipex_node *node) {
@@ -233,17 +284,15 @@ void ipex_lower_linear(struct lower *lower, struct ipex_node *node) {
     const int64_t dims[2] = {node->fold.n, weight->dims[node->weight_kn ? 0 : 1]};
     struct ipex_value *value = node->input[0];
     const int32_t *order = node->output->layout->order, rank = node->output->rank;
-    int32_t x = ipex_reads_bf16(lower->graph, node)
-                    ? ipex_lower_bf16(lower, value, rank, order, NULL)
-                    : ipex_lower_tensor(lower, value, rank, order, NULL);
+    int32_t x = ipex_lower_as(lower, value, read_dtype(lower, node), rank, order, NULL);
     int32_t residual = node->epilogue.residual
                            ? ipex_lower_tensor(lower, node->epilogue.residual, rank, order, NULL)
                            : -1;
     int32_t w = weight_of(lower, node, IPEX_RECIPE_linear, IPEX_LAYOUT_tiles, 2, dims),
-            bias = bias_tensor(lower, node, 1);
+            bias = bias_tensor(lower, node, 1), scale = scale_tensor(lower, node);
     int32_t y = ipex_lower_own(lower, node->output);
     struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, IPEX_OP_linear, node->name, y);
-    set_operands(step, x, w, bias, residual);
+    set_operands(step, x, w, bias, residual, scale);
     ipex_plan_set_ints(lower->plan, step, 1);
-    set_epilogue(lower, node, step, 0);
+    set_direct_epilogue(lower, node, step, 0);
 }

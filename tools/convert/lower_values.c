@@ -77,6 +77,11 @@ void ipex_plan_finish(struct ipex_plan *plan) {
     *plan = (struct ipex_plan){0};
 }
 
+/* What stands for 0 in the halo of a value that is stored in bytes. */
+static void set_halo_value(struct ipex_plan_tensor *t, const struct ipex_value *value) {
+    t->halo_value = t->dtype == IPEX_DTYPE_u8 ? value->zero_byte : 0;
+}
+
 static bool is_plain_fold(const struct ipex_fold *fold) {
     return !fold || (!fold->scale && !fold->k_order && !fold->parts);
 }
@@ -129,6 +134,7 @@ static int32_t place(struct lower *lower, struct ipex_value *value) {
     ipex_physical_dims(value->dims, l->order, value->rank, dims);
     struct ipex_plan_tensor t = ipex_plan_new_tensor(value->name, value->rank, dims);
     t.dtype = ipex_stored_dtype(value);
+    set_halo_value(&t, value);
     if (l->concat) {
         t.view_of = l->concat->layout->own;
         for (int32_t i = 0; i < value->rank; i++)
@@ -136,7 +142,7 @@ static int32_t place(struct lower *lower, struct ipex_value *value) {
                 t.view_axis = i;
         t.view_start = l->concat_start;
         if (t.view_axis == value->rank - 1)
-            memcpy(t.halo, lower->plan->tensor[t.view_of].halo, sizeof t.halo);
+            ipex_plan_share_halo(lower->plan, &t);
     } else {
         memcpy(t.halo, l->halo, sizeof t.halo);
     }
@@ -175,13 +181,22 @@ static bool same_order(const struct ipex_value *value, const struct variant *v,
     return true;
 }
 
+void ipex_plan_share_halo(const struct ipex_plan *plan, struct ipex_plan_tensor *t) {
+    const struct ipex_plan_tensor *parent = &plan->tensor[t->view_of];
+    memcpy(t->halo, parent->halo, sizeof t->halo);
+    t->halo_value = parent->halo_value;
+}
+
 bool ipex_plan_has_halo(const struct ipex_plan_tensor *t) {
     return t->halo[0] || t->halo[1] || t->halo[2] || t->halo[3];
 }
 
-static bool halo_suffices(const struct ipex_plan_tensor *t, const uint16_t *need) {
+/* The halo of t, which holds the value, is as wide as needed and of what stands for 0 in it. */
+static bool halo_suffices(const struct ipex_plan_tensor *t, const struct ipex_value *value,
+                          const uint16_t *need) {
+    const bool other = t->dtype == IPEX_DTYPE_u8 && t->halo_value != value->zero_byte;
     for (int i = 0; i < 4; i++)
-        if (need && t->halo[i] < need[i])
+        if (need && (t->halo[i] < need[i] || (need[i] && other)))
             return false;
     return true;
 }
@@ -284,6 +299,7 @@ int32_t ipex_lower_materialise(struct lower *lower, struct ipex_value *value, in
     struct ipex_plan *plan = lower->plan;
     struct ipex_plan_tensor t = ipex_plan_new_tensor(value->name, rank, dims);
     t.dtype = ipex_stored_dtype(value);
+    set_halo_value(&t, value);
     if (halo)
         memcpy(t.halo, halo, sizeof t.halo);
     int32_t to = ipex_plan_add_tensor(plan, &t);
@@ -335,7 +351,7 @@ int32_t ipex_lower_tensor(struct lower *lower, struct ipex_value *value, int32_t
         if (!same_order(value, v, order, rank))
             continue;
         if (t->rank == rank && !memcmp(t->dims, dims, (size_t)rank * sizeof *dims) &&
-            halo_suffices(t, halo))
+            halo_suffices(t, value, halo))
             return v->tensor;
         if (ipex_plan_is_dense(lower->plan, v->tensor))
             same = v;
@@ -379,24 +395,27 @@ int32_t ipex_lower_identity(struct lower *lower, struct ipex_value *value) {
     return ipex_lower_tensor(lower, value, value->rank, ipex_identity_order, NULL);
 }
 
-int32_t ipex_lower_bf16(struct lower *lower, struct ipex_value *value, int32_t rank,
-                        const int32_t *order, const uint16_t *halo) {
+int32_t ipex_lower_as(struct lower *lower, struct ipex_value *value, enum ipex_dtype dtype,
+                      int32_t rank, const int32_t *order, const uint16_t *halo) {
     int64_t padded[IPEX_MAX_RANK], dims[IPEX_MAX_RANK];
-    if (ipex_stored_dtype(value) == IPEX_DTYPE_bf16)
+    if (ipex_stored_dtype(value) == dtype)
         return ipex_lower_tensor(lower, value, rank, order, halo);
     padded_dims(value, rank, order, padded, dims);
     if (value->constant && !halo)
-        return constant_tensor(lower, value, IPEX_DTYPE_bf16, rank, dims, order);
+        return constant_tensor(lower, value, dtype, rank, dims, order);
     const int32_t from = ipex_lower_tensor(lower, value, rank, order, NULL);
     struct ipex_plan *plan = lower->plan;
     struct ipex_plan_tensor t = ipex_plan_new_tensor(value->name, rank, plan->tensor[from].dims);
-    for (struct variant *v = value->layout ? value->layout->bf16 : NULL; v; v = v->next) {
+    for (struct variant *v = value->layout ? value->layout->cast : NULL; v; v = v->next) {
         const struct ipex_plan_tensor *have = &plan->tensor[v->tensor];
-        if (have->rank == rank && !memcmp(v->order, order, (size_t)rank * sizeof *order) &&
-            !memcmp(have->dims, t.dims, (size_t)rank * sizeof *t.dims) && halo_suffices(have, halo))
+        if (have->dtype == dtype && have->rank == rank &&
+            !memcmp(v->order, order, (size_t)rank * sizeof *order) &&
+            !memcmp(have->dims, t.dims, (size_t)rank * sizeof *t.dims) &&
+            halo_suffices(have, value, halo))
             return v->tensor;
     }
-    t.dtype = IPEX_DTYPE_bf16;
+    t.dtype = dtype;
+    set_halo_value(&t, value);
     if (halo)
         memcpy(t.halo, halo, sizeof t.halo);
     const int32_t tensor = ipex_plan_add_tensor(plan, &t);
@@ -406,8 +425,8 @@ int32_t ipex_lower_bf16(struct lower *lower, struct ipex_value *value, int32_t r
     if (value->layout) {
         struct variant *v = ipex_arena_alloc(plan->arena, sizeof *v);
         *v = ipex_variant(tensor, rank, order);
-        v->next = value->layout->bf16;
-        value->layout->bf16 = v;
+        v->next = value->layout->cast;
+        value->layout->cast = v;
     }
     return tensor;
 }

@@ -145,7 +145,7 @@ static enum ipex_reason look_at(const struct bander *b, int32_t node) {
 }
 
 static bool may_lie_between(const struct ipex_plan_tensor *t) {
-    return t->dtype == IPEX_DTYPE_f32 || t->dtype == IPEX_DTYPE_bf16;
+    return t->dtype == IPEX_DTYPE_f32 || t->dtype == IPEX_DTYPE_bf16 || t->dtype == IPEX_DTYPE_u8;
 }
 
 /* The node that alone reads, line by line, what this one writes into a storage that nodes from

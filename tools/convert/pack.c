@@ -30,6 +30,8 @@ static void put(const struct ipex_plan_weight *w, float *panel, int64_t k, int64
     if (w->dtype == IPEX_DTYPE_bf16) {
         const uint16_t rounded = ipex_bf16_of_f64(value);
         memcpy((uint8_t *)panel + ((k / 2 * IPEX_PANEL + j) * 2 + k % 2) * 2, &rounded, 2);
+    } else if (w->dtype == IPEX_DTYPE_i8) {
+        ((int8_t *)panel)[(k / 4 * IPEX_PANEL + j) * 4 + k % 4] = (int8_t)value;
     } else {
         panel[k * IPEX_PANEL + j] = (float)value;
     }

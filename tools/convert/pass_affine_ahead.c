@@ -62,7 +62,7 @@ static bool fits(const struct ipex_affine *affine, struct reader *reader) {
 
 static bool can_take(const struct ipex_affine *affine, struct reader *reader) {
     const struct ipex_node *layer = reader->layer;
-    if (layer->kind != IPEX_KIND_conv && layer->kind != IPEX_KIND_linear)
+    if ((layer->kind != IPEX_KIND_conv && layer->kind != IPEX_KIND_linear) || layer->integer)
         return false;
     const struct ipex_value *w = layer->input[1];
     if (!w->constant || w->uses != 1 || layer->fold.parts || layer->fold.k_order)

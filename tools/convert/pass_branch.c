@@ -88,7 +88,7 @@ static void collect(const struct ipex_graph *graph, struct ipex_node *root, stru
 static struct ipex_node *conv_of(const struct ipex_graph *graph, struct ipex_value *value) {
     struct ipex_node *reshape;
     struct ipex_node *node = ipex_affine_behind_moves(graph, value, &reshape)->producer;
-    return node && node->kind == IPEX_KIND_conv && !node->u.conv.transposed &&
+    return node && node->kind == IPEX_KIND_conv && !node->u.conv.transposed && !node->integer &&
                    node->input[1]->constant && node->epilogue.act == IPEX_ACT_none &&
                    !node->epilogue.residual
                ? node

@@ -23,7 +23,7 @@ static bool is_mean(const struct ipex_node *node) {
 /* The layer that makes what the pool reads of pixels alone; NULL: none. */
 static struct ipex_node *find_layer(const struct ipex_node *node) {
     struct ipex_node *layer = node->input[0]->producer;
-    if (!layer || layer->kind != IPEX_KIND_conv || layer->u.conv.transposed)
+    if (!layer || layer->kind != IPEX_KIND_conv || layer->u.conv.transposed || layer->integer)
         return NULL;
     const struct ipex_conv *conv = &layer->u.conv;
     for (int i = 0; i < 2; i++)

@@ -285,7 +285,7 @@ static void list_readers(struct ipex_graph *graph) {
     size_t large = 0;
     for (struct ipex_node *node = graph->last; node; node = node->prev) {
         large += is_large(node);
-        if (node->kind != IPEX_KIND_linear)
+        if (node->kind != IPEX_KIND_linear || node->integer)
             continue;
         struct ipex_linear_reader *reader = ipex_arena_alloc(&graph->arena, sizeof *reader);
         *reader = (struct ipex_linear_reader){node, node->input[0]->linear, large};

@@ -127,6 +127,18 @@ static void move_axes(struct ipex_node *node) {
     }
 }
 
+/* What integers a signal stands for, as an image; NULL: it stands for none, or they are none. */
+static const struct ipex_dequantised *image_of_integers(struct ipex_graph *graph,
+                                                        const struct ipex_dequantised *d) {
+    struct ipex_value *whole = d && d->whole ? image_of(d->whole) : NULL;
+    if (!whole)
+        return NULL;
+    struct ipex_dequantised *ret = ipex_arena_alloc(&graph->arena, sizeof *ret);
+    *ret = *d;
+    ret->whole = whole;
+    return ret;
+}
+
 static void apply(struct ipex_graph *graph, struct ipex_node *node) {
     struct ipex_value *y = node->output;
     int64_t dims[IPEX_MAX_RANK];
@@ -135,6 +147,7 @@ static void apply(struct ipex_graph *graph, struct ipex_node *node) {
     move_axes(node);
     const int32_t rank = add_line(y, dims);
     ipex_node_set_output(node, ipex_graph_value(graph, y->name, y->dtype, rank, dims));
+    node->output->dequantised = image_of_integers(graph, y->dequantised);
     struct ipex_node *reshape =
         ipex_graph_node(graph, IPEX_KIND_reshape, node->name, node->source_op, node->next);
     ipex_node_add_input(reshape, node->output);

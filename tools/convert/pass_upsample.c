@@ -379,7 +379,7 @@ static const char *describe(struct ipex_graph *graph, const struct site *site) {
 
 static bool is_convolution(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_conv && !node->u.conv.transposed && !node->u.conv.upsampled &&
-           node->input[1]->constant;
+           !node->integer && node->input[1]->constant;
 }
 
 static void take_apart(struct ipex_graph *graph, const struct site *site) {

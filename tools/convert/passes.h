@@ -49,6 +49,9 @@ void ipex_affine_to_pointwise(struct ipex_graph *graph, struct ipex_node *node);
 /* Puts the program of `producer` (whose output is operand `index` of `reader`) in front of the
  * reader's own; false, changing nothing, when the result would not fit. The producer is removed. */
 bool ipex_program_join(struct ipex_graph *graph, struct ipex_node *reader, int32_t index);
+/* The program without what storing its result in bytes does: rounding what nothing is added to, and
+ * cutting to 0 and 255. */
+void ipex_program_trim(const struct ipex_program *program, struct ipex_program *ret);
 /* Scalar constant operands become program constants. */
 void ipex_program_absorb_scalars(struct ipex_node *node);
 

@@ -99,6 +99,41 @@ void ipex_program_absorb_scalars(struct ipex_node *node) {
     }
 }
 
+/* ---- results in bytes ---- */
+
+/* Whether the last step is op of what is before it and, but for rounding, a number. */
+static bool ends_with(const struct ipex_program *p, enum ipex_step op, float *ret_number) {
+    const int32_t last = p->steps - 1;
+    const int16_t b = p->step[last].b;
+    if (p->step[last].op != (int16_t)op || p->step[last].a < 0)
+        return false;
+    *ret_number = b < 0 ? p->constant[-1 - b] : 0;
+    return b < 0 || op == IPEX_STEP_round;
+}
+
+/* Takes the last step away: what its operand a is becomes the result. */
+static void drop_last(struct ipex_program *p) {
+    const int32_t last = p->steps - 1;
+    const int16_t a = p->step[last].a;
+    if (a == IPEX_POINTWISE_RESULT + last - 1) {
+        p->steps--;
+        return;
+    }
+    p->step[last].op = IPEX_STEP_copy;
+    p->step[last].b = a;
+}
+
+void ipex_program_trim(const struct ipex_program *program, struct ipex_program *ret) {
+    float number = 0;
+    *ret = *program;
+    if (ends_with(ret, IPEX_STEP_min, &number) && number == 255)
+        drop_last(ret);
+    if (ends_with(ret, IPEX_STEP_max, &number) && number == 0)
+        drop_last(ret);
+    if (ends_with(ret, IPEX_STEP_round, &number)) /* to which nothing is added */
+        drop_last(ret);
+}
+
 /* ---- recognising activations ---- */
 
 /* The value of operand `code` at x, in f64; the program has one input. */

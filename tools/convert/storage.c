@@ -72,7 +72,69 @@ static bool drop(const struct ipex_graph *graph, struct ipex_node *node) {
 }
 
 enum ipex_dtype ipex_stored_dtype(const struct ipex_value *value) {
-    return value->layout && value->layout->rounded ? IPEX_DTYPE_bf16 : value->dtype;
+    return value->layout && value->layout->rounded ? IPEX_DTYPE_bf16
+           : value->layout && value->layout->bytes ? IPEX_DTYPE_u8
+                                                   : value->dtype;
+}
+
+/* ---- bytes ---- */
+
+/* Bytes go through it as they are. */
+static bool passes_bytes(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_reshape || node->kind == IPEX_KIND_slice ||
+           node->kind == IPEX_KIND_concat || (node->kind == IPEX_KIND_pool && node->u.pool.max);
+}
+
+static bool are_bytes(struct ipex_node *node) {
+    for (int32_t i = 0; i < node->inputs; i++) {
+        const struct ipex_value *x = ipex_node_operands(node)[i];
+        if (!x->layout || !x->layout->bytes)
+            return false;
+    }
+    return true;
+}
+
+/* Elementwise programs, and layers on bytes that round what they give. */
+static bool writes_bytes(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_pointwise || (node->integer && node->integer->requantised);
+}
+
+static bool takes_bytes(struct ipex_node *node, int32_t operand) {
+    return node->kind == IPEX_KIND_pointwise || (node->integer && operand != 1) ||
+           (passes_bytes(node) && node->output->layout->bytes);
+}
+
+static bool may_be_bytes(const struct ipex_value *value) {
+    struct ipex_node *node = value->producer;
+    return value->is_byte && node && node->output == value && !value->is_output &&
+           (writes_bytes(node) || (passes_bytes(node) && are_bytes(node)));
+}
+
+/* Whether an operand or the result of the node cannot be stored in bytes after all. */
+static bool drop_bytes(struct ipex_node *node) {
+    bool dropped = false;
+    for (int32_t i = 0; i < node->inputs; i++) {
+        const struct ipex_value *x = ipex_node_operands(node)[i];
+        if (!x || !x->layout || !x->layout->bytes || takes_bytes(node, i))
+            continue;
+        x->layout->bytes = false;
+        dropped = true;
+    }
+    if (!passes_bytes(node) || !node->output->layout->bytes || are_bytes(node))
+        return dropped;
+    node->output->layout->bytes = false;
+    return true;
+}
+
+void ipex_choose_bytes(struct ipex_graph *graph) {
+    bool dropped = true;
+    for (struct ipex_node *node = graph->first; node; node = node->next)
+        node->output->layout->bytes = may_be_bytes(node->output);
+    while (dropped) {
+        dropped = false;
+        for (struct ipex_node *node = graph->first; node; node = node->next)
+            dropped |= drop_bytes(node);
+    }
 }
 
 void ipex_choose_rounded(struct ipex_graph *graph) {

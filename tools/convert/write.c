@@ -155,6 +155,7 @@ static uint32_t build_tensor(struct writer *w, const struct ipex_plan_tensor *te
     ipex_fb_tensor_put_view_axis(b, tensor->view_axis);
     ipex_fb_tensor_put_view_start(b, view_start);
     ipex_fb_tensor_put_room(b, room);
+    ipex_fb_tensor_put_halo_value(b, halo ? tensor->halo_value : 0);
     return ipex_fb_end(b);
 }
 

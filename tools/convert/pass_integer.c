@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quantised models multiply what their integers stand for: (q - zero) * scale by (w - zero) * scale
+ * per channel. The products of the integers, summed exactly, times both scales are the same, for
+ * bytes instead of floats. A convolution or linear layer whose operands are both integers of 8 bits
+ * (QDQ, QLinear, ...) therefore reads q as bytes, and
+ *   sum (q - zero) w = sum q w - zero sum w
+ * of which the second part goes into its bias. Bytes have no sign: where q has one, 128 is added.
+ * Where w less its zero point would leave i8, the weight is taken about the middle of its type, and
+ * what that lacks is one number per output times the sum of q, which a layer with one output gives.
+ *
+ * What such a layer writes may be rounded to bytes as it is stored: pass_requantise.c. Which values
+ * are stored so: storage.c. */
+#include "tools/convert/passes.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SIGN = 128 };
+
+/* Sums of the input cost as much as 16 outputs, and what they are needed for a pass over the
+ * result: layers of fewer outputs, or products for each, are as fast on floats (measured on Zen 5).
+ */
+enum { SUMS_OUTPUTS = 32, SUMS_PRODUCTS = 64 };
+
+/* ---- operands ---- */
+
+/* The element of a scale or zero point for element i of what it is of. */
+static double parameter_at(const struct ipex_dequantised *d, const struct ipex_value *p, int64_t i,
+                           double otherwise) {
+    if (!p)
+        return otherwise;
+    const int64_t n = ipex_value_numel(p);
+    return ipex_constant_f64(p, n == 1 ? 0 : i / d->inner % n);
+}
+
+static bool is_number(const struct ipex_value *p) {
+    return !p || (p->constant && ipex_value_numel(p) == 1);
+}
+
+/* Whether it stands for whole numbers of 8 bits that are computed at run time. */
+static bool is_of_bytes(const struct ipex_dequantised *d) {
+    return d && d->whole && d->whole->producer && d->low >= -SIGN && d->high <= 255 &&
+           (d->low >= 0 || d->high < SIGN);
+}
+
+/* Its zero point is computed at run time, as DynamicQuantizeLinear does. */
+static bool zero_moves(const struct ipex_dequantised *d) {
+    return d->zero && !d->zero->constant;
+}
+
+/* What stands for 0, without a sign. */
+static double zero_of(const struct ipex_dequantised *d) {
+    return zero_moves(d) ? 0 : parameter_at(d, d->zero, 0, 0) + (d->low < 0 ? SIGN : 0);
+}
+
+/* One zero point, which is a byte without a sign. */
+static bool has_byte_for_zero(const struct ipex_dequantised *d) {
+    const double zero = zero_of(d);
+    return zero_moves(d) ? d->low == 0
+                         : is_number(d->zero) && zero >= 0 && zero <= 255 && zero == rint(zero);
+}
+
+static bool is_move(const struct ipex_node *node) {
+    return node && (node->kind == IPEX_KIND_reshape || node->kind == IPEX_KIND_slice);
+}
+
+/* x, or what it is a reshape or slice of, that does with one scale; NULL. */
+static const struct ipex_dequantised *quantised_input(const struct ipex_value *x) {
+    while (!x->dequantised && is_move(x->producer))
+        x = x->producer->input[0];
+    const struct ipex_dequantised *d = x->dequantised;
+    return is_of_bytes(d) && is_number(d->scale) && has_byte_for_zero(d) ? d : NULL;
+}
+
+/* A weight's integers per output, of their own zero point or, where that leaves i8, less `rest`
+ * than they should be; their sums and scales. */
+struct weight {
+    struct ipex_value *integers;
+    double *sum, *scale;
+    double *rest; /* NULL: none */
+};
+
+/* Which of the n outputs element i of the weight belongs to. */
+static int64_t output_of(const struct ipex_node *node, int64_t i) {
+    const struct ipex_value *w = node->input[1];
+    const int64_t each = ipex_value_numel(w) / node->fold.n;
+    return node->kind == IPEX_KIND_linear && node->weight_kn ? i % node->fold.n : i / each;
+}
+
+/* Whether a scale or zero point differs by outputs alone. */
+static bool is_per_output(const struct ipex_node *node, const struct ipex_dequantised *d,
+                          const struct ipex_value *p) {
+    const int64_t n = node->fold.n, count = ipex_value_numel(node->input[1]);
+    const bool columns = node->kind == IPEX_KIND_linear && node->weight_kn;
+    return is_number(p) ||
+           (p->constant && ipex_value_numel(p) == n && d->inner == (columns ? 1 : count / n));
+}
+
+/* The weight's integers less `middle` or, where that is NULL, their zero point; false where they
+ * are none of i8. */
+static bool read_integers(const struct ipex_node *node, const struct ipex_dequantised *d,
+                          const double *middle, int8_t *integers, double *sum) {
+    for (int64_t i = 0; i < ipex_value_numel(node->input[1]); i++) {
+        const double zero = middle ? *middle : parameter_at(d, d->zero, i, 0);
+        const double value = ipex_constant_f64(d->raw, i) - zero;
+        if (!(value >= INT8_MIN && value <= INT8_MAX) || value != rint(value))
+            return false;
+        integers[i] = (int8_t)value;
+        sum[output_of(node, i)] += value;
+    }
+    return true;
+}
+
+/* Integers of 8 bits about the middle of their type, of one group. */
+static enum ipex_reason read_shifted(struct ipex_graph *graph, const struct ipex_node *node,
+                                     const struct ipex_dequantised *d, int8_t *integers,
+                                     struct weight *ret) {
+    const double middle = d->low + SIGN;
+    const bool bytes = d->high - d->low == 255;
+    if (!bytes || (node->kind == IPEX_KIND_conv && node->u.conv.groups != 1))
+        return IPEX_REASON_weight_differs;
+    if (node->fold.n < SUMS_OUTPUTS ||
+        ipex_value_numel(node->input[1]) / node->fold.n < SUMS_PRODUCTS)
+        return IPEX_REASON_sums_cost_more;
+    memset(ret->sum, 0, (size_t)node->fold.n * sizeof *ret->sum);
+    ret->rest = ipex_arena_array(&graph->arena, (size_t)node->fold.n, sizeof *ret->rest);
+    for (int64_t i = 0; i < ipex_value_numel(node->input[1]); i++)
+        ret->rest[output_of(node, i)] = middle - parameter_at(d, d->zero, i, 0);
+    return read_integers(node, d, &middle, integers, ret->sum) ? IPEX_REASON_applied
+                                                               : IPEX_REASON_weight_differs;
+}
+
+static enum ipex_reason read_weight(struct ipex_graph *graph, const struct ipex_node *node,
+                                    struct weight *ret) {
+    const struct ipex_value *w = node->input[1];
+    const struct ipex_dequantised whole = {.raw = w}; /* as it is, where nothing else is known */
+    const struct ipex_dequantised *d = w->dequantised ? w->dequantised : &whole;
+    *ret = (struct weight){0};
+    if (!w->constant || !d->raw || !is_per_output(node, d, d->scale) ||
+        !is_per_output(node, d, d->zero))
+        return IPEX_REASON_weight_differs;
+    const int64_t count = ipex_value_numel(w);
+    int8_t *integers = ipex_arena_array(&graph->arena, (size_t)count, sizeof *integers);
+    ret->sum = ipex_arena_array(&graph->arena, (size_t)node->fold.n, sizeof *ret->sum);
+    ret->scale = ipex_arena_array(&graph->arena, (size_t)node->fold.n, sizeof *ret->scale);
+    for (int64_t i = 0; i < count; i++)
+        ret->scale[output_of(node, i)] = parameter_at(d, d->scale, i, 1);
+    ret->integers = ipex_graph_constant(graph, w->name, IPEX_DTYPE_i8, w->rank, w->dims, integers);
+    return read_integers(node, d, NULL, integers, ret->sum)
+               ? IPEX_REASON_applied
+               : read_shifted(graph, node, d, integers, ret);
+}
+
+/* ---- sites ---- */
+
+static bool is_padded(const struct ipex_node *node) {
+    const int64_t *pad = node->u.conv.pad;
+    return node->kind == IPEX_KIND_conv && (pad[0] || pad[1] || pad[2] || pad[3]);
+}
+
+/* Products in a segment of the weight, and in a sum. */
+static bool is_deep_enough(const struct ipex_node *node) {
+    const struct ipex_conv *c = &node->u.conv;
+    const int64_t all = ipex_value_numel(node->input[1]) / node->fold.n;
+    const bool rows = node->kind == IPEX_KIND_conv && c->groups == 1 && c->dilation[1] == 1;
+    const int64_t segment = node->kind == IPEX_KIND_linear ? all
+                            : rows                         ? all / c->kernel[0]
+                                                           : all / c->kernel[0] / c->kernel[1];
+    return segment >= IPEX_INTEGER_LEAST_K && all <= IPEX_INTEGER_MOST_K;
+}
+
+static bool is_layer(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_conv || node->kind == IPEX_KIND_linear;
+}
+
+static bool has_kernel(const struct ipex_node *node) {
+    if (node->kind == IPEX_KIND_conv)
+        return !node->u.conv.transposed && !ipex_node_is_depthwise(node);
+    return !node->fold.parts && !node->fold.k_order;
+}
+
+static enum ipex_reason check(const struct ipex_node *node, const struct ipex_dequantised *x) {
+    if (!has_kernel(node))
+        return IPEX_REASON_no_byte_kernel;
+    if (!x)
+        return IPEX_REASON_not_quantised;
+    if (zero_moves(x) && is_padded(node))
+        return IPEX_REASON_zero_moves;
+    if (node->fold.n <= IPEX_FEW_COLUMNS)
+        return IPEX_REASON_few_outputs;
+    return is_deep_enough(node) ? IPEX_REASON_applied : IPEX_REASON_few_products;
+}
+
+/* ---- bytes ---- */
+
+/* A pointwise node before `before` that adds a number. */
+static struct ipex_value *plus_number(struct ipex_graph *graph, struct ipex_value *x, float number,
+                                      struct ipex_node *before) {
+    struct ipex_node *node =
+        ipex_graph_node(graph, IPEX_KIND_pointwise, before->name, before->source_op, before);
+    struct ipex_program *program = ipex_arena_alloc(&graph->arena, sizeof *program);
+    *program = (struct ipex_program){.steps = 1, .constants = 1};
+    program->step[0].op = IPEX_STEP_add;
+    program->step[0].b = -1;
+    program->constant[0] = number;
+    node->u.program = program;
+    ipex_node_add_input(node, x);
+    ipex_node_set_output(node, ipex_graph_value(graph, x->name, IPEX_DTYPE_f32, x->rank, x->dims));
+    return node->output;
+}
+
+/* What else reads x reads y - SIGN instead, each a node of its own, which can be part of it. */
+static void reroute(struct ipex_graph *graph, struct ipex_value *x, struct ipex_value *y) {
+    for (struct ipex_node *node = y->producer->next; node; node = node->next)
+        for (int32_t i = 0; node->kind != IPEX_KIND_concat && i < node->inputs; i++)
+            if (node->input[i] == x) {
+                struct ipex_value *again = plus_number(graph, y, -SIGN, node);
+                again->dequantised = x->dequantised; /* where x has neither scale nor zero point */
+                ipex_node_set_input(node, i, again);
+            }
+}
+
+/* The numbers without a sign. */
+static struct ipex_value *bytes_of(struct ipex_graph *graph, const struct ipex_dequantised *d) {
+    struct ipex_value *x = d->whole;
+    if (d->low < 0 && !x->unsigned_) {
+        struct ipex_node *before = x->producer ? x->producer->next : graph->first;
+        x->unsigned_ = plus_number(graph, x, SIGN, before);
+        reroute(graph, x, x->unsigned_);
+    }
+    x = d->low < 0 ? x->unsigned_ : x;
+    x->is_byte = true;
+    return x;
+}
+
+/* The bytes q of what x is made of by moves, moved alike. */
+static struct ipex_value *moved_alike(struct ipex_graph *graph, const struct ipex_value *x,
+                                      struct ipex_value *q, struct ipex_node *before) {
+    if (x->dequantised)
+        return q;
+    const struct ipex_node *move = x->producer;
+    q = moved_alike(graph, move->input[0], q, before);
+    if (move->kind == IPEX_KIND_reshape) {
+        q = ipex_graph_reshaped(graph, q, x->rank, x->dims, before);
+    } else {
+        struct ipex_node *slice =
+            ipex_graph_node(graph, IPEX_KIND_slice, move->name, move->source_op, before);
+        slice->u = move->u;
+        ipex_node_add_input(slice, q);
+        q = ipex_graph_value(graph, q->name, IPEX_DTYPE_f32, x->rank, x->dims);
+        ipex_node_set_output(slice, q);
+    }
+    q->is_byte = true;
+    return q;
+}
+
+/* An elementwise node behind `node`, of a and b. */
+static struct ipex_value *binary_behind(struct ipex_graph *graph, struct ipex_node *node,
+                                        enum ipex_step op, struct ipex_value *a,
+                                        struct ipex_value *b, struct ipex_value *y) {
+    struct ipex_node *own =
+        ipex_graph_node(graph, IPEX_KIND_pointwise, node->name, node->source_op, node->next);
+    struct ipex_program *program = ipex_arena_alloc(&graph->arena, sizeof *program);
+    *program = (struct ipex_program){.steps = 1};
+    program->step[0].op = (int16_t)op;
+    program->step[0].b = 1;
+    own->u.program = program;
+    ipex_node_add_input(own, a);
+    ipex_node_add_input(own, b);
+    ipex_node_set_output(own, y);
+    return y;
+}
+
+/* y - zero * sums, of a zero point that is computed: what the bias is for others. */
+static void take_away_zero(struct ipex_graph *graph, struct ipex_node *node,
+                           struct ipex_value *zero, const double *sums) {
+    const int64_t n = node->fold.n, column[3] = {n, 1, 1};
+    struct ipex_value *y = node->output;
+    float *data = ipex_arena_array(&graph->arena, (size_t)n, sizeof *data);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = (float)(node->fold.scale[i] * sums[i]);
+    const int32_t rank = node->kind == IPEX_KIND_conv ? 3 : 1;
+    struct ipex_value *c =
+        ipex_graph_constant(graph, node->input[1]->name, IPEX_DTYPE_f32, rank, column, data);
+    ipex_node_set_output(node, ipex_graph_value(graph, y->name, y->dtype, y->rank, y->dims));
+    struct ipex_value *product = ipex_graph_value(graph, c->name, IPEX_DTYPE_f32, rank, column);
+    binary_behind(graph, node, IPEX_STEP_sub, node->output, product, y);
+    binary_behind(graph, node, IPEX_STEP_mul, c, zero, product);
+}
+
+/* The node multiplies these bytes, which x stands for, by the weight. */
+static void multiply_bytes(struct ipex_graph *graph, struct ipex_node *node,
+                           const struct ipex_dequantised *x, struct ipex_value *q,
+                           const struct weight *weight) {
+    struct ipex_fold *fold = &node->fold;
+    const double scale = parameter_at(x, x->scale, 0, 1);
+    double *scales = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *scales);
+    double *bias = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *bias);
+    for (int64_t i = 0; i < fold->n; i++) {
+        scales[i] = (fold->scale ? fold->scale[i] : 1) * scale * weight->scale[i];
+        bias[i] = (fold->bias ? fold->bias[i] : 0) - scales[i] * zero_of(x) * weight->sum[i];
+    }
+    fold->scale = scales;
+    fold->bias = bias;
+    ipex_node_set_input(node, 0, q);
+    ipex_node_set_input(node, 1, weight->integers);
+    node->integer = ipex_arena_alloc(&graph->arena, sizeof *node->integer);
+    *node->integer = (struct ipex_integer_layer){.requantised = false};
+    if (zero_moves(x))
+        take_away_zero(graph, node, x->zero, weight->sum);
+}
+
+/* What the node would give with a weight of ones for one output: the sums of its input. */
+static struct ipex_value *sums_of_input(struct ipex_graph *graph, struct ipex_node *node,
+                                        const struct ipex_dequantised *x, struct ipex_value *q) {
+    const struct ipex_value *w = node->input[1], *y = node->output;
+    const int64_t count = ipex_value_numel(w) / node->fold.n;
+    int64_t dims[IPEX_MAX_RANK], w_dims[IPEX_MAX_RANK] = {1, count};
+    int8_t *ones = ipex_arena_array(&graph->arena, (size_t)count, sizeof *ones);
+    double *sum = ipex_arena_array(&graph->arena, 1, sizeof *sum);
+    double *scale = ipex_arena_array(&graph->arena, 1, sizeof *scale);
+    memset(ones, 1, (size_t)count);
+    *sum = (double)count;
+    *scale = 1;
+    memcpy(dims, y->dims, sizeof dims);
+    dims[node->kind == IPEX_KIND_conv ? 1 : y->rank - 1] = 1;
+    for (int32_t i = 1; node->kind == IPEX_KIND_conv && i < w->rank; i++)
+        w_dims[i] = w->dims[i];
+    struct ipex_node *own = ipex_graph_node(graph, node->kind, node->name, node->source_op, node);
+    own->u = node->u;
+    own->fold.n = 1;
+    ipex_node_add_input(own, q);
+    const struct weight weight = {
+        ipex_graph_constant(graph, w->name, IPEX_DTYPE_i8, w->rank, w_dims, ones), sum, scale,
+        NULL};
+    ipex_node_add_input(own, weight.integers);
+    struct ipex_value *ret = ipex_graph_value(graph, y->name, IPEX_DTYPE_f32, y->rank, dims);
+    ipex_node_set_output(own, ret);
+    multiply_bytes(graph, own, x, q, &weight);
+    return ret;
+}
+
+/* y + what the integers of the weight lack, times the sums of the input. */
+static void add_rest(struct ipex_graph *graph, struct ipex_node *node, const struct weight *weight,
+                     struct ipex_value *sums) {
+    const int64_t n = node->fold.n, column[3] = {n, 1, 1};
+    struct ipex_value *y = node->output;
+    float *data = ipex_arena_array(&graph->arena, (size_t)n, sizeof *data);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = (float)((node->fold.scale ? node->fold.scale[i] : 1) * weight->scale[i] *
+                          weight->rest[i]);
+    struct ipex_value *c = ipex_graph_constant(graph, node->input[1]->name, IPEX_DTYPE_f32,
+                                               node->kind == IPEX_KIND_conv ? 3 : 1, column, data);
+    ipex_node_set_output(node, ipex_graph_value(graph, y->name, y->dtype, y->rank, y->dims));
+    struct ipex_value *product = ipex_graph_value(graph, y->name, IPEX_DTYPE_f32, y->rank, y->dims);
+    binary_behind(graph, node, IPEX_STEP_add, node->output, product, y);
+    binary_behind(graph, node, IPEX_STEP_mul, c, sums, product);
+}
+
+static enum ipex_reason take(struct ipex_graph *graph, struct ipex_node *node,
+                             const struct ipex_dequantised *x) {
+    struct weight weight;
+    const enum ipex_reason reason = read_weight(graph, node, &weight);
+    if (reason != IPEX_REASON_applied)
+        return reason;
+    const struct ipex_value *input = node->input[0]; /* bytes_of() may give the node another */
+    struct ipex_value *q = moved_alike(graph, input, bytes_of(graph, x), node);
+    if (is_padded(node)) {
+        const double zero = zero_of(x);
+        if (q->has_zero && q->zero_byte != zero)
+            return IPEX_REASON_padded_otherwise;
+        q->has_zero = true;
+        q->zero_byte = (uint8_t)zero;
+    }
+    if (weight.rest)
+        add_rest(graph, node, &weight, sums_of_input(graph, node, x, q));
+    multiply_bytes(graph, node, x, q, &weight);
+    return IPEX_REASON_applied;
+}
+
+/* What elementwise nodes quantise may be stored in bytes, whoever reads it, and the largest of
+ * bytes are bytes. */
+static void mark_bytes(struct ipex_graph *graph) {
+    for (struct ipex_node *node = graph->first; node; node = node->next) {
+        const struct ipex_dequantised *d = node->output->dequantised;
+        if (is_of_bytes(d) && d->whole->producer->kind == IPEX_KIND_pointwise)
+            (void)bytes_of(graph, d);
+        if (node->kind == IPEX_KIND_pool && node->u.pool.max)
+            node->output->is_byte = node->input[0]->is_byte;
+    }
+}
+
+void ipex_pass_integer(struct ipex_graph *graph) {
+    mark_bytes(graph);
+    for (struct ipex_node *node = graph->first; node; node = node->next) {
+        if (!is_layer(node))
+            continue;
+        const struct ipex_dequantised *x = quantised_input(node->input[0]);
+        if (!x && !node->input[1]->dequantised)
+            continue;
+        enum ipex_reason reason = check(node, x);
+        if (reason == IPEX_REASON_applied)
+            reason = take(graph, node, x);
+        ipex_ledger_add(graph->ledger, "integer", node->name, reason,
+                        reason == IPEX_REASON_applied ? "multiplies bytes, summed exactly" : NULL);
+    }
+}
