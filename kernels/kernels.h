@@ -279,12 +279,10 @@ struct ipex_depthwise_args {
  *
  * A window with no tap inside x gives 0 (max) or 0 / divisor (avg). Job = (image, output line).
  *
- * max_pool_u8: of x_u8, to y_u8. */
+ * max_pool_u8: the same of bytes. */
 struct ipex_pool_args {
-    const float *x; /* element (0, 0) of image 0, inside any halo */
-    float *y;
-    const uint8_t *x_u8; /* these instead: max_pool_u8 alone */
-    uint8_t *y_u8;
+    const void *x; /* element (0, 0) of image 0, inside any halo; f32; max_pool_u8: u8 */
+    void *y;       /* as x */
     int64_t x_image, x_row, x_pixel; /* between rows and pixels of x itself */
     int64_t y_image, y_line, y_pixel;
     int32_t images, height, width, channels; /* of x */

@@ -224,13 +224,9 @@ static void call_pool(const struct band *band, const struct ipex_band_member *me
     struct ipex_pool_args narrow = member->args.pool;
     const int64_t first = band->image * narrow.lines;
     if (member->x[0].buffer >= 0)
-        narrow.x_u8 = whole(band, member->x[0], narrow.x_image);
+        narrow.x = whole(band, member->x[0], narrow.x_image);
     if (member->y.buffer >= 0)
-        narrow.y_u8 = whole(band, member->y, narrow.y_image);
-    if (member->y_size == sizeof *narrow.y) {
-        narrow.x = member->x[0].buffer >= 0 ? (const void *)narrow.x_u8 : narrow.x;
-        narrow.y = member->y.buffer >= 0 ? (void *)narrow.y_u8 : narrow.y;
-    }
+        narrow.y = whole(band, member->y, narrow.y_image);
     member->fn(&narrow, first + lines.begin, first + lines.end, scratch);
 }
 

@@ -26,10 +26,11 @@ static float pool_combine(const struct ipex_pool_args *args, const struct ipex_p
 
 static void pool_line(const struct ipex_pool_args *args, int64_t job, bool average) {
     const int64_t image = job / args->lines, line = job % args->lines;
-    const float *x = args->x + image * args->x_image;
+    const float *x = (const float *)args->x + image * args->x_image;
     for (int64_t pixel = 0; pixel < args->pixels; pixel++) {
         const struct ipex_pool_window window = ipex_pool_window(args, line, pixel);
-        float *y = args->y + image * args->y_image + line * args->y_line + pixel * args->y_pixel;
+        float *y =
+            (float *)args->y + image * args->y_image + line * args->y_line + pixel * args->y_pixel;
         const float divisor = (float)ipex_pool_divisor(args, &window);
         for (int64_t c = 0; c < args->channels; c++)
             y[c] = average ? pool_combine(args, &window, x + c, pool_add) / divisor

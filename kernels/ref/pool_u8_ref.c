@@ -23,10 +23,10 @@ void IPEX_REF(max_pool_u8)(const struct ipex_pool_args *args, int64_t job_begin,
     (void)scratch;
     for (int64_t job = job_begin; job < job_end; job++) {
         const int64_t image = job / args->lines, line = job % args->lines;
-        uint8_t *y = args->y_u8 + image * args->y_image + line * args->y_line;
+        uint8_t *y = (uint8_t *)args->y + image * args->y_image + line * args->y_line;
         for (int64_t pixel = 0; pixel < args->pixels; pixel++, y += args->y_pixel) {
             const struct ipex_pool_window window = ipex_pool_window(args, line, pixel);
-            pool_pixel(args, &window, args->x_u8 + image * args->x_image, y);
+            pool_pixel(args, &window, (const uint8_t *)args->x + image * args->x_image, y);
         }
     }
 }

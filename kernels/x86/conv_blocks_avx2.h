@@ -328,14 +328,9 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 }
 
 static const struct conv_level level = {
-    CONV_OPERANDS,
-    .walk = ipex_conv_walk_blocks,
-    .lines = walk_lines,
-    .max_rows = MAX_ROWS,
+    CONV_BLOCKS,
     .max_rows_half = MAX_ROWS_HALF,
     .max_rows_3 = MAX_ROWS,
-    .panels_for = panels_for,
-    .run = run,
 };
 
 #endif

@@ -466,15 +466,7 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 }
 
 static const struct conv_level level = {
-    CONV_OPERANDS,
-    .walk = ipex_conv_walk_blocks,
-    .lines = walk_lines,
-    .max_rows = MAX_ROWS,
-    .max_rows_half = MAX_ROWS,
-    .max_rows_3 = MAX_ROWS_3,
-    .panels_for = panels_for,
-    .run = run,
-    .prefetches_y = true,
+    CONV_BLOCKS,          .max_rows_half = MAX_ROWS, .max_rows_3 = MAX_ROWS_3, .prefetches_y = true,
 #ifdef CONV_FETCHES_NEXT
     .fetches_next = true,
 #endif

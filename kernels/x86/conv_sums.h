@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on u8 x and i8 weights, for levels of vectors. Register blocks leave exact
  * sums of a few pixels and panels in a stage in L1; a pass over the block before scales them, adds
- * what is to be added and stores them, as f32 or as u8. So blocks are little code, and the pass
- * is the same for all of them. The includer brings a vec_*.h and
- * says what four elements of K of MR rows and NV vectors are, from a0, a1 and w on: STEP(MR, NV).
- */
+ * what is to be added and stores them, as f32 or as u8. So blocks are little code, and the pass is
+ * the same for all of them. The includer brings a vec_*.h and says what four elements of K of MR
+ * rows and NV vectors are, from a0, a1 and w on: STEP(MR, NV). */
 #ifndef IPEX_KERNELS_X86_CONV_SUMS_H
 #define IPEX_KERNELS_X86_CONV_SUMS_H
 
@@ -27,11 +26,9 @@
 
 #define SUM_ROW_1(r)  VECS_1(SUM, r)
 #define SUM_ROW_2(r)  VECS_2(SUM, r)
-#define SUM_ROW_4(r)  VECS_4(SUM, r)
 #define SUM_ROW_8(r)  VECS_8(SUM, r)
 #define KEEP_ROW_1(r) VECS_1(KEEP, r)
 #define KEEP_ROW_2(r) VECS_2(KEEP, r)
-#define KEEP_ROW_4(r) VECS_4(KEEP, r)
 #define KEEP_ROW_8(r) VECS_8(KEEP, r)
 
 /* Four elements of K. */

@@ -27,6 +27,11 @@ enum { PANELS_ONCE = 0 };
 #define CONV_OPERANDS                                                                              \
     .x_size = sizeof(CONV_X), .k_per_row = CONV_K_PER_ROW, .panels_widened = PANELS_ONCE
 
+/* And of those whose register blocks read x in place. */
+#define CONV_BLOCKS                                                                                \
+    CONV_OPERANDS, .walk = ipex_conv_walk_blocks, .lines = walk_lines, .panels_for = panels_for,   \
+                   .run = run, .max_rows = MAX_ROWS
+
 /* What a step of k prefetches, a line of 64 bytes for every panel. Where weights stay in L2, and x
  * and y do not: x of the next block, from its first element on, which 16 pixels of a dense x just
  * fill, and for every panel but the first its part of y of the next block, whose stores would else

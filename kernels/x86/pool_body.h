@@ -91,7 +91,7 @@ static inline void pool_lines(const struct ipex_pool_args *args, int64_t job_beg
             const struct ipex_pool_window window = ipex_pool_window(args, line, pixel);
             alike = pool_alike(args, &window, pixel);
             const struct pool_taps taps = {
-                .x = args->x + image * args->x_image +
+                .x = (const float *)args->x + image * args->x_image +
                      (window.row + window.h * args->dilation_h) * args->x_row +
                      (window.column + window.w * args->dilation_w) * args->x_pixel,
                 .rows = window.h_end - window.h,
@@ -102,8 +102,8 @@ static inline void pool_lines(const struct ipex_pool_args *args, int64_t job_beg
                 .x_next = args->stride_w * args->x_pixel,
                 .y_next = args->y_pixel,
             };
-            float *y =
-                args->y + image * args->y_image + line * args->y_line + pixel * args->y_pixel;
+            float *y = (float *)args->y + image * args->y_image + line * args->y_line +
+                       pixel * args->y_pixel;
             const float divisor = (float)ipex_pool_divisor(args, &window);
             if (taps.rows <= 0 || taps.columns <= 0)
                 for (int64_t p = 0; p < alike; p++)

@@ -38,13 +38,8 @@ static enum ipex_bound bind_pool(struct ipex_bind *bind) {
     args->y_image = y->strides[0];
     args->y_line = y->strides[1];
     args->y_pixel = y->strides[2];
-    if (x->dtype == IPEX_DTYPE_u8) {
-        IPEX_BIND_REF(bind, pool, x_u8, 0, 0);
-        IPEX_BIND_REF(bind, pool, y_u8, IPEX_REF_OUTPUT, 0);
-    } else {
-        IPEX_BIND_REF(bind, pool, x, 0, 0);
-        IPEX_BIND_REF(bind, pool, y, IPEX_REF_OUTPUT, 0);
-    }
+    IPEX_BIND_REF(bind, pool, x, 0, 0);
+    IPEX_BIND_REF(bind, pool, y, IPEX_REF_OUTPUT, 0);
     bind->jobs = ipex_pool_jobs(args);
     bind->flops = ipex_mul_sat((int64_t)args->kernel_h * args->kernel_w, ipex_info_numel(y));
     return IPEX_BOUND;

@@ -67,7 +67,8 @@ static double exact(const struct ipex_pool_args *a, int64_t i, int64_t l, int64_
             if (!inside)
                 continue;
             const double v =
-                (double)a->x[i * a->x_image + row * a->x_row + column * a->x_pixel + c];
+                (double)((const float *)
+                             a->x)[i * a->x_image + row * a->x_row + column * a->x_pixel + c];
             sum += v;
             max = fmax(max, v);
             ++*ret_taps;
@@ -141,7 +142,8 @@ static uint8_t largest_byte(const struct ipex_pool_args *a, int64_t image, int64
         if (row < 0 || row >= a->height || column < 0 || column >= a->width)
             continue;
         const uint8_t x =
-            a->x_u8[image * a->x_image + row * a->x_row + column * a->x_pixel + channel];
+            ((const uint8_t *)
+                 a->x)[image * a->x_image + row * a->x_row + column * a->x_pixel + channel];
         ret = x > ret ? x : ret;
     }
     return ret;
@@ -157,8 +159,8 @@ static int check_bytes(const struct level *level, struct rng *rng) {
         ((uint8_t *)x.data)[i] = (uint8_t)rng_range(rng, 0, 255);
     fill_canary(&y);
     fill_canary(&want);
-    a.x_u8 = x.data;
-    a.y_u8 = y.data;
+    a.x = x.data;
+    a.y = y.data;
     running("max_pool_u8", level->name);
     run_jobs(rng, (ipex_kernel_fn)level->kernels.max_pool_u8, &a, ipex_pool_jobs(&a), 0);
     for (int64_t i = 0; i < (int64_t)a.images * a.lines * a.pixels * a.channels; i++) {

@@ -18,16 +18,13 @@ CASES, STAND_INS, REFUSED = [], [], []
 
 
 class Contrib(Graph):
+    domains = (DOMAIN,)
+
     def contrib(self, op_type, *inputs, **attributes):
         return self.op(op_type, *inputs, domain=DOMAIN, **attributes)
 
     def key_mask(self, *dims):
         return self.constant((self.random.random(dims) < 0.7).astype(np.int32))
-
-    def model(self):
-        model = super().model()
-        model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))
-        return model
 
 
 def case(function, flags=(), sizes=()):

@@ -26,25 +26,15 @@ APPLIED = ""
 
 class Layers(Graph):
     """exact: scales are powers of two, numbers multiples of 1/64."""
+    ir_version, domains = 10, (DOMAIN,)
 
     def __init__(self, exact, opset=21, sizes=None):
         super().__init__(opset=opset)
         self.exact, self.sizes, self.bound = exact, sizes, {}
 
-    def model(self):
-        model = super().model()
-        model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))
-        model.ir_version = 10
-        return model
-
     def random_array(self, tensor, sizes):
-        shape = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in tensor.shape.dim]
-        for kind, onnx_type in TYPES.values():
-            if tensor.elem_type == onnx_type:
-                limits = np.iinfo(kind)
-                return self.random.integers(limits.min, limits.max + 1, shape).astype(kind)
         array = super().random_array(tensor, sizes)
-        return np.round(array * 64) / np.float32(64) if self.exact else array
+        return np.round(array * 64) / np.float32(64) if self.exact and array.dtype == np.float32 else array
 
     # ---- scales and numbers ----
 

@@ -19,10 +19,12 @@ from ipextest import CLI, cli_json, command, isa_levels
 TOLERANCE = 1e-4  # of the largest magnitude of the expected output
 IR_VERSION = 9
 FLOAT = onnx.TensorProto.FLOAT
+SMALL_INTEGERS = {onnx.TensorProto.UINT8, onnx.TensorProto.INT8, onnx.TensorProto.UINT16, onnx.TensorProto.INT16}
 
 
 class Graph:
     """An ONNX graph under construction. Every method that makes a value returns its name."""
+    ir_version, domains = IR_VERSION, ()
 
     def __init__(self, opset=17, seed=1):
         self.random = np.random.default_rng(seed)
@@ -75,8 +77,8 @@ class Graph:
     def model(self):
         outputs = [onnx.helper.make_tensor_value_info(name, self.output_dtypes.get(name, FLOAT), None) for name in self.outputs]
         graph = onnx.helper.make_graph(self.nodes, "small", self.inputs, outputs, self.constants)
-        opsets = [onnx.helper.make_opsetid("", self.opset)]
-        return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+        opsets = [onnx.helper.make_opsetid("", self.opset), *(onnx.helper.make_opsetid(domain, 1) for domain in self.domains)]
+        return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=self.ir_version)
 
     def feeds(self, sizes=None):
         """Random inputs; `sizes` gives the values of symbols."""
@@ -88,6 +90,9 @@ class Graph:
             return self.random.random(shape) < 0.6
         if tensor.elem_type in (onnx.TensorProto.INT32, onnx.TensorProto.INT64):
             return self.random.integers(0, 6, shape).astype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+        if tensor.elem_type in SMALL_INTEGERS:
+            limits = np.iinfo(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+            return self.random.integers(limits.min, limits.max + 1, shape).astype(limits.dtype)
         return self.random.standard_normal(shape).astype(np.float32)
 
 

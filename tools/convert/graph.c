@@ -117,14 +117,18 @@ void ipex_graph_remove(struct ipex_graph *graph, struct ipex_node *node) {
     graph->nodes--;
 }
 
+struct ipex_value *ipex_graph_constant_as(struct ipex_graph *graph, const struct ipex_value *x,
+                                          const char *name, int32_t rank, const int64_t *dims) {
+    struct ipex_value *ret =
+        ipex_graph_constant(graph, name, x->dtype, rank, dims, x->constant->data);
+    ret->dequantised = x->dequantised; /* counts elements, whatever their axes */
+    return ret;
+}
+
 struct ipex_value *ipex_graph_reshaped(struct ipex_graph *graph, struct ipex_value *x, int32_t rank,
                                        const int64_t *dims, struct ipex_node *before) {
-    if (x->constant) {
-        struct ipex_value *ret =
-            ipex_graph_constant(graph, x->name, x->dtype, rank, dims, x->constant->data);
-        ret->dequantised = x->dequantised;
-        return ret;
-    }
+    if (x->constant)
+        return ipex_graph_constant_as(graph, x, x->name, rank, dims);
     struct ipex_node *node =
         ipex_graph_node(graph, IPEX_KIND_reshape, before->name, "Reshape", before);
     ipex_node_add_input(node, x);

@@ -147,9 +147,13 @@ struct ipex_conv {
     int64_t out_pad[2];
 };
 
+static inline bool ipex_conv_is_padded(const struct ipex_conv *conv) {
+    return conv->pad[0] || conv->pad[1] || conv->pad[2] || conv->pad[3];
+}
+
 /* A layer on bytes and integers of 8 bits, whose fold.scale is of their sums; pass_integer.c. */
 struct ipex_integer_layer {
-    bool requantised; /* its result is rint(y * y_scale + y_zero), cut to bytes */
+    bool requantised; /* its result is rint(y * y_scale) + y_zero, cut to bytes */
     float y_scale, y_zero;
     bool middle; /* it is that before the residual is added to m_unit times it plus m_shift, and
                     again of the sum */
@@ -263,6 +267,10 @@ struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *nam
                                        enum ipex_dtype dtype, int32_t rank, const int64_t *dims,
                                        const void *data);
 
+/* A constant x under another name and other dims of as many elements. */
+struct ipex_value *ipex_graph_constant_as(struct ipex_graph *graph, const struct ipex_value *x,
+                                          const char *name, int32_t rank, const int64_t *dims);
+
 /* x in other dims of as many elements: a constant of the same data, or a reshape before `before`.
  */
 struct ipex_value *ipex_graph_reshaped(struct ipex_graph *graph, struct ipex_value *x, int32_t rank,
@@ -310,6 +318,10 @@ bool ipex_node_is_depthwise(const struct ipex_node *node);
 
 /* Number of elements: of a value whose dims are numbers, and of any as a dim. */
 int64_t ipex_value_numel(const struct ipex_value *value);
+/* A scale or zero point: a constant of one element, or NULL, which stands for 1 or 0. */
+static inline bool ipex_is_one_number(const struct ipex_value *p) {
+    return !p || (p->constant && ipex_value_numel(p) == 1);
+}
 int64_t ipex_value_size(struct ipex_graph *graph, const struct ipex_value *value);
 struct ipex_value **ipex_node_operands(struct ipex_node *node);
 /* Element i of a constant as f64 or i64 (converted); no bounds check beyond an assert. */

@@ -217,12 +217,8 @@ struct ipex_node *ipex_import_plan(struct ipex_import *import, enum ipex_op op,
 
 struct ipex_value *ipex_import_reshape(struct ipex_import *import, struct ipex_value *x,
                                        const char *name, int32_t rank, const int64_t *dims) {
-    if (x->constant) {
-        struct ipex_value *ret =
-            ipex_graph_constant(import->graph, name, x->dtype, rank, dims, x->constant->data);
-        ret->dequantised = x->dequantised; /* counts elements, whatever their axes */
-        return ret;
-    }
+    if (x->constant)
+        return ipex_graph_constant_as(import->graph, x, name, rank, dims);
     struct ipex_node *node = ipex_import_node(import, IPEX_KIND_reshape);
     ipex_node_add_input(node, x);
     ipex_node_set_output(node, ipex_graph_value(import->graph, name, x->dtype, rank, dims));

@@ -9,32 +9,36 @@
 
 /* ---- products ---- */
 
-/* y times scale a times scale b (one number, or one per element of y's axis). */
-static struct ipex_value *scaled(struct ipex_import *import, struct ipex_value *y, size_t a,
-                                 size_t b, int64_t axis) {
-    struct ipex_value *scale_a = y ? ipex_quantized_parameter(import, a, y, -1) : NULL,
-                      *scale_b = scale_a ? ipex_quantized_parameter(import, b, y, axis) : NULL;
-    struct ipex_node *last = import->graph->last;
-    struct ipex_value *scale = ipex_build_binary(import, IPEX_STEP_mul, scale_a, scale_b);
-    if (scale)
-        ipex_import_fold(import, last);
-    return ipex_build_binary(import, IPEX_STEP_mul, y, scale);
-}
-
-/* The same divided by the result's scale, all three as one number: output 0. */
-static void scaled_out(struct ipex_import *import, struct ipex_value *y, size_t a, size_t b,
-                       int64_t axis, size_t out) {
+/* Scale a times scale b (one number, or one per element of y's axis), by that of the result, input
+ * `out` (0: not), as one. NULL after refusing. */
+static struct ipex_value *joint_scale(struct ipex_import *import, struct ipex_value *y, size_t a,
+                                      size_t b, int64_t axis, size_t out) {
     struct ipex_value *scale_a = y ? ipex_quantized_parameter(import, a, y, -1) : NULL,
                       *scale_b = scale_a ? ipex_quantized_parameter(import, b, y, axis) : NULL,
-                      *scale_y = scale_b ? ipex_quantized_parameter(import, out, y, -1) : NULL;
-    if (!scale_y)
-        return;
+                      *scale_y = NULL;
+    if (!scale_b || (out && !(scale_y = ipex_quantized_parameter(import, out, y, -1))))
+        return NULL;
     struct ipex_node *last = import->graph->last;
-    struct ipex_value *scale = ipex_build_binary(
-        import, IPEX_STEP_div, ipex_build_binary(import, IPEX_STEP_mul, scale_a, scale_b), scale_y);
+    struct ipex_value *ret = ipex_build_binary(import, IPEX_STEP_mul, scale_a, scale_b);
+    if (out)
+        ret = ipex_build_binary(import, IPEX_STEP_div, ret, scale_y);
     ipex_import_fold(import, last);
-    ipex_quantized_round(import, ipex_build_binary(import, IPEX_STEP_mul, y, scale), out + 1, 0,
-                         IPEX_ROUND_THEN_ZERO);
+    return ret;
+}
+
+/* y times scale a times scale b. */
+static struct ipex_value *scaled(struct ipex_import *import, struct ipex_value *y, size_t a,
+                                 size_t b, int64_t axis) {
+    return ipex_build_binary(import, IPEX_STEP_mul, y, joint_scale(import, y, a, b, axis, 0));
+}
+
+/* The same divided by the result's scale, rounded: output 0. */
+static void scaled_out(struct ipex_import *import, struct ipex_value *y, size_t a, size_t b,
+                       int64_t axis, size_t out) {
+    struct ipex_value *scale = joint_scale(import, y, a, b, axis, out);
+    if (scale)
+        ipex_quantized_round(import, ipex_build_binary(import, IPEX_STEP_mul, y, scale), out + 1, 0,
+                             IPEX_ROUND_THEN_ZERO);
 }
 
 /* The axis of input i, counted from its end; -1: there is none. */

@@ -136,6 +136,15 @@ static struct ipex_value *saturated(struct ipex_import *import, struct ipex_valu
     return of_type(import, y, type);
 }
 
+/* (whole - zero) * scale; zero NULL: 0, scale NULL: 1. */
+static struct ipex_value *dequantised(struct ipex_import *import, struct ipex_value *whole,
+                                      struct ipex_value *zero, struct ipex_value *scale) {
+    struct ipex_value *y = whole;
+    if (zero && !is_zero(zero))
+        y = ipex_build_binary(import, IPEX_STEP_sub, y, zero);
+    return scale ? ipex_build_binary(import, IPEX_STEP_mul, y, scale) : y;
+}
+
 /* Notes on y that it is (q - zero) * scale; q is x, which as f32 is `whole`. axis: that of the
  * parameters. */
 static void note_integers(struct ipex_import *import, struct ipex_value *y,
@@ -167,15 +176,11 @@ static double number_of(const struct ipex_value *p, double otherwise) {
     return p ? ipex_constant_f64(p, 0) : otherwise;
 }
 
-static bool is_number(const struct ipex_value *p) {
-    return !p || (p->constant && ipex_value_numel(p) == 1);
-}
-
 /* Whether x has been made of numbers of that type with this scale and zero point. */
 static bool is_undone(const struct ipex_value *x, const struct ipex_value *scale,
                       const struct ipex_value *zero, const struct integer *type) {
     const struct ipex_dequantised *d = ipex_quantized_alike(x);
-    return d && is_number(scale) && is_number(zero) && d->low == type->low &&
+    return d && ipex_is_one_number(scale) && ipex_is_one_number(zero) && d->low == type->low &&
            d->high == type->high && number_of(d->scale, 1) == number_of(scale, 1) &&
            number_of(d->zero, 0) == number_of(zero, 0);
 }
@@ -231,10 +236,8 @@ static void import_dequantize(struct ipex_import *import) {
     struct ipex_value *scale = parameter(import, 1, x);
     if (!scale || (point && !sums && !(zero = parameter(import, 2, x))))
         return;
-    struct ipex_value *whole = ipex_build_cast(import, x, IPEX_DTYPE_f32), *y = whole;
-    if (zero && !is_zero(zero))
-        y = ipex_build_binary(import, IPEX_STEP_sub, y, zero);
-    y = ipex_build_binary(import, IPEX_STEP_mul, y, scale);
+    struct ipex_value *whole = ipex_build_cast(import, x, IPEX_DTYPE_f32),
+                      *y = dequantised(import, whole, zero, scale);
     const int64_t axis = ipex_import_int(import, "axis", 1);
     if (!sums && !ipex_import_int(import, "block_size", 0))
         note_integers(import, y, x, whole, scale, zero, axis < 0 ? axis + x->rank : axis);
@@ -283,19 +286,15 @@ static void import_dynamic_quantize(struct ipex_import *import) {
 
 const struct ipex_dequantised *ipex_quantized_alike(const struct ipex_value *x) {
     const struct ipex_dequantised *d = x->dequantised;
-    if (!d || !d->whole || (d->zero && (!d->zero->constant || ipex_value_numel(d->zero) != 1)) ||
-        (d->scale && (ipex_value_numel(d->scale) != 1 || !(ipex_constant_f64(d->scale, 0) > 0))))
-        return NULL;
-    return d;
+    return d && d->whole && ipex_is_one_number(d->zero) && ipex_is_one_number(d->scale) &&
+                   number_of(d->scale, 1) > 0
+               ? d
+               : NULL;
 }
 
 struct ipex_value *ipex_quantized_again(struct ipex_import *import, struct ipex_value *q,
                                         const struct ipex_dequantised *d) {
-    struct ipex_value *y = q;
-    if (y && d->zero && !is_zero(d->zero))
-        y = ipex_build_binary(import, IPEX_STEP_sub, y, d->zero);
-    if (y && d->scale)
-        y = ipex_build_binary(import, IPEX_STEP_mul, y, d->scale);
+    struct ipex_value *y = dequantised(import, q, d->zero, d->scale);
     if (!y)
         return NULL;
     struct ipex_dequantised *note = ipex_arena_alloc(&import->graph->arena, sizeof *note);
@@ -321,9 +320,8 @@ struct ipex_value *ipex_quantized_centred(struct ipex_import *import, size_t at,
     if (ipex_import_in(import, zero_at) &&
         !(zero = ipex_quantized_parameter(import, zero_at, x, axis)))
         return NULL;
-    struct ipex_value *whole = ipex_build_cast(import, x, IPEX_DTYPE_f32), *y = whole;
-    if (zero && !is_zero(zero))
-        y = ipex_build_binary(import, IPEX_STEP_sub, y, zero);
+    struct ipex_value *whole = ipex_build_cast(import, x, IPEX_DTYPE_f32),
+                      *y = dequantised(import, whole, zero, NULL);
     note_integers(import, y, x, whole, NULL, zero, axis);
     if (x->constant && (!zero || zero->constant))
         ipex_import_fold(import, last);

@@ -314,8 +314,7 @@ void ipex_layout(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_concat)
             assign_slots(&graph->dims, node);
-    ipex_choose_rounded(graph);
-    ipex_choose_bytes(graph);
+    ipex_choose_storage(graph);
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->kind == IPEX_KIND_conv && !node->u.conv.transposed &&
             (!ipex_reads_bf16(graph, node) || ipex_stored_dtype(node->input[0]) == IPEX_DTYPE_bf16))

@@ -58,8 +58,7 @@ int32_t ipex_factors(const struct ipex_node *node);
 void ipex_dtype_report(struct ipex_graph *graph);
 
 /* storage.c: which values are stored in bf16 and in u8; their readers say how. */
-void ipex_choose_rounded(struct ipex_graph *graph);
-void ipex_choose_bytes(struct ipex_graph *graph);
+void ipex_choose_storage(struct ipex_graph *graph);
 enum ipex_dtype ipex_stored_dtype(const struct ipex_value *value);
 
 /* ---- lower_values.c: the plan's building blocks ---- */

@@ -71,23 +71,13 @@ static int32_t weight_of(struct lower *lower, const struct ipex_node *node, enum
 
 static void set_epilogue(struct lower *lower, const struct ipex_node *node,
                          struct ipex_plan_node *step, int32_t act_at) {
-    step->int_[act_at] = (int32_t)node->epilogue.act;
-    ipex_plan_set_floats(lower->plan, step, 2);
-    step->float_[0] = node->epilogue.a;
-    step->float_[1] = node->epilogue.b;
-}
-
-/* The same, and what bytes stand for, of linear layers and direct convolutions. */
-static void set_direct_epilogue(struct lower *lower, const struct ipex_node *node,
-                                struct ipex_plan_node *step, int32_t act_at) {
-    step->int_[act_at] = (int32_t)node->epilogue.act;
-    ipex_plan_set_floats(lower->plan, step,
-                         node->integer ? IPEX_INTEGER_ATTRS : IPEX_RESIDUAL_SCALE);
-    step->float_[0] = node->epilogue.a;
-    step->float_[1] = node->epilogue.b;
-    if (!node->integer)
-        return;
     const struct ipex_integer_layer *integer = node->integer;
+    step->int_[act_at] = (int32_t)node->epilogue.act;
+    ipex_plan_set_floats(lower->plan, step, integer ? IPEX_INTEGER_ATTRS : IPEX_RESIDUAL_SCALE);
+    step->float_[0] = node->epilogue.a;
+    step->float_[1] = node->epilogue.b;
+    if (!integer)
+        return;
     step->float_[IPEX_RESIDUAL_SCALE] = integer->middle ? integer->r_scale : 1;
     step->float_[IPEX_Y_SCALE] = integer->y_scale;
     step->float_[IPEX_Y_ZERO] = integer->y_zero;
@@ -271,12 +261,9 @@ void ipex_lower_conv(struct lower *lower, struct ipex_node *node) {
     const bool direct = conv_op(node) == IPEX_OP_conv;
     ipex_plan_set_ints(lower->plan, step, direct ? IPEX_CONV_DIRECT_ATTRS : IPEX_CONV_ATTRS);
     set_conv_ints(step, &node->u.conv);
-    if (!direct) {
-        set_epilogue(lower, node, step, IPEX_CONV_ACT);
-        return;
-    }
-    step->int_[IPEX_CONV_COLUMNS] = node->u.conv.columns;
-    set_direct_epilogue(lower, node, step, IPEX_CONV_ACT);
+    if (direct)
+        step->int_[IPEX_CONV_COLUMNS] = node->u.conv.columns;
+    set_epilogue(lower, node, step, IPEX_CONV_ACT);
 }
 
 void ipex_lower_linear(struct lower *lower, struct ipex_node *node) {
@@ -294,5 +281,5 @@ void ipex_lower_linear(struct lower *lower, struct ipex_node *node) {
     struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, IPEX_OP_linear, node->name, y);
     set_operands(step, x, w, bias, residual, scale);
     ipex_plan_set_ints(lower->plan, step, 1);
-    set_direct_epilogue(lower, node, step, 0);
+    set_epilogue(lower, node, step, 0);
 }

@@ -26,7 +26,7 @@ struct readers {
 };
 
 static bool reads_outside(const struct ipex_conv *conv) {
-    return conv->transposed || conv->pad[0] || conv->pad[1] || conv->pad[2] || conv->pad[3];
+    return conv->transposed || ipex_conv_is_padded(conv);
 }
 
 static bool is_finite(const double *v, int64_t n) {

@@ -22,10 +22,6 @@ static bool has_shift(const struct ipex_node *node) {
     return shifts;
 }
 
-static bool is_padded(const struct ipex_conv *conv) {
-    return conv->pad[0] || conv->pad[1] || conv->pad[2] || conv->pad[3];
-}
-
 /* Follows the channels from the node to the convolution that reads them. */
 static enum ipex_reason find_conv(const struct ipex_graph *graph, struct site *site) {
     struct ipex_node *node = site->node;
@@ -60,8 +56,9 @@ static enum ipex_reason check(const struct ipex_graph *graph, struct site *site)
         return IPEX_REASON_grouped;
     if (site->conv->input[1]->uses > 1)
         return IPEX_REASON_shared_weight;
-    return is_padded(&site->conv->u.conv) && has_shift(site->node) ? IPEX_REASON_padding_is_not_mean
-                                                                   : IPEX_REASON_applied;
+    return ipex_conv_is_padded(&site->conv->u.conv) && has_shift(site->node)
+               ? IPEX_REASON_padding_is_not_mean
+               : IPEX_REASON_applied;
 }
 
 /* Input channel c of the convolution gets w[from] * scale[c], from = C-1-c where reversed. */

@@ -33,10 +33,6 @@ static double parameter_at(const struct ipex_dequantised *d, const struct ipex_v
     return ipex_constant_f64(p, n == 1 ? 0 : i / d->inner % n);
 }
 
-static bool is_number(const struct ipex_value *p) {
-    return !p || (p->constant && ipex_value_numel(p) == 1);
-}
-
 /* Whether it stands for whole numbers of 8 bits that are computed at run time. */
 static bool is_of_bytes(const struct ipex_dequantised *d) {
     return d && d->whole && d->whole->producer && d->low >= -SIGN && d->high <= 255 &&
@@ -56,8 +52,9 @@ static double zero_of(const struct ipex_dequantised *d) {
 /* One zero point, which is a byte without a sign. */
 static bool has_byte_for_zero(const struct ipex_dequantised *d) {
     const double zero = zero_of(d);
-    return zero_moves(d) ? d->low == 0
-                         : is_number(d->zero) && zero >= 0 && zero <= 255 && zero == rint(zero);
+    return zero_moves(d)
+               ? d->low == 0
+               : ipex_is_one_number(d->zero) && zero >= 0 && zero <= 255 && zero == rint(zero);
 }
 
 static bool is_move(const struct ipex_node *node) {
@@ -69,7 +66,7 @@ static const struct ipex_dequantised *quantised_input(const struct ipex_value *x
     while (!x->dequantised && is_move(x->producer))
         x = x->producer->input[0];
     const struct ipex_dequantised *d = x->dequantised;
-    return is_of_bytes(d) && is_number(d->scale) && has_byte_for_zero(d) ? d : NULL;
+    return is_of_bytes(d) && ipex_is_one_number(d->scale) && has_byte_for_zero(d) ? d : NULL;
 }
 
 /* A weight's integers per output, of their own zero point or, where that leaves i8, less `rest`
@@ -92,7 +89,7 @@ static bool is_per_output(const struct ipex_node *node, const struct ipex_dequan
                           const struct ipex_value *p) {
     const int64_t n = node->fold.n, count = ipex_value_numel(node->input[1]);
     const bool columns = node->kind == IPEX_KIND_linear && node->weight_kn;
-    return is_number(p) ||
+    return ipex_is_one_number(p) ||
            (p->constant && ipex_value_numel(p) == n && d->inner == (columns ? 1 : count / n));
 }
 
@@ -154,8 +151,7 @@ static enum ipex_reason read_weight(struct ipex_graph *graph, const struct ipex_
 /* ---- sites ---- */
 
 static bool is_padded(const struct ipex_node *node) {
-    const int64_t *pad = node->u.conv.pad;
-    return node->kind == IPEX_KIND_conv && (pad[0] || pad[1] || pad[2] || pad[3]);
+    return node->kind == IPEX_KIND_conv && ipex_conv_is_padded(&node->u.conv);
 }
 
 /* Products in a segment of the weight, and in a sum. */
@@ -193,20 +189,33 @@ static enum ipex_reason check(const struct ipex_node *node, const struct ipex_de
 
 /* ---- bytes ---- */
 
-/* A pointwise node before `before` that adds a number. */
+/* An elementwise node before `before`, for `site`, of one step: a op b or, where b is NULL, a op
+ * number; gives y. */
+static struct ipex_value *one_step(struct ipex_graph *graph, const struct ipex_node *site,
+                                   struct ipex_node *before, enum ipex_step op,
+                                   struct ipex_value *a, struct ipex_value *b, float number,
+                                   struct ipex_value *y) {
+    struct ipex_node *node =
+        ipex_graph_node(graph, IPEX_KIND_pointwise, site->name, site->source_op, before);
+    struct ipex_program *program = ipex_arena_alloc(&graph->arena, sizeof *program);
+    *program = (struct ipex_program){.steps = 1, .constants = !b, .constant = {number}};
+    program->step[0].op = (int16_t)op;
+    program->step[0].b = b ? 1 : -1;
+    node->u.program = program;
+    ipex_node_add_input(node, a);
+    if (b)
+        ipex_node_add_input(node, b);
+    ipex_node_set_output(node, y);
+    return y;
+}
+
+static struct ipex_value *like(struct ipex_graph *graph, const struct ipex_value *x) {
+    return ipex_graph_value(graph, x->name, IPEX_DTYPE_f32, x->rank, x->dims);
+}
+
 static struct ipex_value *plus_number(struct ipex_graph *graph, struct ipex_value *x, float number,
                                       struct ipex_node *before) {
-    struct ipex_node *node =
-        ipex_graph_node(graph, IPEX_KIND_pointwise, before->name, before->source_op, before);
-    struct ipex_program *program = ipex_arena_alloc(&graph->arena, sizeof *program);
-    *program = (struct ipex_program){.steps = 1, .constants = 1};
-    program->step[0].op = IPEX_STEP_add;
-    program->step[0].b = -1;
-    program->constant[0] = number;
-    node->u.program = program;
-    ipex_node_add_input(node, x);
-    ipex_node_set_output(node, ipex_graph_value(graph, x->name, IPEX_DTYPE_f32, x->rank, x->dims));
-    return node->output;
+    return one_step(graph, before, before, IPEX_STEP_add, x, NULL, number, like(graph, x));
 }
 
 /* What else reads x reads y - SIGN instead, each a node of its own, which can be part of it. */
@@ -254,38 +263,23 @@ static struct ipex_value *moved_alike(struct ipex_graph *graph, const struct ipe
     return q;
 }
 
-/* An elementwise node behind `node`, of a and b. */
-static struct ipex_value *binary_behind(struct ipex_graph *graph, struct ipex_node *node,
-                                        enum ipex_step op, struct ipex_value *a,
-                                        struct ipex_value *b, struct ipex_value *y) {
-    struct ipex_node *own =
-        ipex_graph_node(graph, IPEX_KIND_pointwise, node->name, node->source_op, node->next);
-    struct ipex_program *program = ipex_arena_alloc(&graph->arena, sizeof *program);
-    *program = (struct ipex_program){.steps = 1};
-    program->step[0].op = (int16_t)op;
-    program->step[0].b = 1;
-    own->u.program = program;
-    ipex_node_add_input(own, a);
-    ipex_node_add_input(own, b);
-    ipex_node_set_output(own, y);
-    return y;
-}
-
-/* y - zero * sums, of a zero point that is computed: what the bias is for others. */
-static void take_away_zero(struct ipex_graph *graph, struct ipex_node *node,
-                           struct ipex_value *zero, const double *sums) {
+/* What the node gives becomes that op each * by, of numbers per output; `by` is one number, or one
+ * per pixel. */
+static void correct(struct ipex_graph *graph, struct ipex_node *node, enum ipex_step op,
+                    const double *each, struct ipex_value *by, bool per_pixel) {
     const int64_t n = node->fold.n, column[3] = {n, 1, 1};
-    struct ipex_value *y = node->output;
+    const int32_t rank = node->kind == IPEX_KIND_conv ? 3 : 1;
+    struct ipex_value *y = node->output, *given = like(graph, y);
     float *data = ipex_arena_array(&graph->arena, (size_t)n, sizeof *data);
     for (int64_t i = 0; i < n; i++)
-        data[i] = (float)(node->fold.scale[i] * sums[i]);
-    const int32_t rank = node->kind == IPEX_KIND_conv ? 3 : 1;
+        data[i] = (float)each[i];
     struct ipex_value *c =
         ipex_graph_constant(graph, node->input[1]->name, IPEX_DTYPE_f32, rank, column, data);
-    ipex_node_set_output(node, ipex_graph_value(graph, y->name, y->dtype, y->rank, y->dims));
-    struct ipex_value *product = ipex_graph_value(graph, c->name, IPEX_DTYPE_f32, rank, column);
-    binary_behind(graph, node, IPEX_STEP_sub, node->output, product, y);
-    binary_behind(graph, node, IPEX_STEP_mul, c, zero, product);
+    struct ipex_value *product = like(graph, per_pixel ? y : c);
+    struct ipex_node *behind = node->next;
+    ipex_node_set_output(node, given);
+    (void)one_step(graph, node, behind, IPEX_STEP_mul, c, by, 0, product);
+    (void)one_step(graph, node, behind, op, given, product, 0, y);
 }
 
 /* The node multiplies these bytes, which x stands for, by the weight. */
@@ -306,8 +300,12 @@ static void multiply_bytes(struct ipex_graph *graph, struct ipex_node *node,
     ipex_node_set_input(node, 1, weight->integers);
     node->integer = ipex_arena_alloc(&graph->arena, sizeof *node->integer);
     *node->integer = (struct ipex_integer_layer){.requantised = false};
-    if (zero_moves(x))
-        take_away_zero(graph, node, x->zero, weight->sum);
+    if (!zero_moves(x))
+        return;
+    double *sums = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *sums);
+    for (int64_t i = 0; i < fold->n; i++)
+        sums[i] = scales[i] * weight->sum[i];
+    correct(graph, node, IPEX_STEP_sub, sums, x->zero, false); /* what the bias does for others */
 }
 
 /* What the node would give with a weight of ones for one output: the sums of its input. */
@@ -317,11 +315,8 @@ static struct ipex_value *sums_of_input(struct ipex_graph *graph, struct ipex_no
     const int64_t count = ipex_value_numel(w) / node->fold.n;
     int64_t dims[IPEX_MAX_RANK], w_dims[IPEX_MAX_RANK] = {1, count};
     int8_t *ones = ipex_arena_array(&graph->arena, (size_t)count, sizeof *ones);
-    double *sum = ipex_arena_array(&graph->arena, 1, sizeof *sum);
-    double *scale = ipex_arena_array(&graph->arena, 1, sizeof *scale);
+    double sum = (double)count, scale = 1;
     memset(ones, 1, (size_t)count);
-    *sum = (double)count;
-    *scale = 1;
     memcpy(dims, y->dims, sizeof dims);
     dims[node->kind == IPEX_KIND_conv ? 1 : y->rank - 1] = 1;
     for (int32_t i = 1; node->kind == IPEX_KIND_conv && i < w->rank; i++)
@@ -331,7 +326,7 @@ static struct ipex_value *sums_of_input(struct ipex_graph *graph, struct ipex_no
     own->fold.n = 1;
     ipex_node_add_input(own, q);
     const struct weight weight = {
-        ipex_graph_constant(graph, w->name, IPEX_DTYPE_i8, w->rank, w_dims, ones), sum, scale,
+        ipex_graph_constant(graph, w->name, IPEX_DTYPE_i8, w->rank, w_dims, ones), &sum, &scale,
         NULL};
     ipex_node_add_input(own, weight.integers);
     struct ipex_value *ret = ipex_graph_value(graph, y->name, IPEX_DTYPE_f32, y->rank, dims);
@@ -340,21 +335,14 @@ static struct ipex_value *sums_of_input(struct ipex_graph *graph, struct ipex_no
     return ret;
 }
 
-/* y + what the integers of the weight lack, times the sums of the input. */
+/* Adds what the integers of the weight lack, times the sums of the input. */
 static void add_rest(struct ipex_graph *graph, struct ipex_node *node, const struct weight *weight,
                      struct ipex_value *sums) {
-    const int64_t n = node->fold.n, column[3] = {n, 1, 1};
-    struct ipex_value *y = node->output;
-    float *data = ipex_arena_array(&graph->arena, (size_t)n, sizeof *data);
-    for (int64_t i = 0; i < n; i++)
-        data[i] = (float)((node->fold.scale ? node->fold.scale[i] : 1) * weight->scale[i] *
-                          weight->rest[i]);
-    struct ipex_value *c = ipex_graph_constant(graph, node->input[1]->name, IPEX_DTYPE_f32,
-                                               node->kind == IPEX_KIND_conv ? 3 : 1, column, data);
-    ipex_node_set_output(node, ipex_graph_value(graph, y->name, y->dtype, y->rank, y->dims));
-    struct ipex_value *product = ipex_graph_value(graph, y->name, IPEX_DTYPE_f32, y->rank, y->dims);
-    binary_behind(graph, node, IPEX_STEP_add, node->output, product, y);
-    binary_behind(graph, node, IPEX_STEP_mul, c, sums, product);
+    const struct ipex_fold *fold = &node->fold;
+    double *each = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *each);
+    for (int64_t i = 0; i < fold->n; i++)
+        each[i] = (fold->scale ? fold->scale[i] : 1) * weight->scale[i] * weight->rest[i];
+    correct(graph, node, IPEX_STEP_add, each, sums, true);
 }
 
 static enum ipex_reason take(struct ipex_graph *graph, struct ipex_node *node,

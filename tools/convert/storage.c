@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which values are stored in bf16, with --dtype bf16: those that everyone who reads them takes so,
- * as an operand of a product or as the residual of one, and that are made by a step that can round
- * its results. What only moves elements has both or none of its sides so. Values that only products
- * read would be rounded for them anyway; residuals lose the bits of theirs that bf16 has not. */
+/* Which values are stored in bf16, with --dtype bf16, and which in bytes: those that everyone who
+ * reads them takes so, and that are made by a step that can round its results. What only moves
+ * elements has both or none of its sides so. In bf16 they are taken as an operand of a product or
+ * as the residual of one: values that only products read would be rounded for them anyway;
+ * residuals lose the bits of theirs that bf16 has not. */
 #include "tools/convert/lower.h"
 
 static bool moves_elements(const struct ipex_node *node) {
@@ -47,28 +48,8 @@ static bool takes_bf16(const struct ipex_graph *graph, struct ipex_node *node, i
 }
 
 static bool may_be_rounded(const struct ipex_graph *graph, const struct ipex_value *value) {
-    return value->producer && value->producer->output == value && !value->is_output &&
-           value->dtype == IPEX_DTYPE_f32 &&
+    return value->dtype == IPEX_DTYPE_f32 &&
            (can_round(graph, value->producer) || moves_elements(value->producer));
-}
-
-/* Whether the node, whose operands and output may be, leaves them all so. */
-static bool drop(const struct ipex_graph *graph, struct ipex_node *node) {
-    bool dropped = false, all = true;
-    for (int32_t i = 0; i < node->inputs; i++) {
-        struct ipex_value *x = ipex_node_operands(node)[i];
-        const bool rounded = x && x->layout && x->layout->rounded;
-        all &= rounded;
-        if (rounded && !takes_bf16(graph, node, i)) {
-            x->layout->rounded = false;
-            dropped = true;
-        }
-    }
-    if (moves_elements(node) && node->output->layout->rounded && !all) {
-        node->output->layout->rounded = false;
-        dropped = true;
-    }
-    return dropped;
 }
 
 enum ipex_dtype ipex_stored_dtype(const struct ipex_value *value) {
@@ -85,65 +66,68 @@ static bool passes_bytes(const struct ipex_node *node) {
            node->kind == IPEX_KIND_concat || (node->kind == IPEX_KIND_pool && node->u.pool.max);
 }
 
-static bool are_bytes(struct ipex_node *node) {
-    for (int32_t i = 0; i < node->inputs; i++) {
-        const struct ipex_value *x = ipex_node_operands(node)[i];
-        if (!x->layout || !x->layout->bytes)
-            return false;
-    }
-    return true;
-}
-
-/* Elementwise programs, and layers on bytes that round what they give. */
-static bool writes_bytes(const struct ipex_node *node) {
-    return node->kind == IPEX_KIND_pointwise || (node->integer && node->integer->requantised);
-}
-
-static bool takes_bytes(struct ipex_node *node, int32_t operand) {
+static bool takes_bytes(const struct ipex_graph *graph, struct ipex_node *node, int32_t operand) {
+    (void)graph;
     return node->kind == IPEX_KIND_pointwise || (node->integer && operand != 1) ||
            (passes_bytes(node) && node->output->layout->bytes);
 }
 
-static bool may_be_bytes(const struct ipex_value *value) {
-    struct ipex_node *node = value->producer;
-    return value->is_byte && node && node->output == value && !value->is_output &&
-           (writes_bytes(node) || (passes_bytes(node) && are_bytes(node)));
+/* Of elementwise programs, and of layers on bytes that round what they give. */
+static bool may_be_bytes(const struct ipex_graph *graph, const struct ipex_value *value) {
+    const struct ipex_node *node = value->producer;
+    (void)graph;
+    return value->is_byte && (node->kind == IPEX_KIND_pointwise || passes_bytes(node) ||
+                              (node->integer && node->integer->requantised));
 }
 
-/* Whether an operand or the result of the node cannot be stored in bytes after all. */
-static bool drop_bytes(struct ipex_node *node) {
-    bool dropped = false;
+/* ---- which ---- */
+
+/* A way to store values: who may, who takes them so, and what has both or none of its sides so. */
+struct way {
+    enum ipex_dtype dtype;
+    bool (*may)(const struct ipex_graph *graph, const struct ipex_value *value);
+    bool (*takes)(const struct ipex_graph *graph, struct ipex_node *node, int32_t operand);
+    bool (*moves)(const struct ipex_node *node);
+};
+
+static bool *stored_so(const struct way *way, const struct ipex_value *value) {
+    return way->dtype == IPEX_DTYPE_bf16 ? &value->layout->rounded : &value->layout->bytes;
+}
+
+/* Whether the node, whose operands and output may be, leaves them all so. */
+static bool drop(const struct ipex_graph *graph, struct ipex_node *node, const struct way *way) {
+    bool dropped = false, all = true;
     for (int32_t i = 0; i < node->inputs; i++) {
         const struct ipex_value *x = ipex_node_operands(node)[i];
-        if (!x || !x->layout || !x->layout->bytes || takes_bytes(node, i))
-            continue;
-        x->layout->bytes = false;
+        const bool so = x && x->layout && *stored_so(way, x);
+        all &= so;
+        if (so && !way->takes(graph, node, i)) {
+            *stored_so(way, x) = false;
+            dropped = true;
+        }
+    }
+    if (way->moves(node) && *stored_so(way, node->output) && !all) {
+        *stored_so(way, node->output) = false;
         dropped = true;
     }
-    if (!passes_bytes(node) || !node->output->layout->bytes || are_bytes(node))
-        return dropped;
-    node->output->layout->bytes = false;
-    return true;
+    return dropped;
 }
 
-void ipex_choose_bytes(struct ipex_graph *graph) {
+static void choose(struct ipex_graph *graph, const struct way *way) {
     bool dropped = true;
     for (struct ipex_node *node = graph->first; node; node = node->next)
-        node->output->layout->bytes = may_be_bytes(node->output);
+        *stored_so(way, node->output) = !node->output->is_output && way->may(graph, node->output);
     while (dropped) {
         dropped = false;
         for (struct ipex_node *node = graph->first; node; node = node->next)
-            dropped |= drop_bytes(node);
+            dropped |= drop(graph, node, way);
     }
 }
 
-void ipex_choose_rounded(struct ipex_graph *graph) {
-    bool dropped = graph->precision == IPEX_PRECISION_bf16;
-    for (struct ipex_node *node = graph->first; node && dropped; node = node->next)
-        node->output->layout->rounded = may_be_rounded(graph, node->output);
-    while (dropped) {
-        dropped = false;
-        for (struct ipex_node *node = graph->first; node; node = node->next)
-            dropped |= drop(graph, node);
-    }
+void ipex_choose_storage(struct ipex_graph *graph) {
+    static const struct way bf16 = {IPEX_DTYPE_bf16, may_be_rounded, takes_bf16, moves_elements};
+    static const struct way bytes = {IPEX_DTYPE_u8, may_be_bytes, takes_bytes, passes_bytes};
+    if (graph->precision == IPEX_PRECISION_bf16)
+        choose(graph, &bf16);
+    choose(graph, &bytes);
 }
