@@ -327,10 +327,9 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
     return false;
 }
 
+enum { MAX_ROWS_3 = MAX_ROWS };
 static const struct conv_level level = {
     CONV_BLOCKS,
-    .max_rows_half = MAX_ROWS_HALF,
-    .max_rows_3 = MAX_ROWS,
 };
 
 #endif

@@ -21,7 +21,7 @@
  * (CONV_SMALLER_BLOCKS: the weights alone) without those of four. More than 7 rows of one panel go
  * in two halves there, or, where the instruction that multiplies pairs takes longer than 7 chains
  * hide (CONV_STORES_BF16), as 14 rows, some of them twice. */
-enum { MAX_ROWS = 14, HALF_ROWS = MAX_ROWS / 2 };
+enum { MAX_ROWS = 14, MAX_ROWS_HALF = MAX_ROWS, HALF_ROWS = MAX_ROWS / 2 };
 #ifdef CONV_STORES_BF16
 enum { ONE_PANEL_OVERLAPS = true };
 #else
@@ -466,7 +466,8 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 }
 
 static const struct conv_level level = {
-    CONV_BLOCKS,          .max_rows_half = MAX_ROWS, .max_rows_3 = MAX_ROWS_3, .prefetches_y = true,
+    CONV_BLOCKS,
+    .prefetches_y = true,
 #ifdef CONV_FETCHES_NEXT
     .fetches_next = true,
 #endif

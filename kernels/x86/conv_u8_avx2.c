@@ -33,7 +33,7 @@ static inline vec_int x_half(vec_int x, bool odd) {
 #define WEIGHT_OF(r, v) WEIGHT(v)
 #define STEP(MR, NV)    HALF_STEP(0, MR) HALF_STEP(1, MR)
 
-enum { MAX_ROWS = 5 };
+enum { MAX_ROWS = 5, MAX_ROWS_HALF = MAX_ROWS, MAX_ROWS_3 = MAX_ROWS };
 #define BLOCKS(X)     X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1)
 #define BLOCK(MR, NP) SUM_BLOCK(MR, NP, 2)
 BLOCKS(BLOCK)
@@ -63,8 +63,6 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 
 static const struct conv_level level = {
     CONV_BLOCKS,
-    .max_rows_half = MAX_ROWS,
-    .max_rows_3 = MAX_ROWS,
     .sums = true,
 };
 

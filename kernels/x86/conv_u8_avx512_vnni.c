@@ -31,7 +31,8 @@ enum { FETCH_ROWS = 6 };
 
 /* Blocks are code: of more than 7 rows there is one, of all 14 and two panels; others go in halves,
  * which keep all units busy too. */
-enum { MAX_ROWS = 14, HALF_ROWS = MAX_ROWS / 2 };
+enum { MAX_ROWS = 14, MAX_ROWS_HALF = MAX_ROWS, MAX_ROWS_3 = MAX_ROWS };
+enum { HALF_ROWS = MAX_ROWS / 2 };
 #define BLOCKS_1_TO_7(X, NP) X(1, NP) X(2, NP) X(3, NP) X(4, NP) X(5, NP) X(6, NP) X(7, NP)
 #define BLOCKS(X)            BLOCKS_1_TO_7(X, 1) BLOCKS_1_TO_7(X, 2) X(14, 2) X(1, 8) X(2, 8)
 #define BLOCK(MR, NP)        SUM_BLOCK(MR, NP, NP)
@@ -75,7 +76,8 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 }
 
 static const struct conv_level level = {
-    CONV_BLOCKS,  .max_rows_half = MAX_ROWS, .max_rows_3 = MAX_ROWS, .fetches_next = true,
+    CONV_BLOCKS,
+    .fetches_next = true,
     .sums = true,
 };
 

@@ -30,7 +30,8 @@ enum { PANELS_ONCE = 0 };
 /* And of those whose register blocks read x in place. */
 #define CONV_BLOCKS                                                                                \
     CONV_OPERANDS, .walk = ipex_conv_walk_blocks, .lines = walk_lines, .panels_for = panels_for,   \
-                   .run = run, .max_rows = MAX_ROWS
+                   .run = run, .max_rows = MAX_ROWS, .max_rows_half = MAX_ROWS_HALF,               \
+                   .max_rows_3 = MAX_ROWS_3
 
 /* What a step of k prefetches, a line of 64 bytes for every panel. Where weights stay in L2, and x
  * and y do not: x of the next block, from its first element on, which 16 pixels of a dense x just
