@@ -196,7 +196,7 @@ static int64_t panels_at_once(const struct conv_level *level, const struct ipex_
     const int64_t panels = ipex_conv_panels(args);
     if (!args->panels_outside || args->w_line)
         return panels;
-    if (level->panels_widened > 0 && args->residual != args->y && !args->y_bf16)
+    if (level->panels_widened > 0 && !level->sums && args->residual != args->y && !args->y_bf16)
         return level->panels_widened;
     const int64_t panel_bytes =
         ipex_conv_depth(args) * IPEX_PANEL * (int64_t)sizeof(float) / level->k_per_row;

@@ -1,52 +1,199 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on u8 and i8 with AVX2: of four elements of K the even ones, then the odd
- * ones, as pairs of 16 bits, whose products vpmaddwd adds exactly (vpmaddubsw would saturate). */
+ * ones, as pairs of 16 bits, whose products vpmaddwd adds exactly (vpmaddubsw would saturate). Of a
+ * block of rows, a chunk of K is widened into L1 once for up to 16 panels, whose sums stay there
+ * until K is through. */
+#define CONV_X         uint8_t
+#define CONV_K_PER_ROW 4
+#define CONV_SUMS
+#define CONV_WIDENS
+#define BLOCK_X uint8_t
+enum { PANELS_ONCE = 16 };
 #include "kernels/x86/vec_avx2.h"
 
-#include "kernels/x86/conv_sums.h"
+#include "kernels/x86/scale_sums.h"
+
+#include "kernels/x86/conv_walk.h"
+#define SUMS_BY_ROWS
 #include "kernels/x86/scale_sums_body.h"
 
-/* One half of each pair of bytes as 16 bits: of weights with their sign, of x without. */
-static inline vec_int w_half(vec_int w, bool odd) {
-    return _mm256_srai_epi16(odd ? w : _mm256_slli_epi16(w, 8), 8);
+enum {
+    MAX_ROWS = 6,
+    WIDE_FOURS = 256,               /* of a row in a chunk, 8 bytes each */
+    WIDE_ROW = 8 * WIDE_FOURS + 64, /* no two rows in the same sets of L1 */
+    SUM_ROW = PANELS_ONCE * IPEX_PANEL,
+};
+
+/* Up to MAX_ROWS rows of a chunk, `segments` of `fours` times four elements each, and a panel: what
+ * the sums at y have so far, and these products. */
+struct wide_block {
+    const uint8_t *x; /* rows WIDE_ROW apart */
+    const float *w;
+    float *y;
+    int64_t w_kw, w_kh;
+    int32_t fours, segments, segments_w, tap_w; /* as struct conv_block */
+};
+
+/* In the assembler's words: gcc would add the products first, and keep them all. */
+#define ADD(r, v)                                                                                  \
+    __asm__("vpaddd %1, %0, %0" : "+x"(sum##r##_##v) : "x"(_mm256_madd_epi16(a, w##v)));
+#define ADD_ROW(r, odd)                                                                            \
+    {                                                                                              \
+        const vec_int a = vec_int_set(pair_at(x + r * WIDE_ROW + odd));                            \
+        ADD(r, 0)                                                                                  \
+        ADD(r, 1)                                                                                  \
+    }
+#define ADD_EVEN(r) ADD_ROW(r, 0)
+#define ADD_ODD(r)  ADD_ROW(r, 4)
+
+#define SUM(r, v)  vec_int sum##r##_##v = vec_bits(vec_load(y + r * SUM_ROW + v * LANES));
+#define KEEP(r, v) vec_store(y + r * SUM_ROW + v * LANES, vec_float(sum##r##_##v));
+#define SUM_OF(r)  SUM(r, 0) SUM(r, 1)
+#define KEEP_OF(r) KEEP(r, 0) KEEP(r, 1)
+
+/* Two elements of 16 bits. */
+static inline int32_t pair_at(const uint8_t *p) {
+    int32_t ret;
+    memcpy(&ret, p, sizeof ret);
+    return ret;
 }
 
-static inline vec_int x_half(vec_int x, bool odd) {
-    return odd ? _mm256_srli_epi16(x, 8) : _mm256_and_si256(x, _mm256_set1_epi16(0xff));
+static inline vec_int odd_weights(const float *w) {
+    return _mm256_srai_epi16(vec_bits(vec_load(w)), 8);
 }
 
-#define WEIGHT(v) const vec_int w##v = w_half(vec_bits(vec_load(w + v * LANES)), ODD);
-#define ADD(r, v) sum##r##_##v = vec_int_add(sum##r##_##v, _mm256_madd_epi16(a, w##v));
-#define ADD_ROW_2(r)                                                                               \
-    {                                                                                              \
-        const vec_int a = x_half(vec_int_set(four_at(AT(a0, a1, x_row, r))), ODD);                 \
-        VECS_2(ADD, r)                                                                             \
-    }
-/* The two halves load anew: operands kept for the second would drive sums out of their registers.
- */
-#define HALF_STEP(odd, MR)                                                                         \
-    {                                                                                              \
-        enum { ODD = odd };                                                                        \
-        __asm__ volatile("" ::: "memory");                                                         \
-        VECS_2(WEIGHT_OF, 0) ROWS_##MR(ADD_ROW_2)                                                  \
-    }
-#define WEIGHT_OF(r, v) WEIGHT(v)
-#define STEP(MR, NV)    HALF_STEP(0, MR) HALF_STEP(1, MR)
+static inline vec_int even_weights(const float *w) {
+    return _mm256_srai_epi16(_mm256_slli_epi16(vec_bits(vec_load(w)), 8), 8);
+}
 
-enum { MAX_ROWS = 5, MAX_ROWS_HALF = MAX_ROWS, MAX_ROWS_3 = MAX_ROWS };
-#define BLOCKS(X)     X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1)
-#define BLOCK(MR, NP) SUM_BLOCK(MR, NP, 2)
+#define BLOCK(MR)                                                                                  \
+    static __attribute__((noinline)) void sums_##MR(const struct wide_block *b) {                  \
+        const uint8_t *x = b->x;                                                                   \
+        const float *ws = b->w;                                                                    \
+        float *y = b->y;                                                                           \
+        int32_t tap_w = b->tap_w;                                                                  \
+        ROWS_##MR(SUM_OF) for (int32_t s = b->segments; s > 0; s--) {                              \
+            const float *w = ws;                                                                   \
+            for (int32_t fours = b->fours; fours > 0; fours--, x += 8, w += IPEX_PANEL) {          \
+                {                                                                                  \
+                    const vec_int w0 = even_weights(w), w1 = even_weights(w + LANES);              \
+                    ROWS_##MR(ADD_EVEN)                                                            \
+                }                                                                                  \
+                {                                                                                  \
+                    const vec_int w0 = odd_weights(w), w1 = odd_weights(w + LANES);                \
+                    ROWS_##MR(ADD_ODD)                                                             \
+                }                                                                                  \
+            }                                                                                      \
+            const bool row_ends = ++tap_w == b->segments_w;                                        \
+            ws += row_ends ? b->w_kh : b->w_kw;                                                    \
+            tap_w = row_ends ? 0 : tap_w;                                                          \
+        }                                                                                          \
+        ROWS_##MR(KEEP_OF)                                                                         \
+    }
+
+#define BLOCKS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 BLOCKS(BLOCK)
 
-#define CASE(MR, NP)                                                                               \
+#define CASE(MR)                                                                                   \
     case MR:                                                                                       \
-        sums_##MR##x##NP(b);                                                                       \
+        sums_##MR(b);                                                                              \
         return;
-static __attribute__((noinline)) void run_block(const struct conv_block *b, int64_t which) {
-    switch (which) {
+static __attribute__((noinline)) void run_block(const struct wide_block *b, int64_t rows) {
+    switch (rows) {
         BLOCKS(CASE)
     default:
         __builtin_unreachable();
+    }
+}
+
+/* `count` elements of u8 as pairs of 16 bits: of every four the even ones, then the odd ones; 0
+ * behind the last. A segment has four elements or more, so that four of them end where it ends. */
+static __attribute__((noinline)) void widen(const uint8_t *x, int64_t count, uint8_t *to) {
+    const __m128i even = _mm_set1_epi16(0xff);
+    for (; count >= 16; count -= 16, x += 16, to += 32) {
+        const __m128i all = _mm_loadu_si128((const __m128i *)x);
+        const __m128i a = _mm_and_si128(all, even), b = _mm_srli_epi16(all, 8);
+        _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi32(a, b));
+        _mm_storeu_si128((__m128i *)to + 1, _mm_unpackhi_epi32(a, b));
+    }
+    for (; count > 0; count -= 4, x += 4, to += 8) {
+        uint32_t four;
+        memcpy(&four, count < 4 ? x + count - 4 : x, sizeof four);
+        if (count < 4)
+            four >>= 8 * (4 - count);
+        const uint64_t wide = (four & 0xff00ff) | (uint64_t)(four >> 8 & 0xff00ff) << 32;
+        memcpy(to, &wide, sizeof wide);
+    }
+}
+
+/* Where a chunk begins: element k of the first of `segments` segments. */
+struct wide_place {
+    const uint8_t *x;
+    const float *w;
+    int32_t tap_w, segments, k;
+};
+
+/* The next chunk of all rows, whole segments or a part of one; `at` is behind it then. */
+static void widen_chunk(const struct conv_block *b, int64_t rows, struct wide_place *at,
+                        uint8_t *to, struct wide_block *ret) {
+    const int32_t left = b->k - at->k, most = 4 * WIDE_FOURS, count = left < most ? left : most;
+    const int32_t fours = (count + 3) / 4;
+    const int32_t fit = count == b->k ? WIDE_FOURS / fours : 1;
+    ret->x = to;
+    ret->w = at->w + at->k / 4 * IPEX_PANEL;
+    ret->tap_w = at->tap_w;
+    ret->fours = fours;
+    ret->segments = fit < at->segments ? fit : at->segments;
+    for (int32_t s = 0; s < ret->segments; s++, to += 8 * fours) {
+        for (int64_t r = 0; r < rows; r++)
+            widen(at->x + at->k + row_at(rows, b->x_row, b->x_half, r), count, to + r * WIDE_ROW);
+        at->k += count;
+        if (at->k < b->k)
+            continue;
+        const bool row_ends = ++at->tap_w == b->segments_w;
+        at->x += row_ends ? b->x_kh : b->x_kw;
+        at->w += row_ends ? b->w_kh : b->w_kw;
+        at->tap_w = row_ends ? 0 : at->tap_w;
+        at->segments--;
+        at->k = 0;
+    }
+}
+
+static __attribute__((noinline)) void walk_widened(const struct conv_walk *walk,
+                                                   const struct conv_part *part,
+                                                   struct conv_block *b, int64_t rows, int64_t all,
+                                                   int64_t columns) {
+    _Alignas(64) uint8_t x[MAX_ROWS * WIDE_ROW];
+    _Alignas(64) float sums[MAX_ROWS * SUM_ROW];
+    struct wide_block wide = {.w_kw = b->w_kw, .w_kh = b->w_kh, .segments_w = b->segments_w};
+    (void)part;
+    for (int64_t panel = 0; panel < all; panel += PANELS_ONCE) {
+        const int64_t panels = ipex_smaller(all - panel, PANELS_ONCE);
+        struct wide_place at = {b->x, b->w + panel * b->w_panel, b->tap_w, b->segments, 0};
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < panels * IPEX_PANEL; c += LANES)
+                vec_store(sums + r * SUM_ROW + c, vec_set(0.0f));
+        while (at.segments > 0) {
+            widen_chunk(b, rows, &at, x, &wide);
+            wide.y = sums;
+            for (int64_t p = 0; p < panels; p++, wide.w += b->w_panel, wide.y += IPEX_PANEL)
+                run_block(&wide, rows);
+        }
+        const int64_t column = panel * IPEX_PANEL;
+        const struct sums done = {
+            .sum = sums,
+            .rows = rows,
+            .row = SUM_ROW,
+            .columns = ipex_smaller(columns - column, panels * IPEX_PANEL),
+            .column = b->init - walk->args->bias + column,
+            .y = b->y_at + column,
+            .y_row = b->y_row,
+            .y_half = b->y_half,
+            .residual = b->residual_at + column,
+            .r_row = b->r_row,
+            .r_half = b->r_half,
+        };
+        ipex_k_scale_sums__avx2(walk->args, &done);
     }
 }
 
@@ -55,15 +202,11 @@ static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
     return 1;
 }
 
-static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
-    (void)panels;
-    run_block(b, rows);
-    return false;
-}
-
 static const struct conv_level level = {
-    CONV_BLOCKS,
-    .sums = true,
+    CONV_OPERANDS,          .walk = ipex_conv_walk_blocks,
+    .lines = walk_lines,    .panels_for = panels_for,
+    .max_rows = MAX_ROWS,   .max_rows_half = MAX_ROWS,
+    .max_rows_3 = MAX_ROWS, .sums = true,
 };
 
 void ipex_k_conv_u8__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,

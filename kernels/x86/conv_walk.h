@@ -95,7 +95,7 @@ struct conv_block {
 #endif
 #ifdef CONV_SUMS
     int64_t y_at, residual_at; /* elements from the arguments' y and residual to the walk's place */
-    struct conv_stage *stage;
+    struct conv_stage *stage;  /* not of level avx2 */
 #endif
 };
 
@@ -139,7 +139,7 @@ static inline void to_next_block(struct conv_block *b) {
         HIGHS                                                                                      \
     }
 
-#ifdef CONV_SUMS
+#if defined(CONV_SUMS) && !defined(CONV_WIDENS)
 /* Sums of a block, while the pass over those of the one before goes on: 14 rows of two panels, or
  * fewer of more. */
 enum { STAGE_FLOATS = 28 * IPEX_PANEL };
@@ -442,7 +442,7 @@ static inline void walk_block(const struct conv_walk *walk, const struct conv_pa
 }
 #endif
 
-#ifdef CONV_SUMS
+#if defined(CONV_SUMS) && !defined(CONV_WIDENS)
 /* As walk_panels: while a block's sums are made, those of the block before become results. */
 static __attribute__((noinline)) void walk_sums(const struct conv_walk *walk, struct conv_block *b,
                                                 int64_t rows, int64_t all, int64_t columns) {
@@ -617,7 +617,7 @@ static __attribute__((noinline, unused)) void walk_all_lines(const struct conv_w
     finish_pending(args, b);
 }
 
-#if defined(CONV_ROUNDS) || defined(CONV_SUMS)
+#if defined(CONV_ROUNDS) || (defined(CONV_SUMS) && !defined(CONV_WIDENS))
 /* With a stage: 7 KiB of stack where x is widened (22 and 14 KiB), 4 of sums, else 12. */
 static __attribute__((noinline)) void walk_all_staged(const struct conv_walk *walk,
                                                       const struct conv_part *part,
@@ -639,7 +639,7 @@ walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t b
         return;
     }
 #endif
-#ifdef CONV_SUMS
+#if defined(CONV_SUMS) && !defined(CONV_WIDENS)
     walk_all_staged(walk, part, &b, begin, end);
 #else
     walk_all_lines(walk, part, &b, begin, end);

@@ -252,7 +252,20 @@ def summary(rounds):
     }
 
 
+def peers_that_run(work, peers, options):
+    """Those of the opponents that take this model; says which do not, and why."""
+    able = {}
+    for peer, (library, version) in peers.items():
+        try:
+            measure_peer(peer, library, work, 1, argparse.Namespace(dtype=options.dtype, seconds=0))
+            able[peer] = (library, version)
+        except RuntimeError as error:
+            print(f"  {work.name} without {peer}: {str(error).splitlines()[-1]}", file=sys.stderr)
+    return able
+
+
 def measure(work, threads, peers, options, load):
+    peers = peers_that_run(work, peers, options)
     rounds = {"ipexpack": []} | {peer: [] for peer in peers}
     for _ in range(options.rounds):
         with load:
@@ -279,8 +292,8 @@ def print_machine(peers, peaks, rounds):
 
 
 def pair(times):
-    """Minimum and median in ms."""
-    return f"{times['min_us'] / 1e3:9.3f} /{times['median_us'] / 1e3:8.3f}"
+    """Minimum and median in ms; a dash of who did not run."""
+    return f"{times['min_us'] / 1e3:9.3f} /{times['median_us'] / 1e3:8.3f}" if times else f"{'-':>19}"
 
 
 def print_times(rows, peers, peaks):
@@ -292,7 +305,7 @@ def print_times(rows, peers, peaks):
         ours = row["times"]["ipexpack"]
         cells = f"{row['network']:17} {row['threads']:3} {row['isa']:12}{pair(ours)}"
         for peer in peers:
-            cells += f"{pair(row['times'][peer])} {ratio(row, peer):6.2f}"
+            cells += f"{pair(row['times'].get(peer))} {ratio(row, peer):6.2f}"
         rate = row["flops"] / ours["min_us"] / 1e3
         print(f"{cells} {rate:8.1f} {100 * rate / peak_of(row, peaks):6.1f}")
 
@@ -316,8 +329,9 @@ def print_rooflines(rows):
 def print_means(rows, peers):
     """Of ipexpack's minimum over the best opponent's, over the first networks of WORK: real ones, a batch of one."""
     for t in sorted({row["threads"] for row in rows}):
-        ratios = {row["network"]: max(ratio(row, peer) for peer in peers) for row in rows if row["threads"] == t}
-        ratios = {name: value for name, value in ratios.items() if name in list(WORK)[:FIRST_WORK] and value == value}
+        ran = [row for row in rows if row["threads"] == t and len(row["times"]) > 1]
+        ratios = {row["network"]: max(ratio(row, peer) for peer in peers if peer in row["times"]) for row in ran}
+        ratios = {name: value for name, value in ratios.items() if name in list(WORK)[:FIRST_WORK]}
         if ratios:
             worst = max(ratios, key=ratios.get)
             print(f"{t} thread(s): geometric mean of ipexpack over the better opponent, {len(ratios)} networks:"
@@ -331,7 +345,8 @@ def print_starts(rows, peers):
     for row in rows:
         cells = f"{row['network']:17} {row['threads']:3} {row['times']['ipexpack']['create_us'] / 1e3:9.3f}"
         for peer in peers:
-            cells += f"{row['times'][peer]['create_us'] / 1e3:13.2f} {1 / ratio(row, peer, 'create_us'):7.1f}"
+            create = row["times"][peer]["create_us"] if peer in row["times"] else float("nan")
+            cells += f"{create / 1e3:13.2f} {1 / ratio(row, peer, 'create_us'):7.1f}"
         print(cells)
 
 
@@ -342,7 +357,7 @@ def print_scaling(rows):
     if both:
         print("\nspeed-up of two threads over one (minima)")
     for name in both:
-        cells = [f"{who} {one[name][who]['min_us'] / two[name][who]['min_us']:.2f}" for who in one[name]]
+        cells = [f"{who} {one[name][who]['min_us'] / two[name][who]['min_us']:.2f}" for who in one[name] if who in two[name]]
         print(f"{name:17} {', '.join(cells)}")
 
 
