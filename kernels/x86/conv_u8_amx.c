@@ -29,6 +29,7 @@ static void finish_tile(const struct conv_walk *walk, const struct tile_rows *ro
         count = ipex_smaller(left, at.left);
         const int64_t half = (count + 1) / 2;
         const struct sums sums = {
+            .bounds = sums_bounds(args),
             .sum = tile,
             .rows = count,
             .row = IPEX_PANEL,

@@ -181,6 +181,7 @@ static __attribute__((noinline)) void walk_widened(const struct conv_walk *walk,
         }
         const int64_t column = panel * IPEX_PANEL;
         const struct sums done = {
+            .bounds = b->bounds,
             .sum = sums,
             .rows = rows,
             .row = SUM_ROW,

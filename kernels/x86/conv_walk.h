@@ -96,6 +96,7 @@ struct conv_block {
 #ifdef CONV_SUMS
     int64_t y_at, residual_at; /* elements from the arguments' y and residual to the walk's place */
     struct conv_stage *stage;  /* not of level avx2 */
+    struct sums_bounds bounds;
 #endif
 };
 
@@ -456,6 +457,7 @@ static __attribute__((noinline)) void walk_sums(const struct conv_walk *walk, st
         walk->level->run(b, rows, panels);
         finish_pending(args, b);
         b->pending.sums = (struct sums){
+            .bounds = b->bounds,
             .sum = b->y,
             .rows = rows,
             .row = panels * IPEX_PANEL,
@@ -510,6 +512,9 @@ static inline struct conv_block part_block(const struct conv_walk *walk,
     };
     set_clamp(&ret, part->last ? act_low(args->act, args->act_a) : -__builtin_inff(),
               part->last ? act_high(args->act, args->act_b) : __builtin_inff());
+#ifdef CONV_SUMS
+    ret.bounds = sums_bounds(args);
+#endif
     if (part->segments == 0) /* the bias alone: no product has made its denormals zero */
         ret.clamps_low = true;
     return ret;

@@ -5,17 +5,42 @@
 #define IPEX_KERNELS_X86_SCALE_SUMS_H
 
 #include "kernels/kernels.h"
+#include "kernels/x86/activate.h"
+
+/* What a clamp leaves: of bytes where they are made, else of what they are made from. */
+struct sums_bounds {
+    float low, high;
+};
 
 /* Rows of sums, `row` words apart, and where their results go: rows [0, HALF) of y from y on, rows
  * [HALF, rows) from y + y_half on, with HALF half of rows rounded up; those of the residual
  * likewise. Elements from args' pointers. */
 struct sums {
+    struct sums_bounds bounds;
     float *sum;
     int64_t rows, row, columns;
     int64_t column; /* of scale and bias */
     int64_t y, y_row, y_half;
     int64_t residual, r_row, r_half;
 };
+
+static inline float sums_byte(const struct ipex_conv_args *args, float v) {
+    const float whole =
+        __builtin_fmaf(v, args->y_scale, IPEX_WHOLE_NUMBERS) - (IPEX_WHOLE_NUMBERS - args->y_zero);
+    return whole > 0 ? whole < 255 ? whole : 255 : 0;
+}
+
+/* Bytes grow with what they are made of, or fall. */
+static inline struct sums_bounds sums_bounds(const struct ipex_conv_args *args) {
+    float low = act_low(args->act, args->act_a), high = act_high(args->act, args->act_b);
+    if (low > high)
+        low = high;
+    if (args->y_scale != 0) {
+        low = sums_byte(args, low);
+        high = sums_byte(args, high);
+    }
+    return low < high ? (struct sums_bounds){low, high} : (struct sums_bounds){high, low};
+}
 
 void ipex_k_scale_sums__avx2(const struct ipex_conv_args *args, const struct sums *sums);
 void ipex_k_scale_sums__avx512(const struct ipex_conv_args *args, const struct sums *sums);

@@ -15,13 +15,15 @@ enum sums_kind {
     SUMS_IN_PLACE = 8,
     SUMS_ROUNDED = 16,
     SUMS_MIDDLE = 32,
-    SUMS_ANY = 64,
+    SUMS_ACTIVATED = 64, /* they were scaled before */
+    SUMS_ANY = 128,
 };
 
 /* `count` vectors of sums, of n columns each, one behind the other: along a row, or down a vector
  * of columns (scale_step is 0 then). y and residual are elements from args' pointers. */
 struct sums_run {
     int64_t count, n;
+    float low, high;
     float *sum;
     const float *scale, *bias;
     int64_t y, residual;
@@ -45,28 +47,29 @@ static inline __attribute__((always_inline)) void scale_vectors(const struct ipe
     const vec y_scale = vec_set(args->y_scale), y_zero = vec_set(args->y_zero);
     const vec m_scale = vec_set(args->m_scale), m_zero = vec_set(args->m_zero);
     const vec m_unit = vec_set(args->m_unit), m_shift = vec_set(args->m_shift);
-    const vec low = vec_set(act_low(args->act, args->act_a));
-    const vec high = vec_set(act_high(args->act, args->act_b));
+    const vec low = vec_set(run->low), high = vec_set(run->high);
     struct sums_run at = *run;
     for (; at.count > 0; at.count--) {
         __asm__ volatile(""); /* compilers would make one loop of every kind */
-        const vec scale = vec_load_part(at.scale, n), bias = vec_load_part(at.bias, n);
-        vec v = vec_fma(vec_from_int(vec_bits(vec_load(at.sum))), scale, bias);
+        vec v = vec_load(at.sum);
+        if (!(kind & SUMS_ACTIVATED))
+            v = vec_fma(vec_from_int(vec_bits(v)), vec_load_part(at.scale, n),
+                        vec_load_part(at.bias, n));
         if (kind & SUMS_MIDDLE)
             v = vec_fma(vec_quantised(vec_whole(v, m_scale, m_zero)), m_unit, m_shift);
         if (kind & SUMS_RESIDUAL_U8)
             v = vec_add(v, vec_mul(vec_load_u8_part(args->residual_u8 + at.residual, n), r_scale));
         else if (kind & SUMS_RESIDUAL)
             v = vec_add(v, vec_mul(vec_load_part(args->residual + at.residual, n), r_scale));
+        if (kind & (SUMS_TO_U8 | SUMS_ROUNDED))
+            v = vec_whole(v, y_scale, y_zero);
         v = vec_min(high, vec_max(low, v));
         if (kind & SUMS_TO_U8)
-            vec_store_u8_part(args->y_u8 + at.y, n, vec_whole(v, y_scale, y_zero));
+            vec_store_bytes_part(args->y_u8 + at.y, n, v);
         else if (kind & SUMS_IN_PLACE)
             vec_store(at.sum, v);
-        else if (kind & SUMS_ROUNDED)
-            vec_store_part(args->y + at.y, n, vec_quantised(vec_whole(v, y_scale, y_zero)));
         else
-            vec_store_part(args->y + at.y, n, v);
+            vec_store_part(args->y + at.y, n, kind & SUMS_ROUNDED ? vec_quantised(v) : v);
         at.sum += at.sum_step;
         at.scale += at.scale_step;
         at.bias += at.scale_step;
@@ -96,44 +99,18 @@ static __attribute__((noinline)) void scale_run(const struct ipex_conv_args *arg
         scale_vectors(args, run, run->n, kind);
 }
 
-/* Behind an activation that is no clamp. */
-static void store_activated(const struct ipex_conv_args *args, const struct sums *s) {
-    const vec y_scale = vec_set(args->y_scale), y_zero = vec_set(args->y_zero);
-    const bool rounded = args->y_scale != 0;
-    for (int64_t r = 0; r < s->rows; r++)
-        for (int64_t c = 0; c < s->columns; c += LANES) {
-            const int64_t at = s->y + row_at(s->rows, s->y_row, s->y_half, r) + c;
-            const vec v = vec_load(s->sum + r * s->row + c);
-            const vec q = vec_whole(v, y_scale, y_zero);
-            if (args->y_u8)
-                vec_store_u8_part(args->y_u8 + at, s->columns - c, q);
-            else
-                vec_store_part(args->y + at, s->columns - c, rounded ? vec_quantised(q) : v);
-        }
-}
-
-void IPEX_LEVEL(scale_sums)(const struct ipex_conv_args *args, const struct sums *s) {
-    const bool clamp = ipex_act_is_clamp(args->act);
-    const int32_t kind = (args->m_scale != 0.0f ? SUMS_MIDDLE : 0) |
-                         (args->residual_u8 ? SUMS_RESIDUAL_U8 : 0) |
-                         (args->residual ? SUMS_RESIDUAL : 0) |
-                         (!clamp                  ? SUMS_IN_PLACE
-                          : args->y_u8            ? SUMS_TO_U8
-                          : args->y_scale != 0.0f ? SUMS_ROUNDED
-                                                  : 0);
+static __attribute__((noinline)) void scale_rows(const struct ipex_conv_args *args,
+                                                 const struct sums *s, struct sums_bounds bounds,
+                                                 int32_t kind) {
+    struct sums_run run = {.low = bounds.low, .high = bounds.high};
 #ifdef SUMS_BY_ROWS
+    run.sum_step = run.scale_step = run.y_step = run.r_step = LANES;
     for (int64_t r = 0; r < s->rows; r++) {
-        struct sums_run run = {
-            .sum = s->sum + r * s->row,
-            .scale = args->scale + s->column,
-            .bias = args->bias + s->column,
-            .y = s->y + row_at(s->rows, s->y_row, s->y_half, r),
-            .residual = s->residual + row_at(s->rows, s->r_row, s->r_half, r),
-            .sum_step = LANES,
-            .scale_step = LANES,
-            .y_step = LANES,
-            .r_step = LANES,
-        };
+        run.sum = s->sum + r * s->row;
+        run.scale = args->scale + s->column;
+        run.bias = args->bias + s->column;
+        run.y = s->y + row_at(s->rows, s->y_row, s->y_half, r);
+        run.residual = s->residual + row_at(s->rows, s->r_row, s->r_half, r);
         for (int64_t left = s->columns, done; left > 0; left -= done) {
             run.n = ipex_smaller(left, LANES);
             run.count = left / run.n;
@@ -147,19 +124,17 @@ void IPEX_LEVEL(scale_sums)(const struct ipex_conv_args *args, const struct sums
         }
     }
 #else
+    run.sum_step = s->row;
+    run.y_step = s->y_row;
+    run.r_step = s->r_row;
     for (int64_t c = 0; c < s->columns; c += LANES) {
-        struct sums_run run = {
-            .count = (s->rows + 1) / 2,
-            .n = s->columns - c,
-            .sum = s->sum + c,
-            .scale = args->scale + s->column + c,
-            .bias = args->bias + s->column + c,
-            .y = s->y + c,
-            .residual = s->residual + c,
-            .sum_step = s->row,
-            .y_step = s->y_row,
-            .r_step = s->r_row,
-        };
+        run.count = (s->rows + 1) / 2;
+        run.n = s->columns - c;
+        run.sum = s->sum + c;
+        run.scale = args->scale + s->column + c;
+        run.bias = args->bias + s->column + c;
+        run.y = s->y + c;
+        run.residual = s->residual + c;
         scale_run(args, &run, kind);
         run.sum += run.count * s->row;
         run.y += s->y_half;
@@ -168,12 +143,24 @@ void IPEX_LEVEL(scale_sums)(const struct ipex_conv_args *args, const struct sums
         scale_run(args, &run, kind);
     }
 #endif
-    if (clamp)
+}
+
+/* Where an activation is no clamp, its arguments are scaled in place before. */
+void IPEX_LEVEL(scale_sums)(const struct ipex_conv_args *args, const struct sums *s) {
+    const float inf = __builtin_inff();
+    const int32_t kind = (args->m_scale != 0.0f ? SUMS_MIDDLE : 0) |
+                         (args->residual_u8 ? SUMS_RESIDUAL_U8 : 0) |
+                         (args->residual ? SUMS_RESIDUAL : 0);
+    const int32_t to = args->y_u8 ? SUMS_TO_U8 : args->y_scale != 0.0f ? SUMS_ROUNDED : 0;
+    if (ipex_act_is_clamp(args->act)) {
+        scale_rows(args, s, s->bounds, kind | to);
         return;
+    }
+    scale_rows(args, s, (struct sums_bounds){-inf, inf}, kind | SUMS_IN_PLACE);
     const struct ipex_act_rows all =
         ipex_act_rows(s->sum, s->rows, s->columns, s->row, args->act, args->act_a, args->act_b);
     IPEX_LEVEL(activate)(&all);
-    store_activated(args, s);
+    scale_rows(args, s, s->bounds, SUMS_ACTIVATED | to);
 }
 
 #endif

@@ -196,10 +196,9 @@ static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
             all |= (uint64_t)p[i] << 8 * i;
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)all)));
 }
-/* Rounded to nearest, ties to even, and cut to 0 to 255; a NaN is 0. */
-static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {
-    const vec cut = _mm256_min_ps(_mm256_max_ps(a, _mm256_setzero_ps()), _mm256_set1_ps(255));
-    const __m256i whole = _mm256_cvtps_epi32(cut);
+/* From 0 to 255, rounded to nearest, ties to even; a NaN is 0. */
+static inline void vec_store_bytes_part(uint8_t *p, int64_t n, vec a) {
+    const __m256i whole = _mm256_cvtps_epi32(a);
     const __m128i half =
         _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
     const uint64_t all = (uint64_t)_mm_cvtsi128_si64(_mm_packus_epi16(half, half));
@@ -208,6 +207,11 @@ static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {
     else
         for (int64_t i = 0; i < n; i++)
             p[i] = (uint8_t)(all >> 8 * i);
+}
+/* The same of any number, cut. */
+static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {
+    vec_store_bytes_part(p, n,
+                         _mm256_min_ps(_mm256_max_ps(a, _mm256_setzero_ps()), _mm256_set1_ps(255)));
 }
 static __attribute__((noinline, unused)) vec vec_load_bf16_part(const uint16_t *p, int64_t n) {
     uint16_t all[LANES] = {0};

@@ -197,15 +197,18 @@ static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
                                      : _mm_maskz_loadu_epi8(vec_first(n), p);
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
 }
-/* Rounded to nearest, ties to even, and cut to 0 to 255; a NaN is 0. What is too large for an int
- * becomes one that is too large for a byte. */
-static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {
-    const __m512i whole = _mm512_cvtps_epi32(_mm512_max_ps(a, _mm512_setzero_ps()));
-    const __m128i bytes = _mm512_cvtusepi32_epi8(whole);
+/* From 0 to 255, rounded to nearest, ties to even; a NaN is 0. */
+static inline void vec_store_bytes_part(uint8_t *p, int64_t n, vec a) {
+    const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a));
     if (n >= LANES) /* AMD's CPUs take long to store under a mask, and longer to narrow so */
         _mm_storeu_si128((__m128i *)(void *)p, bytes);
     else
         _mm_mask_storeu_epi8(p, vec_first(n), bytes);
+}
+/* The same of any number, cut. */
+static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {
+    vec_store_bytes_part(p, n,
+                         _mm512_min_ps(_mm512_max_ps(a, _mm512_setzero_ps()), _mm512_set1_ps(255)));
 }
 
 static inline vec_int vec_int_set(int32_t x) {
