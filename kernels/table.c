@@ -32,6 +32,10 @@ static void take_avx2(struct ipex_kernels *kernels, struct ipex_kernel_names *na
 #include "kernels/ops.inc"
 }
 
+static void take_avx_vnni(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
+    TAKE(conv_u8, avx_vnni);
+}
+
 /* move and fill are bound by memory: AVX2's do. Of transposed convolutions on bf16, which are rare,
  * only CPUs with its instruction have more than AVX2's. */
 static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
@@ -89,7 +93,7 @@ static void take_amx(struct ipex_kernels *kernels, struct ipex_kernel_names *nam
     TAKE(attention_bf16t, amx);
 }
 
-/* avx_vnni has nothing of its own; nor has amx for f32 and bf16-dp. */
+/* amx has nothing of its own for f32 and bf16-dp. */
 static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
                      enum ipex_isa isa) {
     struct ipex_cpu cpu;
@@ -100,6 +104,8 @@ static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *nam
     if (isa < IPEX_ISA_avx2)
         return;
     take_avx2(kernels, names);
+    if (isa >= IPEX_ISA_avx_vnni && cpu.features & IPEX_CPU_AVX_VNNI)
+        take_avx_vnni(kernels, names);
     if (isa < IPEX_ISA_avx512)
         return;
     take_avx512(kernels, names);

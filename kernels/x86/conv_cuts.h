@@ -31,6 +31,7 @@ struct conv_level {
     bool (*run)(struct conv_block *b, int64_t rows, int64_t panels);
     bool prefetches_y, fetches_next;
     bool sums; /* its blocks leave sums: K is not cut */
+    bool dots; /* by AVX-VNNI (kernels/x86/conv_u8_avx2.c) */
 };
 
 /* How lines are cut into register blocks: one, or two at once, which go together where that makes

@@ -2,7 +2,8 @@
 /* Convolution and linear on u8 and i8 with AVX2: of four elements of K the even ones, then the odd
  * ones, as pairs of 16 bits, whose products vpmaddwd adds exactly (vpmaddubsw would saturate). Of a
  * block of rows, a chunk of K is widened into L1 once for up to 16 panels, whose sums stay there
- * until K is through. */
+ * until K is through. Level avx_vnni takes the same way, with bytes copied as they are and
+ * vpdpbusd. */
 #define CONV_X         uint8_t
 #define CONV_K_PER_ROW 4
 #define CONV_SUMS
@@ -22,6 +23,7 @@ enum {
     WIDE_FOURS = 256,               /* of a row in a chunk, 8 bytes each */
     WIDE_ROW = 8 * WIDE_FOURS + 64, /* no two rows in the same sets of L1 */
     SUM_ROW = PANELS_ONCE * IPEX_PANEL,
+    DOTS = 8, /* see run_block */
 };
 
 /* Up to MAX_ROWS rows of a chunk, `segments` of `fours` times four elements each, and a panel: what
@@ -39,20 +41,28 @@ struct wide_block {
     __asm__("vpaddd %1, %0, %0" : "+x"(sum##r##_##v) : "x"(_mm256_madd_epi16(a, w##v)));
 #define ADD_ROW(r, odd)                                                                            \
     {                                                                                              \
-        const vec_int a = vec_int_set(pair_at(x + r * WIDE_ROW + odd));                            \
+        const vec_int a = vec_int_set(bytes_at(x + r * WIDE_ROW + odd));                           \
         ADD(r, 0)                                                                                  \
         ADD(r, 1)                                                                                  \
     }
 #define ADD_EVEN(r) ADD_ROW(r, 0)
 #define ADD_ODD(r)  ADD_ROW(r, 4)
+/* Of AVX-VNNI, which nothing else in this file needs. */
+#define DOT(r, v) __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum##r##_##v) : "x"(a), "x"(w##v));
+#define ADD_DOTS(r)                                                                                \
+    {                                                                                              \
+        const vec_int a = vec_int_set(bytes_at(x + r * WIDE_ROW));                                 \
+        DOT(r, 0)                                                                                  \
+        DOT(r, 1)                                                                                  \
+    }
 
 #define SUM(r, v)  vec_int sum##r##_##v = vec_bits(vec_load(y + r * SUM_ROW + v * LANES));
 #define KEEP(r, v) vec_store(y + r * SUM_ROW + v * LANES, vec_float(sum##r##_##v));
 #define SUM_OF(r)  SUM(r, 0) SUM(r, 1)
 #define KEEP_OF(r) KEEP(r, 0) KEEP(r, 1)
 
-/* Two elements of 16 bits. */
-static inline int32_t pair_at(const uint8_t *p) {
+/* Two elements of 16 bits, or four. */
+static inline int32_t bytes_at(const uint8_t *p) {
     int32_t ret;
     memcpy(&ret, p, sizeof ret);
     return ret;
@@ -66,23 +76,16 @@ static inline vec_int even_weights(const float *w) {
     return _mm256_srai_epi16(_mm256_slli_epi16(vec_bits(vec_load(w)), 8), 8);
 }
 
-#define BLOCK(MR)                                                                                  \
-    static __attribute__((noinline)) void sums_##MR(const struct wide_block *b) {                  \
+#define SUM_BLOCK(name, MR, STEP, BYTES)                                                           \
+    static __attribute__((noinline)) void name(const struct wide_block *b) {                       \
         const uint8_t *x = b->x;                                                                   \
         const float *ws = b->w;                                                                    \
         float *y = b->y;                                                                           \
         int32_t tap_w = b->tap_w;                                                                  \
         ROWS_##MR(SUM_OF) for (int32_t s = b->segments; s > 0; s--) {                              \
             const float *w = ws;                                                                   \
-            for (int32_t fours = b->fours; fours > 0; fours--, x += 8, w += IPEX_PANEL) {          \
-                {                                                                                  \
-                    const vec_int w0 = even_weights(w), w1 = even_weights(w + LANES);              \
-                    ROWS_##MR(ADD_EVEN)                                                            \
-                }                                                                                  \
-                {                                                                                  \
-                    const vec_int w0 = odd_weights(w), w1 = odd_weights(w + LANES);                \
-                    ROWS_##MR(ADD_ODD)                                                             \
-                }                                                                                  \
+            for (int32_t fours = b->fours; fours > 0; fours--, x += BYTES, w += IPEX_PANEL) {      \
+                STEP(MR)                                                                           \
             }                                                                                      \
             const bool row_ends = ++tap_w == b->segments_w;                                        \
             ws += row_ends ? b->w_kh : b->w_kw;                                                    \
@@ -90,24 +93,53 @@ static inline vec_int even_weights(const float *w) {
         }                                                                                          \
         ROWS_##MR(KEEP_OF)                                                                         \
     }
+#define WIDE_STEP(MR)                                                                              \
+    {                                                                                              \
+        const vec_int w0 = even_weights(w), w1 = even_weights(w + LANES);                          \
+        ROWS_##MR(ADD_EVEN)                                                                        \
+    }                                                                                              \
+    {                                                                                              \
+        const vec_int w0 = odd_weights(w), w1 = odd_weights(w + LANES);                            \
+        ROWS_##MR(ADD_ODD)                                                                         \
+    }
+#define DOT_STEP(MR)                                                                               \
+    const vec_int w0 = vec_bits(vec_load(w)), w1 = vec_bits(vec_load(w + LANES));                  \
+    ROWS_##MR(ADD_DOTS)
+#define BLOCK(MR)     SUM_BLOCK(sums_##MR, MR, WIDE_STEP, 8)
+#define DOT_BLOCK(MR) SUM_BLOCK(dots_##MR, MR, DOT_STEP, 4)
 
 #define BLOCKS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 BLOCKS(BLOCK)
+BLOCKS(DOT_BLOCK)
 
 #define CASE(MR)                                                                                   \
     case MR:                                                                                       \
         sums_##MR(b);                                                                              \
         return;
-static __attribute__((noinline)) void run_block(const struct wide_block *b, int64_t rows) {
-    switch (rows) {
+#define DOT_CASE(MR)                                                                               \
+    case DOTS + MR:                                                                                \
+        dots_##MR(b);                                                                              \
+        return;
+/* which: rows, and DOTS where bytes are as they were. */
+static __attribute__((noinline)) void run_block(const struct wide_block *b, int64_t which) {
+    switch (which) {
         BLOCKS(CASE)
+        BLOCKS(DOT_CASE)
     default:
         __builtin_unreachable();
     }
 }
 
+/* Four elements, or as many as there are, then 0. A segment has four or more, so that four of them
+ * end where it ends. */
+static inline uint32_t four_or_less(const uint8_t *x, int64_t count) {
+    uint32_t ret;
+    memcpy(&ret, count < 4 ? x + count - 4 : x, sizeof ret);
+    return count < 4 ? ret >> 8 * (4 - count) : ret;
+}
+
 /* `count` elements of u8 as pairs of 16 bits: of every four the even ones, then the odd ones; 0
- * behind the last. A segment has four elements or more, so that four of them end where it ends. */
+ * behind the last. */
 static __attribute__((noinline)) void widen(const uint8_t *x, int64_t count, uint8_t *to) {
     const __m128i even = _mm_set1_epi16(0xff);
     for (; count >= 16; count -= 16, x += 16, to += 32) {
@@ -117,12 +149,19 @@ static __attribute__((noinline)) void widen(const uint8_t *x, int64_t count, uin
         _mm_storeu_si128((__m128i *)to + 1, _mm_unpackhi_epi32(a, b));
     }
     for (; count > 0; count -= 4, x += 4, to += 8) {
-        uint32_t four;
-        memcpy(&four, count < 4 ? x + count - 4 : x, sizeof four);
-        if (count < 4)
-            four >>= 8 * (4 - count);
+        const uint32_t four = four_or_less(x, count);
         const uint64_t wide = (four & 0xff00ff) | (uint64_t)(four >> 8 & 0xff00ff) << 32;
         memcpy(to, &wide, sizeof wide);
+    }
+}
+
+/* As they are, 0 behind the last. */
+static __attribute__((noinline)) void copy_bytes(const uint8_t *x, int64_t count, uint8_t *to) {
+    for (; count >= 16; count -= 16, x += 16, to += 16)
+        _mm_storeu_si128((__m128i *)to, _mm_loadu_si128((const __m128i *)x));
+    for (; count > 0; count -= 4, x += 4, to += 4) {
+        const uint32_t four = four_or_less(x, count);
+        memcpy(to, &four, sizeof four);
     }
 }
 
@@ -134,7 +173,7 @@ struct wide_place {
 };
 
 /* The next chunk of all rows, whole segments or a part of one; `at` is behind it then. */
-static void widen_chunk(const struct conv_block *b, int64_t rows, struct wide_place *at,
+static void widen_chunk(const struct conv_block *b, int64_t rows, bool dots, struct wide_place *at,
                         uint8_t *to, struct wide_block *ret) {
     const int32_t left = b->k - at->k, most = 4 * WIDE_FOURS, count = left < most ? left : most;
     const int32_t fours = (count + 3) / 4;
@@ -144,9 +183,10 @@ static void widen_chunk(const struct conv_block *b, int64_t rows, struct wide_pl
     ret->tap_w = at->tap_w;
     ret->fours = fours;
     ret->segments = fit < at->segments ? fit : at->segments;
-    for (int32_t s = 0; s < ret->segments; s++, to += 8 * fours) {
+    for (int32_t s = 0; s < ret->segments; s++, to += (dots ? 4 : 8) * fours) {
         for (int64_t r = 0; r < rows; r++)
-            widen(at->x + at->k + row_at(rows, b->x_row, b->x_half, r), count, to + r * WIDE_ROW);
+            (dots ? copy_bytes : widen)(at->x + at->k + row_at(rows, b->x_row, b->x_half, r), count,
+                                        to + r * WIDE_ROW);
         at->k += count;
         if (at->k < b->k)
             continue;
@@ -166,6 +206,7 @@ static __attribute__((noinline)) void walk_widened(const struct conv_walk *walk,
     _Alignas(64) uint8_t x[MAX_ROWS * WIDE_ROW];
     _Alignas(64) float sums[MAX_ROWS * SUM_ROW];
     struct wide_block wide = {.w_kw = b->w_kw, .w_kh = b->w_kh, .segments_w = b->segments_w};
+    const bool dots = walk->level->dots;
     (void)part;
     for (int64_t panel = 0; panel < all; panel += PANELS_ONCE) {
         const int64_t panels = ipex_smaller(all - panel, PANELS_ONCE);
@@ -174,10 +215,10 @@ static __attribute__((noinline)) void walk_widened(const struct conv_walk *walk,
             for (int64_t c = 0; c < panels * IPEX_PANEL; c += LANES)
                 vec_store(sums + r * SUM_ROW + c, vec_set(0.0f));
         while (at.segments > 0) {
-            widen_chunk(b, rows, &at, x, &wide);
+            widen_chunk(b, rows, dots, &at, x, &wide);
             wide.y = sums;
             for (int64_t p = 0; p < panels; p++, wide.w += b->w_panel, wide.y += IPEX_PANEL)
-                run_block(&wide, rows);
+                run_block(&wide, dots ? DOTS + rows : rows);
         }
         const int64_t column = panel * IPEX_PANEL;
         const struct sums done = {
@@ -203,15 +244,21 @@ static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
     return 1;
 }
 
-static const struct conv_level level = {
-    CONV_OPERANDS,          .walk = ipex_conv_walk_blocks,
-    .lines = walk_lines,    .panels_for = panels_for,
-    .max_rows = MAX_ROWS,   .max_rows_half = MAX_ROWS,
-    .max_rows_3 = MAX_ROWS, .sums = true,
-};
+#define LEVEL                                                                                      \
+    CONV_OPERANDS, .walk = ipex_conv_walk_blocks, .lines = walk_lines, .panels_for = panels_for,   \
+                   .max_rows = MAX_ROWS, .max_rows_half = MAX_ROWS, .max_rows_3 = MAX_ROWS,        \
+                   .sums = true
 
 void ipex_k_conv_u8__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                           void *scratch) {
+    static const struct conv_level level = {LEVEL};
+    (void)scratch;
+    ipex_conv_walk(&level, args, job_begin, job_end);
+}
+
+void ipex_k_conv_u8__avx_vnni(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
+                              void *scratch) {
+    static const struct conv_level level = {LEVEL, .dots = true};
     (void)scratch;
     ipex_conv_walk(&level, args, job_begin, job_end);
 }

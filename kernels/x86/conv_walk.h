@@ -487,7 +487,7 @@ static void walk_widened(const struct conv_walk *walk, const struct conv_part *p
 #endif
 
 /* What all blocks of a part have alike; a line says which taps it takes. */
-static inline struct conv_block part_block(const struct conv_walk *walk,
+static __attribute__((noinline, cold)) struct conv_block part_block(const struct conv_walk *walk,
                                            const struct conv_part *part) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW);

@@ -45,13 +45,17 @@ static bool is_integer(const struct ipex_bind *bind) {
     return bind->input[1]->dtype == IPEX_DTYPE_i8;
 }
 
+/* Whether a level adds four products of bytes at a time. */
+static bool dots_of_four(enum ipex_isa isa) {
+    return isa == IPEX_ISA_avx_vnni || isa >= IPEX_ISA_avx512_vnni;
+}
+
 static struct sizes sizes_of(const struct ipex_bind *bind) {
     return (struct sizes){ipex_dtype_size((enum ipex_dtype)bind->input[0]->dtype),
                           ipex_tile_k_per_row((enum ipex_dtype)bind->input[1]->dtype),
                           bind->setup->isa == IPEX_ISA_amx && takes_tiles(bind) ? TILES_RATE
-                          : is_integer(bind) && bind->setup->isa >= IPEX_ISA_avx512_vnni
-                              ? INTEGER_RATE
-                              : 1};
+                          : is_integer(bind) && dots_of_four(bind->setup->isa)  ? INTEGER_RATE
+                                                                                : 1};
 }
 
 /* Bytes of weights that one panel of one group has. */
