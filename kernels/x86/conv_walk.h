@@ -488,7 +488,7 @@ static void walk_widened(const struct conv_walk *walk, const struct conv_part *p
 
 /* What all blocks of a part have alike; a line says which taps it takes. */
 static __attribute__((noinline, cold)) struct conv_block part_block(const struct conv_walk *walk,
-                                           const struct conv_part *part) {
+                                                                    const struct conv_part *part) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t w_panel = ipex_conv_panel_words(args, CONV_K_PER_ROW);
     const uintptr_t ahead =
