@@ -381,13 +381,6 @@ size_t ipex_winograd_scratch(const struct ipex_winograd_args *args) {
     return (size_t)ipex_winograd_space(args).total * sizeof(float);
 }
 
-void ipex_copy_rows(const float *x, int64_t x_row, int64_t x_step, float *y, int64_t y_row,
-                    int64_t rows, int64_t n) {
-    for (int64_t r = 0; r < rows; r++, x += x_row, y += y_row)
-        for (int64_t i = 0; i < n; i++)
-            y[i] = x[i * x_step];
-}
-
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args) {
     const size_t blocks = (size_t)(args->registers + args->inputs + 1);
     return blocks * IPEX_POINTWISE_BLOCK * sizeof(float);
