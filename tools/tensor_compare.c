@@ -29,8 +29,10 @@ struct ipex_tensor_difference ipex_tensor_compare(const struct ipex_tensor_data 
         differing += difference > 0;
     }
     const double deviations = count ? squares - sum * (sum / (double)count) : 0;
-    result.relative = result.difference > 0 ? result.difference / result.largest : 0;
-    result.norm = result.difference > 0 ? sqrt(difference_squares / squares) : 0;
+    const double largest = result.largest > 0 ? result.largest : 1;
+    const double all = squares > 0 ? squares : (double)count;
+    result.relative = result.difference > 0 ? result.difference / largest : 0;
+    result.norm = result.difference > 0 ? sqrt(difference_squares / all) : 0;
     result.spread =
         result.difference > 0 ? sqrt(difference_squares / (deviations > 0 ? deviations : 0)) : 0;
     result.share = count ? differing / (double)count : 0;

@@ -9,8 +9,8 @@ struct ipex_tensor_difference {
     double
         difference;  /* the largest |got - expected|; equal infinities and two NaNs do not differ */
     double largest;  /* magnitude of a finite expected element */
-    double relative; /* difference / largest; 0 where nothing differs */
-    double norm;     /* of all differences / of all that is expected, alike */
+    double relative; /* difference / largest, or / 1 where that is 0; 0 where nothing differs */
+    double norm;     /* of all differences / of all that is expected, or of ones, alike */
     double spread;   /* of all differences / of how far the expected elements lie from their mean */
     double share;    /* elements that differ / all */
 };

@@ -22,6 +22,7 @@
 #include "tools/name_table.h"
 #include "tools/npy.h"
 #include "tools/text_table.h"
+#include "tools/tensor_compare.h"
 #include "tools/tensor_file.h"
 
 static char message[1024];
@@ -585,6 +586,39 @@ static void test_json(void) {
     json_decref(object);
 }
 
+/* ---- differences ---- */
+
+static bool near(double got, double expected) {
+    return fabs(got - expected) <= 1e-9 * fabs(expected);
+}
+
+static void compares(const char *name, const float *got, const float *expected, double relative,
+                     double norm) {
+    static const int64_t dims[] = {4};
+    struct ipex_tensor_data a, b;
+    if (!ipex_tensor_data_init(&a, IPEX_DTYPE_f32, dims, 1) ||
+        !ipex_tensor_data_init(&b, IPEX_DTYPE_f32, dims, 1))
+        abort();
+    memcpy(a.data, got, a.size);
+    memcpy(b.data, expected, b.size);
+    const struct ipex_tensor_difference d = ipex_tensor_compare(&a, &b);
+    snprintf(message, sizeof message, "relative %g, norm %g", d.relative, d.norm);
+    test_ok(near(d.relative, relative) && near(d.norm, norm), message, "differences: %s", name);
+    ipex_tensor_data_finish(&a);
+    ipex_tensor_data_finish(&b);
+}
+
+static void test_differences(void) {
+    static const float zeros[4], some[] = {3, -4, 0, 0}, other[] = {3, -3, 0, 0};
+    static const float tiny[] = {0, 0x1p-28f, 0, 0}, far[] = {0, 0, 0.5f, 0};
+    compares("none", some, some, 0, 0);
+    compares("by the largest, and by the norm", other, some, 0.25, 0.2);
+    compares("none from zeros", zeros, zeros, 0, 0);
+    compares("little from zeros", tiny, zeros, 0x1p-28, 0x1p-29);
+    compares("much from zeros", far, zeros, 0.5, 0.25);
+    compares("zeros from others", zeros, some, 1, 1);
+}
+
 /* ---- names ---- */
 
 static void test_names(void) {
@@ -628,6 +662,7 @@ int main(void) {
     test_cli();
     test_table();
     test_json();
+    test_differences();
     test_names();
     return test_done();
 }
