@@ -47,7 +47,7 @@ static struct ipex_conv_args random_args(struct rng *rng, bool big) {
     a.cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : 1 << 12;
     a.weights_far = rng_one_in(rng, 2);
     a.r_scale = rng_float(rng) * 0.01f;
-    a.y_scale = 40.0f;
+    a.y_scale = rng_one_in(rng, 4) ? -40.0f : 40.0f;
     a.y_zero = (float)rng_range(rng, 0, 255);
     if (rng_one_in(rng, 3)) {
         a.m_scale = 30.0f;
