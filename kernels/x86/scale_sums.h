@@ -30,8 +30,9 @@ static inline float sums_byte(const struct ipex_conv_args *args, float v) {
     return whole > 0 ? whole < 255 ? whole : 255 : 0;
 }
 
-/* Bytes grow with what they are made of, or fall. */
-static inline struct sums_bounds sums_bounds(const struct ipex_conv_args *args) {
+/* Bytes grow with what they are made of, or fall. Out of the loops over tiles and parts. */
+static __attribute__((noinline, unused)) struct sums_bounds
+sums_bounds(const struct ipex_conv_args *args) {
     float low = act_low(args->act, args->act_a), high = act_high(args->act, args->act_b);
     if (low > high)
         low = high;
