@@ -7,14 +7,7 @@
 #ifndef IPEX_KERNELS_X86_CONV_SUMS_H
 #define IPEX_KERNELS_X86_CONV_SUMS_H
 
-#define CONV_X         uint8_t
-#define CONV_K_PER_ROW 4
-#define CONV_SUMS
-#include "kernels/x86/scale_sums.h"
-
-#include "kernels/x86/conv_walk.h"
-
-#include <string.h>
+#include "kernels/x86/conv_bytes.h"
 
 #define VECS_1(X, r) X(r, 0)
 #define VECS_2(X, r) VECS_1(X, r) X(r, 1)
@@ -31,16 +24,8 @@
 #define KEEP_ROW_2(r) VECS_2(KEEP, r)
 #define KEEP_ROW_8(r) VECS_8(KEEP, r)
 
-/* Four elements of K. */
-static inline int32_t four_at(const uint8_t *p) {
-    int32_t ret;
-    memcpy(&ret, p, sizeof ret);
-    return ret;
-}
-
 /* Behind a K that is no multiple of four there are zeros, in a copy of the rows' last elements that
- * the same code goes over. A segment has four elements or more, so that four of them end where it
- * ends. */
+ * the same code goes over. */
 static inline __attribute__((always_inline)) void copy_last(uint32_t *to, const uint8_t *a0,
                                                             const uint8_t *a1, int64_t x_row,
                                                             int32_t rows, int32_t rest) {
@@ -49,7 +34,7 @@ static inline __attribute__((always_inline)) void copy_last(uint32_t *to, const 
         __asm__ volatile(""); /* one loop, little code */
         if (r == (rows + 1) / 2)
             at = a1;
-        to[r] = (uint32_t)four_at(at + rest - 4) >> 8 * (4 - rest);
+        to[r] = last_at(at, rest);
     }
 }
 

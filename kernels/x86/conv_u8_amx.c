@@ -24,12 +24,13 @@ static void finish_tile(const struct conv_walk *walk, const struct tile_rows *ro
                         float *tile) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t column = walk->job->group * args->n + panel * IPEX_PANEL;
+    const struct sums_bounds bounds = sums_bounds(args);
     struct tile_rows at = *rows;
     for (int64_t left = rows->count, count; left > 0; left -= count) {
         count = ipex_smaller(left, at.left);
         const int64_t half = (count + 1) / 2;
         const struct sums sums = {
-            .bounds = sums_bounds(args),
+            .bounds = bounds,
             .sum = tile,
             .rows = count,
             .row = IPEX_PANEL,

@@ -4,17 +4,12 @@
  * block of rows, a chunk of K is widened into L1 once for up to 16 panels, whose sums stay there
  * until K is through. Level avx_vnni takes the same way, with bytes copied as they are and
  * vpdpbusd. */
-#define CONV_X         uint8_t
-#define CONV_K_PER_ROW 4
-#define CONV_SUMS
 #define CONV_WIDENS
 #define BLOCK_X uint8_t
 enum { PANELS_ONCE = 16 };
 #include "kernels/x86/vec_avx2.h"
 
-#include "kernels/x86/scale_sums.h"
-
-#include "kernels/x86/conv_walk.h"
+#include "kernels/x86/conv_bytes.h"
 #define SUMS_BY_ROWS
 #include "kernels/x86/scale_sums_body.h"
 
@@ -41,7 +36,7 @@ struct wide_block {
     __asm__("vpaddd %1, %0, %0" : "+x"(sum##r##_##v) : "x"(_mm256_madd_epi16(a, w##v)));
 #define ADD_ROW(r, odd)                                                                            \
     {                                                                                              \
-        const vec_int a = vec_int_set(bytes_at(x + r * WIDE_ROW + odd));                           \
+        const vec_int a = vec_int_set(four_at(x + r * WIDE_ROW + odd));                            \
         ADD(r, 0)                                                                                  \
         ADD(r, 1)                                                                                  \
     }
@@ -51,7 +46,7 @@ struct wide_block {
 #define DOT(r, v) __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum##r##_##v) : "x"(a), "x"(w##v));
 #define ADD_DOTS(r)                                                                                \
     {                                                                                              \
-        const vec_int a = vec_int_set(bytes_at(x + r * WIDE_ROW));                                 \
+        const vec_int a = vec_int_set(four_at(x + r * WIDE_ROW));                                  \
         DOT(r, 0)                                                                                  \
         DOT(r, 1)                                                                                  \
     }
@@ -60,13 +55,6 @@ struct wide_block {
 #define KEEP(r, v) vec_store(y + r * SUM_ROW + v * LANES, vec_float(sum##r##_##v));
 #define SUM_OF(r)  SUM(r, 0) SUM(r, 1)
 #define KEEP_OF(r) KEEP(r, 0) KEEP(r, 1)
-
-/* Two elements of 16 bits, or four. */
-static inline int32_t bytes_at(const uint8_t *p) {
-    int32_t ret;
-    memcpy(&ret, p, sizeof ret);
-    return ret;
-}
 
 static inline vec_int odd_weights(const float *w) {
     return _mm256_srai_epi16(vec_bits(vec_load(w)), 8);
@@ -130,12 +118,9 @@ static __attribute__((noinline)) void run_block(const struct wide_block *b, int6
     }
 }
 
-/* Four elements, or as many as there are, then 0. A segment has four or more, so that four of them
- * end where it ends. */
+/* Four elements, or as many as there are, then 0. */
 static inline uint32_t four_or_less(const uint8_t *x, int64_t count) {
-    uint32_t ret;
-    memcpy(&ret, count < 4 ? x + count - 4 : x, sizeof ret);
-    return count < 4 ? ret >> 8 * (4 - count) : ret;
+    return count < 4 ? last_at(x, count) : (uint32_t)four_at(x);
 }
 
 /* `count` elements of u8 as pairs of 16 bits: of every four the even ones, then the odd ones; 0
@@ -165,37 +150,33 @@ static __attribute__((noinline)) void copy_bytes(const uint8_t *x, int64_t count
     }
 }
 
-/* Where a chunk begins: element k of the first of `segments` segments. */
-struct wide_place {
-    const uint8_t *x;
-    const float *w;
-    int32_t tap_w, segments, k;
+/* What is left of K: from element k of the segment at `at` on, the first of so many. */
+struct wide_rest {
+    struct widen_place at;
+    int32_t segments, k;
 };
 
-/* The next chunk of all rows, whole segments or a part of one; `at` is behind it then. */
-static void widen_chunk(const struct conv_block *b, int64_t rows, bool dots, struct wide_place *at,
+/* The next chunk of all rows, whole segments or a part of one; `rest` begins behind it then. */
+static void widen_chunk(const struct conv_block *b, int64_t rows, bool dots, struct wide_rest *rest,
                         uint8_t *to, struct wide_block *ret) {
-    const int32_t left = b->k - at->k, most = 4 * WIDE_FOURS, count = left < most ? left : most;
+    const int32_t left = b->k - rest->k, most = 4 * WIDE_FOURS, count = left < most ? left : most;
     const int32_t fours = (count + 3) / 4;
     const int32_t fit = count == b->k ? WIDE_FOURS / fours : 1;
     ret->x = to;
-    ret->w = at->w + at->k / 4 * IPEX_PANEL;
-    ret->tap_w = at->tap_w;
+    ret->w = rest->at.w + rest->k / 4 * IPEX_PANEL;
+    ret->tap_w = rest->at.tap_w;
     ret->fours = fours;
-    ret->segments = fit < at->segments ? fit : at->segments;
+    ret->segments = fit < rest->segments ? fit : rest->segments;
     for (int32_t s = 0; s < ret->segments; s++, to += (dots ? 4 : 8) * fours) {
         for (int64_t r = 0; r < rows; r++)
-            (dots ? copy_bytes : widen)(at->x + at->k + row_at(rows, b->x_row, b->x_half, r), count,
-                                        to + r * WIDE_ROW);
-        at->k += count;
-        if (at->k < b->k)
+            (dots ? copy_bytes : widen)(rest->at.x + rest->k + row_at(rows, b->x_row, b->x_half, r),
+                                        count, to + r * WIDE_ROW);
+        rest->k += count;
+        if (rest->k < b->k)
             continue;
-        const bool row_ends = ++at->tap_w == b->segments_w;
-        at->x += row_ends ? b->x_kh : b->x_kw;
-        at->w += row_ends ? b->w_kh : b->w_kw;
-        at->tap_w = row_ends ? 0 : at->tap_w;
-        at->segments--;
-        at->k = 0;
+        next_segment(b, &rest->at);
+        rest->segments--;
+        rest->k = 0;
     }
 }
 
@@ -210,31 +191,19 @@ static __attribute__((noinline)) void walk_widened(const struct conv_walk *walk,
     (void)part;
     for (int64_t panel = 0; panel < all; panel += PANELS_ONCE) {
         const int64_t panels = ipex_smaller(all - panel, PANELS_ONCE);
-        struct wide_place at = {b->x, b->w + panel * b->w_panel, b->tap_w, b->segments, 0};
+        const int64_t column = panel * IPEX_PANEL;
+        struct wide_rest rest = {{b->x, b->w + panel * b->w_panel, b->tap_w}, b->segments, 0};
         for (int64_t r = 0; r < rows; r++)
             for (int64_t c = 0; c < panels * IPEX_PANEL; c += LANES)
                 vec_store(sums + r * SUM_ROW + c, vec_set(0.0f));
-        while (at.segments > 0) {
-            widen_chunk(b, rows, dots, &at, x, &wide);
+        while (rest.segments > 0) {
+            widen_chunk(b, rows, dots, &rest, x, &wide);
             wide.y = sums;
             for (int64_t p = 0; p < panels; p++, wide.w += b->w_panel, wide.y += IPEX_PANEL)
                 run_block(&wide, dots ? DOTS + rows : rows);
         }
-        const int64_t column = panel * IPEX_PANEL;
-        const struct sums done = {
-            .bounds = b->bounds,
-            .sum = sums,
-            .rows = rows,
-            .row = SUM_ROW,
-            .columns = ipex_smaller(columns - column, panels * IPEX_PANEL),
-            .column = b->init - walk->args->bias + column,
-            .y = b->y_at + column,
-            .y_row = b->y_row,
-            .y_half = b->y_half,
-            .residual = b->residual_at + column,
-            .r_row = b->r_row,
-            .r_half = b->r_half,
-        };
+        const struct sums done = block_sums(walk->args, b, sums, rows, SUM_ROW, column,
+                                            ipex_smaller(columns - column, panels * IPEX_PANEL));
         ipex_k_scale_sums__avx2(walk->args, &done);
     }
 }

@@ -16,12 +16,16 @@
 #define CONV_K_PER_ROW 1
 #endif
 /* CONV_ROUNDS: y and the residual may be bf16; CONV_STORES_BF16: blocks can round as they store.
- * CONV_SUMS: blocks leave sums, which kernels/x86/conv_sums.h scales.
+ * CONV_SUMS: blocks leave sums, which kernels/x86/scale_sums.h scales, in a stage where x is read
+ * in place.
  *
  * Register blocks read x in place; kernels/x86/conv_widen.h says otherwise. */
 #ifndef CONV_WIDENS
 #define BLOCK_X CONV_X
 enum { PANELS_ONCE = 0 };
+#ifdef CONV_SUMS
+#define CONV_STAGES_SUMS
+#endif
 #endif
 /* A level's part of that. */
 #define CONV_OPERANDS                                                                              \
@@ -95,8 +99,8 @@ struct conv_block {
 #endif
 #ifdef CONV_SUMS
     int64_t y_at, residual_at; /* elements from the arguments' y and residual to the walk's place */
-    struct conv_stage *stage;  /* not of level avx2 */
     struct sums_bounds bounds;
+    struct conv_stage *stage; /* with CONV_STAGES_SUMS */
 #endif
 };
 
@@ -128,6 +132,45 @@ static inline void to_next_block(struct conv_block *b) {
     b->ahead_others += b->ahead_others_next;
 }
 
+#ifdef CONV_WIDENS
+/* Where a segment begins. */
+struct widen_place {
+    const CONV_X *x;
+    const float *w;
+    int32_t tap_w;
+};
+
+static inline void next_segment(const struct conv_block *b, struct widen_place *at) {
+    const bool row_ends = ++at->tap_w == b->segments_w;
+    at->x += row_ends ? b->x_kh : b->x_kw;
+    at->w += row_ends ? b->w_kh : b->w_kw;
+    at->tap_w = row_ends ? 0 : at->tap_w;
+}
+#endif
+
+#ifdef CONV_SUMS
+/* Of a block: rows of sums, `row` words apart, of columns from `column` of its first panel on, and
+ * where their results go. */
+static inline struct sums block_sums(const struct ipex_conv_args *args, const struct conv_block *b,
+                                     float *sum, int64_t rows, int64_t row, int64_t column,
+                                     int64_t columns) {
+    return (struct sums){
+        .bounds = b->bounds,
+        .sum = sum,
+        .rows = rows,
+        .row = row,
+        .columns = columns,
+        .column = b->init - args->bias + column,
+        .y = b->y_at + column,
+        .y_row = b->y_row,
+        .y_half = b->y_half,
+        .residual = b->residual_at + column,
+        .r_row = b->r_row,
+        .r_half = b->r_half,
+    };
+}
+#endif
+
 /* LOWS and HIGHS bound all rows of a block from `lo` and to `hi`. Out of the way of what else it
  * does: gcc would keep accumulators of bf16 on the stack (kernels/x86/conv_bf16_avx512.c). */
 #define CLAMP(LOWS, HIGHS)                                                                         \
@@ -140,7 +183,7 @@ static inline void to_next_block(struct conv_block *b) {
         HIGHS                                                                                      \
     }
 
-#if defined(CONV_SUMS) && !defined(CONV_WIDENS)
+#ifdef CONV_STAGES_SUMS
 /* Sums of a block, while the pass over those of the one before goes on: 14 rows of two panels, or
  * fewer of more. */
 enum { STAGE_FLOATS = 28 * IPEX_PANEL };
@@ -443,7 +486,7 @@ static inline void walk_block(const struct conv_walk *walk, const struct conv_pa
 }
 #endif
 
-#if defined(CONV_SUMS) && !defined(CONV_WIDENS)
+#ifdef CONV_STAGES_SUMS
 /* As walk_panels: while a block's sums are made, those of the block before become results. */
 static __attribute__((noinline)) void walk_sums(const struct conv_walk *walk, struct conv_block *b,
                                                 int64_t rows, int64_t all, int64_t columns) {
@@ -456,20 +499,8 @@ static __attribute__((noinline)) void walk_sums(const struct conv_walk *walk, st
         b->y = b->stage->sums[b->stage->turn ^= 1];
         walk->level->run(b, rows, panels);
         finish_pending(args, b);
-        b->pending.sums = (struct sums){
-            .bounds = b->bounds,
-            .sum = b->y,
-            .rows = rows,
-            .row = panels * IPEX_PANEL,
-            .columns = (panels - 1) * IPEX_PANEL + b->columns,
-            .column = b->init - args->bias + column,
-            .y = b->y_at + column,
-            .y_row = b->y_row,
-            .y_half = b->y_half,
-            .residual = b->residual_at + column,
-            .r_row = b->r_row,
-            .r_half = b->r_half,
-        };
+        b->pending.sums = block_sums(args, b, b->y, rows, panels * IPEX_PANEL, column,
+                                     (panels - 1) * IPEX_PANEL + b->columns);
     }
 }
 #endif
@@ -622,7 +653,7 @@ static __attribute__((noinline, unused)) void walk_all_lines(const struct conv_w
     finish_pending(args, b);
 }
 
-#if defined(CONV_ROUNDS) || (defined(CONV_SUMS) && !defined(CONV_WIDENS))
+#if defined(CONV_ROUNDS) || defined(CONV_STAGES_SUMS)
 /* With a stage: 7 KiB of stack where x is widened (22 and 14 KiB), 4 of sums, else 12. */
 static __attribute__((noinline)) void walk_all_staged(const struct conv_walk *walk,
                                                       const struct conv_part *part,
@@ -644,7 +675,7 @@ walk_lines(const struct conv_walk *walk, const struct conv_part *part, int64_t b
         return;
     }
 #endif
-#if defined(CONV_SUMS) && !defined(CONV_WIDENS)
+#ifdef CONV_STAGES_SUMS
     walk_all_staged(walk, part, &b, begin, end);
 #else
     walk_all_lines(walk, part, &b, begin, end);

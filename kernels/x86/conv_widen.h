@@ -25,20 +25,6 @@ enum {
 
 #define X_AT(p) vec_set((p)[ODD * WIDE_PLANE])
 
-/* Where a segment begins. */
-struct widen_place {
-    const uint16_t *x;
-    const float *w;
-    int32_t tap_w;
-};
-
-static inline void next_segment(const struct conv_block *b, struct widen_place *at) {
-    const bool row_ends = ++at->tap_w == b->segments_w;
-    at->x += row_ends ? b->x_kh : b->x_kw;
-    at->w += row_ends ? b->w_kh : b->w_kw;
-    at->tap_w = row_ends ? 0 : at->tap_w;
-}
-
 /* `count` elements at x. */
 static inline void widen(const uint16_t *x, int64_t count, float *to) {
     int64_t i = 0;

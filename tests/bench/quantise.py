@@ -10,8 +10,7 @@ and without a sign). Ranges come from real inputs. Files are build/bench/quantis
 import argparse
 import sys
 
-from compare import FOLDER, WORK, make_models
-from sized_networks import SIZED
+from compare import FOLDER, WORK, Work, make_models
 
 QUANTISED = FOLDER / "quantised"
 FORMS = ("u8", "i8", "operator", "dynamic-i8", "dynamic-u8")
@@ -57,16 +56,14 @@ def main():
     make_models([WORK[name][0] for name in names])
     QUANTISED.mkdir(parents=True, exist_ok=True)
     for name in names:
-        network_name, given = WORK[name]
-        network = next(n for n in SIZED if n.name == network_name)
-        if not network.path.exists():
-            print(f"  {name} is skipped: {network.path} is not here", file=sys.stderr)
+        work = Work(name)
+        if not work.is_here():
             continue
-        size = {symbol: 1 for symbol in network.sizes[0]} | given
-        targets = [QUANTISED / f"{name.replace(' ', '_')}-{form}.onnx" for form in forms or USUAL.get(name, ("u8",))]
-        for target, form in zip(targets, forms or USUAL.get(name, ("u8",))):
-            quantise(network, size, form, target)
-        dims = "".join(f" --dim {symbol}={value}" for symbol, value in size.items())
+        targets = []
+        for form in forms or USUAL.get(name, ("u8",)):
+            targets.append(QUANTISED / f"{work.stem.name}-{form}.onnx")
+            quantise(work.network, work.sizes, form, targets[-1])
+        dims = "".join(f" --dim {symbol}={value}" for symbol, value in work.sizes.items())
         print(f"compare.py --models {','.join(map(str, targets))}{dims}")
 
 
