@@ -20,7 +20,8 @@ struct shape {
 
 struct operands {
     struct buffer x, w, bias, residual, y;
-    double *kernels; /* [n][channels][kernel_h][kernel_w], before their transform */
+    double *kernels;     /* [n][channels][kernel_h][kernel_w], before their transform */
+    double *transformed; /* [n][channels][points] */
 };
 
 /* Inputs of a tile along an axis with so many taps, of a kernel of side_h * side_w points. */
@@ -136,15 +137,26 @@ static double kernel_matrix(int64_t side, int64_t taps, int64_t i, int64_t tap) 
     return (side == 6 ? scale_six : scale_four)[i] * (tap == 0 ? 1 : pow(at_point[i], (double)tap));
 }
 
+static void kernel_matrices(const struct ipex_winograd_args *a, double *down, double *across) {
+    const int64_t height = taps_h(a), width = taps_w(a);
+    for (int64_t i = 0; i < a->side_h; i++)
+        for (int64_t t = 0; t < height; t++)
+            down[i * height + t] = kernel_matrix(a->side_h, height, i, t);
+    for (int64_t i = 0; i < a->side_w; i++)
+        for (int64_t t = 0; t < width; t++)
+            across[i * width + t] = kernel_matrix(a->side_w, width, i, t);
+}
+
 /* U = G g G^T. */
-static void transform_kernel(const struct ipex_winograd_args *a, const double *g, double *u) {
+static void transform_kernel(const struct ipex_winograd_args *a, const double *down,
+                             const double *across, const double *g, double *u) {
     const int64_t height = taps_h(a), width = taps_w(a);
     for (int64_t i = 0; i < a->side_h; i++)
         for (int64_t j = 0; j < a->side_w; j++) {
             u[i * a->side_w + j] = 0;
             for (int64_t t = 0; t < height * width; t++)
-                u[i * a->side_w + j] += kernel_matrix(a->side_h, height, i, t / width) * g[t] *
-                                        kernel_matrix(a->side_w, width, j, t % width);
+                u[i * a->side_w + j] +=
+                    down[i * height + t / width] * g[t] * across[j * width + t % width];
         }
 }
 
@@ -154,15 +166,19 @@ static void make_weights(const struct ipex_winograd_args *a, struct operands *o,
     o->w = buffer_make((size_t)(points * panels * tiles * 1024));
     const int64_t taps = taps_h(a) * taps_w(a);
     o->kernels = calloc((size_t)(a->n * a->channels * taps), sizeof(double));
+    o->transformed = calloc((size_t)(a->n * a->channels * points), sizeof(double));
+    double down[A_MAX], across[A_MAX];
+    kernel_matrices(a, down, across);
     float *w = o->w.data;
     for (int64_t i = 0; i < points * panels * tiles * 256; i++)
         w[i] = 0.0f;
     for (int64_t n = 0; n < a->n; n++)
         for (int64_t c = 0; c < a->channels; c++) {
-            double *g = o->kernels + (n * a->channels + c) * taps, u[36];
+            double *g = o->kernels + (n * a->channels + c) * taps;
+            double *u = o->transformed + (n * a->channels + c) * points;
             for (int64_t t = 0; t < taps; t++)
                 g[t] = (double)rng_float(rng);
-            transform_kernel(a, g, u);
+            transform_kernel(a, down, across, g, u);
             for (int z = 0; z < points; z++)
                 w[((z * panels + n / 16) * tiles * 16 + c) * 16 + n % 16] = (float)u[z];
         }
@@ -205,6 +221,7 @@ static void free_operands(struct operands *o) {
     buffer_free(&o->residual);
     buffer_free(&o->y);
     free(o->kernels);
+    free(o->transformed);
 }
 
 /* Runs one level into a fresh copy of y. With in_place, y holds the residual before. */
@@ -279,24 +296,22 @@ static void estimate_input(const struct ipex_winograd_args *a, const int64_t *at
     }
 }
 
-/* y [tile_h][tile_w] of one output channel: the chains over channels and the output transform. */
-static void estimate_output(const struct ipex_winograd_args *a, const double *kernels,
+/* y [tile_h][tile_w] of one output channel, of transformed kernels u [channels][points]: the chains
+ * over channels and the output transform. */
+static void estimate_output(const struct ipex_winograd_args *a, const double *u,
                             const struct estimate *v, struct estimate *y) {
     struct estimate m[36] = {{0, 0}}, half[A_MAX];
     const int points = a->side_h * a->side_w;
     double down[A_MAX], across[A_MAX];
     output_matrix(a->tile_h, a->side_h, down);
     output_matrix(a->tile_w, a->side_w, across);
-    for (int64_t c = 0; c < a->channels; c++, v += points) {
-        double u[36];
-        transform_kernel(a, kernels + c * taps_h(a) * taps_w(a), u);
+    for (int64_t c = 0; c < a->channels; c++, u += points, v += points)
         for (int z = 0; z < points; z++) {
             const double product = u[z] * v[z].value;
             m[z].value += product;
             m[z].square += u[z] * u[z] * v[z].square + product * product; /* u is rounded too */
             m[z].square += m[z].value * m[z].value;
         }
-    }
     estimate_pass(down, a->tile_h, a->side_h, a->side_w, 1, m, half);
     estimate_pass(across, a->tile_w, a->side_w, a->tile_h, 1, half, y);
 }
@@ -311,13 +326,15 @@ static int64_t row_read(const struct ipex_winograd_args *a, int64_t at, int64_t 
 static double exact_output(const struct ipex_winograd_args *a, const struct operands *o,
                            const int64_t *at, double *ret_size) {
     const int64_t width = taps_w(a), taps = taps_h(a) * width;
+    const double *kernels = o->kernels + at[3] * a->channels * taps;
     double sum = 0;
-    for (int64_t c = 0; c < a->channels; c++)
-        for (int64_t t = 0; t < taps; t++)
-            sum += o->kernels[(at[3] * a->channels + c) * taps + t] *
-                   (double)a->x[at[0] * a->x_image +
-                                row_read(a, at[1], t / width, a->dilation_h) * a->x_row +
-                                row_read(a, at[2], t % width, a->dilation_w) * a->x_pixel + c];
+    for (int64_t t = 0; t < taps; t++) {
+        const float *x = a->x + at[0] * a->x_image +
+                         row_read(a, at[1], t / width, a->dilation_h) * a->x_row +
+                         row_read(a, at[2], t % width, a->dilation_w) * a->x_pixel;
+        for (int64_t c = 0; c < a->channels; c++)
+            sum += kernels[c * taps + t] * (double)x[c];
+    }
     const double bias = (double)a->bias[at[3]];
     double residual = 0;
     if (a->residual)
@@ -351,7 +368,7 @@ static double tile_error(const struct ipex_winograd_args *a, const struct operan
     estimate_input(a, tile, v);
     for (int64_t n = 0; n < a->n; n++) {
         struct estimate sums[UP_MAX * UP_MAX];
-        estimate_output(a, o->kernels + n * a->channels * taps_h(a) * taps_w(a), v, sums);
+        estimate_output(a, o->transformed + n * a->channels * a->side_h * a->side_w, v, sums);
         for (int64_t r = 0; r < a->tile_h && tile[1] + r * a->dilation_h < a->lines; r++)
             for (int64_t s = 0; s < a->tile_w && tile[2] + s * a->dilation_w < a->pixels; s++) {
                 const int64_t at[4] = {tile[0], tile[1] + r * a->dilation_h,
