@@ -19,12 +19,6 @@ MODELS = BUILD / "test-models"
 CLI = BUILD / "tools" / "ipexpack"
 
 
-def amx_missing():
-    """Why level amx cannot run here, or an empty string: the emulator (tests/amx_emu) leaves AVX512-BF16 to the CPU."""
-    flags = pathlib.Path("/proc/cpuinfo").read_text().split()
-    return "" if "avx512_bf16" in flags else "this CPU has no AVX512-BF16, on which level amx rests"
-
-
 def only_option():
     """The argument --only TEXT of a test program: cases whose name holds the text."""
     parser = argparse.ArgumentParser()
@@ -65,9 +59,9 @@ def command(*arguments, **options):
                           text=True, **options)
 
 
-def cli(*arguments):
+def cli(*arguments, program=CLI):
     """Runs ipexpack; raises with its message when it fails."""
-    done = command(CLI, *arguments)
+    done = command(program, *arguments)
     if done.returncode != 0:
         words = " ".join(str(a) for a in arguments)
         raise RuntimeError(f"ipexpack {words}: exit {done.returncode}\n{done.stderr}")
@@ -78,7 +72,7 @@ def cli_json(*arguments):
     return json.loads(cli(*arguments, "--json"))
 
 
-def run_network(file, inputs, folder, *options):
+def run_network(file, inputs, folder, *options, program=CLI):
     """Runs an .ipex file over {name: array}; returns its outputs in the order of their file names."""
     import numpy as np
     shutil.rmtree(folder, ignore_errors=True)
@@ -89,7 +83,7 @@ def run_network(file, inputs, folder, *options):
         path = folder / f"input_{index}.npy"
         np.save(path, array)
         arguments += ["--input", f"{name}={path}"]
-    cli("run", file, *arguments, "--output", out, *options)
+    cli("run", file, *arguments, "--output", out, *options, program=program)
     return [np.load(path) for path in sorted(out.glob("*.npy"))]
 
 
@@ -108,6 +102,14 @@ def isa_levels():
     avx512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
     return {"reference": True, "avx2": {"avx2", "fma"} <= flags, "avx512": avx512 <= flags,
             "avx512_bf16": avx512 | {"avx512_bf16"} <= flags}
+
+
+def cli_at(level):
+    """The command line for a level: the one under test, or that with the level emulated where the CPU lacks it. Tiles are
+    emulated alone (tests/amx_emu) where the CPU has the rest of level amx, else all that AVX2 has not (tests/avx512_emu)."""
+    if level == "amx" and isa_levels()["avx512_bf16"]:
+        return BUILD / "tests" / "ipexpack_amx_emu"
+    return CLI if isa_levels().get(level) else BUILD / "tests" / "ipexpack_avx512_emu"
 
 
 class Network:

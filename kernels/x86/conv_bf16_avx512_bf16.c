@@ -13,7 +13,7 @@
 static inline __m512bh pair_at(const uint16_t *p) {
     __m512i pair = _mm512_set1_epi32((int32_t)ipex_bf16_pair(p));
 #if defined __clang__ && __clang_major__ == 16
-    __asm__("" : "+v"(pair));
+    pair = vec_bits(vec_in_register(vec_float(pair)));
 #endif
     return (__m512bh)pair;
 }

@@ -2,7 +2,7 @@
 /* Convolution and linear on bf16 with tdpbf16ps (profile bf16-amx). */
 #define CONV_X         uint16_t
 #define CONV_K_PER_ROW 2
-#include "kernels/x86/vec_amx.h"
+#include "kernels/x86/vec_avx512.h"
 
 #include "kernels/x86/amx_tile.h"
 #include "kernels/x86/conv_tiles.h"

@@ -172,7 +172,7 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define WEIGHT_KEPT(c)                                                                             \
     WEIGHT(c)                                                                                      \
     if (FEW_ROWS)                                                                                  \
-        __asm__("" : "+v"(b##c));
+        b##c = (OPERAND)vec_in_register((vec)b##c);
 #define WEIGHT_STREAM(c) WEIGHT_KEPT(c) PREFETCH(c)
 #define WEIGHT_HALF(c)   const OPERAND_HALF b##c = W_AT_HALF(w + c * w_panel);
 /* One distance for the first panel and one for the others, as struct conv_block has them. Blocks of

@@ -2,7 +2,7 @@
 /* Convolution and linear on u8 and i8 with tdpbusd. */
 #define CONV_X         uint8_t
 #define CONV_K_PER_ROW 4
-#include "kernels/x86/vec_amx.h"
+#include "kernels/x86/vec_avx512.h"
 
 #include "kernels/x86/amx_tile.h"
 #include "kernels/x86/conv_tiles.h"

@@ -12,7 +12,9 @@
  *   zen4       AMX, and 512 bits in two passes as on AMD's first CPUs with AVX-512
  *   hybrid     AMX, and cores of two kinds: every question about caches is asked on the other one
  *   linux      AMX in cpuid, and permission as Linux itself answers, which is no on other CPUs
- *   foreign    AMX and permission, but not by this emulator: by another one */
+ *   foreign    AMX and permission, but not by this emulator: by another one
+ *
+ * With AVX512_EMU (tests/avx512_emu) all but `0` have AVX-512 and AVX-VNNI, too. */
 #include "kernels/x86/cpu_probe.h"
 
 #include <errno.h>
@@ -29,6 +31,18 @@ enum {
     L7_EDX_HYBRID = 1 << 15,
     XCR0_TILES = 0x60000,
 };
+
+/* What tests/avx512_emu stands in for. */
+#ifdef AVX512_EMU
+enum {
+    L7_EBX_AVX512 = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 | INT32_MIN, /* F, DQ, CD, BW, VL */
+    L7_ECX_AVX512_VNNI = 1 << 11,
+    L71_EAX_VNNI_BF16 = 1 << 4 | 1 << 5, /* AVX-VNNI, AVX512-BF16 */
+    XCR0_ZMM = 0xe0,
+};
+#else
+enum { L7_EBX_AVX512 = 0, L7_ECX_AVX512_VNNI = 0, L71_EAX_VNNI_BF16 = 0, XCR0_ZMM = 0 };
+#endif
 
 /* cpu_probe.c once more, under other names: the machine itself. */
 struct ipex_cpuid real_probe_cpuid(uint32_t leaf, uint32_t subleaf);
@@ -86,8 +100,14 @@ struct ipex_cpuid ipex_probe_cpuid(uint32_t leaf, uint32_t subleaf) {
     struct ipex_cpuid ret = real_probe_cpuid(leaf, subleaf);
     if (machine == AS_IT_IS)
         return ret;
-    if (leaf == 7 && subleaf == 0)
+    if (leaf == 7 && subleaf == 0) {
         ret.edx = machine == MASKED ? ret.edx & ~(uint32_t)L7_EDX_AMX : ret.edx | L7_EDX_AMX;
+        ret.ebx |= (uint32_t)L7_EBX_AVX512;
+        ret.ecx |= L7_ECX_AVX512_VNNI;
+        ret.eax |= L71_EAX_VNNI_BF16 != 0; /* the highest subleaf */
+    }
+    if (leaf == 7 && subleaf == 1)
+        ret.eax |= L71_EAX_VNNI_BF16;
     if (machine == INTEL && leaf == 0)
         ret.ebx = 0x756e6547, ret.edx = 0x49656e69, ret.ecx = 0x6c65746e; /* GenuineIntel */
     if (machine == INTEL && leaf == 7 && subleaf == 0)
@@ -108,9 +128,10 @@ struct ipex_cpuid ipex_probe_cpuid(uint32_t leaf, uint32_t subleaf) {
 }
 
 uint64_t ipex_probe_xcr0(void) {
-    const uint64_t real = real_probe_xcr0();
+    uint64_t real = real_probe_xcr0();
     if (machine == AS_IT_IS)
         return real;
+    real |= XCR0_ZMM;
     return machine == NO_STATE ? real & ~(uint64_t)XCR0_TILES : real | XCR0_TILES;
 }
 

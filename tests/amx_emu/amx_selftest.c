@@ -20,10 +20,11 @@
 #include "tests/amx_emu/amx_check.h"
 #include "tests/amx_emu/amx_emu.h"
 #include "tests/amx_emu/amx_gemm.h"
-#include "tests/amx_emu/amx_level.h"
 #include "tests/checkkern/checkkern.h"
 
 enum { CASES = 200 }; /* of an instruction */
+
+enum { AMX_LEVELS = 3 }; /* the reference twice, then level amx */
 
 struct options {
     bool only_normal, over_read;
@@ -99,7 +100,7 @@ static int check_kernels(struct context *context) {
     const struct ipex_kernels *amx = &context->levels[AMX_LEVELS - 1].kernels;
     struct ipex_kernels below;
     int slots = 0;
-    ipex_kernels_init(&below, NULL, amx_level_below);
+    ipex_kernels_init(&below, NULL, IPEX_ISA_avx512_bf16);
 #define IPEX_KERNEL(slot_, args_struct)                                                            \
     if (amx->slot_ != below.slot_) {                                                               \
         check_slot(context, #slot_);                                                               \
@@ -175,6 +176,6 @@ int main(int argc, char **argv) {
     printf("# AMX instructions are executed by %s\n", by);
     kernels_begin();
     context.levels = levels;
-    context.n_levels = amx_make_levels(levels);
+    context.n_levels = make_levels(IPEX_ISA_amx, levels);
     return run_checks(&context, &options);
 }

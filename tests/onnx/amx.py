@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Real networks on AMX, which is emulated where the CPU has none (tests/amx_emu), converted with --dtype bf16:
+"""Real networks on AMX and the levels below, which are emulated where the CPU has none (tests/amx_emu, tests/avx512_emu),
+converted with --dtype bf16:
 
-  same bits  level amx, with one and two threads, gives the bytes that --arithmetic bf16-amx gives at every other level;
-             where it cannot run, the other levels are compared with one another
+  same bits  level amx, with one and two threads, gives the bytes that --arithmetic bf16-amx gives at every other level
   profile    level amx takes bf16-amx by itself, and says so; other levels take bf16-dp
   near       over many inputs bf16-amx is no further from what the f32 model gives in ONNX Runtime than bf16-dp: the mean of
              the ratios of their distances is no more than 1 by more than two of its standard errors
@@ -18,12 +18,11 @@ import sys
 import numpy as np
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[1])]
-from at_sizes import levels, peer
+from at_sizes import peer
 from bf16 import distance, run_all
-from ipextest import BUILD, CLI, MODELS, Tap, amx_missing, command
+from ipextest import CLI, MODELS, Tap, cli_at, command
 from sized_networks import SIZED, make_models
 
-EMULATED = BUILD / "tests" / "ipexpack_amx_emu"
 INPUTS = 64
 ERRORS = 2
 OTHERS = ("avx512_bf16", "avx512", "avx2", "reference")
@@ -56,26 +55,21 @@ class Runs:
 def at_amx(tap, runs, inputs):
     """The outputs at level amx, {} where it fails."""
     name = runs.network.name
-    report, want = runs.run(EMULATED, inputs, "--isa", "amx")
+    report, want = runs.run(cli_at("amx"), inputs, "--isa", "amx")
     if report is None:
         return {}
     tap.ok(f"{name}: level amx takes bf16-amx", (report["isa"], report["arithmetic"]) == ("amx", "bf16-amx"), report)
-    _, got = runs.run(EMULATED, inputs, "--isa", "amx", "--threads", "2")
+    _, got = runs.run(cli_at("amx"), inputs, "--isa", "amx", "--threads", "2")
     tap.ok(f"{name}: same bits, amx, 2 threads", got == want and want, "other bytes")
     return want
 
 
 def bits(tap, runs, inputs):
-    name, others = runs.network.name, [name for name in OTHERS if name in levels()]
-    if amx_missing():
-        tap.skip(f"{name}: same bits, amx", amx_missing())
-        _, want = runs.run(CLI, inputs, "--isa", others.pop(0), "--arithmetic", "bf16-amx")
-    else:
-        want = at_amx(tap, runs, inputs)
+    name, want = runs.network.name, at_amx(tap, runs, inputs)
     if not want:
         return
-    for level in others:
-        report, got = runs.run(CLI, inputs, "--isa", level, "--arithmetic", "bf16-amx", "--threads", "2")
+    for level in OTHERS:
+        report, got = runs.run(cli_at(level), inputs, "--isa", level, "--arithmetic", "bf16-amx", "--threads", "2")
         tap.ok(f"{name}: same bits, {level}", got == want and report["arithmetic"] == "bf16-amx", "other bytes")
     report, got = runs.run(CLI, inputs, "--isa", "avx2")
     tap.ok(f"{name}: other levels take bf16-dp, which has other bits", report["arithmetic"] == "bf16-dp" and got != want, report)

@@ -13,10 +13,10 @@ import tempfile
 import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / part) for part in (".", "convert")]
-from ipextest import BUILD, CLI, Tap, command, isa_levels
+from ipextest import CLI, Tap, cli_at, command, isa_levels
 from small_graphs import Graph
 
-AMX_CLI = BUILD / "tests" / "ipexpack_amx_emu"
+AMX_CLI = cli_at("amx")
 HOSTILE = "</script><script>document.title='taken'</script><!--"
 VOID = {"meta", "br", "link", "img", "input"}
 STEPS = 60  # more than the page shows at first

@@ -10,9 +10,9 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ipextest import BUILD, CLI, Tap, amx_missing, cli_json, command
+from ipextest import BUILD, CLI, Tap, cli_at, cli_json, command
 
-AMX_CLI = BUILD / "tests" / "ipexpack_amx_emu"
+AMX_CLI = cli_at("amx")
 FOLDER = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else BUILD / "test-verbs"
 tap = Tap()
 
@@ -137,8 +137,8 @@ AMX_MACHINES = {"": ("permitted", None), "refused": ("refused", "refuses permiss
 
 def check_amx(model):
     """The command line with the emulator: it asks for AMX by itself, says what came of it, and never takes it unasked."""
-    if amx_missing():
-        tap.skip("amx", amx_missing())
+    if not AMX_CLI.exists():
+        tap.skip("amx", "this CPU has no AVX512-BF16, and this build does not emulate it")
         return
     for machine, (state, words) in AMX_MACHINES.items():
         env = dict(os.environ, **({"AMX_EMU": machine} if machine else {}))
