@@ -767,7 +767,7 @@ def integers_of_4_bits(g, x):
     g.gives(g.op("MatMul", g.through(g.input(3, 40), to), w, name="layer"))
 
 
-@on_floats(None)
+@on_floats("weight_in_blocks")
 def weights_in_blocks(g):
     w = g.op("DequantizeLinear", g.constant(g.numbers("i8", (40, 9))), g.scale(2 ** -9, 5, 9), axis=0, block_size=8)
     g.gives(g.op("MatMul", g.through(g.input(3, 40)), w, name="layer"))

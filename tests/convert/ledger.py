@@ -1026,6 +1026,15 @@ def layer_of_wide_weights(g):
     g.output(g.op("Conv", quantised(g, g.input(1, 64, 6, 6)), w, group=2, name="layer"))
 
 
+@case(("integer", "layer", "weight_in_blocks"), opset=21)
+def layer_of_weights_in_blocks(g):
+    """Whatever its input is."""
+    w = g.constant(g.random.integers(-127, 128, (8, 5)).astype(np.int8))
+    scales = g.constant(np.float32(2.0 ** -g.random.integers(6, 9, (2, 5))))
+    w = g.op("DequantizeLinear", w, scales, axis=0, block_size=4)
+    g.output(g.op("MatMul", g.input(4, 8), w, name="layer"))
+
+
 @case(("integer", "layer", "sums_cost_more"))
 def small_layer_of_wide_weights(g):
     g.output(g.op("MatMul", quantised(g, g.input(4, 8)), whole_weight(g, 8, 5, zero=-90), name="layer"))

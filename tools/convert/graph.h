@@ -50,6 +50,8 @@ struct ipex_dequantised {
     struct ipex_value *zero;      /* likewise; NULL: 0 */
     int64_t inner;                /* elements of q per element of that axis */
     float low, high;              /* the range of q */
+    int32_t block_bits;           /* not 0: of a constant whose scales are those of blocks, so many
+                                     bits to a number; nothing else is known of it */
 };
 
 struct ipex_value {

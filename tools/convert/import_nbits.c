@@ -88,7 +88,10 @@ static struct ipex_value *unpacked(struct ipex_import *import, const struct pack
             for (int64_t i = 0, k = b * p->block; i < p->block && k < p->k; i++, k++)
                 data[n * p->k + k] = ((float)number(at, i, p->bits) - zero) * scale;
         }
-    return ipex_graph_constant(import->graph, p->weight->name, IPEX_DTYPE_f32, 2, dims, data);
+    struct ipex_value *ret =
+        ipex_graph_constant(import->graph, p->weight->name, IPEX_DTYPE_f32, 2, dims, data);
+    ipex_quantized_note_blocks(import, ret, (int32_t)p->bits);
+    return ret;
 }
 
 static void import_matmul_nbits(struct ipex_import *import) {

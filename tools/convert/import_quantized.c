@@ -79,12 +79,16 @@ static struct ipex_value *parameter(struct ipex_import *import, size_t i,
 struct integer {
     int64_t onnx_type;
     enum ipex_dtype dtype; /* whose values stand for it */
+    int32_t bits;
     float low, high;
 };
 static const struct integer integers[] = {
-    {IPEX_ONNX_UINT8, IPEX_DTYPE_u8, 0, 255},     {IPEX_ONNX_INT8, IPEX_DTYPE_i8, -128, 127},
-    {IPEX_ONNX_UINT4, IPEX_DTYPE_u8, 0, 15},      {IPEX_ONNX_INT4, IPEX_DTYPE_i8, -8, 7},
-    {IPEX_ONNX_UINT16, IPEX_DTYPE_i32, 0, 65535}, {IPEX_ONNX_INT16, IPEX_DTYPE_i32, -32768, 32767},
+    {IPEX_ONNX_UINT8, IPEX_DTYPE_u8, 8, 0, 255},
+    {IPEX_ONNX_INT8, IPEX_DTYPE_i8, 8, -128, 127},
+    {IPEX_ONNX_UINT4, IPEX_DTYPE_u8, 4, 0, 15},
+    {IPEX_ONNX_INT4, IPEX_DTYPE_i8, 4, -8, 7},
+    {IPEX_ONNX_UINT16, IPEX_DTYPE_i32, 16, 0, 65535},
+    {IPEX_ONNX_INT16, IPEX_DTYPE_i32, 16, -32768, 32767},
 };
 
 static const struct integer *find_integer(int64_t onnx_type) {
@@ -170,6 +174,12 @@ static void note_integers(struct ipex_import *import, struct ipex_value *y,
     y->dequantised = note;
 }
 
+void ipex_quantized_note_blocks(struct ipex_import *import, struct ipex_value *y, int32_t bits) {
+    struct ipex_dequantised *note = ipex_arena_alloc(&import->graph->arena, sizeof *note);
+    *note = (struct ipex_dequantised){.block_bits = bits};
+    y->dequantised = note;
+}
+
 /* ---- ONNX's operators ---- */
 
 static double number_of(const struct ipex_value *p, double otherwise) {
@@ -239,7 +249,10 @@ static void import_dequantize(struct ipex_import *import) {
     struct ipex_value *whole = ipex_build_cast(import, x, IPEX_DTYPE_f32),
                       *y = dequantised(import, whole, zero, scale);
     const int64_t axis = ipex_import_int(import, "axis", 1);
-    if (!sums && !ipex_import_int(import, "block_size", 0))
+    const bool blocks = ipex_import_int(import, "block_size", 0) != 0;
+    if (y && !sums && blocks && x->constant)
+        ipex_quantized_note_blocks(import, y, integer_of(x)->bits);
+    else if (!sums && !blocks)
         note_integers(import, y, x, whole, scale, zero, axis < 0 ? axis + x->rank : axis);
     if (y)
         ipex_import_out(import, 0, y);

@@ -21,6 +21,9 @@ struct ipex_value *ipex_quantized_parameter(struct ipex_import *import, size_t i
 struct ipex_value *ipex_quantized_per_block(struct ipex_import *import, struct ipex_value *p,
                                             const struct ipex_value *x, int64_t axis,
                                             int64_t block);
+/* Notes on y that it stands for constant numbers of so many bits whose scales are those of blocks.
+ */
+void ipex_quantized_note_blocks(struct ipex_import *import, struct ipex_value *y, int32_t bits);
 /* Input `at`, of 8 bits, less its zero point, input `zero_at` (absent: 0; as above), as f32: a
  * constant right away where both are. NULL after refusing. */
 struct ipex_value *ipex_quantized_centred(struct ipex_import *import, size_t at, size_t zero_at,

@@ -81,6 +81,8 @@
     X(zero_moves, "it is padded with a zero point that every run computes")                        \
     X(few_products, "too few products in a row of the kernel, or too many for an exact sum")       \
     X(weight_differs, "the weight is not of integers from -128 to 127 with a scale per output")    \
+    X(weight_in_blocks, "the weight has scales for blocks of its numbers: it becomes the floats "  \
+                        "that they stand for")                                                     \
     X(sums_cost_more, "small for the sums that the zero point of its weight would take")           \
     X(few_outputs, "of few outputs, for which floats are as fast")                                 \
     X(padded_otherwise, "another layer pads these bytes with another zero point")                  \

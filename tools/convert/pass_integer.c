@@ -13,6 +13,7 @@
 #include "tools/convert/passes.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SIGN = 128 };
@@ -175,7 +176,15 @@ static bool has_kernel(const struct ipex_node *node) {
     return !node->fold.parts && !node->fold.k_order;
 }
 
+/* Of each number of a weight whose scales are those of blocks; else 0. */
+static int32_t block_bits(const struct ipex_node *node) {
+    const struct ipex_dequantised *w = node->input[1]->dequantised;
+    return w ? w->block_bits : 0;
+}
+
 static enum ipex_reason check(const struct ipex_node *node, const struct ipex_dequantised *x) {
+    if (block_bits(node))
+        return IPEX_REASON_weight_in_blocks;
     if (!has_kernel(node))
         return IPEX_REASON_no_byte_kernel;
     if (!x)
@@ -378,6 +387,19 @@ static void mark_bytes(struct ipex_graph *graph) {
     }
 }
 
+static void report(struct ipex_graph *graph, const struct ipex_node *node,
+                   enum ipex_reason reason) {
+    char text[160];
+    snprintf(text, sizeof text,
+             "the weight's numbers of %d bits have scales for blocks of them: they become floats, "
+             "32 bits each (16 with --weights bf16)",
+             block_bits(node));
+    ipex_ledger_add(graph->ledger, "integer", node->name, reason,
+                    reason == IPEX_REASON_applied            ? "multiplies bytes, summed exactly"
+                    : reason == IPEX_REASON_weight_in_blocks ? text
+                                                             : NULL);
+}
+
 void ipex_pass_integer(struct ipex_graph *graph) {
     mark_bytes(graph);
     for (struct ipex_node *node = graph->first; node; node = node->next) {
@@ -389,7 +411,6 @@ void ipex_pass_integer(struct ipex_graph *graph) {
         enum ipex_reason reason = check(node, x);
         if (reason == IPEX_REASON_applied)
             reason = take(graph, node, x);
-        ipex_ledger_add(graph->ledger, "integer", node->name, reason,
-                        reason == IPEX_REASON_applied ? "multiplies bytes, summed exactly" : NULL);
+        report(graph, node, reason);
     }
 }
