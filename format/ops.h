@@ -57,6 +57,12 @@ enum ipex_integer_attr {
     IPEX_INTEGER_ATTRS,
     IPEX_SCALES = IPEX_INTEGER_ATTRS - IPEX_RESIDUAL_SCALE,
 };
+/* Positions in `floats` of depthwise, likewise; only where y is u8. */
+enum ipex_depthwise_attr {
+    IPEX_DEPTHWISE_Y_SCALE = 2,
+    IPEX_DEPTHWISE_Y_ZERO,
+    IPEX_DEPTHWISE_ATTRS
+};
 /* Products of u8 and i8 in a segment, and most in a sum, which 32 bits then hold. */
 #define IPEX_INTEGER_LEAST_K 4
 #define IPEX_INTEGER_MOST_K  65793

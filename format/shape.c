@@ -91,7 +91,7 @@ static bool multiplies_bf16(const struct rule *r) {
 static uint8_t result_dtype(const struct rule *r, uint8_t wanted) {
     const bool by_columns = r->node->op == IPEX_OP_conv && r->node->int_[IPEX_CONV_COLUMNS];
     const bool rounds = r->node->op == IPEX_OP_depthwise || (multiplies_bf16(r) && !by_columns);
-    if (wanted == IPEX_DTYPE_u8 && is_integer(r))
+    if (wanted == IPEX_DTYPE_u8 && (is_integer(r) || r->node->op == IPEX_OP_depthwise))
         return IPEX_DTYPE_u8;
     return wanted == IPEX_DTYPE_bf16 && rounds ? IPEX_DTYPE_bf16 : IPEX_DTYPE_f32;
 }
@@ -304,6 +304,20 @@ enum ipex_status ipex_rule_upsampled_conv(const struct rule *r, struct ipex_shap
     return check_residual(r, y);
 }
 
+/* R118: depthwise has the scale and zero point of y exactly where that is u8. */
+static enum ipex_status check_bytes(const struct rule *r, uint8_t dtype) {
+    const bool bytes = dtype == IPEX_DTYPE_u8;
+    const float *floats = r->node->float_;
+    if (r->node->floats != (bytes ? IPEX_DEPTHWISE_ATTRS : IPEX_DEPTHWISE_Y_SCALE))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "wrong number of attributes");
+    if (!bytes)
+        return IPEX_OK;
+    const uint32_t scale = exponent(floats[IPEX_DEPTHWISE_Y_SCALE]);
+    if (scale == 0 || scale == 0xff || exponent(floats[IPEX_DEPTHWISE_Y_ZERO]) == 0xff)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "the scale or zero point of y is no number");
+    return IPEX_OK;
+}
+
 /* R70: w [KH][KW * I][M] where each group takes I inputs to M / groups outputs */
 enum ipex_status ipex_rule_depthwise(const struct rule *r, struct ipex_shape_operand *y) {
     const int32_t *ints = r->node->int_;
@@ -321,6 +335,7 @@ enum ipex_status ipex_rule_depthwise(const struct rule *r, struct ipex_shape_ope
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight's dims do not fit");
     IPEX_TRY(check_halo(r));
     IPEX_TRY(window_output(r, false, w[2], y));
+    IPEX_TRY(check_bytes(r, y->dtype));
     IPEX_TRY(check_bias(r, w[2]));
     return check_residual(r, y);
 }

@@ -36,7 +36,6 @@ static __attribute__((noinline)) void run_part(const struct ipex_depthwise_args 
         now.residual +=
             part->image * args->r_image + part->line * args->r_line + part->pixel * args->r_pixel;
     now.y = stage;
-    now.y_bf16 = NULL;
     now.y_pixel = args->channels;
     now.y_line = part->pixels * args->channels;
     now.images = 1;
@@ -54,11 +53,11 @@ static __attribute__((noinline)) void round_part(const struct ipex_depthwise_arg
     const bool dense = args->y_pixel == args->channels;
     const int64_t runs = dense ? 1 : part->pixels;
     const int64_t run = dense ? part->pixels * args->channels : args->channels;
-    uint16_t *y = args->y_bf16 + part->image * args->y_image + part->line * args->y_line +
-                  part->pixel * args->y_pixel;
+    int64_t y =
+        part->image * args->y_image + part->line * args->y_line + part->pixel * args->y_pixel;
     for (int64_t l = 0; l < part->lines; l++, y += args->y_line)
         for (int64_t i = 0; i < runs; i++, stage += run)
-            by->round(stage, y + i * args->y_pixel, run);
+            by->round(args, stage, y + i * args->y_pixel, run);
 }
 
 void ipex_depthwise_rounded(const struct ipex_depthwise_args *args,

@@ -194,11 +194,11 @@ struct ipex_depthwise_args ipex_depthwise_part(const struct ipex_depthwise_args 
 
 struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_depthwise_args *args, int64_t job);
 
-/* The body of depthwise_bf16y: a level's kernel leaves a few lines in f32 at `stage`, from where
- * they are rounded, n elements at a time. */
+/* The body of depthwise_bf16y and depthwise_u8y: a level's kernel leaves a few lines in f32 at
+ * `stage`, from where they are rounded, n elements at a time, to the y-th of args' y and behind. */
 struct ipex_depthwise_rounding {
     void (*kernel)(const struct ipex_depthwise_args *, int64_t, int64_t, void *);
-    void (*round)(const float *x, uint16_t *y, int64_t n);
+    void (*round)(const struct ipex_depthwise_args *args, const float *x, int64_t y, int64_t n);
 };
 
 void ipex_depthwise_rounded(const struct ipex_depthwise_args *args,

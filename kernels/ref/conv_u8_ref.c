@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on u8 and i8: exact sums, then a scale per output channel. */
-#include "kernels/ref/math_ref.h"
+#include "kernels/ref/bytes_ref.h"
 
 /* Element k of a panel's column c, of tiles of four k per row. */
 static int32_t weight(const int8_t *w, int64_t k, int64_t c) {
     return w[(k / 4 * IPEX_PANEL + c) * 4 + k % 4];
 }
 
-static float quantised(float value, float scale, float zero) {
-    const float whole = fmaf(value, scale, IPEX_WHOLE_NUMBERS) - (IPEX_WHOLE_NUMBERS - zero);
-    return whole > 0.0f ? whole < 255.0f ? whole : 255.0f : 0.0f;
-}
-
 static void store(const struct ipex_conv_args *args, int64_t at, float value) {
     if (args->y_scale != 0.0f)
-        value = quantised(value, args->y_scale, args->y_zero);
+        value = ref_byte(value, args->y_scale, args->y_zero);
     if (args->y_u8)
         args->y_u8[at] = (uint8_t)value;
     else
@@ -41,7 +36,7 @@ static void conv_pixel(const struct ipex_conv_args *args, const struct ipex_conv
         job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
     float chain = fmaf((float)(int32_t)sum, args->scale[output], args->bias[output]);
     if (args->m_scale != 0.0f)
-        chain = fmaf(quantised(chain, args->m_scale, args->m_zero), args->m_unit, args->m_shift);
+        chain = fmaf(ref_byte(chain, args->m_scale, args->m_zero), args->m_unit, args->m_shift);
     if (args->residual_u8)
         chain = chain + (float)args->residual_u8[residual] * args->r_scale;
     else if (args->residual)

@@ -2,11 +2,15 @@
 /* Depthwise convolution and narrow groups: one chain of fma per output, taps in row-major order and
  * within a tap the inputs of the group (ipex_depthwise_input), then residual and activation. */
 #include "kernels/ref/bf16_ref.h"
+#include "kernels/ref/bytes_ref.h"
+
+/* Where results go. */
+enum result { TO_F32, TO_BF16, TO_BYTES };
 
 /* y: elements from args' y to the pixel's first one. */
 static void depthwise_pixel(const struct ipex_depthwise_args *args,
                             const struct ipex_kernel_rows *rows, const float *x,
-                            const float *residual, int64_t y, bool rounds) {
+                            const float *residual, int64_t y, enum result to) {
     const int64_t w_tap = ipex_channels_pitch(args->channels);
     const int64_t inputs = args->group_inputs;
     for (int64_t c = 0; c < args->channels; c++) {
@@ -22,15 +26,18 @@ static void depthwise_pixel(const struct ipex_depthwise_args *args,
         if (residual)
             chain = chain + residual[c];
         chain = ref_act(chain, args->act, args->act_a, args->act_b);
-        if (rounds)
+        if (to == TO_BF16)
             args->y_bf16[y + c] = ref_bf16_round(chain);
+        else if (to == TO_BYTES)
+            args->y_u8[y + c] = (uint8_t)ref_byte(chain, args->y_scale, args->y_zero);
         else
             args->y[y + c] = chain;
     }
 }
 
-static void depthwise_run(const struct ipex_depthwise_args *whole, int64_t job_begin,
-                          int64_t job_end, bool rounds) {
+static __attribute__((noinline)) void depthwise_run(const struct ipex_depthwise_args *whole,
+                                                    int64_t job_begin, int64_t job_end,
+                                                    enum result to) {
     for (int64_t j = job_begin; j < job_end; j++) {
         int64_t at = j;
         const struct ipex_depthwise_args part = ipex_depthwise_part(whole, &at), *args = &part;
@@ -43,13 +50,12 @@ static void depthwise_run(const struct ipex_depthwise_args *whole, int64_t job_b
                 if (residual)
                     residual +=
                         job.image * args->r_image + line * args->r_line + pixel * args->r_pixel;
-                depthwise_pixel(args, &rows,
-                                args->x + job.image * args->x_image + line * args->x_line +
-                                    pixel * args->x_pixel,
-                                residual,
-                                job.image * args->y_image + line * args->y_line +
-                                    pixel * args->y_pixel,
-                                rounds);
+                depthwise_pixel(
+                    args, &rows,
+                    args->x + job.image * args->x_image + line * args->x_line +
+                        pixel * args->x_pixel,
+                    residual,
+                    job.image * args->y_image + line * args->y_line + pixel * args->y_pixel, to);
             }
         }
     }
@@ -58,11 +64,17 @@ static void depthwise_run(const struct ipex_depthwise_args *whole, int64_t job_b
 void IPEX_REF(depthwise_f32)(const struct ipex_depthwise_args *args, int64_t job_begin,
                              int64_t job_end, void *scratch) {
     (void)scratch;
-    depthwise_run(args, job_begin, job_end, false);
+    depthwise_run(args, job_begin, job_end, TO_F32);
 }
 
 void IPEX_REF(depthwise_bf16y)(const struct ipex_depthwise_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
     (void)scratch;
-    depthwise_run(args, job_begin, job_end, true);
+    depthwise_run(args, job_begin, job_end, TO_BF16);
+}
+
+void IPEX_REF(depthwise_u8y)(const struct ipex_depthwise_args *args, int64_t job_begin,
+                             int64_t job_end, void *scratch) {
+    (void)scratch;
+    depthwise_run(args, job_begin, job_end, TO_BYTES);
 }

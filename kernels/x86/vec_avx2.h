@@ -191,9 +191,8 @@ static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
     uint64_t all = 0;
     if (n >= LANES)
         memcpy(&all, p, LANES);
-    else
-        for (int64_t i = 0; i < n; i++)
-            all |= (uint64_t)p[i] << 8 * i;
+    else if (n > 0)
+        memcpy(&all, p, (size_t)n);
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)all)));
 }
 /* From 0 to 255, rounded to nearest, ties to even; a NaN is 0. */
@@ -204,9 +203,8 @@ static inline void vec_store_bytes_part(uint8_t *p, int64_t n, vec a) {
     const uint64_t all = (uint64_t)_mm_cvtsi128_si64(_mm_packus_epi16(half, half));
     if (n >= LANES)
         memcpy(p, &all, LANES);
-    else
-        for (int64_t i = 0; i < n; i++)
-            p[i] = (uint8_t)(all >> 8 * i);
+    else if (n > 0)
+        memcpy(p, &all, (size_t)n);
 }
 /* The same of any number, cut. */
 static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {

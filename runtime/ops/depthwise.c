@@ -46,6 +46,8 @@ static void set_refs(struct ipex_bind *bind) {
         IPEX_BIND_REF(bind, depthwise, residual, 3, 0);
     if (bind->output->dtype == IPEX_DTYPE_bf16)
         IPEX_BIND_REF(bind, depthwise, y_bf16, IPEX_REF_OUTPUT, 0);
+    else if (bind->output->dtype == IPEX_DTYPE_u8)
+        IPEX_BIND_REF(bind, depthwise, y_u8, IPEX_REF_OUTPUT, 0);
     else
         IPEX_BIND_REF(bind, depthwise, y, IPEX_REF_OUTPUT, 0);
 }
@@ -66,6 +68,22 @@ static void cut_pixels(struct ipex_bind *bind, int64_t pixel_flops) {
     };
     const int64_t pixels = ipex_cut_even(&cut, bind->setup->threads);
     args->pixels_per_job = pixels < args->pixels ? (int32_t)pixels : 0;
+}
+
+static void bind_kernel(struct ipex_bind *bind) {
+    struct ipex_depthwise_args *args = &bind->args.depthwise;
+    if (bind->output->dtype == IPEX_DTYPE_f32) {
+        IPEX_BIND_KERNEL(bind, depthwise_f32, depthwise);
+        return;
+    }
+    bind->scratch = ipex_depthwise_rounded_scratch(args);
+    if (bind->output->dtype == IPEX_DTYPE_bf16) {
+        IPEX_BIND_KERNEL(bind, depthwise_bf16y, depthwise);
+        return;
+    }
+    args->y_scale = bind->floats[IPEX_DEPTHWISE_Y_SCALE];
+    args->y_zero = bind->floats[IPEX_DEPTHWISE_Y_ZERO];
+    IPEX_BIND_KERNEL(bind, depthwise_u8y, depthwise);
 }
 
 enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
@@ -100,11 +118,6 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     bind->flops = ipex_mul_sat(products, ipex_info_numel(y));
     bind->spared_flops = bind->flops / args->lines / args->kernel_h *
                          ipex_kernel_rows_left_out(&args->padding, args->lines, args->kernel_h);
-    if (y->dtype != IPEX_DTYPE_bf16) {
-        IPEX_BIND_KERNEL(bind, depthwise_f32, depthwise);
-    } else {
-        IPEX_BIND_KERNEL(bind, depthwise_bf16y, depthwise);
-        bind->scratch = ipex_depthwise_rounded_scratch(args);
-    }
+    bind_kernel(bind);
     return IPEX_BOUND;
 }

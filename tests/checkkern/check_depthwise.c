@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* depthwise_f32, depthwise_bf16y: random geometries, narrow groups, gaps that are poisoned,
- * residuals in place; the reference against f64. */
+/* depthwise_f32, depthwise_bf16y, depthwise_u8y: random geometries, narrow groups, gaps that are
+ * poisoned, residuals in place; the reference against f64. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
@@ -200,6 +200,51 @@ static int check_rounded(const struct level *level, const struct shape *s,
                    s->kernel_w, (long long)at);
 }
 
+/* bytes() of kernels.h in doubles, in which no step of it is rounded but the one to a whole number:
+ * a float's product with another is exact, and so is the sum with a zero point. */
+static uint8_t exact_byte(float value, float scale, float zero) {
+    const double product = (double)value * (double)scale;
+    if (isnan(value))
+        return 0;
+    const double whole = fmin(fmax(nearbyint(product), -0x1p22), 0x1p22) + (double)zero;
+    return (uint8_t)fmin(fmax(whole, 0), 255);
+}
+
+/* depthwise_u8y gives those of depthwise_f32. */
+static int check_bytes(const struct level *level, const struct shape *s,
+                       const struct ipex_depthwise_args *args, const struct operands *o,
+                       const struct buffer *want, struct rng *rng) {
+    struct ipex_depthwise_args a = *args;
+    const size_t count = want->bytes / 4;
+    struct buffer y = buffer_make(count);
+    a.y = NULL;
+    a.y_u8 = y.data;
+    a.y_scale = rng_float(rng) * 40;
+    a.y_zero = (float)rng_range(rng, -20, 275);
+    a.residual = s->residual ? o->residual.data : NULL;
+    fill_canary(&y);
+    running("depthwise_u8y", level->name);
+    run_jobs(rng, (ipex_kernel_fn)level->kernels.depthwise_u8y, &a, ipex_depthwise_jobs(&a),
+             ipex_depthwise_rounded_scratch(&a));
+    bool passed = true;
+    for (size_t i = 0; i < count && passed; i++) {
+        const uint8_t canary = (uint8_t)(UINT32_C(0x4b1d4b1d) >> i % 4 * 8);
+        const uint8_t byte = (int64_t)i % a.y_pixel < a.channels
+                                 ? exact_byte(((const float *)want->data)[i], a.y_scale, a.y_zero)
+                                 : canary;
+        if (((const uint8_t *)y.data)[i] != byte)
+            passed =
+                report(false, "depthwise_u8y shape",
+                       "%s: %dx%dx%dx%d kernel %dx%d: element %zu is %d, want %d of %a * %a + "
+                       "%g",
+                       level->name, s->images, s->lines, s->pixels, s->channels, s->kernel_h,
+                       s->kernel_w, i, ((const uint8_t *)y.data)[i], byte,
+                       (double)((const float *)want->data)[i], (double)a.y_scale, (double)a.y_zero);
+    }
+    buffer_free(&y);
+    return !passed;
+}
+
 /* The sum of an output, x[at] being its pixel's first tap, and of the magnitudes of its terms. */
 static double exact_sum(const struct ipex_depthwise_args *a, int64_t line, int64_t at, int64_t c,
                         double *magnitude) {
@@ -269,7 +314,8 @@ static int check_shape(const struct context *context, const struct shape *s, str
         buffer_free(&got);
     }
     for (size_t i = 0; i < context->n_levels; i++)
-        failed += check_rounded(&context->levels[i], s, &args, &o, &want, rng);
+        failed += check_rounded(&context->levels[i], s, &args, &o, &want, rng) +
+                  check_bytes(&context->levels[i], s, &args, &o, &want, rng);
     buffer_free(&want);
     buffer_free(&o.x);
     buffer_free(&o.w);

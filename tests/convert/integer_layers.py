@@ -202,6 +202,42 @@ def few_products(g, c, **attributes):
     g.gives(g.convolved(g.through(g.input(1, c, 9, 10)), c, 8, **attributes))
 
 
+DEPTHWISE_TO_BYTES = ("integer", "depth", "no_byte_kernel"), ("requantise", "depth", APPLIED), ("integer", "behind", APPLIED)
+
+
+@families(case(*DEPTHWISE_TO_BYTES, ("integer", "first", APPLIED), bytes_=2),
+          of_zero_0=dict(zero=0), of_an_odd_zero=dict(zero=77), of_i8=dict(kind="i8"), with_strides=dict(strides=[2, 2]), of_5x5=dict(kernel=(5, 5), pads=[2] * 4),
+          in_groups_of_two=dict(group=8), of_many_channels=dict(c=75, group=75), of_one_column=dict(size=(9, 1)), of_a_batch=dict(n=3),
+          with_relu=dict(act="Relu"), with_sigmoid=dict(act="Sigmoid"))
+@variant("of a large image", case(*DEPTHWISE_TO_BYTES, ("integer", "first", APPLIED), exact=(False,)), size=(90, 85), c=40, group=40)
+@variant("on floats before", case(*DEPTHWISE_TO_BYTES), before=False)
+def depthwise_of_bytes(g, n=1, c=16, group=16, size=(9, 10), kernel=(3, 3), kind="u8", zero=None, act=None, before=True, **attributes):
+    """Computed in f32, and stored in bytes."""
+    attributes = {"pads": [1] * 4} | attributes
+    x = g.input(n, c, *size)
+    x = g.convolved(g.through(x), c, c, (1, 1), name="first") if before else x
+    x = g.through(x) if before else x
+    y = g.convolved(x, c, c, kernel, group=group, name="depth", **attributes)
+    y = g.op(act, y) if act else y
+    behind(g, g.through(y, g.to(kind, like=y, zero=zero)), c)
+
+
+@families(case(*DEPTHWISE_TO_BYTES, bytes_=1), padded_with_its_zero=dict(), of_i8=dict(kind="i8"))
+@variant("in bf16", case(*DEPTHWISE_TO_BYTES, flags=("--dtype", "bf16"), exact=(False,)), c=48)
+def depthwise_of_bytes_before_padding(g, kind="u8", c=8):
+    y = g.convolved(g.input(1, c, 29, 30), c, c, group=c, name="depth")
+    g.gives(g.convolved(g.through(y, g.to(kind, like=y)), c, 6, name="behind", pads=[1, 2, 0, 1]))
+
+
+@case(("integer", "depth", "no_byte_kernel"), ops={})
+def depthwise_of_bytes_that_others_read(g):
+    """As an output, and by what moves elements: not rounded where it is stored."""
+    y = g.convolved(g.through(g.input(1, 8, 9, 10)), 8, 8, group=8, name="depth")
+    q = g.quantize(y, g.to(like=y))
+    g.gives_numbers(q)
+    g.gives_numbers(g.op("Transpose", q, perm=[0, 2, 3, 1]))
+
+
 @families(on_floats("no_byte_kernel"), alone=dict(group=8), in_groups_of_two=dict(group=4))
 def depthwise(g, group):
     g.gives(g.convolved(g.through(g.input(1, 8, 9, 10)), 8, 8, group=group, pads=[1] * 4))

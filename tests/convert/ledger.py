@@ -982,6 +982,13 @@ def layers_on_integers(g):
     g.output(whole_conv(g, x, 8, 5, name="last", pads=[1, 1, 1, 1]))
 
 
+@case(("integer", "depth", "no_byte_kernel"), ("requantise", "DequantizeLinear1+depth+QuantizeLinear4", APPLIED), ("integer", "last", APPLIED),
+      steps=dict(depthwise=1, conv=1, pointwise=1))
+def depthwise_that_gives_bytes(g):
+    y = g.op("Conv", quantised(g, g.input(1, 8, 6, 6)), whole_weight(g, 8, 1, 3, 3), group=8, name="depth")
+    g.output(whole_conv(g, quantised(g, y), 8, 5, name="last"))
+
+
 @case(("byte_sum", "DequantizeLinear1+DequantizeLinear5+add+Relu7+QuantizeLinear8", APPLIED), ("integer", "last", APPLIED), steps=dict(conv=2, pointwise=1))
 def residual_sum_of_bytes(g):
     x = quantised(g, g.input(1, 8, 6, 6))

@@ -61,9 +61,8 @@ static struct maker_node *node(struct maker_model *m, int index, int op, int inp
     n->input[0] = input;
     n->output[0] = output;
     n->ints = info->ints == IPEX_ANY ? 0 : info->ints;
-    n->floats = info->floats != IPEX_ANY                     ? info->floats
-                : op == IPEX_OP_linear || op == IPEX_OP_conv ? 2
-                                                             : 0;
+    const bool has_act = op == IPEX_OP_linear || op == IPEX_OP_conv || op == IPEX_OP_depthwise;
+    n->floats = info->floats != IPEX_ANY ? info->floats : has_act ? 2 : 0;
     return n;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a layer on integers (pass_integer.c) gives and is then quantised, to be read as bytes, is
- * rounded as it is stored. */
+/* What a layer on integers (pass_integer.c), or a depthwise convolution, gives and is then
+ * quantised, to be read as bytes, is rounded as it is stored. */
 #include "tools/convert/quantisation.h"
 
 #include <math.h>
@@ -84,26 +84,60 @@ static struct ipex_value *find_bytes(const struct ipex_graph *graph, const struc
     }
 }
 
-void ipex_pass_requantise(struct ipex_graph *graph) {
-    for (struct ipex_node *node = graph->first; node; node = node->next) {
-        struct ipex_quantisation q;
-        if (!node->integer)
-            continue;
-        struct ipex_value *bytes = find_bytes(graph, node, &q);
-        ipex_ledger_add(graph->ledger, "requantise", node->name,
-                        bytes ? IPEX_REASON_applied : IPEX_REASON_no_bytes_behind,
-                        bytes ? "rounded to bytes where it is stored" : NULL);
-        if (!bytes)
-            continue;
-        while (node->output != bytes) {
-            struct ipex_node *step = ipex_value_only_reader(graph, node->output);
-            struct ipex_value *y = step->output;
-            node->name = ipex_graph_join(graph, node->name, step->name);
-            ipex_graph_remove(graph, step);
-            ipex_node_set_output(node, y);
-        }
-        node->integer->requantised = true;
-        node->integer->y_scale = (float)q.scale;
-        node->integer->y_zero = (float)q.zero;
+/* Whether all that read it take bytes, and it is no output: it has no other form. */
+static bool is_read_as_bytes(const struct ipex_graph *graph, const struct ipex_value *bytes) {
+    if (bytes->is_output)
+        return false;
+    for (const struct ipex_node *node = graph->first; node; node = node->next)
+        for (int32_t i = 0; i < node->inputs; i++)
+            if (ipex_node_operands((struct ipex_node *)node)[i] == bytes &&
+                node->kind != IPEX_KIND_pointwise && !(node->integer && i == 0))
+                return false;
+    return true;
+}
+
+/* The node gives the bytes; what made them of its result is gone. */
+static void take_over(struct ipex_graph *graph, struct ipex_node *node, struct ipex_value *bytes) {
+    while (node->output != bytes) {
+        struct ipex_node *step = ipex_value_only_reader(graph, node->output);
+        struct ipex_value *y = step->output;
+        node->name = ipex_graph_join(graph, node->name, step->name);
+        ipex_graph_remove(graph, step);
+        ipex_node_set_output(node, y);
     }
+}
+
+static void requantise_integers(struct ipex_graph *graph, struct ipex_node *node) {
+    struct ipex_quantisation q;
+    struct ipex_value *bytes = find_bytes(graph, node, &q);
+    ipex_ledger_add(graph->ledger, "requantise", node->name,
+                    bytes ? IPEX_REASON_applied : IPEX_REASON_no_bytes_behind,
+                    bytes ? "rounded to bytes where it is stored" : NULL);
+    if (!bytes)
+        return;
+    take_over(graph, node, bytes);
+    node->integer->requantised = true;
+    node->integer->y_scale = (float)q.scale;
+    node->integer->y_zero = (float)q.zero;
+}
+
+/* Depthwise convolutions compute in f32 and can do the same. */
+static void requantise_floats(struct ipex_graph *graph, struct ipex_node *node) {
+    struct ipex_quantisation q;
+    struct ipex_value *bytes = find_bytes(graph, node, &q);
+    if (!bytes || !is_read_as_bytes(graph, bytes))
+        return;
+    ipex_ledger_add(graph->ledger, "requantise", node->name, IPEX_REASON_applied,
+                    "computed in f32, rounded to bytes where it is stored");
+    take_over(graph, node, bytes);
+    node->bytes = ipex_arena_alloc(&graph->arena, sizeof *node->bytes);
+    *node->bytes = (struct ipex_byte_result){(float)q.scale, (float)q.zero};
+}
+
+void ipex_pass_requantise(struct ipex_graph *graph) {
+    for (struct ipex_node *node = graph->first; node; node = node->next)
+        if (node->integer)
+            requantise_integers(graph, node);
+        else if (node->kind == IPEX_KIND_conv && ipex_node_is_depthwise(node))
+            requantise_floats(graph, node);
 }

@@ -72,12 +72,12 @@ static bool takes_bytes(const struct ipex_graph *graph, struct ipex_node *node, 
            (passes_bytes(node) && node->output->layout->bytes);
 }
 
-/* Of elementwise programs, and of layers on bytes that round what they give. */
+/* Of elementwise programs, and of layers that round what they give. */
 static bool may_be_bytes(const struct ipex_graph *graph, const struct ipex_value *value) {
     const struct ipex_node *node = value->producer;
     (void)graph;
     return value->is_byte && (node->kind == IPEX_KIND_pointwise || passes_bytes(node) ||
-                              (node->integer && node->integer->requantised));
+                              (node->integer && node->integer->requantised) || node->bytes);
 }
 
 /* ---- which ---- */
