@@ -186,13 +186,18 @@ static __attribute__((noinline, unused)) void vec_store_bf16_part(uint16_t *p, i
         memcpy(p, all, (size_t)n * sizeof *p);
     }
 }
+/* In a loop that clang would make 600 bytes of vectors of. */
+#define BYTE_BY_BYTE __asm__ volatile("")
 /* The first n of LANES numbers of 8 bits without sign, as f32; those behind them are 0. */
 static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
     uint64_t all = 0;
     if (n >= LANES)
         memcpy(&all, p, LANES);
-    else if (n > 0)
-        memcpy(&all, p, (size_t)n);
+    else
+        for (int64_t i = n; i > 0; i--) {
+            all = all << 8 | p[i - 1];
+            BYTE_BY_BYTE;
+        }
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)all)));
 }
 /* From 0 to 255, rounded to nearest, ties to even; a NaN is 0. */
@@ -200,11 +205,14 @@ static inline void vec_store_bytes_part(uint8_t *p, int64_t n, vec a) {
     const __m256i whole = _mm256_cvtps_epi32(a);
     const __m128i half =
         _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
-    const uint64_t all = (uint64_t)_mm_cvtsi128_si64(_mm_packus_epi16(half, half));
+    uint64_t all = (uint64_t)_mm_cvtsi128_si64(_mm_packus_epi16(half, half));
     if (n >= LANES)
         memcpy(p, &all, LANES);
-    else if (n > 0)
-        memcpy(p, &all, (size_t)n);
+    else
+        for (int64_t i = 0; i < n; i++, all >>= 8) {
+            p[i] = (uint8_t)all;
+            BYTE_BY_BYTE;
+        }
 }
 /* The same of any number, cut. */
 static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {
