@@ -3,11 +3,6 @@
 #include "kernels/x86/vec_avx2.h"
 #include "kernels/x86/round_run.h"
 
-static void round_bf16(const struct ipex_depthwise_args *args, const float *x, int64_t y,
-                       int64_t n) {
-    round_run(x, args->y_bf16 + y, n);
-}
-
 void ipex_k_depthwise_bf16y__avx2(const struct ipex_depthwise_args *args, int64_t job_begin,
                                   int64_t job_end, void *scratch) {
     static const struct ipex_depthwise_rounding by = {ipex_k_depthwise_f32__avx2, round_bf16};

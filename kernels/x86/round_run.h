@@ -14,4 +14,10 @@ static void round_run(const float *x, uint16_t *y, int64_t n) {
         vec_store_bf16_part(y + i, n - i, vec_load_part(x + i, n - i));
 }
 
+/* To the y-th element of args' y and behind. */
+static inline void round_bf16(const struct ipex_depthwise_args *args, const float *x, int64_t y,
+                              int64_t n) {
+    round_run(x, args->y_bf16 + y, n);
+}
+
 #endif

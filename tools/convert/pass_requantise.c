@@ -88,10 +88,10 @@ static struct ipex_value *find_bytes(const struct ipex_graph *graph, const struc
 static bool is_read_as_bytes(const struct ipex_graph *graph, const struct ipex_value *bytes) {
     if (bytes->is_output)
         return false;
-    for (const struct ipex_node *node = graph->first; node; node = node->next)
+    for (struct ipex_node *node = graph->first; node; node = node->next)
         for (int32_t i = 0; i < node->inputs; i++)
-            if (ipex_node_operands((struct ipex_node *)node)[i] == bytes &&
-                node->kind != IPEX_KIND_pointwise && !(node->integer && i == 0))
+            if (ipex_node_operands(node)[i] == bytes && node->kind != IPEX_KIND_pointwise &&
+                !(node->integer && i == 0))
                 return false;
     return true;
 }
