@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) void copy_last(uint32_t *to, const 
                                                             int32_t rows, int32_t rest) {
     const uint8_t *at = a0;
     for (int32_t r = 0; r < rows; r++, at += x_row) {
-        __asm__ volatile(""); /* one loop, little code */
+        AS_WRITTEN;
         if (r == (rows + 1) / 2)
             at = a1;
         to[r] = last_at(at, rest);

@@ -14,10 +14,6 @@ enum {
     TILE_ROW_BYTES = IPEX_PANEL * 4,
 };
 
-/* Loops beside the products stay as they are written: compilers would vectorise and unroll them to
- * several times the code, of which a copy is in every kernel. */
-#define AS_WRITTEN __asm__ volatile("")
-
 /* Pixels of a job. */
 static inline int64_t job_pixels(const struct conv_walk *walk) {
     const int64_t last = walk->job->line_end - 1;

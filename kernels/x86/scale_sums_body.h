@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) void scale_vectors(const struct ipe
     const vec low = vec_set(run->low), high = vec_set(run->high);
     struct sums_run at = *run;
     for (; at.count > 0; at.count--) {
-        __asm__ volatile(""); /* compilers would make one loop of every kind */
+        AS_WRITTEN; /* one loop, not one of every kind */
         vec v = vec_load(at.sum);
         if (!(kind & SUMS_ACTIVATED))
             v = vec_fma(vec_from_int(vec_bits(v)), vec_load_part(at.scale, n),

@@ -186,8 +186,6 @@ static __attribute__((noinline, unused)) void vec_store_bf16_part(uint16_t *p, i
         memcpy(p, all, (size_t)n * sizeof *p);
     }
 }
-/* In a loop that clang would make 600 bytes of vectors of. */
-#define BYTE_BY_BYTE __asm__ volatile("")
 /* The first n of LANES numbers of 8 bits without sign, as f32; those behind them are 0. */
 static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
     uint64_t all = 0;
@@ -196,7 +194,7 @@ static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
     else
         for (int64_t i = n; i > 0; i--) {
             all = all << 8 | p[i - 1];
-            BYTE_BY_BYTE;
+            AS_WRITTEN;
         }
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)all)));
 }
@@ -211,7 +209,7 @@ static inline void vec_store_bytes_part(uint8_t *p, int64_t n, vec a) {
     else
         for (int64_t i = 0; i < n; i++, all >>= 8) {
             p[i] = (uint8_t)all;
-            BYTE_BY_BYTE;
+            AS_WRITTEN;
         }
 }
 /* The same of any number, cut. */

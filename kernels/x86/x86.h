@@ -6,6 +6,10 @@
 
 #include "kernels/jobs.h"
 
+/* In loops beside the products, which stay as they are written: compilers would vectorise and
+ * unroll them to several times the code, of which a copy is in every kernel. */
+#define AS_WRITTEN __asm__ volatile("")
+
 #define IPEX_KERNEL_PORTABLE(slot, args_struct)
 #define IPEX_KERNEL(slot, args_struct)                                                             \
     void ipex_k_##slot##__avx2(const struct args_struct *, int64_t, int64_t, void *);              \

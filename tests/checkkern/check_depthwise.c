@@ -172,6 +172,16 @@ static struct buffer run_level(const struct level *level, const struct shape *s,
     return y;
 }
 
+/* A kernel that rounds what it computes; a: where to, besides. */
+static void run_rounded(const struct level *level, const char *slot, ipex_kernel_fn kernel,
+                        const struct shape *s, struct ipex_depthwise_args *a,
+                        const struct operands *o, struct rng *rng) {
+    a->y = NULL;
+    a->residual = s->residual ? o->residual.data : NULL;
+    running(slot, level->name);
+    run_jobs(rng, kernel, a, ipex_depthwise_jobs(a), ipex_depthwise_rounded_scratch(a));
+}
+
 /* depthwise_bf16y gives the results of depthwise_f32, rounded. */
 static int check_rounded(const struct level *level, const struct shape *s,
                          const struct ipex_depthwise_args *args, const struct operands *o,
@@ -185,12 +195,9 @@ static int check_rounded(const struct level *level, const struct shape *s,
             const int64_t at = i * a.y_pixel + c;
             ((uint16_t *)rounded.data)[at] = ipex_bf16_of(((const uint32_t *)want->data)[at]);
         }
-    a.y = NULL;
     a.y_bf16 = y.data;
-    a.residual = s->residual ? o->residual.data : NULL;
-    running("depthwise_bf16y", level->name);
-    run_jobs(rng, (ipex_kernel_fn)level->kernels.depthwise_bf16y, &a, ipex_depthwise_jobs(&a),
-             ipex_depthwise_rounded_scratch(&a));
+    run_rounded(level, "depthwise_bf16y", (ipex_kernel_fn)level->kernels.depthwise_bf16y, s, &a, o,
+                rng);
     const int64_t at = first_difference_bf16(&rounded, &y);
     buffer_free(&y);
     buffer_free(&rounded);
@@ -215,33 +222,30 @@ static int check_bytes(const struct level *level, const struct shape *s,
                        const struct ipex_depthwise_args *args, const struct operands *o,
                        const struct buffer *want, struct rng *rng) {
     struct ipex_depthwise_args a = *args;
-    const size_t count = want->bytes / 4;
-    struct buffer y = buffer_make(count);
-    a.y = NULL;
+    struct buffer y = buffer_make(want->bytes / 4), bytes = buffer_make(want->bytes / 4);
     a.y_u8 = y.data;
     a.y_scale = rng_float(rng) * 40;
     a.y_zero = (float)rng_range(rng, -20, 275);
-    a.residual = s->residual ? o->residual.data : NULL;
     fill_canary(&y);
-    running("depthwise_u8y", level->name);
-    run_jobs(rng, (ipex_kernel_fn)level->kernels.depthwise_u8y, &a, ipex_depthwise_jobs(&a),
-             ipex_depthwise_rounded_scratch(&a));
-    bool passed = true;
-    for (size_t i = 0; i < count && passed; i++) {
-        const uint8_t canary = (uint8_t)(UINT32_C(0x4b1d4b1d) >> i % 4 * 8);
-        const uint8_t byte = (int64_t)i % a.y_pixel < a.channels
-                                 ? exact_byte(((const float *)want->data)[i], a.y_scale, a.y_zero)
-                                 : canary;
-        if (((const uint8_t *)y.data)[i] != byte)
-            passed =
-                report(false, "depthwise_u8y shape",
-                       "%s: %dx%dx%dx%d kernel %dx%d: element %zu is %d, want %d of %a * %a + "
-                       "%g",
-                       level->name, s->images, s->lines, s->pixels, s->channels, s->kernel_h,
-                       s->kernel_w, i, ((const uint8_t *)y.data)[i], byte,
-                       (double)((const float *)want->data)[i], (double)a.y_scale, (double)a.y_zero);
-    }
+    fill_canary(&bytes);
+    for (int64_t i = 0; i < (int64_t)a.images * a.lines * a.pixels; i++)
+        for (int64_t c = 0; c < a.channels; c++) {
+            const int64_t at = i * a.y_pixel + c;
+            ((uint8_t *)bytes.data)[at] =
+                exact_byte(((const float *)want->data)[at], a.y_scale, a.y_zero);
+        }
+    run_rounded(level, "depthwise_u8y", (ipex_kernel_fn)level->kernels.depthwise_u8y, s, &a, o,
+                rng);
+    const int64_t at = first_byte_difference(&bytes, &y);
+    const bool passed =
+        at < 0 ||
+        report(false, "depthwise_u8y shape",
+               "%s: %dx%dx%dx%d kernel %dx%d: element %lld is %d, want %d of %a * %a + %g",
+               level->name, s->images, s->lines, s->pixels, s->channels, s->kernel_h, s->kernel_w,
+               (long long)at, ((const uint8_t *)y.data)[at], ((const uint8_t *)bytes.data)[at],
+               (double)((const float *)want->data)[at], (double)a.y_scale, (double)a.y_zero);
     buffer_free(&y);
+    buffer_free(&bytes);
     return !passed;
 }
 
