@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sets up, builds in build/ and tests everything: tests/run.sh [--quick]
 #
-#   --quick   only the tests of suite "quick" (two minutes)
+#   --quick   only the tests of suite "quick" (two to five minutes)
 #
 # Failures are printed with their reasons. The last line is "N passed, M failed, K skipped"; the exit status is 1 when
 # anything failed. Networks come from IPEX_TEST_DATA (default ../shared/data) and from a PyPI wheel; what is not there is
