@@ -84,11 +84,13 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  *
  * conv_u8: x is u8 and w i8; sum = all products of all segments, modulo 2^32 (so exact up to 65,793
  * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). With m_scale other than 0,
- * chain = fma(bytes(chain, m_scale, m_zero), m_unit, m_shift). residual or residual_u8 is taken
- * times r_scale, rounded. With y_scale other than 0 results are bytes(y, y_scale, y_zero), which
- * with y_u8 go there instead. bytes(v, scale, zero) = fma(v, scale, IPEX_WHOLE_NUMBERS) -
+ * chain = fma(bytes(chain, m_scale, m_zero) - m_zero, m_unit, m_shift). With residual or
+ * residual_u8, chain = fma(residual, r_scale, chain). With y_scale other than 0 results are
+ * bytes(y, y_scale, y_zero), which with y_u8 go there instead; where the activation is a clamp, a
+ * NaN becomes the least that it leaves. bytes(v, scale, zero) = fma(v, scale, IPEX_WHOLE_NUMBERS) -
  * (IPEX_WHOLE_NUMBERS - zero), cut to 0 to 255: the product rounded to nearest, ties to even, and
- * the zero point added; a NaN becomes 0. k is 4 or more.
+ * the zero point added; a NaN becomes 0. k is 4 or more. Kernels have loops of their own for a
+ * y_scale and an m_scale of 1.
  *
  * conv_bf16t and conv_u8 take kernel rows and taps in the padding like all others: nothing is set.
  *

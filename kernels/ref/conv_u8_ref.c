@@ -8,6 +8,9 @@ static int32_t weight(const int8_t *w, int64_t k, int64_t c) {
 }
 
 static void store(const struct ipex_conv_args *args, int64_t at, float value) {
+    if (args->y_scale != 0.0f && value != value && ipex_act_is_clamp(args->act))
+        value = -copysignf(INFINITY, args->y_scale);
+    value = ref_act(value, args->act, args->act_a, args->act_b);
     if (args->y_scale != 0.0f)
         value = ref_byte(value, args->y_scale, args->y_zero);
     if (args->y_u8)
@@ -36,13 +39,14 @@ static void conv_pixel(const struct ipex_conv_args *args, const struct ipex_conv
         job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
     float chain = fmaf((float)(int32_t)sum, args->scale[output], args->bias[output]);
     if (args->m_scale != 0.0f)
-        chain = fmaf(ref_byte(chain, args->m_scale, args->m_zero), args->m_unit, args->m_shift);
+        chain = fmaf(ref_byte(chain, args->m_scale, args->m_zero) - args->m_zero, args->m_unit,
+                     args->m_shift);
     if (args->residual_u8)
-        chain = chain + (float)args->residual_u8[residual] * args->r_scale;
+        chain = fmaf((float)args->residual_u8[residual], args->r_scale, chain);
     else if (args->residual)
-        chain = chain + args->residual[residual] * args->r_scale;
+        chain = fmaf(args->residual[residual], args->r_scale, chain);
     store(args, job->image * args->y_image + line * args->y_line + pixel * args->y_pixel + output,
-          ref_act(chain, args->act, args->act_a, args->act_b));
+          chain);
 }
 
 void IPEX_REF(conv_u8)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,

@@ -10,7 +10,6 @@ enum { PANELS_ONCE = 16 };
 #include "kernels/x86/vec_avx2.h"
 
 #include "kernels/x86/conv_bytes.h"
-#define SUMS_BY_ROWS
 #include "kernels/x86/scale_sums_body.h"
 
 enum {

@@ -4,12 +4,16 @@
 #ifndef IPEX_KERNELS_X86_SCALE_SUMS_H
 #define IPEX_KERNELS_X86_SCALE_SUMS_H
 
+#include <math.h>
+
 #include "kernels/kernels.h"
 #include "kernels/x86/activate.h"
 
 /* What a clamp leaves: of bytes where they are made, else of what they are made from. */
 struct sums_bounds {
     float low, high;
+    bool units; /* what becomes bytes is scaled by 1, zero points are bytes, and no result of a byte
+                   and a residual of bytes leaves SUMS_MOST */
 };
 
 /* Rows of sums, `row` words apart, and where their results go: rows [0, HALF) of y from y on, rows
@@ -30,9 +34,20 @@ static inline float sums_byte(const struct ipex_conv_args *args, float v) {
     return whole > 0 ? whole < 255 ? whole : 255 : 0;
 }
 
+/* Integers of 32 bits hold it. */
+#define SUMS_MOST 0x1p30f
+
+static inline bool sums_is_byte(float v) {
+    return v >= 0 && v <= 255 && v == v + IPEX_WHOLE_NUMBERS - IPEX_WHOLE_NUMBERS;
+}
+
 /* Bytes grow with what they are made of, or fall. Out of the loops over tiles and parts. */
 static __attribute__((noinline, unused)) struct sums_bounds
 sums_bounds(const struct ipex_conv_args *args) {
+    const float most = 255 * (fabsf(args->m_unit) + fabsf(args->r_scale)) + fabsf(args->m_shift);
+    const bool units = args->y_scale == 1 && sums_is_byte(args->y_zero) &&
+                       (args->m_scale == 0 || args->m_scale == 1) && sums_is_byte(args->m_zero) &&
+                       most < SUMS_MOST;
     float low = act_low(args->act, args->act_a), high = act_high(args->act, args->act_b);
     if (low > high)
         low = high;
@@ -40,7 +55,8 @@ sums_bounds(const struct ipex_conv_args *args) {
         low = sums_byte(args, low);
         high = sums_byte(args, high);
     }
-    return low < high ? (struct sums_bounds){low, high} : (struct sums_bounds){high, low};
+    return low < high ? (struct sums_bounds){low, high, units}
+                      : (struct sums_bounds){high, low, units};
 }
 
 void ipex_k_scale_sums__avx2(const struct ipex_conv_args *args, const struct sums *sums);

@@ -16,18 +16,17 @@ enum sums_kind {
     SUMS_ROUNDED = 16,
     SUMS_MIDDLE = 32,
     SUMS_ACTIVATED = 64, /* they were scaled before */
-    SUMS_ANY = 128,
+    SUMS_UNITS = 128,    /* see struct sums_bounds */
 };
 
-/* `count` vectors of sums, of n columns each, one behind the other: along a row, or down a vector
- * of columns (scale_step is 0 then). y and residual are elements from args' pointers. */
+/* Rows of sums of n columns. y and residual are elements from args' pointers. */
 struct sums_run {
-    int64_t count, n;
+    int64_t rows, n;
     float low, high;
     float *sum;
     const float *scale, *bias;
     int64_t y, residual;
-    int64_t sum_step, scale_step, y_step, r_step;
+    int64_t row, y_row, r_row;
 };
 
 /* What bytes are cut from: the product rounded to a whole number, then the zero point. */
@@ -36,113 +35,154 @@ static inline vec vec_whole(vec v, vec scale, vec zero) {
     return vec_sub(vec_fma(v, scale, one), vec_sub(one, zero));
 }
 
-static inline vec vec_quantised(vec whole) {
-    return vec_min(vec_set(255.0f), vec_max(whole, vec_set(0.0f))); /* of a NaN: 0 */
+/* Of a NaN: low. */
+static inline vec vec_cut(vec v, float low, float high) {
+    return vec_min(vec_set(high), vec_max(v, vec_set(low)));
 }
 
-static inline __attribute__((always_inline)) void scale_vectors(const struct ipex_conv_args *args,
-                                                                const struct sums_run *run,
-                                                                int64_t n, int32_t kind) {
-    const vec r_scale = vec_set(args->r_scale);
-    const vec y_scale = vec_set(args->y_scale), y_zero = vec_set(args->y_zero);
-    const vec m_scale = vec_set(args->m_scale), m_zero = vec_set(args->m_zero);
-    const vec m_unit = vec_set(args->m_unit), m_shift = vec_set(args->m_shift);
-    const vec low = vec_set(run->low), high = vec_set(run->high);
-    struct sums_run at = *run;
-    for (; at.count > 0; at.count--) {
-        AS_WRITTEN; /* one loop, not one of every kind */
-        vec v = vec_load(at.sum);
-        if (!(kind & SUMS_ACTIVATED))
-            v = vec_fma(vec_from_int(vec_bits(v)), vec_load_part(at.scale, n),
-                        vec_load_part(at.bias, n));
-        if (kind & SUMS_MIDDLE)
-            v = vec_fma(vec_quantised(vec_whole(v, m_scale, m_zero)), m_unit, m_shift);
-        if (kind & SUMS_RESIDUAL_U8)
-            v = vec_add(v, vec_mul(vec_load_u8_part(args->residual_u8 + at.residual, n), r_scale));
-        else if (kind & SUMS_RESIDUAL)
-            v = vec_add(v, vec_mul(vec_load_part(args->residual + at.residual, n), r_scale));
-        if (kind & (SUMS_TO_U8 | SUMS_ROUNDED))
-            v = vec_whole(v, y_scale, y_zero);
-        v = vec_min(high, vec_max(low, v));
-        if (kind & SUMS_TO_U8)
-            vec_store_bytes_part(args->y_u8 + at.y, n, v);
-        else if (kind & SUMS_IN_PLACE)
-            vec_store(at.sum, v);
+/* What the sums of row r from column c on stand for, before their activation. */
+static inline __attribute__((always_inline)) vec scaled(const struct ipex_conv_args *args,
+                                                        const struct sums_run *run, int64_t r,
+                                                        int64_t c, int64_t n, int32_t kind) {
+    vec v = vec_load(run->sum + r * run->row + c);
+    if (!(kind & SUMS_ACTIVATED))
+        v = vec_fma(vec_from_int(vec_bits(v)), vec_load_part(run->scale + c, n),
+                    vec_load_part(run->bias + c, n));
+    if (kind & SUMS_MIDDLE) {
+        const vec zero = vec_set(args->m_zero);
+        if (kind & SUMS_UNITS)
+            v = vec_cut(vec_round(v), -args->m_zero, 255 - args->m_zero);
         else
-            vec_store_part(args->y + at.y, n, kind & SUMS_ROUNDED ? vec_quantised(v) : v);
-        at.sum += at.sum_step;
-        at.scale += at.scale_step;
-        at.bias += at.scale_step;
-        at.y += at.y_step;
-        at.residual += at.r_step;
+            v = vec_sub(vec_cut(vec_whole(v, vec_set(args->m_scale), zero), 0, 255), zero);
+        v = vec_fma(v, vec_set(args->m_unit), vec_set(args->m_shift));
+    }
+    const int64_t residual = run->residual + r * run->r_row + c;
+    if (kind & SUMS_RESIDUAL_U8)
+        v = vec_fma(vec_load_u8_part(args->residual_u8 + residual, n), vec_set(args->r_scale), v);
+    else if (kind & SUMS_RESIDUAL)
+        v = vec_fma(vec_load_part(args->residual + residual, n), vec_set(args->r_scale), v);
+    return v;
+}
+
+/* Arguments and a run as they are at first: no store changes them. */
+#define SUMS_COPIES                                                                                \
+    const struct ipex_conv_args args = *all;                                                       \
+    const struct sums_run run = *first
+
+static inline __attribute__((always_inline)) void scale_vectors(const struct ipex_conv_args *all,
+                                                                const struct sums_run *first,
+                                                                int64_t n, int32_t kind) {
+    SUMS_COPIES;
+    const vec low = vec_set(run.low), high = vec_set(run.high);
+    for (int64_t r = 0; r < run.rows; r++) {
+        AS_WRITTEN; /* one loop, not one of every kind */
+        vec v = scaled(&args, &run, r, 0, n, kind);
+        v = kind & (SUMS_TO_U8 | SUMS_ROUNDED)
+                ? vec_max(vec_whole(v, vec_set(args.y_scale), vec_set(args.y_zero)), low)
+                : vec_max(low, v);
+        v = vec_min(high, v);
+        if (kind & SUMS_TO_U8)
+            vec_store_bytes_part(args.y_u8 + run.y + r * run.y_row, n, v);
+        else if (kind & SUMS_IN_PLACE)
+            vec_store(run.sum + r * run.row, v);
+        else
+            vec_store_part(args.y + run.y + r * run.y_row, n, v);
     }
 }
 
-/* Whole vectors of the usual kinds have a loop each. */
-static __attribute__((noinline)) void scale_run(const struct ipex_conv_args *args,
-                                                const struct sums_run *run, int32_t kind) {
-    const int32_t whole = run->n >= LANES ? kind : SUMS_ANY;
-    if (whole == SUMS_TO_U8)
-        scale_vectors(args, run, LANES, SUMS_TO_U8);
+/* What a loop has for itself that makes bytes of four vectors at a time, scaled by 1: of as many
+ * columns, in one row or in two, of which the last may be made twice. */
+enum { SUMS_COLUMNS = 32, SUMS_ROWS = 4 * LANES / SUMS_COLUMNS };
+
+static inline __attribute__((always_inline)) vec_int whole(const struct ipex_conv_args *args,
+                                                           const struct sums_run *run, int64_t r,
+                                                           int64_t c, int32_t kind) {
+    const vec v = scaled(args, run, r, c, LANES, kind);
+    return vec_int_round(kind & SUMS_MIDDLE ? v : vec_min(vec_set(SUMS_MOST), v));
+}
+
+static inline __attribute__((always_inline)) void
+scale_fours(const struct ipex_conv_args *all, const struct sums_run *first, int32_t kind) {
+    SUMS_COPIES;
+    const struct vec_byte_range range =
+        vec_byte_range((int16_t)args.y_zero, (uint8_t)run.low, (uint8_t)run.high);
+    uint8_t *const y = args.y_u8 + run.y;
+#define WHOLE(r, c) whole(&args, &run, r, c, kind)
+    for (int64_t r = 0; r < run.rows; r += SUMS_ROWS) {
 #if VEC_REGISTERS == 32
-    else if (whole == SUMS_ROUNDED)
-        scale_vectors(args, run, LANES, SUMS_ROUNDED);
-    else if (whole == (SUMS_TO_U8 | SUMS_MIDDLE))
-        scale_vectors(args, run, LANES, SUMS_TO_U8 | SUMS_MIDDLE);
-    else if (whole == (SUMS_TO_U8 | SUMS_MIDDLE | SUMS_RESIDUAL_U8))
-        scale_vectors(args, run, LANES, SUMS_TO_U8 | SUMS_MIDDLE | SUMS_RESIDUAL_U8);
+        const int64_t next = ipex_smaller(r + 1, run.rows - 1);
+        vec_store_two_rows(y + r * run.y_row, y + next * run.y_row, WHOLE(r, 0), WHOLE(r, LANES),
+                           WHOLE(next, 0), WHOLE(next, LANES), range);
 #else
-    else if (whole != SUMS_ANY)
-        scale_vectors(args, run, LANES, kind);
+        vec_store_row(y + r * run.y_row, WHOLE(r, 0), WHOLE(r, LANES), WHOLE(r, 2 * LANES),
+                      WHOLE(r, 3 * LANES), range);
 #endif
+    }
+#undef WHOLE
+}
+
+/* False: they are of none of the usual kinds. */
+static __attribute__((noinline)) bool scale_columns(const struct ipex_conv_args *args,
+                                                    const struct sums_run *run, int32_t kind) {
+    if (kind == (SUMS_TO_U8 | SUMS_UNITS))
+        scale_fours(args, run, SUMS_UNITS);
+    else if (kind == (SUMS_TO_U8 | SUMS_UNITS | SUMS_MIDDLE))
+        scale_fours(args, run, SUMS_UNITS | SUMS_MIDDLE);
+    else if (kind == (SUMS_TO_U8 | SUMS_UNITS | SUMS_MIDDLE | SUMS_RESIDUAL_U8))
+        scale_fours(args, run, SUMS_UNITS | SUMS_MIDDLE | SUMS_RESIDUAL_U8);
+    else
+        return false;
+    return true;
+}
+
+static __attribute__((noinline)) void scale_vector(const struct ipex_conv_args *args,
+                                                   const struct sums_run *run, int32_t kind) {
+    if (run->n >= LANES && (kind & ~SUMS_UNITS) == SUMS_ROUNDED)
+        scale_vectors(args, run, LANES, SUMS_ROUNDED);
     else
         scale_vectors(args, run, run->n, kind);
+}
+
+static void scale_run(const struct ipex_conv_args *args, struct sums_run *run, int32_t kind) {
+    while (run->n > 0) {
+        int64_t done = SUMS_COLUMNS;
+        if (run->n < SUMS_COLUMNS || !scale_columns(args, run, kind)) {
+            done = LANES;
+            scale_vector(args, run, kind);
+        }
+        run->n -= done;
+        run->sum += done;
+        run->scale += done;
+        run->bias += done;
+        run->y += done;
+        run->residual += done;
+    }
 }
 
 static __attribute__((noinline)) void scale_rows(const struct ipex_conv_args *args,
                                                  const struct sums *s, struct sums_bounds bounds,
                                                  int32_t kind) {
-    struct sums_run run = {.low = bounds.low, .high = bounds.high};
-#ifdef SUMS_BY_ROWS
-    run.sum_step = run.scale_step = run.y_step = run.r_step = LANES;
-    for (int64_t r = 0; r < s->rows; r++) {
-        run.sum = s->sum + r * s->row;
-        run.scale = args->scale + s->column;
-        run.bias = args->bias + s->column;
-        run.y = s->y + row_at(s->rows, s->y_row, s->y_half, r);
-        run.residual = s->residual + row_at(s->rows, s->r_row, s->r_half, r);
-        for (int64_t left = s->columns, done; left > 0; left -= done) {
-            run.n = ipex_smaller(left, LANES);
-            run.count = left / run.n;
-            scale_run(args, &run, kind);
-            done = run.count * run.n;
-            run.sum += done;
-            run.scale += done;
-            run.bias += done;
-            run.y += done;
-            run.residual += done;
-        }
-    }
-#else
-    run.sum_step = s->row;
-    run.y_step = s->y_row;
-    run.r_step = s->r_row;
-    for (int64_t c = 0; c < s->columns; c += LANES) {
-        run.count = (s->rows + 1) / 2;
-        run.n = s->columns - c;
-        run.sum = s->sum + c;
-        run.scale = args->scale + s->column + c;
-        run.bias = args->bias + s->column + c;
-        run.y = s->y + c;
-        run.residual = s->residual + c;
-        scale_run(args, &run, kind);
-        run.sum += run.count * s->row;
-        run.y += s->y_half;
-        run.residual += s->r_half;
-        run.count = s->rows - run.count;
+    const int64_t half = (s->rows + 1) / 2;
+    const bool one_line = s->y_half == half * s->y_row &&
+                          (s->r_half == half * s->r_row || !(args->residual_u8 || args->residual));
+    const int64_t at_once = one_line ? s->rows : half;
+    for (int64_t r = 0; r < s->rows; r += at_once) {
+        struct sums_run run = {
+            .rows = ipex_smaller(at_once, s->rows - r),
+            .n = s->columns,
+            .low = bounds.low,
+            .high = bounds.high,
+            .sum = s->sum + r * s->row,
+            .scale = args->scale + s->column,
+            .bias = args->bias + s->column,
+            .y = s->y + (r > 0 ? s->y_half : 0),
+            .residual = s->residual + (r > 0 ? s->r_half : 0),
+            .row = s->row,
+            .y_row = s->y_row,
+            .r_row = s->r_row,
+        };
         scale_run(args, &run, kind);
     }
-#endif
 }
 
 /* Where an activation is no clamp, its arguments are scaled in place before. */
@@ -152,11 +192,12 @@ void IPEX_LEVEL(scale_sums)(const struct ipex_conv_args *args, const struct sums
                          (args->residual_u8 ? SUMS_RESIDUAL_U8 : 0) |
                          (args->residual ? SUMS_RESIDUAL : 0);
     const int32_t to = args->y_u8 ? SUMS_TO_U8 : args->y_scale != 0.0f ? SUMS_ROUNDED : 0;
+    const int32_t units = s->bounds.units ? SUMS_UNITS : 0;
     if (ipex_act_is_clamp(args->act)) {
-        scale_rows(args, s, s->bounds, kind | to);
+        scale_rows(args, s, s->bounds, kind | to | units);
         return;
     }
-    scale_rows(args, s, (struct sums_bounds){-inf, inf}, kind | SUMS_IN_PLACE);
+    scale_rows(args, s, (struct sums_bounds){.low = -inf, .high = inf}, kind | SUMS_IN_PLACE);
     const struct ipex_act_rows all =
         ipex_act_rows(s->sum, s->rows, s->columns, s->row, args->act, args->act_a, args->act_b);
     IPEX_LEVEL(activate)(&all);

@@ -224,6 +224,25 @@ static __attribute__((noinline, unused)) vec vec_load_bf16_part(const uint16_t *
     return vec_load_bf16(n < LANES ? all : p);
 }
 
+/* What is added to whole numbers before they are cut to bytes, and their bounds then. */
+struct vec_byte_range {
+    vec_int zero, low, high;
+};
+static inline struct vec_byte_range vec_byte_range(int16_t zero, uint8_t low, uint8_t high) {
+    return (struct vec_byte_range){_mm256_set1_epi16(zero), _mm256_set1_epi8((char)low),
+                                   _mm256_set1_epi8((char)high)};
+}
+/* a to d as bytes to p. */
+static inline void vec_store_row(uint8_t *p, vec_int a, vec_int b, vec_int c, vec_int d,
+                                 struct vec_byte_range range) {
+    a = _mm256_adds_epi16(_mm256_packs_epi32(a, b), range.zero);
+    c = _mm256_adds_epi16(_mm256_packs_epi32(c, d), range.zero);
+    a = _mm256_max_epu8(_mm256_packus_epi16(a, c), range.low);
+    a = _mm256_permutevar8x32_epi32(_mm256_min_epu8(a, range.high),
+                                    _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm256_storeu_si256((__m256i *)(void *)p, a);
+}
+
 static inline vec_int vec_int_set(int32_t x) {
     return _mm256_set1_epi32(x);
 }

@@ -213,6 +213,27 @@ static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {
                          _mm512_min_ps(_mm512_max_ps(a, _mm512_setzero_ps()), _mm512_set1_ps(255)));
 }
 
+/* What is added to whole numbers before they are cut to bytes, and their bounds then. */
+struct vec_byte_range {
+    vec_int zero, low, high;
+};
+static inline struct vec_byte_range vec_byte_range(int16_t zero, uint8_t low, uint8_t high) {
+    return (struct vec_byte_range){_mm512_set1_epi16(zero), _mm512_set1_epi8((char)low),
+                                   _mm512_set1_epi8((char)high)};
+}
+/* a and b, then c and d, as bytes to p and to q. */
+static inline void vec_store_two_rows(uint8_t *p, uint8_t *q, vec_int a, vec_int b, vec_int c,
+                                      vec_int d, struct vec_byte_range range) {
+    a = _mm512_adds_epi16(_mm512_packs_epi32(a, b), range.zero);
+    c = _mm512_adds_epi16(_mm512_packs_epi32(c, d), range.zero);
+    a = _mm512_max_epu8(_mm512_packus_epi16(a, c), range.low);
+    a = _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+        _mm512_min_epu8(a, range.high));
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_castsi512_si256(a));
+    _mm256_storeu_si256((__m256i *)(void *)q, _mm512_extracti64x4_epi64(a, 1));
+}
+
 static inline vec_int vec_int_set(int32_t x) {
     return _mm512_set1_epi32(x);
 }

@@ -80,28 +80,38 @@ EMU_INT_2(add_epi32)
 EMU_INT_2(sub_epi32)
 EMU_INT_2(mullo_epi32)
 EMU_INT_2(max_epi32)
+EMU_INT_2(packs_epi32)
+EMU_INT_2(packus_epi16)
+EMU_INT_2(adds_epi16)
+EMU_INT_2(max_epu8)
+EMU_INT_2(min_epu8)
 EMU_SHIFT(slli_epi32)
 EMU_SHIFT(srli_epi32)
 EMU_SHIFT(srai_epi32)
 #undef _mm512_slli_epi32
 #undef _mm512_srli_epi32
 #undef _mm512_srai_epi32
-#define _mm512_sqrt_ps     emu_sqrt_ps
-#define _mm512_add_ps      emu_add_ps
-#define _mm512_sub_ps      emu_sub_ps
-#define _mm512_mul_ps      emu_mul_ps
-#define _mm512_div_ps      emu_div_ps
-#define _mm512_min_ps      emu_min_ps
-#define _mm512_max_ps      emu_max_ps
-#define _mm512_fmadd_ps    emu_fmadd_ps
-#define _mm512_fnmadd_ps   emu_fnmadd_ps
-#define _mm512_add_epi32   emu_add_epi32
-#define _mm512_sub_epi32   emu_sub_epi32
-#define _mm512_mullo_epi32 emu_mullo_epi32
-#define _mm512_max_epi32   emu_max_epi32
-#define _mm512_slli_epi32  emu_slli_epi32
-#define _mm512_srli_epi32  emu_srli_epi32
-#define _mm512_srai_epi32  emu_srai_epi32
+#define _mm512_sqrt_ps      emu_sqrt_ps
+#define _mm512_add_ps       emu_add_ps
+#define _mm512_sub_ps       emu_sub_ps
+#define _mm512_mul_ps       emu_mul_ps
+#define _mm512_div_ps       emu_div_ps
+#define _mm512_min_ps       emu_min_ps
+#define _mm512_max_ps       emu_max_ps
+#define _mm512_fmadd_ps     emu_fmadd_ps
+#define _mm512_fnmadd_ps    emu_fnmadd_ps
+#define _mm512_add_epi32    emu_add_epi32
+#define _mm512_sub_epi32    emu_sub_epi32
+#define _mm512_mullo_epi32  emu_mullo_epi32
+#define _mm512_max_epi32    emu_max_epi32
+#define _mm512_packs_epi32  emu_packs_epi32
+#define _mm512_packus_epi16 emu_packus_epi16
+#define _mm512_adds_epi16   emu_adds_epi16
+#define _mm512_max_epu8     emu_max_epu8
+#define _mm512_min_epu8     emu_min_epu8
+#define _mm512_slli_epi32   emu_slli_epi32
+#define _mm512_srli_epi32   emu_srli_epi32
+#define _mm512_srai_epi32   emu_srai_epi32
 
 #define _mm512_and_si512(a, b) ((__m512i)((emu_int)(a) & (emu_int)(b)))
 #define _mm512_or_si512(a, b)  ((__m512i)((emu_int)(a) | (emu_int)(b)))
@@ -138,8 +148,16 @@ EMU __m512 emu_scalef_ps(__m512 a, __m512 b) {
 EMU __m512i emu_set1_epi32(int32_t x) {
     return (__m512i)(emu_int){EMU_EIGHT(x), EMU_EIGHT(x)};
 }
+EMU __m512i emu_set1_epi16(int16_t x) {
+    return emu_join(_mm256_set1_epi16(x), _mm256_set1_epi16(x));
+}
+EMU __m512i emu_set1_epi8(char x) {
+    return emu_join(_mm256_set1_epi8(x), _mm256_set1_epi8(x));
+}
 #undef _mm512_set1_epi32
 #define _mm512_set1_epi32 emu_set1_epi32
+#define _mm512_set1_epi16 emu_set1_epi16
+#define _mm512_set1_epi8  emu_set1_epi8
 
 #define _mm512_castps_si512(a)    ((__m512i)(a))
 #define _mm512_castsi512_ps(a)    ((__m512)(a))
@@ -288,6 +306,7 @@ EMU __m512 emu_permute_ps(__m512 a, int from) {
 #define _mm512_permutex2var_ps emu_permutex2var_ps
 #define _mm512_permutexvar_ps(at, a)                                                               \
     emu_permutex2var_ps(a, _mm512_and_si512(at, _mm512_set1_epi32(15)), a)
+#define _mm512_permutexvar_epi32(at, a)    ((__m512i)_mm512_permutexvar_ps(at, (__m512)(a)))
 #define _mm512_shuffle_f32x4               emu_shuffle_f32x4
 #define _mm512_permute_ps                  emu_permute_ps
 #define _mm512_extracti64x4_epi64(a, half) ((half) ? emu_high(a) : emu_low(a))

@@ -14,6 +14,13 @@ struct operands {
     struct buffer x, w, bias, scale, residual, y;
 };
 
+/* About what is rounded to bytes: values of 1 and scales of 40, or values of 40 and scales of 1,
+ * for which kernels have loops of their own. */
+enum { BYTES_IN_ONE = 40 };
+static float size_of_values(const struct ipex_conv_args *a) {
+    return fabsf(a->y_scale) == 1 ? BYTES_IN_ONE : 1;
+}
+
 /* From low to low + 255, often one of the two. */
 static int32_t random_byte(struct rng *rng, int32_t low) {
     if (rng_one_in(rng, 4))
@@ -39,22 +46,28 @@ static struct ipex_conv_args random_args(struct rng *rng, bool big) {
     shape.last_pixels = (int32_t)rng_range(rng, 1, shape.pixels);
     struct ipex_conv_args a = conv_shape_args(&shape);
     a.act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1);
-    a.act_a = 0.2f;
-    a.act_b = 0.5f;
+    const bool units = rng_one_in(rng, 2);
+    a.y_scale = (rng_one_in(rng, 4) ? -1 : 1) * (units ? 1.0f : (float)BYTES_IN_ONE);
+    const float size = size_of_values(&a);
+    a.act_a = 0.2f * (units && a.act == IPEX_ACT_clip ? size : 1);
+    a.act_b = 0.5f * (units && a.act == IPEX_ACT_clip ? size : 1);
     a.panels_outside = rng_one_in(rng, 2);
     a.lines_per_job = (int32_t)rng_range(rng, 1, a.lines);
     a.panels_per_job = (int32_t)rng_range(rng, 1, ipex_div_up(a.n, 16));
     a.cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : 1 << 12;
     a.weights_far = rng_one_in(rng, 2);
-    a.r_scale = rng_float(rng) * 0.01f;
-    a.y_scale = rng_one_in(rng, 4) ? -40.0f : 40.0f;
+    a.r_scale = rng_float(rng) * 0.01f * size;
     a.y_zero = (float)rng_range(rng, 0, 255);
     if (rng_one_in(rng, 3)) {
-        a.m_scale = 30.0f;
+        a.m_scale = units ? 1 : 30.0f;
         a.m_zero = (float)rng_range(rng, 0, 255);
-        a.m_unit = 1 / 30.0f;
-        a.m_shift = rng_float(rng);
+        a.m_unit = units ? 1.3f : 1 / 30.0f;
+        a.m_shift = rng_float(rng) * size;
     }
+    if (rng_one_in(rng, 16))
+        a.y_zero += 0.25f; /* which writers do not write, and no integer is */
+    if (a.m_scale != 0 && rng_one_in(rng, 16))
+        a.m_zero += 0.25f;
     return a;
 }
 
@@ -83,17 +96,31 @@ static struct buffer random_tiles(const struct ipex_conv_args *a, struct rng *rn
     return ret;
 }
 
+/* What no sum leads to: results that integers of 32 bits do not hold, or none at all. */
+static void add_absurd(struct buffer *bias, struct rng *rng) {
+    static const float absurd[] = {0x1p31f, -0x1p31f, 5e9f, 1e30f, -1e30f, INFINITY, NAN};
+    ((float *)bias->data)[rng_range(rng, 0, (int64_t)(bias->bytes / 4) - 1)] =
+        absurd[rng_range(rng, 0, 6)];
+}
+
+static bool is_absurd(const struct ipex_conv_args *a, int64_t c) {
+    return !(fabsf(a->bias[c]) < 1e9f);
+}
+
 static struct operands make_operands(struct ipex_conv_args *a, struct rng *rng) {
+    const float size = size_of_values(a);
     const size_t outputs = (size_t)a->groups * (size_t)a->n;
     const size_t pixels = (size_t)a->images * (size_t)a->lines * (size_t)a->pixels;
     struct operands ret = {
         .x = buffer_make((size_t)(a->images * a->x_image)),
         .w = random_tiles(a, rng),
-        .bias = random_floats((outputs + 15) / 16 * 16, rng, 1),
-        .scale = random_floats((outputs + 15) / 16 * 16, rng, 1e-3f),
+        .bias = random_floats((outputs + 15) / 16 * 16, rng, size),
+        .scale = random_floats((outputs + 15) / 16 * 16, rng, 1e-3f * size),
         .residual = random_floats(pixels * outputs, rng, 1),
         .y = buffer_make(pixels * (size_t)a->y_pixel * 4),
     };
+    if (rng_one_in(rng, 4))
+        add_absurd(&ret.bias, rng);
     for (size_t i = 0; i < ret.x.bytes; i++)
         ((uint8_t *)ret.x.data)[i] = (uint8_t)random_byte(rng, 0);
     a->x = ret.x.data;
@@ -145,7 +172,8 @@ static double exact(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_
                    ((const int8_t *)a->w)[weight_at(a, g * segments + s, n, k)];
     double value = (double)sum * (double)a->scale[c] + (double)a->bias[c];
     if (a->m_scale != 0)
-        value = fmin(fmax(rint(value * (double)a->m_scale + (double)a->m_zero), 0), 255) *
+        value = (fmin(fmax(rint(value * (double)a->m_scale) + (double)a->m_zero, 0), 255) -
+                 (double)a->m_zero) *
                     (double)a->m_unit +
                 (double)a->m_shift;
     const int64_t residual = i * a->r_image + l * a->r_line + p * a->r_pixel + c;
@@ -167,16 +195,18 @@ static double worst_error(const struct ipex_conv_args *a, const float *y) {
                 for (int64_t c = 0; c < (int64_t)a->groups * a->n; c++) {
                     const double got =
                         (double)y[i * a->y_image + l * a->y_line + p * a->y_pixel + c];
-                    const double most = 32640 * products * fabs((double)a->scale[c]) + 2;
+                    const double most = 32640 * products * fabs((double)a->scale[c]) +
+                                        2 * (double)size_of_values(a);
                     const double unit = a->m_scale != 0 ? fabs((double)a->m_unit) : 0;
-                    worst = fmax(worst, fabs(got - exact(a, i, l, p, c)) /
-                                            (8 * 0x1p-24 * most + 1.1 * unit));
+                    if (!is_absurd(a, c))
+                        worst = fmax(worst, fabs(got - exact(a, i, l, p, c)) /
+                                                (8 * 0x1p-24 * most + 1.1 * unit));
                 }
     return worst;
 }
 
 /* Bytes that are not those of the f32 that `values` has, in f64: rounding half away or up would be
- * one more or less of a half. */
+ * one more or less of a half. A NaN is the least that a clamp leaves, else 0. */
 static int64_t wrong_bytes(const struct ipex_conv_args *a, const float *values, const uint8_t *y,
                            const float *as_floats) {
     int64_t ret = 0;
@@ -185,8 +215,13 @@ static int64_t wrong_bytes(const struct ipex_conv_args *a, const float *values, 
             for (int64_t p = 0; p < (l == a->lines - 1 ? a->last_pixels : a->pixels); p++)
                 for (int64_t c = 0; c < (int64_t)a->groups * a->n; c++) {
                     const int64_t at = i * a->y_image + l * a->y_line + p * a->y_pixel + c;
-                    const double whole =
-                        rint((double)values[at] * (double)a->y_scale) + (double)a->y_zero;
+                    double value = (double)values[at];
+                    if (isnan(value))
+                        value = ipex_act_is_clamp(a->act)
+                                    ? exact_act(a->y_scale < 0 ? HUGE_VAL : -HUGE_VAL, a->act,
+                                                (double)a->act_a, (double)a->act_b)
+                                    : -HUGE_VAL * (double)a->y_scale;
+                    const double whole = rint(value * (double)a->y_scale) + rint((double)a->y_zero);
                     ret += !(y[at] == fmin(fmax(whole, 0), 255) && as_floats[at] == y[at]);
                 }
     return ret;

@@ -156,11 +156,14 @@ static inline bool ipex_conv_is_padded(const struct ipex_conv *conv) {
 /* A layer on bytes and integers of 8 bits, whose fold.scale is of their sums; pass_integer.c. */
 struct ipex_integer_layer {
     bool requantised; /* its result is rint(y * y_scale) + y_zero, cut to bytes */
-    float y_scale, y_zero;
-    bool middle; /* it is that before the residual is added to m_unit times it plus m_shift, and
-                    again of the sum */
-    float m_scale, m_zero, m_unit, m_shift;
-    float r_scale; /* of the residual, with `middle` */
+    double y_scale;
+    float y_zero;
+    bool middle; /* it is that, of m_scale and m_zero, before the residual is added to m_unit times
+                    it (less m_zero) plus m_shift, and again of the sum */
+    double m_scale;
+    float m_zero;
+    double m_unit, m_shift;
+    double r_scale; /* of the residual */
 };
 
 /* Of a depthwise convolution on f32: its result is stored as bytes, rint(y * scale) + zero, cut. */

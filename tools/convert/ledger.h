@@ -87,6 +87,8 @@
     X(few_outputs, "of few outputs, for which floats are as fast")                                 \
     X(padded_otherwise, "another layer pads these bytes with another zero point")                  \
     X(no_bytes_behind, "the result is not quantised to 8 bits by a node that alone reads it")      \
+    X(scaled_behind, "an activation that is no clamp stands before the rounding, or no float "     \
+                     "holds the product of scales")                                                \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")
 
 enum ipex_reason {

@@ -85,15 +85,15 @@ static void set_epilogue(struct lower *lower, const struct ipex_node *node,
     }
     if (!integer)
         return;
-    step->float_[IPEX_RESIDUAL_SCALE] = integer->middle ? integer->r_scale : 1;
-    step->float_[IPEX_Y_SCALE] = integer->y_scale;
+    step->float_[IPEX_RESIDUAL_SCALE] = (float)integer->r_scale;
+    step->float_[IPEX_Y_SCALE] = (float)integer->y_scale;
     step->float_[IPEX_Y_ZERO] = integer->y_zero;
     if (!integer->middle)
         return;
-    step->float_[IPEX_MIDDLE_SCALE] = integer->m_scale;
+    step->float_[IPEX_MIDDLE_SCALE] = (float)integer->m_scale;
     step->float_[IPEX_MIDDLE_ZERO] = integer->m_zero;
-    step->float_[IPEX_MIDDLE_UNIT] = integer->m_unit;
-    step->float_[IPEX_MIDDLE_SHIFT] = integer->m_shift;
+    step->float_[IPEX_MIDDLE_UNIT] = (float)integer->m_unit;
+    step->float_[IPEX_MIDDLE_SHIFT] = (float)integer->m_shift;
 }
 
 /* bias, residual and scale operands, trailing absent ones dropped */

@@ -137,10 +137,10 @@ static void take(struct ipex_graph *graph, struct ipex_node *node, int32_t from,
     integer->middle = true;
     integer->m_scale = integer->y_scale;
     integer->m_zero = integer->y_zero;
-    integer->m_unit = (float)sum->c[from];
-    integer->m_shift = (float)sum->c0;
-    integer->r_scale = (float)sum->c[!from];
-    integer->y_scale = (float)sum->q.scale;
+    integer->m_unit = sum->c[from];
+    integer->m_shift = sum->c0 + sum->c[from] * (double)integer->m_zero;
+    integer->r_scale = sum->c[!from];
+    integer->y_scale = sum->q.scale;
     integer->y_zero = (float)sum->q.zero;
     set_act(&layer->epilogue, sum);
     layer->epilogue.residual = residual;

@@ -308,7 +308,7 @@ static void multiply_bytes(struct ipex_graph *graph, struct ipex_node *node,
     ipex_node_set_input(node, 0, q);
     ipex_node_set_input(node, 1, weight->integers);
     node->integer = ipex_arena_alloc(&graph->arena, sizeof *node->integer);
-    *node->integer = (struct ipex_integer_layer){.requantised = false};
+    *node->integer = (struct ipex_integer_layer){.r_scale = 1};
     if (!zero_moves(x))
         return;
     double *sums = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *sums);

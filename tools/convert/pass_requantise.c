@@ -117,7 +117,7 @@ static void requantise_integers(struct ipex_graph *graph, struct ipex_node *node
         return;
     take_over(graph, node, bytes);
     node->integer->requantised = true;
-    node->integer->y_scale = (float)q.scale;
+    node->integer->y_scale = q.scale;
     node->integer->y_zero = (float)q.zero;
 }
 
