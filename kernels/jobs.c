@@ -19,7 +19,14 @@ struct ipex_line_cut ipex_cut_line(int64_t pixels, int64_t most) {
     if (count <= 0)
         return (struct ipex_line_cut){.count = 0};
     const struct ipex_quotient share = ipex_divide(pixels, count);
-    return (struct ipex_line_cut){count, share.whole, share.rest};
+    return (struct ipex_line_cut){count, share.whole, share.rest, 1};
+}
+
+struct ipex_line_cut ipex_fill_line(int64_t pixels, int64_t most) {
+    const struct ipex_quotient full = ipex_divide(pixels, most);
+    if (full.rest == 0)
+        return (struct ipex_line_cut){full.whole, most, 0, 0};
+    return (struct ipex_line_cut){full.whole + 1, full.rest, full.whole, most - full.rest};
 }
 
 struct ipex_conv_job ipex_conv_job(const struct ipex_conv_args *args, int64_t job) {

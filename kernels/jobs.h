@@ -28,13 +28,15 @@ static inline int64_t ipex_div_up(int64_t a, int64_t b) {
     return ipex_div(a + b - 1, b);
 }
 
-/* A line of pixels in register blocks of nearly equal size, `most` pixels or fewer: the first
- * `larger` of `count` have a pixel more than `small`. */
+/* A line of pixels in `count` register blocks of `most` pixels or fewer: the first `larger` of them
+ * have `more` pixels than `small`. They are of nearly equal size, `more` is 1, or all but the last
+ * one are full. */
 struct ipex_line_cut {
-    int64_t count, small, larger;
+    int64_t count, small, larger, more;
 };
 
 struct ipex_line_cut ipex_cut_line(int64_t pixels, int64_t most);
+struct ipex_line_cut ipex_fill_line(int64_t pixels, int64_t most);
 
 /* Kernel rows [begin, end) that a line's windows take, of `rows`. */
 struct ipex_kernel_rows {

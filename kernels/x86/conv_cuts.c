@@ -38,6 +38,10 @@ static struct ipex_conv_run line_run(const struct conv_walk *walk, const struct 
     return ret;
 }
 
+static struct ipex_line_cut cut_line(const struct conv_level *level, int64_t pixels, int64_t most) {
+    return level->fills ? ipex_fill_line(pixels, most) : ipex_cut_line(pixels, most);
+}
+
 struct conv_lines ipex_conv_lines(const struct conv_walk *walk, const struct conv_part *part,
                                   int64_t line) {
     const struct ipex_conv_args *args = walk->args;
@@ -60,14 +64,14 @@ int64_t ipex_conv_piece(const struct conv_walk *walk, const struct conv_part *pa
     *ret = *all;
     if (!args->columns) {
         ret->run = ipex_conv_pixel_run(args, &all->run, first, walk->w_kw, &next);
-        ret->cut = ipex_cut_line(next - first, most);
+        ret->cut = cut_line(walk->level, next - first, most);
         return next;
     }
     if (part->pixel <= first && first < part->pixel_end)
         return part->pixel_end;
     next = first < part->pixel ? part->pixel : args->pixels;
     ret->run = (struct ipex_conv_run){.segments = 0, .taps = 1};
-    ret->cut = ipex_cut_line(part->first ? next - first : 0, most);
+    ret->cut = cut_line(walk->level, part->first ? next - first : 0, most);
     return next;
 }
 
@@ -129,10 +133,11 @@ static int64_t next_weights(const struct conv_walk *walk, const struct conv_part
                : words_to(walk, 0, ipex_conv_column(args, part->column + 1).k) - at;
 }
 
-static struct conv_line_cuts line_cuts(const struct conv_cuts *cuts, int64_t pixels) {
+static struct conv_line_cuts line_cuts(const struct conv_level *level, const struct conv_cuts *cuts,
+                                       int64_t pixels) {
     struct conv_line_cuts ret = {
-        .line = ipex_cut_line(pixels, cuts->most),
-        .pair = ipex_cut_line(pixels, cuts->most / 2),
+        .line = cut_line(level, pixels, cuts->most),
+        .pair = cut_line(level, pixels, cuts->most / 2),
     };
     ret.pairs = cuts->may_pair && ret.pair.count < 2 * ret.line.count;
     return ret;
@@ -166,7 +171,7 @@ static void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end)
         part.pixel = column.begin;
         part.pixel_end = column.end;
         if (args->columns)
-            part.lines = line_cuts(walk->cuts, column.end - column.begin);
+            part.lines = line_cuts(walk->level, walk->cuts, column.end - column.begin);
         for (part.segment = 0; part.segment < segments; part.segment += part.segments) {
             part.segments = ipex_smaller(whole ? whole : 1, segments - part.segment);
             for (part.k = column.k; part.k < k_end; part.k += part.k_count) {
@@ -183,9 +188,11 @@ static void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end)
     }
 }
 
-/* Rows of the smaller blocks. */
+/* Rows of the smaller blocks; where others are full, of these. */
 static int64_t block_rows(const struct conv_cuts *cuts) {
-    return cuts->lines.pairs ? 2 * cuts->lines.pair.small : cuts->lines.line.small;
+    const struct ipex_line_cut *cut = cuts->lines.pairs ? &cuts->lines.pair : &cuts->lines.line;
+    const int64_t rows = cut->small + (cut->larger > 0 && cut->more > 1 ? cut->more : 0);
+    return cuts->lines.pairs ? 2 * rows : rows;
 }
 
 /* Panels that are taken over all lines before the next ones: all, or with panels_outside as many as
@@ -257,11 +264,11 @@ struct conv_cuts ipex_conv_cuts(const struct conv_level *level, const struct ipe
         return (struct conv_cuts){.may_pair = false};
     const int64_t most = most_rows(level, args);
     struct conv_cuts ret = {
-        .last = ipex_cut_line(args->last_pixels, most),
+        .last = cut_line(level, args->last_pixels, most),
         .may_pair = !streams && !args->w_line,
         .most = most,
     };
-    ret.lines = line_cuts(&ret, args->pixels);
+    ret.lines = line_cuts(level, &ret, args->pixels);
     if (ret.may_pair && ipex_conv_leaves_out_taps(args))
         ret.lines.pairs =
             ipex_conv_pixel_blocks(args, most / 2) < 2 * ipex_conv_pixel_blocks(args, most);

@@ -30,8 +30,9 @@ struct conv_level {
     int64_t (*panels_for)(int64_t rows, int64_t panels_left, int64_t columns_left);
     bool (*run)(struct conv_block *b, int64_t rows, int64_t panels);
     bool prefetches_y, fetches_next;
-    bool sums; /* its blocks leave sums: K is not cut */
-    bool dots; /* by AVX-VNNI (kernels/x86/conv_u8_avx2.c) */
+    bool sums;  /* its blocks leave sums: K is not cut */
+    bool fills; /* blocks of all rows cost less than those of nearly all */
+    bool dots;  /* by AVX-VNNI (kernels/x86/conv_u8_avx2.c) */
 };
 
 /* How lines are cut into register blocks: one, or two at once, which go together where that makes

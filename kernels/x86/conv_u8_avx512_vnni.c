@@ -79,6 +79,7 @@ static const struct conv_level level = {
     CONV_BLOCKS,
     .fetches_next = true,
     .sums = true,
+    .fills = true,
 };
 
 void ipex_k_conv_u8__avx512_vnni(const struct ipex_conv_args *args, int64_t job_begin,

@@ -599,7 +599,7 @@ static inline void walk_pixels(const struct conv_walk *walk, const struct conv_p
     for (int64_t i = 0, pixel = first, rows, count; i < cut->count;
          i += count, pixel += rows * count) {
         const int64_t alike = i < cut->larger ? cut->larger - i : cut->count - i;
-        rows = cut->small + (i < cut->larger);
+        rows = cut->small + (i < cut->larger ? cut->more : 0);
         count = alike < walk->cuts->at_once ? alike : walk->cuts->at_once;
         b->count = (int32_t)count;
         if (count > 1) {
