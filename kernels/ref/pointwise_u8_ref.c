@@ -89,23 +89,77 @@ static void run_part(const struct ipex_pointwise_args *args, const struct part *
             narrow(block + r * part->n, args->y_u8 + y + r * y_row, part->n);
 }
 
-/* A program that only changes the type, of rows whose elements are neighbours, does so at once. */
-static bool is_cast(const struct ipex_pointwise_args *args) {
-    return args->steps == 1 && args->program[0].op == IPEX_STEP_copy && args->program[0].a == 0 &&
-           args->x_stride[0][args->rank - 1] == 1 && !args->x_u8[0] != !args->y_u8;
+/* What a quantisation divides by, and adds to the whole numbers then. */
+struct quotients {
+    float divisor, zero;
+};
+
+/* x / divisor, rounded, and the zero point, without the divider, which takes longer: from
+ * r = 1 / divisor and a quotient q nearly right, fma(fma(-q, divisor, x), r, q) is the right one if
+ * q is off by less than its last place (P. Markstein, IBM Journal of Research and Development 34,
+ * 1990), which the first such step makes sure of. What is too small for that is 0 all the same, and
+ * what is too large is cut before. A NaN of a NaN, and of what is too far below zero. */
+static __attribute__((noinline)) void divide(const float *restrict x, float *restrict y, int64_t n,
+                                             struct quotients to) {
+    const float by = to.divisor, r = 1.0f / by, most = by * 0x1p20f;
+    const float whole = 0x1.8p23f, back = 0x1.8p23f - to.zero;
+    for (int64_t i = 0; i < n; i++) {
+        const float v = most < x[i] ? most : x[i];
+        float q = v * r;
+        q = fmaf(fmaf(-q, by, v), r, q);
+        q = fmaf(fmaf(-q, by, v), r, q);
+        y[i] = (q + whole) - back;
+    }
 }
 
-static void cast_part(const struct ipex_pointwise_args *args, const struct part *part) {
+/* A program that divides f32 by a number, or that then rounds and adds a zero point; not where fmaf
+ * is a function of some hundred instructions. */
+static bool is_quotient(const struct ipex_pointwise_args *args, struct quotients *ret) {
+#ifndef IPEX_REF_FMA
+    return false;
+#endif
+    const struct ipex_pointwise_step *step = args->program;
+    if (args->inputs != 1 || args->x_u8[0] || !args->y_u8 || step->op != IPEX_STEP_div ||
+        step->a != 0 || step->b >= 0)
+        return false;
+    *ret = (struct quotients){.divisor = args->constants[-1 - step->b]};
+    if (args->steps == 3 && step[1].op == IPEX_STEP_round &&
+        step[1].a == IPEX_POINTWISE_RESULT + step[0].dst && step[2].op == IPEX_STEP_add &&
+        step[2].a == IPEX_POINTWISE_RESULT + step[1].dst && step[2].b < 0)
+        ret->zero = args->constants[-1 - step[2].b];
+    else if (args->steps != 1)
+        return false;
+    return ret->divisor > 0x1p-60f && ret->divisor < 0x1p60f && ret->zero >= 0 &&
+           ret->zero <= 255 && ret->zero == rintf(ret->zero);
+}
+
+/* A program that only changes the type. */
+static bool is_cast(const struct ipex_pointwise_args *args) {
+    return args->steps == 1 && args->program[0].op == IPEX_STEP_copy && args->program[0].a == 0 &&
+           !args->x_u8[0] != !args->y_u8;
+}
+
+/* What such programs do at once, of rows whose elements are neighbours. */
+enum at_once { NOTHING, CAST, QUOTIENT };
+
+static void run_at_once(const struct ipex_pointwise_args *args, const struct part *part,
+                        enum at_once what, struct quotients to) {
     const int64_t x = place(args, args->x_stride[0], part), y = place(args, args->y_stride, part);
     const int64_t x_row = row_stride(args, args->x_stride[0]);
     const int64_t y_row = row_stride(args, args->y_stride);
     const bool one = x_row == part->n && y_row == part->n;
     const int64_t rows = one ? 1 : part->rows, n = one ? part->rows * part->n : part->n;
-    for (int64_t r = 0; r < rows; r++)
-        if (args->y_u8)
-            narrow(args->x[0] + x + r * x_row, args->y_u8 + y + r * y_row, n);
-        else
+    float quotients[BLOCK];
+    for (int64_t r = 0; r < rows; r++) {
+        if (!args->y_u8) {
             widen(args->x_u8[0] + x + r * x_row, args->y + y + r * y_row, n);
+            continue;
+        }
+        const float *from = args->x[0] + x + r * x_row;
+        if (what == QUOTIENT)
+            divide(from, quotients, n, to);
+        narrow(what == QUOTIENT ? quotients : from, args->y_u8 + y + r * y_row, n);
+    }
 }
 
 void IPEX_REF(pointwise_u8)(const struct ipex_pointwise_args *args, int64_t job_begin,
@@ -116,7 +170,11 @@ void IPEX_REF(pointwise_u8)(const struct ipex_pointwise_args *args, int64_t job_
         ipex_smaller(job_end * args->rows_per_job, ipex_row_count(args->dims, 0, args->rank - 1));
     struct ipex_pointwise_args inner = *args;
     struct part part = {.row = job_begin * args->rows_per_job};
-    const bool cast = is_cast(args);
+    struct quotients to = {1, 0};
+    const enum at_once what = args->x_stride[0][args->rank - 1] != 1 ? NOTHING
+                              : is_cast(args)                        ? CAST
+                              : is_quotient(args, &to)               ? QUOTIENT
+                                                                     : NOTHING;
     inner.rank = 2;
     inner.y_stride[1] = 1;
     for (; part.row < end; part.row += part.rows) {
@@ -124,8 +182,8 @@ void IPEX_REF(pointwise_u8)(const struct ipex_pointwise_args *args, int64_t job_
         part.rows = n > BLOCK / 2 ? 1 : ipex_smaller(left, BLOCK / n);
         for (part.begin = 0; part.begin < n; part.begin += BLOCK) {
             part.n = ipex_smaller(n - part.begin, BLOCK);
-            if (cast)
-                cast_part(args, &part);
+            if (what != NOTHING)
+                run_at_once(args, &part, what, to);
             else
                 run_part(args, &part, &inner, scratch);
         }

@@ -11,6 +11,7 @@
 struct program {
     struct ipex_pointwise_step steps[IPEX_POINTWISE_STEPS];
     float constants[4];
+    float divisor; /* of make_quotient */
     struct buffer x[IPEX_POINTWISE_INPUTS];
     int64_t y_elements;
     int32_t in_place; /* the input that y takes the place of, or -1 */
@@ -160,6 +161,38 @@ static int64_t wrong_elements(const struct ipex_pointwise_args *a, const struct 
     return ret;
 }
 
+/* A quantisation: a division, and mostly rounding and a zero point. */
+static void make_quotient(struct rng *rng, struct program *p, struct ipex_pointwise_args *a) {
+    const int16_t at = (int16_t)rng_range(rng, 0, 3), zero = (int16_t)((at + 1) % 4);
+    a->inputs = 1;
+    a->steps = rng_one_in(rng, 3) ? 1 : 3;
+    a->registers = a->steps;
+    p->steps[0] = (struct ipex_pointwise_step){IPEX_STEP_div, 0, 0, (int16_t)(-1 - at)};
+    p->steps[1] = (struct ipex_pointwise_step){IPEX_STEP_round, 1, IPEX_POINTWISE_RESULT, 0};
+    p->steps[2] = (struct ipex_pointwise_step){IPEX_STEP_add, 2, IPEX_POINTWISE_RESULT + 1,
+                                               (int16_t)(-1 - zero)};
+    p->constants[at] = ldexpf(1 + fabsf(rng_float(rng)), (int)rng_range(rng, -70, 70));
+    if (rng_one_in(rng, 2))
+        p->constants[at] = 0.01f * (1 + fabsf(rng_float(rng)));
+    if (rng_one_in(rng, 8))
+        p->constants[at] = rng_value(rng, true);
+    p->constants[zero] = (float)rng_range(rng, 0, 255);
+    if (rng_one_in(rng, 8))
+        p->constants[zero] = rng_value(rng, false);
+    p->divisor = p->constants[at];
+}
+
+/* Values whose quotients are halves, or next to one, as well as some of those that were there. */
+static void make_halves(struct rng *rng, struct buffer *x, float divisor) {
+    for (size_t i = 0; i < x->bytes / 4; i++) {
+        float *v = (float *)x->data + i;
+        if (!rng_one_in(rng, 4))
+            *v = divisor * ((float)rng_range(rng, -300, 300) + 0.5f);
+        for (int64_t n = rng_range(rng, 0, 2); n > 0; n--)
+            *v = nextafterf(*v, rng_one_in(rng, 2) ? INFINITY : -INFINITY);
+    }
+}
+
 static int check_bytes(const struct context *context, struct rng *rng) {
     struct ipex_pointwise_args args = {.rank = 0};
     struct program program = {.in_place = -1};
@@ -172,8 +205,15 @@ static int check_bytes(const struct context *context, struct rng *rng) {
         args.steps = args.inputs = args.registers = 1;
         program.steps[0] = (struct ipex_pointwise_step){.op = IPEX_STEP_copy};
     }
+    const bool quotient = rng_one_in(rng, 3);
+    if (quotient)
+        make_quotient(rng, &program, &args);
     for (int32_t i = 0; i < args.inputs; i++) {
         random_input(rng, &program, &args, i);
+        if (quotient)
+            make_halves(rng, &program.x[0], program.divisor);
+        if (quotient && !rng_one_in(rng, 8))
+            continue;
         if ((i == 0 && !(y_u8 && args.steps == 1)) || rng_one_in(rng, 2))
             bytes[i] = make_bytes(rng, &program.x[i]);
     }
