@@ -4,8 +4,6 @@
 #ifndef IPEX_KERNELS_X86_SCALE_SUMS_H
 #define IPEX_KERNELS_X86_SCALE_SUMS_H
 
-#include <math.h>
-
 #include "kernels/kernels.h"
 #include "kernels/x86/activate.h"
 
@@ -44,7 +42,8 @@ static inline bool sums_is_byte(float v) {
 /* Bytes grow with what they are made of, or fall. Out of the loops over tiles and parts. */
 static __attribute__((noinline, unused)) struct sums_bounds
 sums_bounds(const struct ipex_conv_args *args) {
-    const float most = 255 * (fabsf(args->m_unit) + fabsf(args->r_scale)) + fabsf(args->m_shift);
+    const float most = 255 * (__builtin_fabsf(args->m_unit) + __builtin_fabsf(args->r_scale)) +
+                       __builtin_fabsf(args->m_shift);
     const bool units = args->y_scale == 1 && sums_is_byte(args->y_zero) &&
                        (args->m_scale == 0 || args->m_scale == 1) && sums_is_byte(args->m_zero) &&
                        most < SUMS_MOST;

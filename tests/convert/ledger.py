@@ -976,10 +976,18 @@ def whole_conv(g, x, c, m, name="layer", **attributes):
 
 
 @case(("integer", "layer", APPLIED), ("requantise", "layer+QuantizeLinear4", APPLIED), ("requantise", "last", "no_bytes_behind"),
+      ("byte_scale", "layer+QuantizeLinear4", APPLIED),
       steps=dict(conv=2, pointwise=1))
 def layers_on_integers(g):
     x = quantised(g, whole_conv(g, quantised(g, g.input(1, 8, 6, 6)), 8, 8))
     g.output(whole_conv(g, x, 8, 5, name="last", pads=[1, 1, 1, 1]))
+
+
+@case(("requantise", "layer+Sigmoid4+Mul5", APPLIED), ("byte_scale", "layer+Sigmoid4+Mul5+QuantizeLinear6", "scaled_behind"),
+      ("integer", "last", APPLIED), steps=dict(conv=2, pointwise=1))
+def activation_before_rounding(g):
+    y = whole_conv(g, quantised(g, g.input(1, 8, 6, 6)), 8, 8)
+    g.output(whole_conv(g, quantised(g, g.op("Mul", y, g.op("Sigmoid", y))), 8, 5, name="last"))
 
 
 @case(("integer", "depth", "no_byte_kernel"), ("requantise", "DequantizeLinear1+depth+QuantizeLinear4", APPLIED), ("integer", "last", APPLIED),

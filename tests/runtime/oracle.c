@@ -198,12 +198,10 @@ static float finish_sum(const struct net *net, const struct net_node *node, cons
     const float bias = node->inputs[2] >= 0 ? net->tensor[node->inputs[2]].value[m] : 0.0f;
     float v = fmaf((float)sum, net->tensor[node->inputs[4]].value[m], bias);
     if (s[IPEX_MIDDLE_SCALE] != 0.0f)
-        v = fmaf(whole(v, s[IPEX_MIDDLE_SCALE], s[IPEX_MIDDLE_ZERO]), s[IPEX_MIDDLE_UNIT],
-                 s[IPEX_MIDDLE_SHIFT]);
-    if (node->inputs[3] >= 0) {
-        const float residual = *net_element(net, node->inputs[3], at) * s[IPEX_RESIDUAL_SCALE];
-        v = v + residual;
-    }
+        v = fmaf(whole(v, s[IPEX_MIDDLE_SCALE], s[IPEX_MIDDLE_ZERO]) - s[IPEX_MIDDLE_ZERO],
+                 s[IPEX_MIDDLE_UNIT], s[IPEX_MIDDLE_SHIFT]);
+    if (node->inputs[3] >= 0)
+        v = fmaf(*net_element(net, node->inputs[3], at), s[IPEX_RESIDUAL_SCALE], v);
     v = net_act(node, act, v);
     return s[IPEX_Y_SCALE] != 0.0f ? whole(v, s[IPEX_Y_SCALE], s[IPEX_Y_ZERO]) : v;
 }

@@ -261,7 +261,7 @@ static void test_results(struct net *net, const char *what) {
  * dtypes. */
 static void bytes_net(struct net *net) {
     static const float rounded[IPEX_SCALES] = {0.01f, 70, 90};
-    static const float middle[IPEX_SCALES] = {0.013f, 0, 0, 64, 99, 0x1p-6f, -99 * 0x1p-6f};
+    static const float middle[IPEX_SCALES] = {0.013f, 0, 0, 64, 99, 0x1p-6f, 0.25f};
     const struct net_window grouped = {
         .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 2};
     net_init(net);

@@ -301,7 +301,7 @@ void maker_bytes(struct maker_model *m) {
     n->float_[IPEX_MIDDLE_SCALE] = 8;
     n->float_[IPEX_MIDDLE_ZERO] = 5;
     n->float_[IPEX_MIDDLE_UNIT] = 0.125f;
-    n->float_[IPEX_MIDDLE_SHIFT] = -0.625f;
+    n->float_[IPEX_MIDDLE_SHIFT] = 0.25f;
     n = add(m, IPEX_OP_pointwise, T_MIXED, T_BYTES_SUM, "1 0 1");
     operands(n, T_MIDDLE, -2);
     n->floats = 0;
