@@ -395,6 +395,31 @@ size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args) {
     return blocks * IPEX_POINTWISE_BLOCK * sizeof(float);
 }
 
+struct ipex_depthwise_columns ipex_depthwise_columns(const struct ipex_conv_args *args) {
+    int64_t a = args->x_pixel, b = args->segments_w > 1 ? args->x_kw : args->x_pixel;
+    while (b > 0) { /* the largest that divides both */
+        const int64_t rest = ipex_divide(a, b).rest;
+        a = b;
+        b = rest;
+    }
+    return (struct ipex_depthwise_columns){
+        .step = a,
+        .per_pixel = ipex_div(args->x_pixel, a),
+        .per_tap = args->segments_w > 1 ? ipex_div(args->x_kw, a) : 0,
+    };
+}
+
+/* Sums, weights and columns as levels have them whose stacks are of two rows, which take most. */
+size_t ipex_depthwise_u8_scratch(const struct ipex_conv_args *args) {
+    const struct ipex_depthwise_columns columns = ipex_depthwise_columns(args);
+    const int64_t stacks = ipex_div_up(args->segments_h, 2), channels = 2 * IPEX_PANEL;
+    const int64_t most = (IPEX_DEPTHWISE_PIXELS - 1) * columns.per_pixel +
+                         (args->segments_w - 1) * columns.per_tap + 1;
+    return (size_t)(IPEX_DEPTHWISE_PIXELS * channels + stacks * args->segments_w * channels +
+                    most * stacks * IPEX_PANEL) *
+           sizeof(float);
+}
+
 size_t ipex_pointwise_u8_scratch(const struct ipex_pointwise_args *args) {
     return ipex_pointwise_scratch(args) +
            (size_t)(args->inputs + 1) * IPEX_POINTWISE_BYTES_BLOCK * sizeof(float);

@@ -196,6 +196,16 @@ struct ipex_depthwise_args ipex_depthwise_part(const struct ipex_depthwise_args 
 
 struct ipex_depthwise_job ipex_depthwise_job(const struct ipex_depthwise_args *args, int64_t job);
 
+/* Columns of x that pixels of depthwise_u8 see: those between two pixels, and between two taps. */
+struct ipex_depthwise_columns {
+    int64_t step, per_pixel, per_tap; /* step: elements of x from one to the next */
+};
+
+struct ipex_depthwise_columns ipex_depthwise_columns(const struct ipex_conv_args *args);
+
+/* Most pixels that depthwise_u8 takes at once. */
+enum { IPEX_DEPTHWISE_PIXELS = 32 };
+
 /* The body of depthwise_bf16y and depthwise_u8y: a level's kernel leaves a few lines in f32 at
  * `stage`, from where they are rounded, n elements at a time, to the y-th of args' y and behind. */
 struct ipex_depthwise_rounding {

@@ -92,7 +92,11 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * the zero point added; a NaN becomes 0. k is 4 or more. Kernels have loops of their own for a
  * y_scale and an m_scale of 1.
  *
- * conv_bf16t and conv_u8 take kernel rows and taps in the padding like all others: nothing is set.
+ * depthwise_u8: as conv_u8, but output c takes channel c alone: k is 1, n all channels, of one group,
+ * segments taps and w i8 [segments_h][segments_w][ipex_channels_pitch(n)].
+ *
+ * conv_bf16t, conv_u8 and depthwise_u8 take kernel rows and taps in the padding like all others:
+ * nothing is set.
  *
  * With columns, a segment is a kernel row of so many taps, k / columns elements each (even for
  * slots on bf16); chains take them column by column, in the order of ipex_conv_column
@@ -725,6 +729,7 @@ size_t ipex_conv_scratch(const struct ipex_conv_args *args);
 size_t ipex_conv_transpose_scratch(const struct ipex_conv_transpose_args *args);
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args);
 size_t ipex_pointwise_scratch(const struct ipex_pointwise_args *args);
+size_t ipex_depthwise_u8_scratch(const struct ipex_conv_args *args);
 size_t ipex_pointwise_u8_scratch(const struct ipex_pointwise_args *args);
 size_t ipex_resize_scratch(const struct ipex_resize_args *args);
 size_t ipex_grid_scratch(void);

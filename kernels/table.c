@@ -71,6 +71,7 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
 
 static void take_avx512_vnni(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_u8, avx512_vnni);
+    TAKE(depthwise_u8, avx512_vnni);
 }
 
 /* Where vdpbf16ps is slow, products stay with AVX-512's FMA, which give the same bits. */

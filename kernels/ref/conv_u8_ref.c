@@ -19,6 +19,23 @@ static void store(const struct ipex_conv_args *args, int64_t at, float value) {
         args->y[at] = value;
 }
 
+/* What becomes of a sum, for output n. */
+static void finish(const struct ipex_conv_args *args, const struct ipex_conv_job *job, int64_t line,
+                   int64_t pixel, int64_t output, uint32_t sum) {
+    const int64_t residual =
+        job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
+    float chain = fmaf((float)(int32_t)sum, args->scale[output], args->bias[output]);
+    if (args->m_scale != 0.0f)
+        chain = fmaf(ref_byte(chain, args->m_scale, args->m_zero) - args->m_zero, args->m_unit,
+                     args->m_shift);
+    if (args->residual_u8)
+        chain = fmaf((float)args->residual_u8[residual], args->r_scale, chain);
+    else if (args->residual)
+        chain = fmaf(args->residual[residual], args->r_scale, chain);
+    store(args, job->image * args->y_image + line * args->y_line + pixel * args->y_pixel + output,
+          chain);
+}
+
 static void conv_pixel(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
                        int64_t line, int64_t pixel, int64_t n) {
     const int64_t panel = n / IPEX_PANEL, output = job->group * args->n + n;
@@ -35,18 +52,33 @@ static void conv_pixel(const struct ipex_conv_args *args, const struct ipex_conv
         for (int64_t k = 0; k < args->k; k++)
             sum += (uint32_t)(xs[k] * weight(w, k, n % IPEX_PANEL));
     }
-    const int64_t residual =
-        job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
-    float chain = fmaf((float)(int32_t)sum, args->scale[output], args->bias[output]);
-    if (args->m_scale != 0.0f)
-        chain = fmaf(ref_byte(chain, args->m_scale, args->m_zero) - args->m_zero, args->m_unit,
-                     args->m_shift);
-    if (args->residual_u8)
-        chain = fmaf((float)args->residual_u8[residual], args->r_scale, chain);
-    else if (args->residual)
-        chain = fmaf(args->residual[residual], args->r_scale, chain);
-    store(args, job->image * args->y_image + line * args->y_line + pixel * args->y_pixel + output,
-          chain);
+    finish(args, job, line, pixel, output, sum);
+}
+
+static void depthwise_pixel(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
+                            int64_t line, int64_t pixel) {
+    const uint8_t *x = (const uint8_t *)args->x + job->image * args->x_image + line * args->x_line +
+                       pixel * args->x_pixel;
+    const int64_t pitch = ipex_channels_pitch(args->n);
+    for (int64_t c = 0; c < args->n; c++) {
+        const int8_t *w = (const int8_t *)args->w + c;
+        uint32_t sum = 0;
+        for (int64_t i = 0; i < args->segments_h; i++)
+            for (int64_t j = 0; j < args->segments_w; j++, w += pitch)
+                sum += (uint32_t)(x[i * args->x_kh + j * args->x_kw + c] * *w);
+        finish(args, job, line, pixel, c, sum);
+    }
+}
+
+void IPEX_REF(depthwise_u8)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
+                            void *scratch) {
+    (void)scratch;
+    for (int64_t j = job_begin; j < job_end; j++) {
+        const struct ipex_conv_job job = ipex_conv_job(args, j);
+        for (int64_t line = job.line; line < job.line_end; line++)
+            for (int64_t pixel = 0; pixel < args->pixels; pixel++)
+                depthwise_pixel(args, &job, line, pixel);
+    }
 }
 
 void IPEX_REF(conv_u8)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,

@@ -32,6 +32,9 @@ static inline float sums_byte(const struct ipex_conv_args *args, float v) {
     return whole > 0 ? whole < 255 ? whole : 255 : 0;
 }
 
+/* Columns of which there are loops that make bytes of four vectors at a time, scaled by 1. */
+enum { SUMS_COLUMNS = 32 };
+
 /* Integers of 32 bits hold it. */
 #define SUMS_MOST 0x1p30f
 

@@ -90,9 +90,8 @@ static inline __attribute__((always_inline)) void scale_vectors(const struct ipe
     }
 }
 
-/* What a loop has for itself that makes bytes of four vectors at a time, scaled by 1: of as many
- * columns, in one row or in two, of which the last may be made twice. */
-enum { SUMS_COLUMNS = 32, SUMS_ROWS = 4 * LANES / SUMS_COLUMNS };
+/* Rows of them: of two the last may be made twice. */
+enum { SUMS_ROWS = 4 * LANES / SUMS_COLUMNS };
 
 static inline __attribute__((always_inline)) vec_int whole(const struct ipex_conv_args *args,
                                                            const struct sums_run *run, int64_t r,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_u8: matrices and convolutions of random sizes, gaps and jobs, the extremes of u8 and i8
- * among the values, results and residuals as f32 or as u8; the reference against sums in 64 bits.
- */
+/* conv_u8 and depthwise_u8: matrices and convolutions of random sizes, gaps and jobs, the extremes
+ * of u8 and i8 among the values, results and residuals as f32 or as u8; the reference against sums
+ * in 64 bits. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,8 +28,34 @@ static int32_t random_byte(struct rng *rng, int32_t low) {
     return low + (int32_t)rng_range(rng, 0, 255);
 }
 
+static bool is_depthwise(const struct ipex_conv_args *a) {
+    return a->k == 1; /* conv_u8 has four or more */
+}
+
+static struct ipex_conv_args random_depthwise(struct rng *rng) {
+    const bool usual = rng_one_in(rng, 2);
+    const struct conv_shape shape = {
+        .images = (int32_t)rng_range(rng, 1, 2),
+        .lines = (int32_t)rng_range(rng, 1, 4),
+        .pixels = (int32_t)rng_range(rng, 1, 70),
+        .kernel_h = usual ? 3 : (int32_t)rng_range(rng, 1, 9),
+        .kernel_w = usual ? 3 : (int32_t)rng_range(rng, 1, 7),
+        .stride_h = (int32_t)rng_range(rng, 1, 2),
+        .stride_w = (int32_t)rng_range(rng, 1, 3),
+        .dilation_h = (int32_t)rng_range(rng, 1, 2),
+        .dilation_w = (int32_t)rng_range(rng, 1, 3),
+        .groups = (int32_t)rng_range(rng, 2, 80),
+        .x_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 5) : 0,
+        .y_gap = (int32_t)rng_range(rng, 0, 9),
+    };
+    struct ipex_conv_args ret = conv_shape_args(&shape);
+    ret.n = ret.groups;
+    ret.groups = 1;
+    return ret;
+}
+
 /* A convolution with rows of the kernel, or taps, as segments; with a kernel of 1 a matrix. */
-static struct ipex_conv_args random_args(struct rng *rng, bool big) {
+static struct ipex_conv_args random_convolution(struct rng *rng, bool big) {
     const int32_t kernel = rng_one_in(rng, 2) ? 1 : 3;
     struct conv_shape shape = {
         .images = (int32_t)rng_range(rng, 1, 2),
@@ -44,7 +70,11 @@ static struct ipex_conv_args random_args(struct rng *rng, bool big) {
         .y_gap = (int32_t)rng_range(rng, 0, 9),
     };
     shape.last_pixels = (int32_t)rng_range(rng, 1, shape.pixels);
-    struct ipex_conv_args a = conv_shape_args(&shape);
+    return conv_shape_args(&shape);
+}
+
+static struct ipex_conv_args random_args(struct rng *rng, bool depthwise, bool big) {
+    struct ipex_conv_args a = depthwise ? random_depthwise(rng) : random_convolution(rng, big);
     a.act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1);
     const bool units = rng_one_in(rng, 2);
     a.y_scale = (rng_one_in(rng, 4) ? -1 : 1) * (units ? 1.0f : (float)BYTES_IN_ONE);
@@ -53,7 +83,9 @@ static struct ipex_conv_args random_args(struct rng *rng, bool big) {
     a.act_b = 0.5f * (units && a.act == IPEX_ACT_clip ? size : 1);
     a.panels_outside = rng_one_in(rng, 2);
     a.lines_per_job = (int32_t)rng_range(rng, 1, a.lines);
-    a.panels_per_job = (int32_t)rng_range(rng, 1, ipex_div_up(a.n, 16));
+    a.panels_per_job = (int32_t)ipex_div_up(a.n, 16);
+    if (!depthwise)
+        a.panels_per_job = (int32_t)rng_range(rng, 1, a.panels_per_job);
     a.cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : 1 << 12;
     a.weights_far = rng_one_in(rng, 2);
     a.r_scale = rng_float(rng) * 0.01f * size;
@@ -78,16 +110,19 @@ static struct buffer random_floats(size_t count, struct rng *rng, float size) {
     return ret;
 }
 
-/* Where the weight of output n of group g lies: tiles of four k per row. */
+/* Where the weight of output n of group g lies: tiles of four k per row; of depthwise's tap. */
 static int64_t weight_at(const struct ipex_conv_args *a, int64_t segment, int64_t n, int64_t k) {
+    if (is_depthwise(a))
+        return segment * ipex_channels_pitch(a->n) + n;
     const int64_t tiles = ipex_div_up(a->k, 64), panels = ipex_div_up(a->n, 16);
     return ((segment * panels + n / 16) * tiles * 16 + k / 4) * 64 + n % 16 * 4 + k % 4;
 }
 
 static struct buffer random_tiles(const struct ipex_conv_args *a, struct rng *rng) {
     const int64_t segments = (int64_t)a->groups * a->segments_h * a->segments_w;
+    const int64_t tiles = ipex_div_up(a->n, 16) * ipex_div_up(a->k, 64) * 1024;
     struct buffer ret =
-        buffer_make((size_t)(segments * ipex_div_up(a->n, 16) * ipex_div_up(a->k, 64) * 1024));
+        buffer_make((size_t)(segments * (is_depthwise(a) ? ipex_channels_pitch(a->n) : tiles)));
     memset(ret.data, 0, ret.bytes);
     for (int64_t s = 0; s < segments; s++)
         for (int64_t n = 0; n < a->n; n++)
@@ -155,16 +190,19 @@ static struct buffer run_level(const struct level *level, const struct ipex_conv
         a.y_u8 = y.data;
     else
         a.y = y.data;
-    running("conv_u8", level->name);
-    run_jobs(rng, (ipex_kernel_fn)level->kernels.conv_u8, &a, ipex_conv_jobs(&a), 0);
+    const bool depthwise = is_depthwise(args);
+    running(depthwise ? "depthwise_u8" : "conv_u8", level->name);
+    run_jobs(rng,
+             (ipex_kernel_fn)(depthwise ? level->kernels.depthwise_u8 : level->kernels.conv_u8), &a,
+             ipex_conv_jobs(&a), depthwise ? ipex_depthwise_u8_scratch(&a) : 0);
     return y;
 }
 
 static double exact(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_t p, int64_t c) {
     const int64_t g = c / a->n, n = c % a->n;
     const int64_t segments = (int64_t)a->segments_h * a->segments_w;
-    const uint8_t *x =
-        (const uint8_t *)a->x + i * a->x_image + l * a->x_line + p * a->x_pixel + g * a->x_group;
+    const uint8_t *x = (const uint8_t *)a->x + i * a->x_image + l * a->x_line + p * a->x_pixel +
+                       (is_depthwise(a) ? c : g * a->x_group);
     int64_t sum = 0;
     for (int64_t s = 0; s < segments; s++)
         for (int64_t k = 0; k < a->k; k++)
@@ -249,8 +287,8 @@ static int check_level(const struct level *level, const char *text,
     return ret;
 }
 
-static int check_case(const struct context *context, struct rng *rng, bool big) {
-    struct ipex_conv_args args = random_args(rng, big);
+static int check_case(const struct context *context, struct rng *rng, bool depthwise, bool big) {
+    struct ipex_conv_args args = random_args(rng, depthwise, big);
     struct operands operands = make_operands(&args, rng);
     const float y_scale = args.y_scale;
     args.y_scale = 0;
@@ -262,10 +300,9 @@ static int check_case(const struct context *context, struct rng *rng, bool big) 
     const int64_t wrong = wrong_bytes(&args, floats.data, want.data, whole.data);
     char text[160];
     int failed = 0;
-    snprintf(text, sizeof text,
-             "conv_u8 %d x %d (%d), segments %d x %d, %d -> %d, groups %d, act %d", args.lines,
-             args.pixels, args.last_pixels, args.segments_h, args.segments_w, args.k, args.n,
-             args.groups, args.act);
+    snprintf(text, sizeof text, "%s %d x %d (%d), segments %d x %d, %d -> %d, groups %d, act %d",
+             depthwise ? "depthwise_u8" : "conv_u8", args.lines, args.pixels, args.last_pixels,
+             args.segments_h, args.segments_w, args.k, args.n, args.groups, args.act);
     if (!(error <= 1))
         failed += !report(false, text, "the reference is %g of the bound off", error);
     if (wrong)
@@ -281,12 +318,19 @@ static int check_case(const struct context *context, struct rng *rng, bool big) 
     return failed;
 }
 
-void check_u8(const struct context *context) {
-    struct rng rng = {context->seed + 12};
+static void check_slot(const struct context *context, const char *name, bool depthwise) {
+    struct rng rng = {context->seed + 12 + depthwise};
+    char text[64];
     int failed = 0;
-    if (!wanted(context, "conv_u8"))
+    if (!wanted(context, name))
         return;
     for (int i = 0; i < context->cases; i++)
-        failed += check_case(context, &rng, i % 16 == 0);
-    report(failed == 0, "conv_u8: random shapes", "%d failed", failed);
+        failed += check_case(context, &rng, depthwise, i % 16 == 0);
+    snprintf(text, sizeof text, "%s: random shapes", name);
+    report(failed == 0, text, "%d failed", failed);
+}
+
+void check_u8(const struct context *context) {
+    check_slot(context, "conv_u8", false);
+    check_slot(context, "depthwise_u8", true);
 }
