@@ -92,8 +92,8 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * the zero point added; a NaN becomes 0. k is 4 or more. Kernels have loops of their own for a
  * y_scale and an m_scale of 1.
  *
- * depthwise_u8: as conv_u8, but output c takes channel c alone: k is 1, n all channels, of one group,
- * segments taps and w i8 [segments_h][segments_w][ipex_channels_pitch(n)].
+ * depthwise_u8: as conv_u8, but output c takes channel c alone: k is 1, n all channels, 8 or more,
+ * of one group, segments taps and w i8 [segments_h][segments_w][ipex_channels_pitch(n)].
  *
  * conv_bf16t, conv_u8 and depthwise_u8 take kernel rows and taps in the padding like all others:
  * nothing is set.

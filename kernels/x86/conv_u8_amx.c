@@ -24,7 +24,7 @@ static void finish_tile(const struct conv_walk *walk, const struct tile_rows *ro
                         float *tile) {
     const struct ipex_conv_args *args = walk->args;
     const int64_t column = walk->job->group * args->n + panel * IPEX_PANEL;
-    const struct sums_bounds bounds = sums_bounds(args);
+    const struct sums_bounds bounds = ipex_k_sums_bounds__avx2(args);
     struct tile_rows at = *rows;
     for (int64_t left = rows->count, count; left > 0; left -= count) {
         count = ipex_smaller(left, at.left);

@@ -220,6 +220,34 @@ static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
                    .max_rows = MAX_ROWS, .max_rows_half = MAX_ROWS, .max_rows_3 = MAX_ROWS,        \
                    .sums = true
 
+static inline float sums_byte(const struct ipex_conv_args *args, float v) {
+    const float whole =
+        __builtin_fmaf(v, args->y_scale, IPEX_WHOLE_NUMBERS) - (IPEX_WHOLE_NUMBERS - args->y_zero);
+    return whole > 0 ? whole < 255 ? whole : 255 : 0;
+}
+
+static inline bool sums_is_byte(float v) {
+    return v >= 0 && v <= 255 && v == v + IPEX_WHOLE_NUMBERS - IPEX_WHOLE_NUMBERS;
+}
+
+/* Bytes grow with what they are made of, or fall. */
+struct sums_bounds ipex_k_sums_bounds__avx2(const struct ipex_conv_args *args) {
+    const float most = 255 * (__builtin_fabsf(args->m_unit) + __builtin_fabsf(args->r_scale)) +
+                       __builtin_fabsf(args->m_shift);
+    const bool units = args->y_scale == 1 && sums_is_byte(args->y_zero) &&
+                       (args->m_scale == 0 || args->m_scale == 1) && sums_is_byte(args->m_zero) &&
+                       most < SUMS_MOST;
+    float low = act_low(args->act, args->act_a), high = act_high(args->act, args->act_b);
+    if (low > high)
+        low = high;
+    if (args->y_scale != 0) {
+        low = sums_byte(args, low);
+        high = sums_byte(args, high);
+    }
+    return low < high ? (struct sums_bounds){low, high, units}
+                      : (struct sums_bounds){high, low, units};
+}
+
 void ipex_k_conv_u8__avx2(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                           void *scratch) {
     static const struct conv_level level = {LEVEL};

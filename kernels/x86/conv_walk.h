@@ -544,7 +544,7 @@ static __attribute__((noinline, cold)) struct conv_block part_block(const struct
     set_clamp(&ret, part->last ? act_low(args->act, args->act_a) : -__builtin_inff(),
               part->last ? act_high(args->act, args->act_b) : __builtin_inff());
 #ifdef CONV_SUMS
-    ret.bounds = sums_bounds(args);
+    ret.bounds = ipex_k_sums_bounds__avx2(args);
 #endif
     if (part->segments == 0) /* the bias alone: no product has made its denormals zero */
         ret.clamps_low = true;

@@ -45,15 +45,12 @@ static void stack_weights(const struct stacks *s) {
             }
 }
 
-static inline vec_int x_words(const uint8_t *p, int64_t n) {
-    return n >= LANES ? vec_words_of_bytes(p) : vec_words_of_bytes_part(p, n);
-}
-
 /* Stacks of `count` columns from x on, of n channels. */
-static inline __attribute__((always_inline)) void
-stack_columns(const struct stacks *s, const uint8_t *x, int64_t count, int64_t n, int32_t rows) {
-    const int64_t step = s->columns.step, x_kh = s->args->x_kh, last = s->args->segments_h - 1;
-    const int64_t groups = s->groups;
+static __attribute__((noinline)) void stack_columns(const struct stacks *s, const uint8_t *x,
+                                                    int64_t count, int64_t n) {
+    const int64_t step = s->columns.step, x_kh = s->args->x_kh, groups = s->groups;
+    const int64_t last = s->args->segments_h - 1;
+    const struct some_bytes some = some_bytes(n);
     for (int64_t g = 0; g < groups; g++) {
         const uint8_t *at = x + g * ROWS * x_kh;
         const int64_t left = last - g * ROWS;
@@ -61,19 +58,20 @@ stack_columns(const struct stacks *s, const uint8_t *x, int64_t count, int64_t n
         const int64_t row3 = ipex_smaller(3, left) * x_kh;
         float *to = s->x + g * LANES;
         for (int64_t q = 0; q < count; q++, at += step, to += groups * LANES) {
-            vec_int all = x_words(at, n);
-            all = vec_or(all, STACK_ROW(x_words(at + row1, n), 1));
-            if (rows > 2)
-                all = vec_or(all, STACK_ROW(x_words(at + row2, n), 2));
-            if (rows > 3)
-                all = vec_or(all, STACK_ROW(x_words(at + row3, n), 3));
+            vec_int all = vec_or(words_at(at, some), STACK_ROW(words_at(at + row1, some), 1));
+            if (ROWS > 2)
+                all = vec_or(all, STACK_ROW(words_at(at + row2, some), 2));
+            if (ROWS > 3 && left > 2) /* not of three rows, of which most kernels are */
+                all = vec_or(all, STACK_ROW(words_at(at + row3, some), 3));
             vec_store(to, vec_float(all));
         }
+        (void)row2, (void)row3;
     }
 }
 
 /* Sums of `pixels` pixels for one vector of channels. */
-static void multiply(const struct stacks *s, const float *weights, float *sums, int64_t pixels) {
+static __attribute__((noinline)) void multiply(const struct stacks *s, const float *weights,
+                                               float *sums, int64_t pixels) {
     const int64_t taps = s->args->segments_w, groups = s->groups * LANES;
     const int64_t per_tap = s->columns.per_tap * groups, per_pixel = s->columns.per_pixel * groups;
     const float *x = s->x;
@@ -87,28 +85,25 @@ static void multiply(const struct stacks *s, const float *weights, float *sums, 
     }
 }
 
-/* The same of three taps. */
-static inline __attribute__((always_inline)) void
-multiply_3(const struct stacks *s, const float *weights, float *sums, int64_t pixels) {
-    enum { GROUPS = (3 + ROWS - 1) / ROWS };
-    const int64_t per_tap = s->columns.per_tap * GROUPS * LANES;
-    const int64_t per_pixel = s->columns.per_pixel * GROUPS * LANES;
+/* The same of three rows and three taps. */
+static __attribute__((noinline)) void multiply_3(const struct stacks *s, const float *weights,
+                                                 float *sums, int64_t pixels) {
+    enum { GROUPS = (3 + ROWS - 1) / ROWS, STACK = GROUPS * LANES, LAST = STACK - LANES };
+    const int64_t per_tap = s->columns.per_tap * STACK, per_pixel = s->columns.per_pixel * STACK;
     const float *x = s->x;
-    const vec_int w0 = load_words(weights), w1 = load_words(weights + GROUPS * LANES);
-    const vec_int w2 = load_words(weights + 2 * GROUPS * LANES);
-#if ROWS < 3
-    const vec_int v0 = load_words(weights + LANES), v1 = load_words(weights + 3 * LANES);
-    const vec_int v2 = load_words(weights + 5 * LANES);
-#endif
+    const vec_int w0 = load_words(weights), w1 = load_words(weights + STACK);
+    const vec_int w2 = load_words(weights + 2 * STACK), v0 = load_words(weights + LAST);
+    const vec_int v1 = load_words(weights + STACK + LAST);
+    const vec_int v2 = load_words(weights + 2 * STACK + LAST);
     for (int64_t p = 0; p < pixels; p++, x += per_pixel, sums += CHANNELS) {
         vec_int sum = PRODUCT(vec_int_set(0), load_words(x), w0);
         sum = PRODUCT(sum, load_words(x + per_tap), w1);
         sum = PRODUCT(sum, load_words(x + 2 * per_tap), w2);
-#if ROWS < 3
-        sum = PRODUCT(sum, load_words(x + LANES), v0);
-        sum = PRODUCT(sum, load_words(x + per_tap + LANES), v1);
-        sum = PRODUCT(sum, load_words(x + 2 * per_tap + LANES), v2);
-#endif
+        if (GROUPS > 1) {
+            sum = PRODUCT(sum, load_words(x + LAST), v0);
+            sum = PRODUCT(sum, load_words(x + per_tap + LAST), v1);
+            sum = PRODUCT(sum, load_words(x + 2 * per_tap + LAST), v2);
+        }
         vec_store(sums, vec_float(sum));
     }
 }
@@ -124,15 +119,8 @@ static void run_pixels(const struct stacks *s, const struct sums *to, int64_t im
         (pixels - 1) * s->columns.per_pixel + (taps - 1) * s->columns.per_tap + 1;
     const bool three = taps == 3 && args->segments_h == 3;
     for (int64_t v = 0; v * LANES < s->channels; v++) {
-        const int64_t n = s->channels - v * LANES;
-        if (three)
-            stack_columns(s, x + v * LANES, columns, n, 3);
-        else
-            stack_columns(s, x + v * LANES, columns, n, ROWS);
-        if (three)
-            multiply_3(s, s->weights + v * each, s->sums + v * LANES, pixels);
-        else
-            multiply(s, s->weights + v * each, s->sums + v * LANES, pixels);
+        stack_columns(s, x + v * LANES, columns, s->channels - v * LANES);
+        (three ? multiply_3 : multiply)(s, s->weights + v * each, s->sums + v * LANES, pixels);
     }
     struct sums sums = *to;
     sums.rows = pixels;
@@ -155,7 +143,7 @@ static void depthwise_bytes(const struct ipex_conv_args *args, int64_t job_begin
     };
     s.weights = s.sums + IPEX_DEPTHWISE_PIXELS * CHANNELS;
     s.x = s.weights + s.groups * args->segments_w * CHANNELS;
-    const struct sums_bounds bounds = sums_bounds(args);
+    const struct sums_bounds bounds = ipex_k_sums_bounds__avx2(args);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);
         for (s.channel = 0; s.channel < args->n; s.channel += CHANNELS) {

@@ -15,6 +15,21 @@ static inline vec_int weights_at(const int8_t *p) {
     return vec_and(words, vec_int_set(0xffff));
 }
 
+/* Of fewer than eight channels those before them are loaded, too: there are eight or more in all.
+ */
+struct some_bytes {
+    int64_t before;
+    __m128i bits;
+};
+static inline struct some_bytes some_bytes(int64_t n) {
+    const int64_t before = n < LANES ? LANES - n : 0;
+    return (struct some_bytes){before, _mm_cvtsi64_si128(8 * before)};
+}
+static inline vec_int words_at(const uint8_t *p, struct some_bytes some) {
+    const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)(p - some.before));
+    return _mm256_cvtepu8_epi32(_mm_srl_epi64(bytes, some.bits));
+}
+
 #include "kernels/x86/depthwise_bytes.h"
 
 void ipex_k_depthwise_u8__avx2(const struct ipex_conv_args *args, int64_t job_begin,

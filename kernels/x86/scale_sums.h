@@ -26,40 +26,14 @@ struct sums {
     int64_t residual, r_row, r_half;
 };
 
-static inline float sums_byte(const struct ipex_conv_args *args, float v) {
-    const float whole =
-        __builtin_fmaf(v, args->y_scale, IPEX_WHOLE_NUMBERS) - (IPEX_WHOLE_NUMBERS - args->y_zero);
-    return whole > 0 ? whole < 255 ? whole : 255 : 0;
-}
-
 /* Columns of which there are loops that make bytes of four vectors at a time, scaled by 1. */
 enum { SUMS_COLUMNS = 32 };
 
 /* Integers of 32 bits hold it. */
 #define SUMS_MOST 0x1p30f
 
-static inline bool sums_is_byte(float v) {
-    return v >= 0 && v <= 255 && v == v + IPEX_WHOLE_NUMBERS - IPEX_WHOLE_NUMBERS;
-}
-
-/* Bytes grow with what they are made of, or fall. Out of the loops over tiles and parts. */
-static __attribute__((noinline, unused)) struct sums_bounds
-sums_bounds(const struct ipex_conv_args *args) {
-    const float most = 255 * (__builtin_fabsf(args->m_unit) + __builtin_fabsf(args->r_scale)) +
-                       __builtin_fabsf(args->m_shift);
-    const bool units = args->y_scale == 1 && sums_is_byte(args->y_zero) &&
-                       (args->m_scale == 0 || args->m_scale == 1) && sums_is_byte(args->m_zero) &&
-                       most < SUMS_MOST;
-    float low = act_low(args->act, args->act_a), high = act_high(args->act, args->act_b);
-    if (low > high)
-        low = high;
-    if (args->y_scale != 0) {
-        low = sums_byte(args, low);
-        high = sums_byte(args, high);
-    }
-    return low < high ? (struct sums_bounds){low, high, units}
-                      : (struct sums_bounds){high, low, units};
-}
+/* Once for all levels (conv_u8_avx2.c). */
+struct sums_bounds ipex_k_sums_bounds__avx2(const struct ipex_conv_args *args);
 
 void ipex_k_scale_sums__avx2(const struct ipex_conv_args *args, const struct sums *sums);
 void ipex_k_scale_sums__avx512(const struct ipex_conv_args *args, const struct sums *sums);

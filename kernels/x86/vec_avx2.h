@@ -186,11 +186,8 @@ static __attribute__((noinline, unused)) void vec_store_bf16_part(uint16_t *p, i
         memcpy(p, all, (size_t)n * sizeof *p);
     }
 }
-/* LANES numbers of 8 bits without sign, or the first n of them and zeros behind, as words. */
-static inline vec_int vec_words_of_bytes(const uint8_t *p) {
-    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
-}
-static inline vec_int vec_words_of_bytes_part(const uint8_t *p, int64_t n) {
+/* The first n of LANES numbers of 8 bits without sign, as f32; those behind them are 0. */
+static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
     uint64_t all = 0;
     if (n >= LANES)
         memcpy(&all, p, LANES);
@@ -199,10 +196,7 @@ static inline vec_int vec_words_of_bytes_part(const uint8_t *p, int64_t n) {
             all = all << 8 | p[i - 1];
             AS_WRITTEN;
         }
-    return _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)all));
-}
-static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
-    return _mm256_cvtepi32_ps(vec_words_of_bytes_part(p, n));
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)all)));
 }
 /* From 0 to 255, rounded to nearest, ties to even; a NaN is 0. */
 static inline void vec_store_bytes_part(uint8_t *p, int64_t n, vec a) {

@@ -193,16 +193,11 @@ static inline vec vec_load_bf16_part(const uint16_t *p, int64_t n) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
 }
 
-/* LANES numbers of 8 bits without sign, or the first n of them and zeros behind, as words. */
-static inline vec_int vec_words_of_bytes(const uint8_t *p) {
-    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
-}
-static inline vec_int vec_words_of_bytes_part(const uint8_t *p, int64_t n) {
-    return n >= LANES ? vec_words_of_bytes(p)
-                      : _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(vec_first(n), p));
-}
+/* The first n of LANES numbers of 8 bits without sign, as f32; those behind them are 0. */
 static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
-    return _mm512_cvtepi32_ps(vec_words_of_bytes_part(p, n));
+    const __m128i bytes = n >= LANES ? _mm_loadu_si128((const __m128i *)(const void *)p)
+                                     : _mm_maskz_loadu_epi8(vec_first(n), p);
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
 }
 /* From 0 to 255, rounded to nearest, ties to even; a NaN is 0. */
 static inline void vec_store_bytes_part(uint8_t *p, int64_t n, vec a) {

@@ -44,7 +44,7 @@ static struct ipex_conv_args random_depthwise(struct rng *rng) {
         .stride_w = (int32_t)rng_range(rng, 1, 3),
         .dilation_h = (int32_t)rng_range(rng, 1, 2),
         .dilation_w = (int32_t)rng_range(rng, 1, 3),
-        .groups = (int32_t)rng_range(rng, 2, 80),
+        .groups = (int32_t)rng_range(rng, 8, 80),
         .x_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 5) : 0,
         .y_gap = (int32_t)rng_range(rng, 0, 9),
     };
