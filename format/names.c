@@ -96,7 +96,7 @@ static const struct ipex_op_info ops[] = {
 };
 
 const struct ipex_op_info *ipex_op_info(uint32_t id) {
-    if (id >= sizeof ops / sizeof ops[0] || !ops[id].name)
+    if (id >= sizeof ops / sizeof ops[0] || !ops[id].name[0])
         return NULL;
     return &ops[id];
 }

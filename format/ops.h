@@ -12,7 +12,8 @@ enum ipex_op {
 };
 
 struct ipex_op_info {
-    const char *name; /* NULL: no such operator */
+    char name[16]; /* "": no such operator; in place: pointers would be 32 bytes of relocation each
+                    */
     uint8_t min_inputs, max_inputs, outputs;
     uint8_t ints, floats; /* counts, or IPEX_ANY */
 };
@@ -44,7 +45,8 @@ enum ipex_conv_direct_attr {
     IPEX_CONV_DIRECT_ATTRS,
 };
 
-/* Positions in `floats` of linear and conv, behind the activation's parameters: what u8 stands for.
+/* Positions in `floats` of linear, conv and depthwise, behind the activation's parameters: what u8
+ * stands for.
  */
 enum ipex_integer_attr {
     IPEX_RESIDUAL_SCALE = 2,
@@ -57,15 +59,11 @@ enum ipex_integer_attr {
     IPEX_INTEGER_ATTRS,
     IPEX_SCALES = IPEX_INTEGER_ATTRS - IPEX_RESIDUAL_SCALE,
 };
-/* Positions in `floats` of depthwise, likewise; only where y is u8. */
-enum ipex_depthwise_attr {
-    IPEX_DEPTHWISE_Y_SCALE = 2,
-    IPEX_DEPTHWISE_Y_ZERO,
-    IPEX_DEPTHWISE_ATTRS
-};
 /* Products of u8 and i8 in a segment, and most in a sum, which 32 bits then hold. */
 #define IPEX_INTEGER_LEAST_K 4
 #define IPEX_INTEGER_MOST_K  65793
+/* Fewest channels of depthwise in them. */
+#define IPEX_INTEGER_LEAST_CHANNELS 8
 
 /* Positions in `ints` of upsampled_conv. */
 enum ipex_upsampled_attr {

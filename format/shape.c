@@ -8,9 +8,10 @@ static bool takes_bf16(const struct rule *r) {
     return r->node->op == IPEX_OP_linear || r->node->op == IPEX_OP_conv;
 }
 
-/* linear, or conv: of u8 by i8. */
+/* linear, conv or depthwise: of u8 by i8. */
 static bool is_integer(const struct rule *r) {
-    return takes_bf16(r) && operand(r, 1)->dtype == IPEX_DTYPE_i8;
+    return (takes_bf16(r) || r->node->op == IPEX_OP_depthwise) &&
+           operand(r, 1)->dtype == IPEX_DTYPE_i8;
 }
 
 /* R62: operand 1, constant, in the layout that the kernel consumes. */
@@ -26,7 +27,7 @@ static enum ipex_status check_weight(const struct rule *r, enum ipex_layout layo
     return IPEX_OK;
 }
 
-/* R60: as many floats as linear and conv have. */
+/* R60: as many floats as linear, conv and depthwise have. */
 static enum ipex_status check_floats(const struct rule *r) {
     if (r->node->floats != (is_integer(r) ? IPEX_INTEGER_ATTRS : IPEX_RESIDUAL_SCALE))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "wrong number of attributes");
@@ -61,6 +62,16 @@ static uint32_t exponent(float value) {
     return bits >> 23 & 0xff;
 }
 
+/* R118: depthwise in u8 and i8 has groups of one channel, 8 or more, and few products. */
+static enum ipex_status check_depthwise_integers(const struct rule *r) {
+    const int64_t *w = operand(r, 1)->dims;
+    if (r->node->int_[IPEX_CONV_GROUPS] != w[2] || w[2] < IPEX_INTEGER_LEAST_CHANNELS)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "i8 of groups of several channels, or of few");
+    return w[0] * w[1] > IPEX_INTEGER_MOST_K
+               ? bad(r, IPEX_ERROR_MODEL_SHAPE, "too few or too many products")
+               : IPEX_OK;
+}
+
 /* R117: a scale where products are of u8 and i8, so few that their sum is exact, of segments of
  * four elements or more; none, and no scales of residual and y, elsewhere. */
 static enum ipex_status check_scales(const struct rule *r, int64_t channels, uint8_t wanted) {
@@ -77,7 +88,9 @@ static enum ipex_status check_scales(const struct rule *r, int64_t channels, uin
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "u8 without a y scale");
     if (!operand(r, 4))
         return bad(r, IPEX_ERROR_MODEL_OPERATOR, "i8 without a scale");
-    if (k < IPEX_INTEGER_LEAST_K || k > IPEX_INTEGER_MOST_K / segments)
+    if (w->rank == 3)
+        IPEX_TRY(check_depthwise_integers(r));
+    else if (k < IPEX_INTEGER_LEAST_K || k > IPEX_INTEGER_MOST_K / segments)
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "too few or too many products");
     return check_vector(r, 4, channels);
 }
@@ -91,8 +104,8 @@ static bool multiplies_bf16(const struct rule *r) {
 static uint8_t result_dtype(const struct rule *r, uint8_t wanted) {
     const bool by_columns = r->node->op == IPEX_OP_conv && r->node->int_[IPEX_CONV_COLUMNS];
     const bool rounds = r->node->op == IPEX_OP_depthwise || (multiplies_bf16(r) && !by_columns);
-    if (wanted == IPEX_DTYPE_u8 && (is_integer(r) || r->node->op == IPEX_OP_depthwise))
-        return IPEX_DTYPE_u8;
+    if (is_integer(r))
+        return wanted == IPEX_DTYPE_u8 ? IPEX_DTYPE_u8 : IPEX_DTYPE_f32;
     return wanted == IPEX_DTYPE_bf16 && rounds ? IPEX_DTYPE_bf16 : IPEX_DTYPE_f32;
 }
 
@@ -304,24 +317,11 @@ enum ipex_status ipex_rule_upsampled_conv(const struct rule *r, struct ipex_shap
     return check_residual(r, y);
 }
 
-/* R118: depthwise has the scale and zero point of y exactly where that is u8. */
-static enum ipex_status check_bytes(const struct rule *r, uint8_t dtype) {
-    const bool bytes = dtype == IPEX_DTYPE_u8;
-    const float *floats = r->node->float_;
-    if (r->node->floats != (bytes ? IPEX_DEPTHWISE_ATTRS : IPEX_DEPTHWISE_Y_SCALE))
-        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "wrong number of attributes");
-    if (!bytes)
-        return IPEX_OK;
-    const uint32_t scale = exponent(floats[IPEX_DEPTHWISE_Y_SCALE]);
-    if (scale == 0 || scale == 0xff || exponent(floats[IPEX_DEPTHWISE_Y_ZERO]) == 0xff)
-        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "the scale or zero point of y is no number");
-    return IPEX_OK;
-}
-
 /* R70: w [KH][KW * I][M] where each group takes I inputs to M / groups outputs */
 enum ipex_status ipex_rule_depthwise(const struct rule *r, struct ipex_shape_operand *y) {
     const int32_t *ints = r->node->int_;
-    IPEX_TRY(check_f32(r, 0, 4));
+    IPEX_TRY(check_floats(r));
+    IPEX_TRY(check_product_x(r, 4));
     IPEX_TRY(check_weight(r, IPEX_LAYOUT_channels, 3));
     IPEX_TRY(check_window_attributes(r, IPEX_HALO_MAX));
     IPEX_TRY(check_act(r, ints[IPEX_CONV_ACT]));
@@ -335,8 +335,8 @@ enum ipex_status ipex_rule_depthwise(const struct rule *r, struct ipex_shape_ope
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the weight's dims do not fit");
     IPEX_TRY(check_halo(r));
     IPEX_TRY(window_output(r, false, w[2], y));
-    IPEX_TRY(check_bytes(r, y->dtype));
     IPEX_TRY(check_bias(r, w[2]));
+    IPEX_TRY(check_scales(r, w[2], y->dtype));
     return check_residual(r, y);
 }
 
@@ -456,12 +456,17 @@ enum ipex_status ipex_rule_reduce(const struct rule *r, struct ipex_shape_operan
     _Static_assert(n_out >= 1 && n_out <= IPEX_OUTPUTS_MAX && max_in <= IPEX_MAX_RANK, #name);
 #include "format/ops.inc"
 
-typedef enum ipex_status (*rule_fn)(const struct rule *, struct ipex_shape_operand *);
-
-static const rule_fn rules[] = {
-#define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats) [id] = ipex_rule_##name,
+/* No table: pointers would be 32 bytes of relocation each. */
+static enum ipex_status apply(const struct rule *r, struct ipex_shape_operand *y) {
+    switch (r->node->op) {
+#define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats)                                 \
+    case id:                                                                                       \
+        return ipex_rule_##name(r, y);
 #include "format/ops.inc"
-};
+    default:
+        return IPEX_ERROR_MODEL_OPERATOR; /* ipex_op_info() knows those above alone */
+    }
+}
 
 /* R60: as many operands and attributes as the table says, the first min_inputs of them present. */
 static enum ipex_status check_arity(const struct rule *r, const struct ipex_op_info *op) {
@@ -481,14 +486,14 @@ enum ipex_status ipex_shape_infer(const struct ipex_shape_node *node,
                                   struct ipex_shape_operand *ret_output,
                                   const struct ipex_report *report) {
     const struct ipex_op_info *op = ipex_op_info(node->op);
-    if (!op || node->op >= sizeof rules / sizeof rules[0] || !rules[node->op])
+    if (!op)
         return ipex_fail(report, IPEX_ERROR_MODEL_OPERATOR, "operator %u is unknown", node->op);
     struct rule r = {node, op->name, report};
     struct ipex_shape_operand y[IPEX_OUTPUTS_MAX];
     int64_t numel = 0;
     memcpy(y, ret_output, op->outputs * sizeof y[0]); /* the wanted dims of a slice */
     IPEX_TRY(check_arity(&r, op));
-    IPEX_TRY(rules[node->op](&r, y));
+    IPEX_TRY(apply(&r, y));
     for (uint32_t i = 0; i < op->outputs; i++)
         if (!ipex_numel(y[i].dims, y[i].rank, &numel))
             return bad(&r, IPEX_ERROR_MODEL_SHAPE, "the output is over the format's limits");

@@ -153,8 +153,6 @@ struct ipex_depthwise_args ipex_depthwise_part(const struct ipex_depthwise_args 
         ret.y += first * args->y_pixel;
     if (args->y_bf16)
         ret.y_bf16 += first * args->y_pixel;
-    if (args->y_u8)
-        ret.y_u8 += first * args->y_pixel;
     if (args->residual)
         ret.residual += first * args->r_pixel;
     return ret;

@@ -255,7 +255,6 @@ static inline int64_t ipex_winograd_tiles(const struct ipex_winograd_args *args)
  * chain = bias[c], then for kh, kw ascending: chain = fma(x, w[kh][kw][c], chain)
  *
  * depthwise_bf16y: results are rounded (kernels/bf16.h) and go to y_bf16 instead, addressed as y.
- * depthwise_u8y: bytes(result, y_scale, y_zero), as conv_u8 has them, go to y_u8.
  *
  * Job = (image, block of lines), or, with pixels_per_job, (image, block of lines, block of pixels).
  */
@@ -266,8 +265,6 @@ struct ipex_depthwise_args {
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
     float *y;              /* in depthwise_f32 */
     uint16_t *y_bf16;      /* in depthwise_bf16y */
-    uint8_t *y_u8;         /* in depthwise_u8y */
-    float y_scale, y_zero; /* likewise */
     int64_t x_image, x_line, x_pixel, x_kh, x_kw;
     int64_t y_image, y_line, y_pixel;
     int64_t r_image, r_line, r_pixel;

@@ -46,7 +46,6 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(winograd_f32, avx512);
     TAKE(depthwise_f32, avx512);
     TAKE(depthwise_bf16y, avx512);
-    TAKE(depthwise_u8y, avx512);
     TAKE(max_pool_f32, avx512);
     TAKE(avg_pool_f32, avx512);
     TAKE(pointwise_f32, avx512);

@@ -325,7 +325,7 @@ static enum ipex_status add_member(struct group *group, int32_t index) {
     if (bound != IPEX_BOUND)
         return ipex_refuse_node(b, &node, bound);
     member->fn = bind.fn;
-    member->op = bind.op;
+    member->op = ipex_bind_has_conv(&bind) ? IPEX_OP_conv : bind.op;
     for (uint32_t i = 0; i < bind.n_inputs; i++)
         member->x_size[i] = bind.input[i] != NULL ? ipex_element_size(bind.input[i]) : 0;
     member->y_size = ipex_element_size(bind.output);

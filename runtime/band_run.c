@@ -128,12 +128,10 @@ static void *first_y(const struct band *band, const struct ipex_band_member *mem
     ((narrow)->pointer = first_y(band, member, (narrow)->pointer, (narrow)->y_image,               \
                                  (narrow)->y_line, (range).begin))
 
-/* Of f32, bf16 or u8. */
+/* Of f32 or bf16. */
 #define NARROW_ANY_Y(narrow, band, member, range)                                                  \
     do {                                                                                           \
-        if ((member)->y_size == sizeof *(narrow)->y_u8)                                            \
-            NARROW_Y(narrow, y_u8, band, member, range);                                           \
-        else if ((member)->y_size == sizeof *(narrow)->y_bf16)                                     \
+        if ((member)->y_size == sizeof *(narrow)->y_bf16)                                          \
             NARROW_Y(narrow, y_bf16, band, member, range);                                         \
         else                                                                                       \
             NARROW_Y(narrow, y, band, member, range);                                              \
@@ -156,7 +154,10 @@ static void call_conv(const struct band *band, const struct ipex_band_member *me
         narrow.residual_bf16 += band->image * narrow.r_image + lines.begin * narrow.r_line;
     if (narrow.residual_u8 != NULL)
         narrow.residual_u8 += band->image * narrow.r_image + lines.begin * narrow.r_line;
-    NARROW_ANY_Y(&narrow, band, member, lines);
+    if (member->y_size == sizeof *narrow.y_u8)
+        NARROW_Y(&narrow, y_u8, band, member, lines);
+    else
+        NARROW_ANY_Y(&narrow, band, member, lines);
     NARROW_PADDED(&narrow, band, member, lines);
     member->fn(&narrow, 0, ipex_conv_jobs(&narrow), scratch);
 }

@@ -123,7 +123,6 @@ enum ipex_bound {
     IPEX_BOUND_TOO_LARGE,   /* a count does not fit the kernel's arguments */
 };
 
-typedef enum ipex_bound (*ipex_binder_fn)(struct ipex_bind *bind);
 
 /* One per operator of format/ops.inc. */
 #define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats)                                 \
@@ -184,6 +183,14 @@ static inline int64_t ipex_info_numel(const struct ipex_tensor_info *info) {
         ret *= info->dims[d];
     return ret;
 }
+
+/* Whether the arguments are a convolution's: depthwise's are, too, on bytes. */
+static inline bool ipex_bind_has_conv(const struct ipex_bind *bind) {
+    return bind->op == IPEX_OP_conv ||
+           (bind->op == IPEX_OP_depthwise && bind->input[1]->dtype == IPEX_DTYPE_i8);
+}
+/* Sets those of depthwise but for its jobs (ops/linear_conv.c); false: they do not fit. */
+bool ipex_bind_depthwise_u8(struct ipex_bind *bind);
 
 /* Padding above and below (axis 0), or left and right (1), of the image that a convolution's window
  * (its ints) sees: from that of the first line follows that of the last. */

@@ -16,7 +16,7 @@
 
 const char *ipex_inspect_op(struct ipex_fb_node node) {
     const struct ipex_op_info *info = ipex_op_info(ipex_fb_node_op(node));
-    return info && info->name ? info->name : "unknown";
+    return info ? info->name : "unknown";
 }
 
 const char *ipex_inspect_entry(const struct ipex_inspect *inspect, uint32_t entry) {

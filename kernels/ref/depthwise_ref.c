@@ -2,10 +2,9 @@
 /* Depthwise convolution and narrow groups: one chain of fma per output, taps in row-major order and
  * within a tap the inputs of the group (ipex_depthwise_input), then residual and activation. */
 #include "kernels/ref/bf16_ref.h"
-#include "kernels/ref/bytes_ref.h"
 
 /* Where results go. */
-enum result { TO_F32, TO_BF16, TO_BYTES };
+enum result { TO_F32, TO_BF16 };
 
 /* y: elements from args' y to the pixel's first one. */
 static void depthwise_pixel(const struct ipex_depthwise_args *args,
@@ -28,8 +27,6 @@ static void depthwise_pixel(const struct ipex_depthwise_args *args,
         chain = ref_act(chain, args->act, args->act_a, args->act_b);
         if (to == TO_BF16)
             args->y_bf16[y + c] = ref_bf16_round(chain);
-        else if (to == TO_BYTES)
-            args->y_u8[y + c] = (uint8_t)ref_byte(chain, args->y_scale, args->y_zero);
         else
             args->y[y + c] = chain;
     }
@@ -71,10 +68,4 @@ void IPEX_REF(depthwise_bf16y)(const struct ipex_depthwise_args *args, int64_t j
                                int64_t job_end, void *scratch) {
     (void)scratch;
     depthwise_run(args, job_begin, job_end, TO_BF16);
-}
-
-void IPEX_REF(depthwise_u8y)(const struct ipex_depthwise_args *args, int64_t job_begin,
-                             int64_t job_end, void *scratch) {
-    (void)scratch;
-    depthwise_run(args, job_begin, job_end, TO_BYTES);
 }

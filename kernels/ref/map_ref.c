@@ -262,14 +262,12 @@ void IPEX_REF(cast)(const struct ipex_map_args *args, int64_t job_begin, int64_t
     BINARY(dtype##_not_equal, T, uint8_t, p != q)                                                  \
     BINARY(dtype##_less, T, uint8_t, p < q)                                                        \
     BINARY(dtype##_less_equal, T, uint8_t, p <= q)                                                 \
-    static const map_fn dtype##_compare[IPEX_COMPARE_COUNT] = {                                    \
-        [IPEX_COMPARE_equal] = dtype##_equal,                                                      \
-        [IPEX_COMPARE_less] = dtype##_less,                                                        \
-        [IPEX_COMPARE_less_equal] = dtype##_less_equal,                                            \
-        [IPEX_COMPARE_greater] = dtype##_less,                                                     \
-        [IPEX_COMPARE_greater_equal] = dtype##_less_equal,                                         \
-        [IPEX_COMPARE_not_equal] = dtype##_not_equal,                                              \
-    };
+    static map_fn dtype##_compare(int32_t kind) {                                                  \
+        return kind == IPEX_COMPARE_equal                                  ? dtype##_equal         \
+               : kind == IPEX_COMPARE_less || kind == IPEX_COMPARE_greater ? dtype##_less          \
+               : kind == IPEX_COMPARE_not_equal                            ? dtype##_not_equal     \
+                                                                           : dtype##_less_equal;                              \
+    }
 COMPARE(f32, float)
 COMPARE(i32, int32_t)
 COMPARE(i64, int64_t)
@@ -277,9 +275,9 @@ COMPARE(i64, int64_t)
 void IPEX_REF(compare)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
                        void *scratch) {
     (void)scratch;
-    const map_fn *fns = args->dtype == IPEX_DTYPE_f32   ? f32_compare
-                        : args->dtype == IPEX_DTYPE_i32 ? i32_compare
-                                                        : i64_compare;
+    const map_fn fn = args->dtype == IPEX_DTYPE_f32   ? f32_compare(args->kind)
+                      : args->dtype == IPEX_DTYPE_i32 ? i32_compare(args->kind)
+                                                      : i64_compare(args->kind);
     const int64_t size = ref_dtype_size(args->dtype);
     struct ipex_map_args turned = *args;
     if (args->kind == IPEX_COMPARE_greater || args->kind == IPEX_COMPARE_greater_equal)
@@ -287,7 +285,7 @@ void IPEX_REF(compare)(const struct ipex_map_args *args, int64_t job_begin, int6
             turned.x[i] = args->x[1 - i];
             memcpy(turned.x_stride[i], args->x_stride[1 - i], sizeof turned.x_stride[i]);
         }
-    map_run(&turned, fns[args->kind], (struct map_sizes){{size, size}, 1}, job_begin, job_end);
+    map_run(&turned, fn, (struct map_sizes){{size, size}, 1}, job_begin, job_end);
 }
 
 /* ---- logical ---- */
@@ -299,14 +297,13 @@ UNARY(logical_not, uint8_t, uint8_t, p == 0)
 
 void IPEX_REF(logical)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
                        void *scratch) {
-    static const map_fn fns[IPEX_LOGICAL_COUNT] = {
-        [IPEX_LOGICAL_and] = logical_and,
-        [IPEX_LOGICAL_or] = logical_or,
-        [IPEX_LOGICAL_xor] = logical_xor,
-        [IPEX_LOGICAL_not] = logical_not,
-    };
+    const int32_t kind = args->kind;
+    const map_fn fn = kind == IPEX_LOGICAL_and   ? logical_and
+                      : kind == IPEX_LOGICAL_or  ? logical_or
+                      : kind == IPEX_LOGICAL_xor ? logical_xor
+                                                 : logical_not;
     (void)scratch;
-    map_run(args, fns[args->kind], (struct map_sizes){{1, 1}, 1}, job_begin, job_end);
+    map_run(args, fn, (struct map_sizes){{1, 1}, 1}, job_begin, job_end);
 }
 
 /* ---- where ---- */
@@ -354,13 +351,17 @@ void IPEX_REF(where)(const struct ipex_map_args *args, int64_t job_begin, int64_
     UNARY(dtype##_neg, T, T, 0 - (U)p)                                                             \
     UNARY(dtype##_abs, T, T, p < 0 ? 0 - (U)p : (U)p)                                              \
     BINARY(dtype##_mod, T, T, dtype##_modulo(p, q))                                                \
-    static const map_fn dtype##_integer[IPEX_INTEGER_COUNT] = {                                    \
-        [IPEX_INTEGER_add] = dtype##_add, [IPEX_INTEGER_sub] = dtype##_sub,                        \
-        [IPEX_INTEGER_mul] = dtype##_mul, [IPEX_INTEGER_div] = dtype##_div,                        \
-        [IPEX_INTEGER_min] = dtype##_min, [IPEX_INTEGER_max] = dtype##_max,                        \
-        [IPEX_INTEGER_neg] = dtype##_neg, [IPEX_INTEGER_abs] = dtype##_abs,                        \
-        [IPEX_INTEGER_mod] = dtype##_mod,                                                          \
-    };
+    static map_fn dtype##_integer(int32_t kind) {                                                  \
+        return kind == IPEX_INTEGER_add   ? dtype##_add                                            \
+               : kind == IPEX_INTEGER_sub ? dtype##_sub                                            \
+               : kind == IPEX_INTEGER_mul ? dtype##_mul                                            \
+               : kind == IPEX_INTEGER_div ? dtype##_div                                            \
+               : kind == IPEX_INTEGER_min ? dtype##_min                                            \
+               : kind == IPEX_INTEGER_max ? dtype##_max                                            \
+               : kind == IPEX_INTEGER_neg ? dtype##_neg                                            \
+               : kind == IPEX_INTEGER_abs ? dtype##_abs                                            \
+                                          : dtype##_mod;                                           \
+    }
 INTEGER(i32, int32_t, uint32_t)
 INTEGER(i64, int64_t, uint64_t)
 
@@ -369,6 +370,6 @@ void IPEX_REF(integer)(const struct ipex_map_args *args, int64_t job_begin, int6
     (void)scratch;
     const bool wide = args->dtype == IPEX_DTYPE_i64;
     const int64_t size = wide ? 8 : 4;
-    map_run(args, (wide ? i64_integer : i32_integer)[args->kind],
+    map_run(args, (wide ? i64_integer : i32_integer)(args->kind),
             (struct map_sizes){{size, size}, size}, job_begin, job_end);
 }

@@ -34,8 +34,8 @@ struct part {
     int64_t row, rows, begin, n;
 };
 
-static int64_t place(const struct ipex_pointwise_args *args, const int64_t *stride,
-                     const struct part *part) {
+static __attribute__((noinline)) int64_t place(const struct ipex_pointwise_args *args,
+                                               const int64_t *stride, const struct part *part) {
     const int32_t last = args->rank - 1;
     return ipex_row_offset(args->dims, stride, last, part->row) + part->begin * stride[last];
 }
@@ -61,8 +61,9 @@ static void take_bytes(const struct ipex_pointwise_args *args, int32_t i, const 
     inner->x_stride[i][1] = step;
 }
 
-static void run_part(const struct ipex_pointwise_args *args, const struct part *part,
-                     struct ipex_pointwise_args *inner, void *scratch) {
+static __attribute__((noinline)) void run_part(const struct ipex_pointwise_args *args,
+                                               const struct part *part,
+                                               struct ipex_pointwise_args *inner, void *scratch) {
     float *block = (float *)scratch + ipex_pointwise_scratch(args) / sizeof(float);
     const int32_t last = args->rank - 1;
     inner->dims[0] = inner->rows_per_job = part->rows;
@@ -114,7 +115,8 @@ static __attribute__((noinline)) void divide(const float *restrict x, float *res
 
 /* A program that divides f32 by a number, or that then rounds and adds a zero point; not where fmaf
  * is a function of some hundred instructions. */
-static bool is_quotient(const struct ipex_pointwise_args *args, struct quotients *ret) {
+static __attribute__((cold)) bool is_quotient(const struct ipex_pointwise_args *args,
+                                              struct quotients *ret) {
 #ifndef IPEX_REF_FMA
     return false;
 #endif
@@ -142,8 +144,9 @@ static bool is_cast(const struct ipex_pointwise_args *args) {
 /* What such programs do at once, of rows whose elements are neighbours. */
 enum at_once { NOTHING, CAST, QUOTIENT };
 
-static void run_at_once(const struct ipex_pointwise_args *args, const struct part *part,
-                        enum at_once what, struct quotients to) {
+static __attribute__((noinline)) void run_at_once(const struct ipex_pointwise_args *args,
+                                                  const struct part *part, enum at_once what,
+                                                  struct quotients to) {
     const int64_t x = place(args, args->x_stride[0], part), y = place(args, args->y_stride, part);
     const int64_t x_row = row_stride(args, args->x_stride[0]);
     const int64_t y_row = row_stride(args, args->y_stride);

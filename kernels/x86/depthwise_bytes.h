@@ -1,170 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depthwise convolution on u8 x and i8 weights. Instructions that add products of neighbouring
  * bytes add those of a few kernel rows here: a vector has a word per channel, and in it an element
- * of each of ROWS rows of x (a stack). The stacks of the columns that some pixels see are made
+ * of each of some rows of x (a stack). The stacks of the columns that some pixels see are made
  * once, in L1; a pixel's sum is then as many products as the kernel has columns, times stacks of
- * rows. Sums become results as those of others do (kernels/x86/scale_sums.h). The includer brings a
- * vec_*.h, scale_sums_body.h and ROWS              rows of a stack; a row beyond the kernel is some
- * other one, of weight 0 STACK_ROW(a, r)   a's words where row r of a stack has them WEIGHTS_AT(p)
- * LANES weights, widened to words such that STACK_ROW() stacks them PRODUCT(s, x, w)  s with the
- * products of the stacks x and w added */
+ * rows. Sums become results as those of others do. */
 #ifndef IPEX_KERNELS_X86_DEPTHWISE_BYTES_H
 #define IPEX_KERNELS_X86_DEPTHWISE_BYTES_H
 
 #include "kernels/jobs.h"
+#include "kernels/x86/scale_sums.h"
 
-/* Channels that go together, and their vectors. */
-enum { CHANNELS = SUMS_COLUMNS, VECS = CHANNELS / LANES };
-
-/* What a job has for some channels. Columns of x are `step` elements apart, pixels per_pixel and
- * taps per_tap of them. */
+/* What a job has for SUMS_COLUMNS channels, or the rest. `groups`: stacks of a column. */
 struct stacks {
     const struct ipex_conv_args *args;
     struct ipex_depthwise_columns columns;
-    int64_t channel, channels, groups; /* groups: stacks of a column */
-    float *weights, *x,
-        *sums; /* vectors [VECS][kernel column][group], [column][group], [pixel][VECS] */
+    int64_t channel, channels, groups;
+    /* vectors [vector of channels][kernel column][group], [column][group], [pixel][vector] */
+    float *weights, *x, *sums;
 };
 
-static inline vec_int load_words(const float *p) {
-    return vec_bits(vec_load(p));
-}
+/* A level's vectors (kernels/x86/depthwise_bytes_body.h). */
+struct depthwise_level {
+    int32_t rows, lanes; /* of a stack; channels of a vector */
+    void (*weights)(const struct stacks *s);
+    /* Of `count` columns from x on, of n channels. */
+    void (*columns)(const struct stacks *s, const uint8_t *x, int64_t count, int64_t n);
+    /* Sums of `pixels` pixels for one vector of channels; of three rows and three taps. */
+    void (*multiply)(const struct stacks *s, const float *weights, float *sums, int64_t pixels);
+    void (*multiply_3)(const struct stacks *s, const float *weights, float *sums, int64_t pixels);
+    void (*scale)(const struct ipex_conv_args *args, const struct sums *sums);
+};
 
-static void stack_weights(const struct stacks *s) {
-    const struct ipex_conv_args *args = s->args;
-    const int64_t pitch = ipex_channels_pitch(args->n), row = pitch * args->segments_w;
-    float *to = s->weights;
-    for (int64_t c = s->channel; c < s->channel + s->channels; c += LANES)
-        for (int64_t tap = 0; tap < args->segments_w; tap++)
-            for (int64_t g = 0; g < s->groups; g++, to += LANES) {
-                const int8_t *w = (const int8_t *)args->w + g * ROWS * row + tap * pitch + c;
-                vec_int all = vec_int_set(0);
-                for (int32_t r = 0; r < ROWS && g * ROWS + r < args->segments_h; r++)
-                    all = vec_or(all, STACK_ROW(WEIGHTS_AT(w + r * row), r));
-                vec_store(to, vec_float(all));
-            }
-}
-
-/* Stacks of `count` columns from x on, of n channels. */
-static __attribute__((noinline)) void stack_columns(const struct stacks *s, const uint8_t *x,
-                                                    int64_t count, int64_t n) {
-    const int64_t step = s->columns.step, x_kh = s->args->x_kh, groups = s->groups;
-    const int64_t last = s->args->segments_h - 1;
-    const struct some_bytes some = some_bytes(n);
-    for (int64_t g = 0; g < groups; g++) {
-        const uint8_t *at = x + g * ROWS * x_kh;
-        const int64_t left = last - g * ROWS;
-        const int64_t row1 = ipex_smaller(1, left) * x_kh, row2 = ipex_smaller(2, left) * x_kh;
-        const int64_t row3 = ipex_smaller(3, left) * x_kh;
-        float *to = s->x + g * LANES;
-        for (int64_t q = 0; q < count; q++, at += step, to += groups * LANES) {
-            vec_int all = vec_or(words_at(at, some), STACK_ROW(words_at(at + row1, some), 1));
-            if (ROWS > 2)
-                all = vec_or(all, STACK_ROW(words_at(at + row2, some), 2));
-            if (ROWS > 3 && left > 2) /* not of three rows, of which most kernels are */
-                all = vec_or(all, STACK_ROW(words_at(at + row3, some), 3));
-            vec_store(to, vec_float(all));
-        }
-        (void)row2, (void)row3;
-    }
-}
-
-/* Sums of `pixels` pixels for one vector of channels. */
-static __attribute__((noinline)) void multiply(const struct stacks *s, const float *weights,
-                                               float *sums, int64_t pixels) {
-    const int64_t taps = s->args->segments_w, groups = s->groups * LANES;
-    const int64_t per_tap = s->columns.per_tap * groups, per_pixel = s->columns.per_pixel * groups;
-    const float *x = s->x;
-    for (int64_t p = 0; p < pixels; p++, x += per_pixel, sums += CHANNELS) {
-        const float *w = weights;
-        vec_int sum = vec_int_set(0);
-        for (int64_t t = 0; t < taps; t++)
-            for (int64_t g = 0; g < groups; g += LANES, w += LANES)
-                sum = PRODUCT(sum, load_words(x + t * per_tap + g), load_words(w));
-        vec_store(sums, vec_float(sum));
-    }
-}
-
-/* The same of three rows and three taps. */
-static __attribute__((noinline)) void multiply_3(const struct stacks *s, const float *weights,
-                                                 float *sums, int64_t pixels) {
-    enum { GROUPS = (3 + ROWS - 1) / ROWS, STACK = GROUPS * LANES, LAST = STACK - LANES };
-    const int64_t per_tap = s->columns.per_tap * STACK, per_pixel = s->columns.per_pixel * STACK;
-    const float *x = s->x;
-    const vec_int w0 = load_words(weights), w1 = load_words(weights + STACK);
-    const vec_int w2 = load_words(weights + 2 * STACK), v0 = load_words(weights + LAST);
-    const vec_int v1 = load_words(weights + STACK + LAST);
-    const vec_int v2 = load_words(weights + 2 * STACK + LAST);
-    for (int64_t p = 0; p < pixels; p++, x += per_pixel, sums += CHANNELS) {
-        vec_int sum = PRODUCT(vec_int_set(0), load_words(x), w0);
-        sum = PRODUCT(sum, load_words(x + per_tap), w1);
-        sum = PRODUCT(sum, load_words(x + 2 * per_tap), w2);
-        if (GROUPS > 1) {
-            sum = PRODUCT(sum, load_words(x + LAST), v0);
-            sum = PRODUCT(sum, load_words(x + per_tap + LAST), v1);
-            sum = PRODUCT(sum, load_words(x + 2 * per_tap + LAST), v2);
-        }
-        vec_store(sums, vec_float(sum));
-    }
-}
-
-/* Pixels [pixel, pixel + pixels) of a line. */
-static void run_pixels(const struct stacks *s, const struct sums *to, int64_t image, int64_t line,
-                       int64_t pixel, int64_t pixels) {
-    const struct ipex_conv_args *args = s->args;
-    const uint8_t *x = (const uint8_t *)args->x + image * args->x_image + line * args->x_line +
-                       pixel * args->x_pixel + s->channel;
-    const int64_t taps = args->segments_w, each = taps * s->groups * LANES;
-    const int64_t columns =
-        (pixels - 1) * s->columns.per_pixel + (taps - 1) * s->columns.per_tap + 1;
-    const bool three = taps == 3 && args->segments_h == 3;
-    for (int64_t v = 0; v * LANES < s->channels; v++) {
-        stack_columns(s, x + v * LANES, columns, s->channels - v * LANES);
-        (three ? multiply_3 : multiply)(s, s->weights + v * each, s->sums + v * LANES, pixels);
-    }
-    struct sums sums = *to;
-    sums.rows = pixels;
-    sums.y = image * args->y_image + line * args->y_line + pixel * args->y_pixel + s->channel;
-    sums.y_half = (pixels + 1) / 2 * sums.y_row;
-    sums.residual =
-        image * args->r_image + line * args->r_line + pixel * args->r_pixel + s->channel;
-    sums.r_half = (pixels + 1) / 2 * sums.r_row;
-    IPEX_LEVEL(scale_sums)(args, &sums);
-}
-
-static void depthwise_bytes(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
-                            void *scratch) {
-    const struct ipex_line_cut cut = ipex_cut_line(args->pixels, IPEX_DEPTHWISE_PIXELS);
-    struct stacks s = {
-        .args = args,
-        .columns = ipex_depthwise_columns(args),
-        .groups = ipex_div_up(args->segments_h, ROWS),
-        .sums = scratch,
-    };
-    s.weights = s.sums + IPEX_DEPTHWISE_PIXELS * CHANNELS;
-    s.x = s.weights + s.groups * args->segments_w * CHANNELS;
-    const struct sums_bounds bounds = ipex_k_sums_bounds__avx2(args);
-    for (int64_t j = job_begin; j < job_end; j++) {
-        const struct ipex_conv_job job = ipex_conv_job(args, j);
-        for (s.channel = 0; s.channel < args->n; s.channel += CHANNELS) {
-            s.channels = ipex_smaller(args->n - s.channel, CHANNELS);
-            stack_weights(&s);
-            const struct sums to = {
-                .bounds = bounds,
-                .sum = s.sums,
-                .row = CHANNELS,
-                .columns = s.channels,
-                .column = s.channel,
-                .y_row = args->y_pixel,
-                .r_row = args->r_pixel,
-            };
-            for (int64_t line = job.line; line < job.line_end; line++)
-                for (int64_t i = 0, pixel = 0, pixels; i < cut.count; i++, pixel += pixels) {
-                    pixels = cut.small + (i < cut.larger);
-                    run_pixels(&s, &to, job.image, line, pixel, pixels);
-                }
-        }
-    }
-}
+/* A kernel's whole body: jobs [job_begin, job_end). */
+void ipex_depthwise_bytes(const struct depthwise_level *level, const struct ipex_conv_args *args,
+                          int64_t job_begin, int64_t job_end, void *scratch);
 
 #endif

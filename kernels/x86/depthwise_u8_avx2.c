@@ -3,8 +3,6 @@
  * bits, whose products vpmaddwd adds exactly. */
 #include "kernels/x86/vec_avx2.h"
 
-#include "kernels/x86/scale_sums.h"
-
 #define ROWS             2
 #define STACK_ROW(a, r)  _mm256_slli_epi32(a, 16 * (r))
 #define WEIGHTS_AT(p)    weights_at(p)
@@ -30,9 +28,9 @@ static inline vec_int words_at(const uint8_t *p, struct some_bytes some) {
     return _mm256_cvtepu8_epi32(_mm_srl_epi64(bytes, some.bits));
 }
 
-#include "kernels/x86/depthwise_bytes.h"
+#include "kernels/x86/depthwise_bytes_body.h"
 
 void ipex_k_depthwise_u8__avx2(const struct ipex_conv_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
-    depthwise_bytes(args, job_begin, job_end, scratch);
+    ipex_depthwise_bytes(&level, args, job_begin, job_end, scratch);
 }

@@ -69,24 +69,24 @@ static inline __attribute__((always_inline)) vec scaled(const struct ipex_conv_a
     const struct ipex_conv_args args = *all;                                                       \
     const struct sums_run run = *first
 
-static inline __attribute__((always_inline)) void scale_vectors(const struct ipex_conv_args *all,
-                                                                const struct sums_run *first,
-                                                                int64_t n, int32_t kind) {
+/* Of any kind, up to a vector of columns. */
+static __attribute__((noinline)) void scale_vectors(const struct ipex_conv_args *all,
+                                                    const struct sums_run *first, int32_t kind) {
     SUMS_COPIES;
     const vec low = vec_set(run.low), high = vec_set(run.high);
     for (int64_t r = 0; r < run.rows; r++) {
         AS_WRITTEN; /* one loop, not one of every kind */
-        vec v = scaled(&args, &run, r, 0, n, kind);
+        vec v = scaled(&args, &run, r, 0, run.n, kind);
         v = kind & (SUMS_TO_U8 | SUMS_ROUNDED)
                 ? vec_max(vec_whole(v, vec_set(args.y_scale), vec_set(args.y_zero)), low)
                 : vec_max(low, v);
         v = vec_min(high, v);
         if (kind & SUMS_TO_U8)
-            vec_store_bytes_part(args.y_u8 + run.y + r * run.y_row, n, v);
+            vec_store_bytes_part(args.y_u8 + run.y + r * run.y_row, run.n, v);
         else if (kind & SUMS_IN_PLACE)
             vec_store(run.sum + r * run.row, v);
         else
-            vec_store_part(args.y + run.y + r * run.y_row, n, v);
+            vec_store_part(args.y + run.y + r * run.y_row, run.n, v);
     }
 }
 
@@ -134,20 +134,12 @@ static __attribute__((noinline)) bool scale_columns(const struct ipex_conv_args 
     return true;
 }
 
-static __attribute__((noinline)) void scale_vector(const struct ipex_conv_args *args,
-                                                   const struct sums_run *run, int32_t kind) {
-    if (run->n >= LANES && (kind & ~SUMS_UNITS) == SUMS_ROUNDED)
-        scale_vectors(args, run, LANES, SUMS_ROUNDED);
-    else
-        scale_vectors(args, run, run->n, kind);
-}
-
 static void scale_run(const struct ipex_conv_args *args, struct sums_run *run, int32_t kind) {
     while (run->n > 0) {
         int64_t done = SUMS_COLUMNS;
         if (run->n < SUMS_COLUMNS || !scale_columns(args, run, kind)) {
             done = LANES;
-            scale_vector(args, run, kind);
+            scale_vectors(args, run, kind);
         }
         run->n -= done;
         run->sum += done;

@@ -46,8 +46,6 @@ static void set_refs(struct ipex_bind *bind) {
         IPEX_BIND_REF(bind, depthwise, residual, 3, 0);
     if (bind->output->dtype == IPEX_DTYPE_bf16)
         IPEX_BIND_REF(bind, depthwise, y_bf16, IPEX_REF_OUTPUT, 0);
-    else if (bind->output->dtype == IPEX_DTYPE_u8)
-        IPEX_BIND_REF(bind, depthwise, y_u8, IPEX_REF_OUTPUT, 0);
     else
         IPEX_BIND_REF(bind, depthwise, y, IPEX_REF_OUTPUT, 0);
 }
@@ -77,16 +75,42 @@ static void bind_kernel(struct ipex_bind *bind) {
         return;
     }
     bind->scratch = ipex_depthwise_rounded_scratch(args);
-    if (bind->output->dtype == IPEX_DTYPE_bf16) {
-        IPEX_BIND_KERNEL(bind, depthwise_bf16y, depthwise);
-        return;
-    }
-    args->y_scale = bind->floats[IPEX_DEPTHWISE_Y_SCALE];
-    args->y_zero = bind->floats[IPEX_DEPTHWISE_Y_ZERO];
-    IPEX_BIND_KERNEL(bind, depthwise_u8y, depthwise);
+    IPEX_BIND_KERNEL(bind, depthwise_bf16y, depthwise);
+}
+
+/* Two lines share what they read: single ones, and those at ends, less. */
+static int32_t lines_of_job(const struct ipex_bind *bind, int64_t products, double again) {
+    const int64_t *y = bind->output->dims;
+    const struct ipex_cut cut = {
+        .count = y[1],
+        .times = y[0],
+        .least = ipex_units_worth(JOB_FLOPS, ipex_mul_sat(products, y[2] * y[3])),
+        .most = y[1],
+        .multiple = 1,
+        .again = again,
+    };
+    return (int32_t)ipex_cut_even(&cut, bind->setup->threads);
+}
+
+/* On bytes: the arguments are a convolution's. */
+static enum ipex_bound bind_bytes(struct ipex_bind *bind) {
+    struct ipex_conv_args *args = &bind->args.conv;
+    const int64_t products =
+        2 * (int64_t)bind->ints[IPEX_CONV_KERNEL_H] * bind->ints[IPEX_CONV_KERNEL_W];
+    if (!ipex_bind_depthwise_u8(bind))
+        return IPEX_BOUND_TOO_LARGE;
+    args->lines_per_job = lines_of_job(bind, products, 0);
+    args->panels_per_job = (int32_t)ipex_ceil_div(args->n, IPEX_PANEL);
+    bind->jobs = ipex_conv_jobs(args);
+    bind->scratch = ipex_depthwise_u8_scratch(args);
+    bind->flops = ipex_mul_sat(products, ipex_info_numel(bind->output));
+    IPEX_BIND_KERNEL(bind, depthwise_u8, conv);
+    return IPEX_BOUND;
 }
 
 enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
+    if (ipex_bind_has_conv(bind))
+        return bind_bytes(bind);
     const struct ipex_tensor_info *y = bind->output;
     struct ipex_depthwise_args *args = &bind->args.depthwise;
     args->kernel_h = bind->ints[IPEX_CONV_KERNEL_H];
@@ -103,16 +127,7 @@ enum ipex_bound ipex_bind_depthwise(struct ipex_bind *bind) {
     set_strides(bind);
     set_refs(bind);
     const int64_t products = 2 * (int64_t)args->kernel_h * args->kernel_w * args->group_inputs;
-    const int64_t line = ipex_mul_sat(products, y->dims[2] * y->dims[3]);
-    const struct ipex_cut cut = {
-        .count = args->lines,
-        .times = args->images,
-        .least = ipex_units_worth(JOB_FLOPS, line),
-        .most = args->lines,
-        .multiple = 1,
-        .again = 0.25, /* two lines share what they read: single ones, and those at ends, less */
-    };
-    args->lines_per_job = (int32_t)ipex_cut_even(&cut, bind->setup->threads);
+    args->lines_per_job = lines_of_job(bind, products, 0.25);
     cut_pixels(bind, products * y->dims[3]);
     bind->jobs = ipex_depthwise_jobs(args);
     bind->flops = ipex_mul_sat(products, ipex_info_numel(y));

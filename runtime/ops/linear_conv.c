@@ -351,9 +351,8 @@ static int64_t spared_flops(const struct ipex_conv_args *args, int64_t flops) {
 }
 
 /* Operands 1.. of linear and conv are the same: weight, bias, residual; then the epilogue. */
-static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shift) {
+static void set_operands(struct ipex_bind *bind, int32_t act, int64_t x_shift) {
     struct ipex_conv_args *args = &bind->args.conv;
-    const struct sizes sizes = sizes_of(bind);
     args->act = act;
     args->act_a = bind->floats[0];
     args->act_b = bind->floats[1];
@@ -388,6 +387,12 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
         IPEX_BIND_REF(bind, conv, y_bf16, IPEX_REF_OUTPUT, 0);
     else
         IPEX_BIND_REF(bind, conv, y, IPEX_REF_OUTPUT, 0);
+}
+
+static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shift) {
+    struct ipex_conv_args *args = &bind->args.conv;
+    const struct sizes sizes = sizes_of(bind);
+    set_operands(bind, act, x_shift);
     args->eights = has_eights(bind);
     choose_blocks(bind->setup, &sizes, args);
     bind->jobs = ipex_conv_jobs(args);
@@ -566,6 +571,13 @@ static bool takes_columns(const struct ipex_bind *bind, const struct ipex_paddin
            ipex_ceil_div(ipex_max_i64(before, behind), padding->stride) < y[2];
 }
 
+/* From x's first element to the first tap of the first window. */
+static int64_t first_tap(const struct ipex_bind *bind) {
+    const int64_t *strides = bind->input[0]->strides;
+    return -bind->ints[IPEX_CONV_PAD_TOP] * strides[1] -
+           bind->ints[IPEX_CONV_PAD_LEFT] * strides[2];
+}
+
 enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *w = bind->input[1];
     const int32_t *attr = bind->ints;
@@ -606,7 +618,16 @@ enum ipex_bound ipex_bind_conv(struct ipex_bind *bind) {
     }
     if (!pointwise && !bind->lines && bind->output->dims[2] == 1 && !lines_are_pixels(bind))
         return IPEX_BOUND_TOO_LARGE;
-    const int64_t shift =
-        attr[IPEX_CONV_PAD_TOP] * x->strides[1] + attr[IPEX_CONV_PAD_LEFT] * x->strides[2];
-    return finish(bind, attr[IPEX_CONV_ACT], -shift);
+    return finish(bind, attr[IPEX_CONV_ACT], first_tap(bind));
+}
+
+bool ipex_bind_depthwise_u8(struct ipex_bind *bind) {
+    const int32_t *attr = bind->ints;
+    struct ipex_conv_args *args = &bind->args.conv;
+    args->segments_h = attr[IPEX_CONV_KERNEL_H];
+    args->segments_w = attr[IPEX_CONV_KERNEL_W];
+    args->groups = args->k = 1;
+    set_operands(bind, attr[IPEX_CONV_ACT], first_tap(bind));
+    args->cache_l2 = (int32_t)bind->setup->l2_bytes;
+    return set_image_strides(bind) && set_i32(&args->n, bind->output->dims[3]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* depthwise_f32, depthwise_bf16y, depthwise_u8y: random geometries, narrow groups, gaps that are
+/* depthwise_f32, depthwise_bf16y: random geometries, narrow groups, gaps that are
  * poisoned, residuals in place; the reference against f64. */
 #include "tests/checkkern/checkkern.h"
 
@@ -207,48 +207,6 @@ static int check_rounded(const struct level *level, const struct shape *s,
                    s->kernel_w, (long long)at);
 }
 
-/* bytes() of kernels.h in doubles, in which no step of it is rounded but the one to a whole number:
- * a float's product with another is exact, and so is the sum with a zero point. */
-static uint8_t exact_byte(float value, float scale, float zero) {
-    const double product = (double)value * (double)scale;
-    if (isnan(value))
-        return 0;
-    const double whole = fmin(fmax(nearbyint(product), -0x1p22), 0x1p22) + (double)zero;
-    return (uint8_t)fmin(fmax(whole, 0), 255);
-}
-
-/* depthwise_u8y gives those of depthwise_f32. */
-static int check_bytes(const struct level *level, const struct shape *s,
-                       const struct ipex_depthwise_args *args, const struct operands *o,
-                       const struct buffer *want, struct rng *rng) {
-    struct ipex_depthwise_args a = *args;
-    struct buffer y = buffer_make(want->bytes / 4), bytes = buffer_make(want->bytes / 4);
-    a.y_u8 = y.data;
-    a.y_scale = rng_float(rng) * 40;
-    a.y_zero = (float)rng_range(rng, -20, 275);
-    fill_canary(&y);
-    fill_canary(&bytes);
-    for (int64_t i = 0; i < (int64_t)a.images * a.lines * a.pixels; i++)
-        for (int64_t c = 0; c < a.channels; c++) {
-            const int64_t at = i * a.y_pixel + c;
-            ((uint8_t *)bytes.data)[at] =
-                exact_byte(((const float *)want->data)[at], a.y_scale, a.y_zero);
-        }
-    run_rounded(level, "depthwise_u8y", (ipex_kernel_fn)level->kernels.depthwise_u8y, s, &a, o,
-                rng);
-    const int64_t at = first_byte_difference(&bytes, &y);
-    const bool passed =
-        at < 0 ||
-        report(false, "depthwise_u8y shape",
-               "%s: %dx%dx%dx%d kernel %dx%d: element %lld is %d, want %d of %a * %a + %g",
-               level->name, s->images, s->lines, s->pixels, s->channels, s->kernel_h, s->kernel_w,
-               (long long)at, ((const uint8_t *)y.data)[at], ((const uint8_t *)bytes.data)[at],
-               (double)((const float *)want->data)[at], (double)a.y_scale, (double)a.y_zero);
-    buffer_free(&y);
-    buffer_free(&bytes);
-    return !passed;
-}
-
 /* The sum of an output, x[at] being its pixel's first tap, and of the magnitudes of its terms. */
 static double exact_sum(const struct ipex_depthwise_args *a, int64_t line, int64_t at, int64_t c,
                         double *magnitude) {
@@ -318,8 +276,7 @@ static int check_shape(const struct context *context, const struct shape *s, str
         buffer_free(&got);
     }
     for (size_t i = 0; i < context->n_levels; i++)
-        failed += check_rounded(&context->levels[i], s, &args, &o, &want, rng) +
-                  check_bytes(&context->levels[i], s, &args, &o, &want, rng);
+        failed += check_rounded(&context->levels[i], s, &args, &o, &want, rng);
     buffer_free(&want);
     buffer_free(&o.x);
     buffer_free(&o.w);

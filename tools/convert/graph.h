@@ -166,11 +166,6 @@ struct ipex_integer_layer {
     double r_scale; /* of the residual */
 };
 
-/* Of a depthwise convolution on f32: its result is stored as bytes, rint(y * scale) + zero, cut. */
-struct ipex_byte_result {
-    float scale, zero;
-};
-
 struct ipex_pool {
     bool max, ceil, count_pad;
     int64_t kernel[2], stride[2], pad[4], dilation[2];
@@ -219,7 +214,6 @@ struct ipex_node {
     struct ipex_fold fold;              /* conv, linear */
     struct ipex_epilogue epilogue;      /* conv, linear */
     struct ipex_integer_layer *integer; /* conv, linear; NULL: on floats */
-    struct ipex_byte_result *bytes;     /* depthwise; NULL: f32 */
     bool weight_kn;                     /* linear */
     union {
         struct ipex_conv conv;

@@ -77,7 +77,9 @@
     X(padding_is_not_mean, "the convolution pads with zeros, which are the mean and no pixel of "  \
                            "zeros: without padding, or with mean 0, it would be exact")            \
     X(not_quantised, "the input is no integer of 8 bits with one scale")                           \
-    X(no_byte_kernel, "no kernel of depthwise, transposed or merged layers multiplies bytes")      \
+    X(no_byte_kernel,                                                                              \
+      "no kernel of transposed or merged layers multiplies bytes, nor one of depthwise layers of " \
+      "fewer than 8 channels or with several of them in a group")                                  \
     X(zero_moves, "it is padded with a zero point that every run computes")                        \
     X(few_products, "too few products in a row of the kernel, or too many for an exact sum")       \
     X(weight_differs, "the weight is not of integers from -128 to 127 with a scale per output")    \

@@ -73,16 +73,9 @@ static void set_epilogue(struct lower *lower, const struct ipex_node *node,
                          struct ipex_plan_node *step, int32_t act_at) {
     const struct ipex_integer_layer *integer = node->integer;
     step->int_[act_at] = (int32_t)node->epilogue.act;
-    ipex_plan_set_floats(lower->plan, step,
-                         integer       ? IPEX_INTEGER_ATTRS
-                         : node->bytes ? IPEX_DEPTHWISE_ATTRS
-                                       : IPEX_RESIDUAL_SCALE);
+    ipex_plan_set_floats(lower->plan, step, integer ? IPEX_INTEGER_ATTRS : IPEX_RESIDUAL_SCALE);
     step->float_[0] = node->epilogue.a;
     step->float_[1] = node->epilogue.b;
-    if (node->bytes) {
-        step->float_[IPEX_DEPTHWISE_Y_SCALE] = node->bytes->scale;
-        step->float_[IPEX_DEPTHWISE_Y_ZERO] = node->bytes->zero;
-    }
     if (!integer)
         return;
     step->float_[IPEX_RESIDUAL_SCALE] = (float)integer->r_scale;

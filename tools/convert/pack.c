@@ -37,11 +37,6 @@ static void put(const struct ipex_plan_weight *w, float *panel, int64_t k, int64
     }
 }
 
-static float scaled(const struct ipex_value *source, int64_t at, const struct ipex_fold *fold,
-                    int64_t n) {
-    return (float)scaled_f64(source, at, fold, n);
-}
-
 /* Tiles [G][segments][panels][k_tiles][16 k][16 n] from W[m][c][kh][kw]: a segment's k runs over
  * taps, then channels. */
 static void pack_conv(const struct ipex_plan_weight *w, float *out) {
@@ -198,10 +193,15 @@ static void pack_depthwise(const struct ipex_plan_weight *w, float *out) {
     const int64_t inputs = w->source->dims[1], channels = w->dims[2];
     const int64_t window = w->dims[0] * w->dims[1] / inputs;
     const int64_t pitch = ipex_channels_pitch(channels);
-    for (int64_t row = 0; row < window * inputs; row++, out += pitch)
+    for (int64_t row = 0; row < window * inputs; row++)
         for (int64_t m = 0; m < channels; m++) {
             const int64_t i = ipex_depthwise_input(m, row % inputs, inputs);
-            out[m] = scaled(w->source, (m * inputs + i) * window + row / inputs, w->fold, m);
+            const double value =
+                scaled_f64(w->source, (m * inputs + i) * window + row / inputs, w->fold, m);
+            if (w->dtype == IPEX_DTYPE_i8)
+                ((int8_t *)out)[row * pitch + m] = (int8_t)value;
+            else
+                out[row * pitch + m] = (float)value;
         }
 }
 

@@ -155,6 +155,10 @@ static bool is_padded(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_conv && ipex_conv_is_padded(&node->u.conv);
 }
 
+static bool is_depthwise(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_conv && !node->u.conv.transposed && ipex_node_is_depthwise(node);
+}
+
 /* Products in a segment of the weight, and in a sum. */
 static bool is_deep_enough(const struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
@@ -163,17 +167,20 @@ static bool is_deep_enough(const struct ipex_node *node) {
     const int64_t segment = node->kind == IPEX_KIND_linear ? all
                             : rows                         ? all / c->kernel[0]
                                                            : all / c->kernel[0] / c->kernel[1];
-    return segment >= IPEX_INTEGER_LEAST_K && all <= IPEX_INTEGER_MOST_K;
+    return (segment >= IPEX_INTEGER_LEAST_K || is_depthwise(node)) && all <= IPEX_INTEGER_MOST_K;
 }
 
 static bool is_layer(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_conv || node->kind == IPEX_KIND_linear;
 }
 
+/* Of depthwise ones, which groups of several channels are, too: groups of one. */
 static bool has_kernel(const struct ipex_node *node) {
-    if (node->kind == IPEX_KIND_conv)
-        return !node->u.conv.transposed && !ipex_node_is_depthwise(node);
-    return !node->fold.parts && !node->fold.k_order;
+    const struct ipex_conv *c = &node->u.conv;
+    if (is_depthwise(node))
+        return c->groups == node->fold.n && node->input[1]->dims[1] == 1 &&
+               c->groups >= IPEX_INTEGER_LEAST_CHANNELS;
+    return node->kind == IPEX_KIND_conv ? !c->transposed : !node->fold.parts && !node->fold.k_order;
 }
 
 /* Of each number of a weight whose scales are those of blocks; else 0. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a layer on integers (pass_integer.c), or a depthwise convolution, gives and is then
- * quantised, to be read as bytes, is rounded as it is stored. */
+/* What a layer on integers (pass_integer.c) gives and is then quantised, to be read as bytes, is
+ * rounded as it is stored. */
 #include "tools/convert/quantisation.h"
 
 #include <math.h>
@@ -84,18 +84,6 @@ static struct ipex_value *find_bytes(const struct ipex_graph *graph, const struc
     }
 }
 
-/* Whether all that read it take bytes, and it is no output: it has no other form. */
-static bool is_read_as_bytes(const struct ipex_graph *graph, const struct ipex_value *bytes) {
-    if (bytes->is_output)
-        return false;
-    for (struct ipex_node *node = graph->first; node; node = node->next)
-        for (int32_t i = 0; i < node->inputs; i++)
-            if (ipex_node_operands(node)[i] == bytes && node->kind != IPEX_KIND_pointwise &&
-                !(node->integer && i == 0))
-                return false;
-    return true;
-}
-
 /* The node gives the bytes; what made them of its result is gone. */
 static void take_over(struct ipex_graph *graph, struct ipex_node *node, struct ipex_value *bytes) {
     while (node->output != bytes) {
@@ -107,7 +95,7 @@ static void take_over(struct ipex_graph *graph, struct ipex_node *node, struct i
     }
 }
 
-static void requantise_integers(struct ipex_graph *graph, struct ipex_node *node) {
+static void requantise(struct ipex_graph *graph, struct ipex_node *node) {
     struct ipex_quantisation q;
     struct ipex_value *bytes = find_bytes(graph, node, &q);
     ipex_ledger_add(graph->ledger, "requantise", node->name,
@@ -121,23 +109,8 @@ static void requantise_integers(struct ipex_graph *graph, struct ipex_node *node
     node->integer->y_zero = (float)q.zero;
 }
 
-/* Depthwise convolutions compute in f32 and can do the same. */
-static void requantise_floats(struct ipex_graph *graph, struct ipex_node *node) {
-    struct ipex_quantisation q;
-    struct ipex_value *bytes = find_bytes(graph, node, &q);
-    if (!bytes || !is_read_as_bytes(graph, bytes))
-        return;
-    ipex_ledger_add(graph->ledger, "requantise", node->name, IPEX_REASON_applied,
-                    "computed in f32, rounded to bytes where it is stored");
-    take_over(graph, node, bytes);
-    node->bytes = ipex_arena_alloc(&graph->arena, sizeof *node->bytes);
-    *node->bytes = (struct ipex_byte_result){(float)q.scale, (float)q.zero};
-}
-
 void ipex_pass_requantise(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (node->integer)
-            requantise_integers(graph, node);
-        else if (node->kind == IPEX_KIND_conv && ipex_node_is_depthwise(node))
-            requantise_floats(graph, node);
+            requantise(graph, node);
 }

@@ -33,7 +33,8 @@ static bool can_round(const struct ipex_graph *graph, const struct ipex_node *no
     if (node->kind != IPEX_KIND_conv || conv->transposed || conv->winograd || conv->upsampled ||
         !is_large(graph, node))
         return false;
-    return ipex_node_is_depthwise(node) || (ipex_reads_bf16(graph, node) && !conv->columns);
+    return (ipex_node_is_depthwise(node) && !node->integer) ||
+           (ipex_reads_bf16(graph, node) && !conv->columns);
 }
 
 static bool takes_bf16(const struct ipex_graph *graph, struct ipex_node *node, int32_t operand) {
@@ -77,7 +78,7 @@ static bool may_be_bytes(const struct ipex_graph *graph, const struct ipex_value
     const struct ipex_node *node = value->producer;
     (void)graph;
     return value->is_byte && (node->kind == IPEX_KIND_pointwise || passes_bytes(node) ||
-                              (node->integer && node->integer->requantised) || node->bytes);
+                              (node->integer && node->integer->requantised));
 }
 
 /* ---- which ---- */
