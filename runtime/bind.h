@@ -123,7 +123,6 @@ enum ipex_bound {
     IPEX_BOUND_TOO_LARGE,   /* a count does not fit the kernel's arguments */
 };
 
-
 /* One per operator of format/ops.inc. */
 #define IPEX_OP(id, name, min_in, max_in, n_out, n_ints, n_floats)                                 \
     enum ipex_bound ipex_bind_##name(struct ipex_bind *bind);

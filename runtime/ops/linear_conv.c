@@ -627,7 +627,8 @@ bool ipex_bind_depthwise_u8(struct ipex_bind *bind) {
     args->segments_h = attr[IPEX_CONV_KERNEL_H];
     args->segments_w = attr[IPEX_CONV_KERNEL_W];
     args->groups = args->k = 1;
+    if (!set_image_strides(bind) || !set_i32(&args->n, bind->output->dims[3]))
+        return false;
     set_operands(bind, attr[IPEX_CONV_ACT], first_tap(bind));
-    args->cache_l2 = (int32_t)bind->setup->l2_bytes;
-    return set_image_strides(bind) && set_i32(&args->n, bind->output->dims[3]);
+    return true;
 }

@@ -202,45 +202,51 @@ def few_products(g, c, **attributes):
     g.gives(g.convolved(g.through(g.input(1, c, 9, 10)), c, 8, **attributes))
 
 
-DEPTHWISE_TO_BYTES = ("integer", "depth", "no_byte_kernel"), ("requantise", "depth", APPLIED), ("integer", "behind", APPLIED)
+DEPTHWISE = on_bytes("first", "depth", "behind", fused=("first", "depth"), bytes_=3, ops=dict(conv=2, depthwise=1))
 
 
-@families(case(*DEPTHWISE_TO_BYTES, ("integer", "first", APPLIED), bytes_=2),
+@families(DEPTHWISE,
           of_zero_0=dict(zero=0), of_an_odd_zero=dict(zero=77), of_i8=dict(kind="i8"), with_strides=dict(strides=[2, 2]), of_5x5=dict(kernel=(5, 5), pads=[2] * 4),
-          in_groups_of_two=dict(group=8), of_many_channels=dict(c=75, group=75), of_one_column=dict(size=(9, 1)), of_a_batch=dict(n=3),
-          with_relu=dict(act="Relu"), with_sigmoid=dict(act="Sigmoid"))
-@variant("of a large image", case(*DEPTHWISE_TO_BYTES, ("integer", "first", APPLIED), exact=(False,)), size=(90, 85), c=40, group=40)
-@variant("on floats before", case(*DEPTHWISE_TO_BYTES), before=False)
-def depthwise_of_bytes(g, n=1, c=16, group=16, size=(9, 10), kernel=(3, 3), kind="u8", zero=None, act=None, before=True, **attributes):
-    """Computed in f32, and stored in bytes."""
+          of_7x7=dict(kernel=(7, 7), pads=[3] * 4), of_rows=dict(kernel=(1, 5), pads=[0, 2, 0, 2]), of_columns=dict(kernel=(6, 1), pads=[3, 0, 2, 0]),
+          dilated=dict(dilations=[2, 3], pads=[2, 3, 2, 3]), padded_unevenly=dict(pads=[0, 1, 2, 0]), of_8_channels=dict(c=8), of_many_channels=dict(c=75),
+          of_a_batch=dict(n=3), with_relu=dict(act="Relu"), with_sigmoid=dict(act="Sigmoid"))
+@variant("of a large image", on_bytes("first", "depth", "behind", fused=("first", "depth"), exact=(False,), ops=dict(conv=2, depthwise=1)), size=(90, 85), c=40)
+@variant("of one column", case(("integer", "first", APPLIED), ("integer", "depth", "weight_differs"), ("taps", "depth", APPLIED), ops=dict(conv=2)), size=(9, 1))
+@variant("alone", on_bytes("depth", "behind", fused=("depth",), bytes_=2, ops=dict(conv=1, depthwise=1)), before=False)
+def depthwise(g, n=1, c=16, size=(9, 10), kernel=(3, 3), kind="u8", zero=None, act=None, before=True, **attributes):
     attributes = {"pads": [1] * 4} | attributes
-    x = g.input(n, c, *size)
-    x = g.convolved(g.through(x), c, c, (1, 1), name="first") if before else x
-    x = g.through(x) if before else x
-    y = g.convolved(x, c, c, kernel, group=group, name="depth", **attributes)
-    y = g.op(act, y) if act else y
-    behind(g, g.through(y, g.to(kind, like=y, zero=zero)), c)
+    x = g.through(g.input(n, c, *size), g.to(kind, zero=zero))
+    x = g.through(g.convolved(x, c, c, (1, 1), name="first"), kind=kind) if before else x
+    y = g.convolved(x, c, c, kernel, group=c, name="depth", **attributes)
+    behind(g, g.op(act, y) if act else y, c)
 
 
-@families(case(*DEPTHWISE_TO_BYTES, bytes_=1), padded_with_its_zero=dict(), of_i8=dict(kind="i8"))
-@variant("in bf16", case(*DEPTHWISE_TO_BYTES, flags=("--dtype", "bf16"), exact=(False,)), c=48)
-def depthwise_of_bytes_before_padding(g, kind="u8", c=8):
-    y = g.convolved(g.input(1, c, 29, 30), c, c, group=c, name="depth")
+@on_bytes("depth", "behind", fused=("depth",), bytes_=2, ops=dict(conv=1, depthwise=1))
+def depthwise_and_a_sum(g):
+    x = g.through(g.input(1, 24, 9, 10))
+    y = g.through(g.convolved(x, 24, 24, group=24, name="depth", pads=[1] * 4))
+    behind(g, g.op("Relu", g.op("Add", y, x)), 24)
+
+
+@variant("in bf16", on_bytes("depth", "behind", flags=("--dtype", "bf16"), exact=(False,), ops=dict(conv=1, depthwise=1)), c=48)
+@families(on_bytes("depth", "behind", ops=dict(conv=1, depthwise=1)), padded_with_its_zero=dict(), of_i8=dict(kind="i8"))
+def depthwise_before_padding(g, kind="u8", c=8):
+    y = g.convolved(g.through(g.input(1, c, 29, 30)), c, c, group=c, name="depth")
     g.gives(g.convolved(g.through(y, g.to(kind, like=y)), c, 6, name="behind", pads=[1, 2, 0, 1]))
 
 
-@case(("integer", "depth", "no_byte_kernel"), ops={})
-def depthwise_of_bytes_that_others_read(g):
-    """As an output, and by what moves elements: not rounded where it is stored."""
+@case(("integer", "depth", APPLIED), ops=dict(depthwise=1))
+def depthwise_that_others_read(g):
+    """As an output, and by what moves elements."""
     y = g.convolved(g.through(g.input(1, 8, 9, 10)), 8, 8, group=8, name="depth")
     q = g.quantize(y, g.to(like=y))
     g.gives_numbers(q)
     g.gives_numbers(g.op("Transpose", q, perm=[0, 2, 3, 1]))
 
 
-@families(on_floats("no_byte_kernel"), alone=dict(group=8), in_groups_of_two=dict(group=4))
-def depthwise(g, group):
-    g.gives(g.convolved(g.through(g.input(1, 8, 9, 10)), 8, 8, group=group, pads=[1] * 4))
+@families(on_floats("no_byte_kernel"), of_seven_channels=dict(c=7, group=7), in_groups_of_two=dict(group=4), of_more_outputs=dict(m=16, group=8))
+def narrow_groups(g, group, c=8, m=None):
+    g.gives(g.convolved(g.through(g.input(1, c, 9, 10)), c, m or c, group=group, pads=[1] * 4))
 
 
 @on_floats("no_byte_kernel")

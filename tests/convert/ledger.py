@@ -990,9 +990,8 @@ def activation_before_rounding(g):
     g.output(whole_conv(g, quantised(g, g.op("Mul", y, g.op("Sigmoid", y))), 8, 5, name="last"))
 
 
-@case(("integer", "depth", "no_byte_kernel"), ("requantise", "DequantizeLinear1+depth+QuantizeLinear4", APPLIED), ("integer", "last", APPLIED),
-      steps=dict(depthwise=1, conv=1, pointwise=1))
-def depthwise_that_gives_bytes(g):
+@case(("integer", "depth", APPLIED), ("requantise", "depth+QuantizeLinear4", APPLIED), ("integer", "last", APPLIED), steps=dict(depthwise=1, conv=1))
+def depthwise_on_integers(g):
     y = g.op("Conv", quantised(g, g.input(1, 8, 6, 6)), whole_weight(g, 8, 1, 3, 3), group=8, name="depth")
     g.output(whole_conv(g, quantised(g, y), 8, 5, name="last"))
 
@@ -1016,9 +1015,9 @@ def layer_of_floats_and_integers(g):
 
 
 @case(("integer", "layer", "no_byte_kernel"))
-def layer_that_is_depthwise(g):
-    x, w = quantised(g, g.input(1, 8, 6, 6)), whole_weight(g, 8, 1, 3, 3)
-    g.output(g.op("Conv", x, w, group=8, name="layer"))
+def layer_of_groups_of_two(g):
+    x, w = quantised(g, g.input(1, 8, 6, 6)), whole_weight(g, 8, 2, 3, 3)
+    g.output(g.op("Conv", x, w, group=4, name="layer"))
 
 
 @case(("integer", "layer", "zero_moves"))

@@ -170,14 +170,19 @@ int net_constant(struct net *net, int rank, const int64_t *dims) {
 }
 
 /* Layout channels. */
-static int channels_constant(struct net *net, int rank, const int64_t *dims) {
-    const int t = net_tensor(net, rank, dims);
+static int typed_channels(struct net *net, enum ipex_dtype dtype, int rank, const int64_t *dims) {
+    const int t = net_typed(net, dtype, rank, dims);
     const int64_t channels = dims[rank - 1], pitch = ipex_channels_pitch(channels);
     net_randomize(net, &net->tensor[t]);
-    float *bytes = add_weight(net, t, IPEX_LAYOUT_channels);
+    uint8_t *bytes = add_weight(net, t, IPEX_LAYOUT_channels);
     for (int64_t i = 0; i < net_numel(&net->tensor[t]); i++)
-        bytes[i / channels * pitch + i % channels] = net->tensor[t].value[i];
+        net_store(dtype, bytes + (i / channels * pitch + i % channels) * ipex_dtype_size(dtype),
+                  net->tensor[t].value[i]);
     return t;
+}
+
+static int channels_constant(struct net *net, int rank, const int64_t *dims) {
+    return typed_channels(net, IPEX_DTYPE_f32, rank, dims);
 }
 
 /* Tiles: dims are [G][segments][N][taps][C] (or [N][K]); value has the same order. */
@@ -343,13 +348,21 @@ void net_upsampled_conv(struct net *net, int x, int y, bool bias, int residual, 
              NET_FLOATS(0.1f, 0.5f));
 }
 
-void net_depthwise(struct net *net, int x, int y, struct net_window w, bool bias,
-                   enum ipex_act act) {
+void net_depthwise_plus(struct net *net, int x, int y, struct net_window w, bool bias, int residual,
+                        enum ipex_act act) {
     const int64_t c = net->tensor[x].dims[3], m = net->tensor[y].dims[3];
     const int groups = w.groups > 1 ? w.groups : (int)c;
-    const int weight = channels_constant(net, NET_DIMS(w.kernel, w.kernel * c / groups, m));
+    const bool bytes = net->tensor[x].dtype == IPEX_DTYPE_u8;
+    const int weight = typed_channels(net, bytes ? IPEX_DTYPE_i8 : IPEX_DTYPE_f32,
+                                      NET_DIMS(w.kernel, w.kernel * c / groups, m));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
-    windowed(net, IPEX_OP_depthwise, y, NET_IN(x, weight, b, -1), w, groups, act);
+    windowed(net, IPEX_OP_depthwise, y, NET_IN(x, weight, b, residual), w, groups, act);
+    add_scales(net, m);
+}
+
+void net_depthwise(struct net *net, int x, int y, struct net_window w, bool bias,
+                   enum ipex_act act) {
+    net_depthwise_plus(net, x, y, w, bias, -1, act);
 }
 
 void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act) {

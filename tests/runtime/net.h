@@ -121,6 +121,8 @@ void net_winograd_of(struct net *net, int kernel_h, int kernel_w, int x, int y, 
 /* Of an image upsampled by y's size over x's. */
 void net_upsampled_conv(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act);
 /* One group per channel, or narrow groups where the window has some. */
+void net_depthwise_plus(struct net *net, int x, int y, struct net_window w, bool bias, int residual,
+                        enum ipex_act act);
 void net_depthwise(struct net *net, int x, int y, struct net_window window, bool bias,
                    enum ipex_act act);
 void net_linear(struct net *net, int x, int y, bool bias, int residual, enum ipex_act act);

@@ -221,6 +221,19 @@ static float conv_u8_at(const struct net *net, const struct net_node *node, cons
     return finish_sum(net, node, at, at[3], a[IPEX_CONV_ACT], sum);
 }
 
+static float depthwise_u8_at(const struct net *net, const struct net_node *node,
+                             const int64_t *at) {
+    const int32_t *a = node->ints;
+    const struct net_tensor *w = &net->tensor[node->inputs[1]];
+    int64_t sum = 0;
+    for (int64_t kh = 0; kh < w->dims[0]; kh++)
+        for (int64_t kw = 0; kw < w->dims[1]; kw++)
+            sum += (int64_t)padded(net, node->inputs[0], at[0], row_of(node, at[1], kh),
+                                   column_of(node, at[2], kw), at[3]) *
+                   (int64_t)w->value[(kh * w->dims[1] + kw) * w->dims[2] + at[3]];
+    return finish_sum(net, node, at, at[3], a[IPEX_CONV_ACT], sum);
+}
+
 static float linear_u8_at(const struct net *net, const struct net_node *node, const int64_t *at) {
     const struct net_tensor *x = &net->tensor[node->inputs[0]], *w = &net->tensor[node->inputs[1]];
     const int last = x->rank - 1;
@@ -556,7 +569,7 @@ static float compute(const struct net *net, const struct net_node *node, int out
     case IPEX_OP_conv:
         return bytes ? conv_u8_at(net, node, at) : conv_at(net, node, at);
     case IPEX_OP_depthwise:
-        return depthwise_at(net, node, at);
+        return bytes ? depthwise_u8_at(net, node, at) : depthwise_at(net, node, at);
     case IPEX_OP_winograd:
         return winograd_at(net, node, at);
     case IPEX_OP_upsampled_conv:

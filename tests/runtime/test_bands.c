@@ -333,6 +333,7 @@ static void make_bytes(struct net *net, int64_t images, int64_t lines, int64_t p
     const int cat = net_bytes(net, NET_DIMS(images, lines, pixels, 40), 1, 200);
     const int c = net_bytes(net, NET_DIMS(images, lines, pixels, 21), 0, 0);
     const int largest = net_bytes(net, NET_DIMS(images, lines, pixels, 21), 2, 7);
+    const int d = net_bytes(net, NET_DIMS(images, lines, pixels, 21), 1, 5);
     const int y = net_bytes(net, NET_DIMS(images, h, w, 9), 0, 0);
     const int32_t perm[] = {0, 2, 3, 1};
     set_scales(net, 0.01f, 70, 90);
@@ -341,7 +342,8 @@ static void make_bytes(struct net *net, int64_t images, int64_t lines, int64_t p
     net_node(net, IPEX_OP_copy, net_slice(net, cat, 3, 35, 5), NET_IN(skip), 0, NULL, 0, NULL);
     net_conv(net, cat, c, k3, true, plus, IPEX_ACT_leaky_relu);
     net_pool(net, IPEX_OP_max_pool, c, largest, k3, false);
-    net_conv(net, largest, y, half, true, more, IPEX_ACT_none);
+    net_depthwise_plus(net, largest, d, k3, true, plus, IPEX_ACT_relu);
+    net_conv(net, d, y, half, true, more, IPEX_ACT_none);
     net_output(net, y);
     band_all(net);
 }

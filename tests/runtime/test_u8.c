@@ -71,6 +71,39 @@ static void test_conv(void) {
     check_net(&net, "conv", 0);
 }
 
+/* Kernels of up to nine rows, strides, dilation, channels that fill no vector, slices; residuals
+ * and results of both dtypes. */
+static void test_depthwise(void) {
+    const struct net_window dilated = {
+        .kernel = 3, .stride = 1, .pad = 2, .dilation = 2, .groups = 1};
+    const struct net_window half = {.kernel = 5, .stride = 2, .pad = 2, .dilation = 1, .groups = 1};
+    const struct net_window nine = {.kernel = 9, .stride = 1, .pad = 4, .dilation = 1, .groups = 1};
+    struct net net;
+    net_init(&net);
+    const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(2, 11, 70, 45));
+    const int xh = bordered(&net, x, 4, 203);
+    const int cat = net_bytes(&net, NET_DIMS(2, 11, 70, 90), 2, 77);
+    const int left = net_slice(&net, cat, 3, 0, 45), right = net_slice(&net, cat, 3, 45, 45);
+    const int f = net_tensor(&net, NET_DIMS(2, 11, 70, 90));
+    const int g = net_tensor(&net, NET_DIMS(2, 6, 35, 45));
+    const int h = net_bytes(&net, NET_DIMS(2, 11, 70, 90), 1, 0);
+    const int y = net_tensor(&net, NET_DIMS(2, 11, 70, 90));
+    set_scales(&net, rounded);
+    net_depthwise(&net, xh, left, k3, true, IPEX_ACT_relu);
+    net_depthwise(&net, xh, right, nine, false, IPEX_ACT_leaky_relu);
+    set_scales(&net, exact);
+    net_depthwise_plus(&net, cat, f, dilated, true, cat, IPEX_ACT_none);
+    net_depthwise(&net, xh, g, half, true, IPEX_ACT_leaky_relu);
+    set_scales(&net, units);
+    net_depthwise_plus(&net, cat, h, k1, true, cat, IPEX_ACT_relu);
+    set_scales(&net, middle_exact);
+    net_depthwise_plus(&net, h, y, k3, true, f, IPEX_ACT_clip);
+    net_output(&net, f);
+    net_output(&net, g);
+    net_output(&net, y);
+    check_net(&net, "depthwise", 0);
+}
+
 /* Windows that lie in the halo as a whole, and a row, a column and a pixel of results. */
 static void test_borders(void) {
     static const int64_t sizes[][2] = {{1, 1}, {1, 7}, {6, 1}, {2, 3}};
@@ -245,6 +278,7 @@ static void test_sizes(void) {
 
 int main(void) {
     test_conv();
+    test_depthwise();
     test_borders();
     test_linear();
     test_long_sums();

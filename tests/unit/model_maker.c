@@ -291,7 +291,11 @@ void maker_bytes(struct maker_model *m) {
     tensor(m, T_MIDDLE, "middle", "1 6 6 8");
     tensor(m, T_BYTES_SUM, "bytes_sum", "1 6 6 8")->dtype = IPEX_DTYPE_u8;
     tensor(m, T_BYTES_MAX, "bytes_max", "1 3 3 8")->dtype = IPEX_DTYPE_u8;
-    m->weights = W_COUNT + 1;
+    weight(m, W_BYTES_DEPTH, T_BYTES_DEPTH_W, "bytes.depth.w", IPEX_LAYOUT_channels, "3 3 8");
+    e->tensor[T_BYTES_DEPTH_W].dtype = m->weight[W_BYTES_DEPTH].dtype = IPEX_DTYPE_i8;
+    m->weight[W_BYTES_DEPTH].bytes /= sizeof(float);
+    tensor(m, T_BYTES_DEPTH, "bytes_depth", "1 4 4 8")->dtype = IPEX_DTYPE_u8;
+    m->weights = W_BYTES_COUNT;
     e->tensors = T_BYTES_COUNT;
     (void)by_bytes(&e->node[N_CONV], T_CONV_W, -1, 0);
     struct maker_node *n = add(m, IPEX_OP_conv, T_XH, T_BYTES, "3 3 1 1 1 1 1 1 1 1 1 1 0");
@@ -306,6 +310,8 @@ void maker_bytes(struct maker_model *m) {
     operands(n, T_MIDDLE, -2);
     n->floats = 0;
     (void)add(m, IPEX_OP_max_pool, T_BYTES, T_BYTES_MAX, "2 2 2 2 0 0 0 0 1 1 1 0");
+    n = add(m, IPEX_OP_depthwise, T_BYTES, T_BYTES_DEPTH, "3 3 1 1 0 0 0 0 1 1 8 1");
+    (void)by_bytes(n, T_BYTES_DEPTH_W, -1, 2);
 }
 
 static void products_tensors(struct maker_model *m) {

@@ -243,9 +243,12 @@ enum {
     T_MIDDLE,          /* f32 [1][6][6][8] of T_BYTES, residual T_CAT_A */
     T_BYTES_SUM,       /* u8 [1][6][6][8] = T_MIXED + T_MIDDLE */
     T_BYTES_MAX,       /* u8 [1][3][3][8]: the largest of 2x2 of T_BYTES */
+    T_BYTES_DEPTH_W,   /* constant channels of i8 [3][3][8] */
+    T_BYTES_DEPTH,     /* u8 [1][4][4][8] of T_BYTES */
     T_BYTES_COUNT
 };
-enum { N_BYTES = N_COUNT, N_MIXED, N_MIDDLE, N_BYTES_SUM, N_BYTES_MAX };
+enum { N_BYTES = N_COUNT, N_MIXED, N_MIDDLE, N_BYTES_SUM, N_BYTES_MAX, N_BYTES_DEPTH };
+enum { W_BYTES = W_COUNT, W_BYTES_DEPTH, W_BYTES_COUNT };
 void maker_bytes(struct maker_model *model);
 
 /* Expressions of the dynamic model: the default with a batch of 1 to 4. */
