@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Sets up, builds in build/ and tests everything: tests/run.sh [--quick]
+# Sets up, builds in build/ and tests everything: tests/run.sh [--quick | --sanitize]
 #
-#   --quick   only the tests of suite "quick" (two to five minutes)
+#   --quick      only the tests of suite "quick" (two to five minutes)
+#   --sanitize   what else is to be run now and then: the tests of suite "sanitize", in a build with AddressSanitizer and
+#                UndefinedBehaviorSanitizer (ten to twenty minutes)
 #
 # Failures are printed with their reasons. The last line is "N passed, M failed, K skipped"; the exit status is 1 when
 # anything failed. Networks come from IPEX_TEST_DATA (default ../shared/data) and from a PyPI wheel; what is not there is
@@ -14,7 +16,8 @@ arguments=()
 case "${1-}" in
 '') ;;
 --quick) arguments=(--suite quick) ;;
-*) echo "usage: tests/run.sh [--quick]" >&2; exit 2 ;;
+--sanitize) arguments=(--suite apart) ;;
+*) echo "usage: tests/run.sh [--quick | --sanitize]" >&2; exit 2 ;;
 esac
 
 tools/install_deps.sh --test

@@ -65,7 +65,7 @@ def declared(build):
 def chosen(tests, options):
     for test in tests:
         suites = {suite.split(":")[-1] for suite in test["suite"]}
-        if options.suite and options.suite not in suites:
+        if options.suite not in suites if options.suite else "apart" in suites and not options.only:
             continue
         if test["name"] in options.exclude or (options.only and options.only not in test["name"]):
             continue
