@@ -34,6 +34,40 @@ __attribute__((target("avx512f"))) static void fma_avx512(long times) {
     }
 }
 
+/* Of bytes without and with a sign; with AVX2 alone pairs of 16 bits, which are added as well. */
+#define BYTES_YMM(i)                                                                               \
+    __asm__ volatile("%{vex%} vpdpbusd %1, %2, %0" : "+x"(chain##i) : "x"(x), "x"(y));
+#define BYTES_ZMM(i) __asm__ volatile("vpdpbusd %1, %2, %0" : "+v"(chain##i) : "v"(x), "v"(y));
+#define PAIRS_YMM(i)                                                                               \
+    __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0"                                    \
+                     : "+x"(chain##i), "=&x"(product)                                              \
+                     : "x"(x), "x"(y));
+
+__attribute__((target("avx2"))) static void bytes_avx2(long times) {
+    const __m256 x = _mm256_setzero_ps(), y = x;
+    __m256 product;
+    CHAINS_12(START_YMM)
+    for (long i = 0; i < times; i++) {
+        CHAINS_12(PAIRS_YMM)
+    }
+}
+
+__attribute__((target("avx2"))) static void bytes_avx_vnni(long times) {
+    const __m256 x = _mm256_setzero_ps(), y = x;
+    CHAINS_12(START_YMM)
+    for (long i = 0; i < times; i++) {
+        CHAINS_12(BYTES_YMM)
+    }
+}
+
+__attribute__((target("avx512f"))) static void bytes_avx512_vnni(long times) {
+    const __m512 x = _mm512_setzero_ps(), y = x;
+    CHAINS_16(START_ZMM)
+    for (long i = 0; i < times; i++) {
+        CHAINS_16(BYTES_ZMM)
+    }
+}
+
 __attribute__((target("avx512f,avx512bf16"))) static void dot_avx512_bf16(long times) {
     const __m512 x = _mm512_set1_ps(0.5f), y = _mm512_set1_ps(0.25f);
     CHAINS_16(START_ZMM)
@@ -43,31 +77,40 @@ __attribute__((target("avx512f,avx512bf16"))) static void dot_avx512_bf16(long t
 }
 
 /* Four tiles of sums over two tiles of either factor; a tile is 16 rows of 64 bytes. */
-#define TILES(X)            X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-#define TILE_ZERO(i)        __asm__ volatile("tilezero %tmm" #i);
-#define TILE_DOT(sum, x, y) __asm__ volatile("tdpbf16ps %tmm" #y ", %tmm" #x ", %tmm" #sum);
-
-__attribute__((target("amx-tile,amx-bf16"))) static void dot_amx(long times) {
-    static const struct {
-        uint8_t palette, start_row, zero[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } eight = {.palette = 1,
-               .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
-               .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
-    __asm__ volatile("ldtilecfg %0" ::"m"(eight));
-    TILES(TILE_ZERO)
-    for (long i = 0; i < times; i++) {
-        TILE_DOT(0, 4, 6) TILE_DOT(1, 4, 7) TILE_DOT(2, 5, 6) TILE_DOT(3, 5, 7)
+#define TILES(X)                  X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define TILE_ZERO(i)              __asm__ volatile("tilezero %tmm" #i);
+#define TILE_DOT(name, sum, x, y) __asm__ volatile(name " %tmm" #y ", %tmm" #x ", %tmm" #sum);
+#define TILE_LOOP(fn, name)                                                                        \
+    static void fn(long times) {                                                                   \
+        __asm__ volatile("ldtilecfg %0" ::"m"(eight_tiles));                                       \
+        TILES(TILE_ZERO)                                                                           \
+        for (long i = 0; i < times; i++) {                                                         \
+            TILE_DOT(name, 0, 4, 6)                                                                \
+            TILE_DOT(name, 1, 4, 7) TILE_DOT(name, 2, 5, 6) TILE_DOT(name, 3, 5, 7)                \
+        }                                                                                          \
+        __asm__ volatile("tilerelease");                                                           \
     }
-    __asm__ volatile("tilerelease");
-}
 
-const struct ipex_multiply_loop ipex_multiply_loops[IPEX_MULTIPLY_LOOPS] = {
-    {IPEX_ISA_avx2, IPEX_DTYPE_f32, fma_avx2, 12 * 8 * 2},
-    {IPEX_ISA_avx512, IPEX_DTYPE_f32, fma_avx512, 16 * 16 * 2},
-    {IPEX_ISA_avx512_bf16, IPEX_DTYPE_bf16, dot_avx512_bf16, 16 * 32 * 2},
-    {IPEX_ISA_amx, IPEX_DTYPE_bf16, dot_amx, 4 * 16 * 16 * 32 * 2},
+static const struct {
+    uint8_t palette, start_row, zero[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} eight_tiles = {.palette = 1,
+                 .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                 .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+
+__attribute__((target("amx-tile,amx-bf16"))) TILE_LOOP(dot_amx, "tdpbf16ps")
+    __attribute__((target("amx-tile,amx-int8"))) TILE_LOOP(bytes_amx, "tdpbusd")
+
+        const struct ipex_multiply_loop ipex_multiply_loops[IPEX_MULTIPLY_LOOPS] = {
+            {IPEX_ISA_avx2, IPEX_DTYPE_f32, fma_avx2, 12 * 8 * 2},
+            {IPEX_ISA_avx512, IPEX_DTYPE_f32, fma_avx512, 16 * 16 * 2},
+            {IPEX_ISA_avx512_bf16, IPEX_DTYPE_bf16, dot_avx512_bf16, 16 * 32 * 2},
+            {IPEX_ISA_amx, IPEX_DTYPE_bf16, dot_amx, 4 * 16 * 16 * 32 * 2},
+            {IPEX_ISA_avx2, IPEX_DTYPE_u8, bytes_avx2, 12 * 16 * 2},
+            {IPEX_ISA_avx_vnni, IPEX_DTYPE_u8, bytes_avx_vnni, 12 * 32 * 2},
+            {IPEX_ISA_avx512_vnni, IPEX_DTYPE_u8, bytes_avx512_vnni, 16 * 64 * 2},
+            {IPEX_ISA_amx, IPEX_DTYPE_u8, bytes_amx, 4 * 16 * 16 * 64 * 2},
 };
 
 static double cpu_seconds(void) {

@@ -11,11 +11,11 @@
 /* Multiply-adds in independent chains, enough of them to hide their latency. */
 struct ipex_multiply_loop {
     enum ipex_isa isa;
-    enum ipex_dtype dtype; /* of the factors; sums are f32 */
+    enum ipex_dtype dtype; /* of the factors; sums are f32, of u8 (by i8) whole numbers */
     void (*fn)(long times);
     double flops; /* of one time: 2 per multiply-add */
 };
-#define IPEX_MULTIPLY_LOOPS 4
+#define IPEX_MULTIPLY_LOOPS 8
 extern const struct ipex_multiply_loop ipex_multiply_loops[IPEX_MULTIPLY_LOOPS];
 
 /* GFLOP/s of the best loop up to a level, one thread, in time on the CPU: what other processes take

@@ -51,9 +51,13 @@ enum ipex_isa ipex_step_isa(enum ipex_isa session, bool tiles) {
 struct ipex_roofline ipex_step_roofline(const struct ipex_machine *machine, enum ipex_isa isa,
                                         const struct ipex_step_info *step) {
     const double flops = (double)(step->flops - step->spared_flops);
-    const bool tiles = strstr(step->kernel, "_bf16t__") != NULL,
-               bf16 = tiles || strstr(step->kernel, "_bf16__");
+    const bool of_bf16 = strstr(step->kernel, "_bf16t__") || strstr(step->kernel, "_bf16__");
+    const bool of_bytes = !strncmp(step->kernel, "conv_u8__", strlen("conv_u8__")) ||
+                          !strncmp(step->kernel, "depthwise_u8__", strlen("depthwise_u8__"));
+    const bool tiles = strstr(step->kernel, "_bf16t__") || !strcmp(step->kernel, "conv_u8__amx");
     return ipex_machine_roofline(machine, ipex_step_isa(isa, tiles),
-                                 bf16 ? IPEX_DTYPE_bf16 : IPEX_DTYPE_f32, flops,
-                                 (double)step->bytes);
+                                 of_bf16    ? IPEX_DTYPE_bf16
+                                 : of_bytes ? IPEX_DTYPE_u8
+                                            : IPEX_DTYPE_f32,
+                                 flops, (double)step->bytes);
 }

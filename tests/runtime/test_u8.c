@@ -114,13 +114,16 @@ static void test_borders(void) {
         struct net net;
         char name[64];
         net_init(&net);
-        const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(3, lines, pixels, 5));
+        const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(3, lines, pixels, 9));
         const int y = net_tensor(&net, NET_DIMS(3, lines, pixels, 18));
+        const int each = net_tensor(&net, NET_DIMS(3, lines + 2, pixels + 2, 9));
         const int z = net_tensor(&net, NET_DIMS(3, lines + 2, pixels + 2, 7));
         set_scales(&net, exact);
         const int xh = bordered(&net, x, 3, 255);
         net_conv(&net, xh, y, k3, true, -1, IPEX_ACT_none);
         net_conv(&net, xh, z, wide, true, -1, IPEX_ACT_none);
+        net_depthwise(&net, xh, each, wide, false, IPEX_ACT_none);
+        net_output(&net, each);
         net_output(&net, y);
         net_output(&net, z);
         snprintf(name, sizeof name, "an image of %d x %d", (int)lines, (int)pixels);
