@@ -12,8 +12,7 @@ enum ipex_op {
 };
 
 struct ipex_op_info {
-    char name[16]; /* "": no such operator; in place: pointers would be 32 bytes of relocation each
-                    */
+    char name[16]; /* "": no such operator; no pointers: each is 32 bytes with its relocation */
     uint8_t min_inputs, max_inputs, outputs;
     uint8_t ints, floats; /* counts, or IPEX_ANY */
 };
@@ -46,8 +45,7 @@ enum ipex_conv_direct_attr {
 };
 
 /* Positions in `floats` of linear, conv and depthwise, behind the activation's parameters: what u8
- * stands for.
- */
+ * stands for. */
 enum ipex_integer_attr {
     IPEX_RESIDUAL_SCALE = 2,
     IPEX_Y_SCALE,

@@ -206,8 +206,8 @@ struct ipex_depthwise_columns ipex_depthwise_columns(const struct ipex_conv_args
 /* Most pixels that depthwise_u8 takes at once. */
 enum { IPEX_DEPTHWISE_PIXELS = 32 };
 
-/* The body of depthwise_bf16y: a level's kernel leaves a few lines in f32 at
- * `stage`, from where they are rounded, n elements at a time, to the y-th of args' y and behind. */
+/* The body of depthwise_bf16y: a level's kernel leaves a few lines in f32 at `stage`, from where
+ * they are rounded, n elements at a time, to the y-th of args' y and behind. */
 struct ipex_depthwise_rounding {
     void (*kernel)(const struct ipex_depthwise_args *, int64_t, int64_t, void *);
     void (*round)(const struct ipex_depthwise_args *args, const float *x, int64_t y, int64_t n);

@@ -65,7 +65,8 @@ def declared(build):
 def chosen(tests, options):
     for test in tests:
         suites = {suite.split(":")[-1] for suite in test["suite"]}
-        if options.suite not in suites if options.suite else "apart" in suites and not options.only:
+        wanted = options.suite in suites if options.suite else options.only or "apart" not in suites
+        if not wanted:
             continue
         if test["name"] in options.exclude or (options.only and options.only not in test["name"]):
             continue

@@ -80,8 +80,8 @@ __attribute__((target("avx512f,avx512bf16"))) static void dot_avx512_bf16(long t
 #define TILES(X)                  X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 #define TILE_ZERO(i)              __asm__ volatile("tilezero %tmm" #i);
 #define TILE_DOT(name, sum, x, y) __asm__ volatile(name " %tmm" #y ", %tmm" #x ", %tmm" #sum);
-#define TILE_LOOP(fn, name)                                                                        \
-    static void fn(long times) {                                                                   \
+#define TILE_LOOP(fn, name, needs)                                                                 \
+    __attribute__((target("amx-tile," needs))) static void fn(long times) {                        \
         __asm__ volatile("ldtilecfg %0" ::"m"(eight_tiles));                                       \
         TILES(TILE_ZERO)                                                                           \
         for (long i = 0; i < times; i++) {                                                         \
@@ -99,18 +99,18 @@ static const struct {
                  .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
                  .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 
-__attribute__((target("amx-tile,amx-bf16"))) TILE_LOOP(dot_amx, "tdpbf16ps")
-    __attribute__((target("amx-tile,amx-int8"))) TILE_LOOP(bytes_amx, "tdpbusd")
+TILE_LOOP(dot_amx, "tdpbf16ps", "amx-bf16")
+TILE_LOOP(bytes_amx, "tdpbusd", "amx-int8")
 
-        const struct ipex_multiply_loop ipex_multiply_loops[IPEX_MULTIPLY_LOOPS] = {
-            {IPEX_ISA_avx2, IPEX_DTYPE_f32, fma_avx2, 12 * 8 * 2},
-            {IPEX_ISA_avx512, IPEX_DTYPE_f32, fma_avx512, 16 * 16 * 2},
-            {IPEX_ISA_avx512_bf16, IPEX_DTYPE_bf16, dot_avx512_bf16, 16 * 32 * 2},
-            {IPEX_ISA_amx, IPEX_DTYPE_bf16, dot_amx, 4 * 16 * 16 * 32 * 2},
-            {IPEX_ISA_avx2, IPEX_DTYPE_u8, bytes_avx2, 12 * 16 * 2},
-            {IPEX_ISA_avx_vnni, IPEX_DTYPE_u8, bytes_avx_vnni, 12 * 32 * 2},
-            {IPEX_ISA_avx512_vnni, IPEX_DTYPE_u8, bytes_avx512_vnni, 16 * 64 * 2},
-            {IPEX_ISA_amx, IPEX_DTYPE_u8, bytes_amx, 4 * 16 * 16 * 64 * 2},
+const struct ipex_multiply_loop ipex_multiply_loops[IPEX_MULTIPLY_LOOPS] = {
+    {IPEX_ISA_avx2, IPEX_DTYPE_f32, fma_avx2, 12 * 8 * 2},
+    {IPEX_ISA_avx512, IPEX_DTYPE_f32, fma_avx512, 16 * 16 * 2},
+    {IPEX_ISA_avx512_bf16, IPEX_DTYPE_bf16, dot_avx512_bf16, 16 * 32 * 2},
+    {IPEX_ISA_amx, IPEX_DTYPE_bf16, dot_amx, 4 * 16 * 16 * 32 * 2},
+    {IPEX_ISA_avx2, IPEX_DTYPE_u8, bytes_avx2, 12 * 16 * 2},
+    {IPEX_ISA_avx_vnni, IPEX_DTYPE_u8, bytes_avx_vnni, 12 * 32 * 2},
+    {IPEX_ISA_avx512_vnni, IPEX_DTYPE_u8, bytes_avx512_vnni, 16 * 64 * 2},
+    {IPEX_ISA_amx, IPEX_DTYPE_u8, bytes_amx, 4 * 16 * 16 * 64 * 2},
 };
 
 static double cpu_seconds(void) {

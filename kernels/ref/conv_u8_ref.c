@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on u8 and i8: exact sums, then a scale per output channel. */
-#include "kernels/ref/bytes_ref.h"
+#include "kernels/ref/math_ref.h"
+
+/* What becomes bytes (kernels.h, conv_u8). */
+static float ref_byte(float value, float scale, float zero) {
+    const float whole = fmaf(value, scale, IPEX_WHOLE_NUMBERS) - (IPEX_WHOLE_NUMBERS - zero);
+    return whole > 0.0f ? whole < 255.0f ? whole : 255.0f : 0.0f;
+}
 
 /* Element k of a panel's column c, of tiles of four k per row. */
 static int32_t weight(const int8_t *w, int64_t k, int64_t c) {
@@ -36,60 +42,63 @@ static void finish(const struct ipex_conv_args *args, const struct ipex_conv_job
           chain);
 }
 
-static void conv_pixel(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
-                       int64_t line, int64_t pixel, int64_t n) {
-    const int64_t panel = n / IPEX_PANEL, output = job->group * args->n + n;
+/* Modulo 2^32. */
+static uint32_t conv_sum(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
+                         const uint8_t *x, int64_t n) {
     const int64_t segments = (int64_t)args->segments_h * args->segments_w;
     const int64_t segment_bytes = ipex_conv_segment_words(args, 4) * 4;
-    const uint8_t *x = (const uint8_t *)args->x + job->image * args->x_image + line * args->x_line +
-                       pixel * args->x_pixel + job->group * args->x_group;
     const int8_t *w = (const int8_t *)args->w + job->group * segments * segment_bytes +
-                      panel * ipex_conv_panel_words(args, 4) * 4;
-    uint32_t sum = 0; /* modulo 2^32 */
+                      n / IPEX_PANEL * ipex_conv_panel_words(args, 4) * 4;
+    uint32_t sum = 0;
+    x += job->group * args->x_group;
     for (int64_t s = 0; s < segments; s++, w += segment_bytes) {
         const uint8_t *xs =
             x + s / args->segments_w * args->x_kh + s % args->segments_w * args->x_kw;
         for (int64_t k = 0; k < args->k; k++)
             sum += (uint32_t)(xs[k] * weight(w, k, n % IPEX_PANEL));
     }
-    finish(args, job, line, pixel, output, sum);
+    return sum;
 }
 
-static void depthwise_pixel(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
-                            int64_t line, int64_t pixel) {
-    const uint8_t *x = (const uint8_t *)args->x + job->image * args->x_image + line * args->x_line +
-                       pixel * args->x_pixel;
-    const int64_t pitch = ipex_channels_pitch(args->n);
-    for (int64_t c = 0; c < args->n; c++) {
-        const int8_t *w = (const int8_t *)args->w + c;
-        uint32_t sum = 0;
-        for (int64_t i = 0; i < args->segments_h; i++)
-            for (int64_t j = 0; j < args->segments_w; j++, w += pitch)
-                sum += (uint32_t)(x[i * args->x_kh + j * args->x_kw + c] * *w);
-        finish(args, job, line, pixel, c, sum);
-    }
+static uint32_t depthwise_sum(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
+                              const uint8_t *x, int64_t n) {
+    const int8_t *w = (const int8_t *)args->w + n;
+    uint32_t sum = 0;
+    (void)job;
+    for (int64_t i = 0; i < args->segments_h; i++)
+        for (int64_t j = 0; j < args->segments_w; j++, w += ipex_channels_pitch(args->n))
+            sum += (uint32_t)(x[i * args->x_kh + j * args->x_kw + n] * *w);
+    return sum;
 }
 
-void IPEX_REF(depthwise_u8)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
-                            void *scratch) {
-    (void)scratch;
+typedef uint32_t (*sum_fn)(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
+                           const uint8_t *x, int64_t n);
+
+/* Every output of the jobs' pixels, of which sum_of gets the first tap. */
+static void run(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
+                sum_fn sum_of) {
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_conv_job job = ipex_conv_job(args, j);
         for (int64_t line = job.line; line < job.line_end; line++)
-            for (int64_t pixel = 0; pixel < args->pixels; pixel++)
-                depthwise_pixel(args, &job, line, pixel);
+            for (int64_t pixel = 0; pixel < ipex_conv_line_pixels(args, line); pixel++) {
+                const uint8_t *x = (const uint8_t *)args->x + job.image * args->x_image +
+                                   line * args->x_line + pixel * args->x_pixel;
+                for (int64_t n = job.panel * IPEX_PANEL;
+                     n < args->n && n < job.panel_end * IPEX_PANEL; n++)
+                    finish(args, &job, line, pixel, job.group * args->n + n,
+                           sum_of(args, &job, x, n));
+            }
     }
 }
 
 void IPEX_REF(conv_u8)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
                        void *scratch) {
     (void)scratch;
-    for (int64_t j = job_begin; j < job_end; j++) {
-        const struct ipex_conv_job job = ipex_conv_job(args, j);
-        for (int64_t line = job.line; line < job.line_end; line++)
-            for (int64_t pixel = 0; pixel < ipex_conv_line_pixels(args, line); pixel++)
-                for (int64_t n = job.panel * IPEX_PANEL;
-                     n < args->n && n < job.panel_end * IPEX_PANEL; n++)
-                    conv_pixel(args, &job, line, pixel, n);
-    }
+    run(args, job_begin, job_end, conv_sum);
+}
+
+void IPEX_REF(depthwise_u8)(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
+                            void *scratch) {
+    (void)scratch;
+    run(args, job_begin, job_end, depthwise_sum);
 }

@@ -2,7 +2,7 @@
 /* Max pooling of bytes: channels are neighbours, so that each tap is a loop of vectors. */
 #include "kernels/ref/ref.h"
 
-/* The largest of three, and of y if it has any yet. */
+/* The largest of three and y. */
 static __attribute__((noinline)) void largest(const uint8_t *restrict a, const uint8_t *restrict b,
                                               const uint8_t *restrict c, uint8_t *restrict y,
                                               int64_t n) {

@@ -4,9 +4,7 @@
  *   STACK_ROW(a, r)   a's words where row r of a stack has them
  *   WEIGHTS_AT(p)     LANES weights, widened to words such that STACK_ROW() stacks them
  *   PRODUCT(s, x, w)  s with the products of the stacks x and w added
- *   some_bytes(n), words_at(p, some)  the first n of LANES bytes at p, as words; of those behind
- * any
- */
+ *   some_bytes(n), words_at(p, some)  the first n of LANES bytes at p, as words, and any behind */
 #ifndef IPEX_KERNELS_X86_DEPTHWISE_BYTES_BODY_H
 #define IPEX_KERNELS_X86_DEPTHWISE_BYTES_BODY_H
 

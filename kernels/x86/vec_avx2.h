@@ -212,11 +212,6 @@ static inline void vec_store_bytes_part(uint8_t *p, int64_t n, vec a) {
             AS_WRITTEN;
         }
 }
-/* The same of any number, cut. */
-static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {
-    vec_store_bytes_part(p, n,
-                         _mm256_min_ps(_mm256_max_ps(a, _mm256_setzero_ps()), _mm256_set1_ps(255)));
-}
 static __attribute__((noinline, unused)) vec vec_load_bf16_part(const uint16_t *p, int64_t n) {
     uint16_t all[LANES] = {0};
     if (n < LANES && n > 0)

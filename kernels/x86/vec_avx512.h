@@ -207,11 +207,6 @@ static inline void vec_store_bytes_part(uint8_t *p, int64_t n, vec a) {
     else
         _mm_mask_storeu_epi8(p, vec_first(n), bytes);
 }
-/* The same of any number, cut. */
-static inline void vec_store_u8_part(uint8_t *p, int64_t n, vec a) {
-    vec_store_bytes_part(p, n,
-                         _mm512_min_ps(_mm512_max_ps(a, _mm512_setzero_ps()), _mm512_set1_ps(255)));
-}
 
 /* What is added to whole numbers before they are cut to bytes, and their bounds then. */
 struct vec_byte_range {
