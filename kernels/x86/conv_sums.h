@@ -2,12 +2,14 @@
 /* Convolution and linear on u8 x and i8 weights, for levels of vectors. Register blocks leave exact
  * sums of a few pixels and panels in a stage in L1; a pass over the block before scales them, adds
  * what is to be added and stores them, as f32 or as u8. So blocks are little code, and the pass is
- * the same for all of them. The includer brings a vec_*.h and says what four elements of K of MR
- * rows and NV vectors are, from a0, a1 and w on: STEP(MR, NV). */
+ * the same for all of them. The block that most pixels go through may make bytes where its sums
+ * are, in registers. The includer brings a vec_*.h and says what four elements of K of MR rows and
+ * NV vectors are, from a0, a1 and w on: STEP(MR, NV). */
 #ifndef IPEX_KERNELS_X86_CONV_SUMS_H
 #define IPEX_KERNELS_X86_CONV_SUMS_H
 
 #include "kernels/x86/conv_bytes.h"
+#include "kernels/x86/scale_sums_body.h"
 
 #define VECS_1(X, r) X(r, 0)
 #define VECS_2(X, r) VECS_1(X, r) X(r, 1)
@@ -38,7 +40,55 @@ static inline __attribute__((always_inline)) void copy_last(uint32_t *to, const 
     }
 }
 
-#define SUM_BLOCK(MR, NP, NV)                                                                      \
+/* Whether b's sums become bytes in registers, of blocks that can: whole panels, scaled by 1. */
+static inline bool makes_bytes(const struct conv_block *b) {
+    return b->makes && b->columns == IPEX_PANEL;
+}
+
+/* What scale_fours (kernels/x86/scale_sums_body.h) does, of the sums of rows r and q of two panels.
+ * Factors are read anew for every pair of rows: all registers hold sums. */
+#define SCALE(r, v)                                                                                \
+    vec_fma(vec_from_int(sum##r##_##v), vec_load(scale + v * LANES), vec_load(bias + v * LANES))
+#define FOURS(X)        X(0) X(1) X(2) X(3)
+#define MIDDLE(i)       v##i = with_residual(args, v##i, 0, LANES, SUMS_UNITS | SUMS_MIDDLE);
+#define RESIDUAL(i, at) v##i = with_residual(args, v##i, at, LANES, SUMS_RESIDUAL_U8);
+#define MOST(i)         v##i = vec_min(vec_set(SUMS_MOST), v##i);
+#define PAIR(r, q)                                                                                 \
+    {                                                                                              \
+        vec v0 = SCALE(r, 0), v1 = SCALE(r, 1), v2 = SCALE(q, 0), v3 = SCALE(q, 1);                \
+        if (middle) {                                                                              \
+            FOURS(MIDDLE)                                                                          \
+        }                                                                                          \
+        if (residual) {                                                                            \
+            const int64_t r_at = AT(r0, r1, r_row, r), q_at = AT(r0, r1, r_row, q);                \
+            RESIDUAL(0, r_at)                                                                      \
+            RESIDUAL(1, r_at + LANES)                                                              \
+            RESIDUAL(2, q_at)                                                                      \
+            RESIDUAL(3, q_at + LANES)                                                              \
+        }                                                                                          \
+        FOURS(MOST)                                                                                \
+        vec_store_two_rows(AT(y0, y1, y_row, r), AT(y0, y1, y_row, q), vec_int_round(v0),          \
+                           vec_int_round(v1), vec_int_round(v2), vec_int_round(v3), range);        \
+        __asm__ volatile("" ::: "memory");                                                         \
+    }
+#define PAIRS_14 PAIR(0, 1) PAIR(2, 3) PAIR(4, 5) PAIR(6, 7) PAIR(8, 9) PAIR(10, 11) PAIR(12, 13)
+
+/* How a block ends that can: its rows as PAIRs. Else it keeps them. */
+#define MAKE_BYTES(PAIRS)                                                                          \
+    if (makes_bytes(b)) {                                                                          \
+        const struct ipex_conv_args *args = b->makes;                                              \
+        const int64_t column = b->init - args->bias + b->column;                                   \
+        const float *scale = args->scale + column, *bias = args->bias + column;                    \
+        uint8_t *y0 = args->y_u8 + b->y_at + b->column, *y1 = y0 + b->y_half;                      \
+        const int64_t r0 = b->residual_at + b->column, r1 = r0 + b->r_half;                        \
+        const int64_t y_row = b->y_row, r_row = b->r_row;                                          \
+        const bool middle = args->m_scale != 0.0f, residual = args->residual_u8 != NULL;           \
+        const struct vec_byte_range range = vec_byte_range(                                        \
+            (int16_t)args->y_zero, (uint8_t)b->bounds.low, (uint8_t)b->bounds.high);               \
+        PAIRS                                                                                      \
+    } else
+
+#define SUM_BLOCK(MR, NP, NV, MAKE)                                                                \
     static __attribute__((noinline)) void sums_##MR##x##NP(const struct conv_block *b) {           \
         enum { HALF = (MR + 1) / 2, ROW_VECS = NV };                                               \
         const int64_t w_panel = b->w_panel;                                                        \
@@ -74,8 +124,10 @@ static inline __attribute__((always_inline)) void copy_last(uint32_t *to, const 
             ws += row_ends ? b->w_kh : b->w_kw;                                                    \
             tap_w = row_ends ? 0 : tap_w;                                                          \
         }                                                                                          \
-        float *y = b->y;                                                                           \
-        ROWS_##MR(KEEP_ROW_##NV)                                                                   \
+        MAKE {                                                                                     \
+            float *y = b->y;                                                                       \
+            ROWS_##MR(KEEP_ROW_##NV)                                                               \
+        }                                                                                          \
     }
 
 #endif

@@ -4,7 +4,6 @@
 #include "kernels/x86/vec_avx512.h"
 
 #include "kernels/x86/conv_sums.h"
-#include "kernels/x86/scale_sums_body.h"
 
 #define WEIGHT(v) const vec_int w##v = vec_bits(vec_load(w + v * w_panel));
 #define ADD(r, v) sum##r##_##v = _mm512_dpbusd_epi32(sum##r##_##v, a, w##v);
@@ -29,14 +28,15 @@ enum { FETCH_ROWS = 6 };
     }                                                                                              \
     WEIGHTS_##NV ROWS_##MR(ADD_ROW_##NV)
 
-/* Blocks are code: of more than 7 rows there is one, of all 14 and two panels; others go in halves,
- * which keep all units busy too. */
+/* Blocks are code: of more than 7 rows there is one, of all 14 and two panels, which alone can make
+ * bytes of its sums; others go in halves, which keep all units busy too. */
 enum { MAX_ROWS = 14, MAX_ROWS_HALF = MAX_ROWS, MAX_ROWS_3 = MAX_ROWS };
 enum { HALF_ROWS = MAX_ROWS / 2 };
 #define BLOCKS_1_TO_7(X, NP) X(1, NP) X(2, NP) X(3, NP) X(4, NP) X(5, NP) X(6, NP) X(7, NP)
-#define BLOCKS(X)            BLOCKS_1_TO_7(X, 1) BLOCKS_1_TO_7(X, 2) X(14, 2) X(1, 8) X(2, 8)
-#define BLOCK(MR, NP)        SUM_BLOCK(MR, NP, NP)
+#define BLOCKS(X)            BLOCKS_1_TO_7(X, 1) BLOCKS_1_TO_7(X, 2) X(1, 8) X(2, 8)
+#define BLOCK(MR, NP)        SUM_BLOCK(MR, NP, NP, )
 BLOCKS(BLOCK)
+SUM_BLOCK(14, 2, 2, MAKE_BYTES(PAIRS_14))
 
 /* Which block: that of so many panels, and of rows beside. */
 enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_8 = 48 };
@@ -58,20 +58,27 @@ static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
     return rows <= 2 && panels >= 8 ? 8 : panels >= 2 ? 2 : 1;
 }
 
-static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
-    const bool whole = rows <= HALF_ROWS || (rows == MAX_ROWS && panels == 2);
-    const int64_t first = whole ? rows : (rows + 1) / 2;
-    const int64_t blocks = panels == 8 ? BLOCKS_8 : panels * BLOCKS_1;
+static __attribute__((noinline)) void run_halves(const struct conv_block *b, int64_t rows,
+                                                 int64_t panels) {
+    const int64_t first = (rows + 1) / 2, blocks = panels * BLOCKS_1;
     struct conv_block half = *b;
-    if (!whole)
-        half.x_half = (first + 1) / 2 * b->x_row;
+    half.x_half = (first + 1) / 2 * b->x_row;
     run_block(&half, blocks + first);
-    if (whole)
-        return false;
     half.x = (const uint8_t *)b->x + b->x_half;
     half.x_half = (rows - first + 1) / 2 * b->x_row;
     half.y = b->y + first * panels * IPEX_PANEL;
     run_block(&half, blocks + rows - first);
+}
+
+static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
+    if (rows == MAX_ROWS && panels == 2) {
+        sums_14x2(b);
+        return makes_bytes(b);
+    }
+    if (rows <= HALF_ROWS)
+        run_block(b, (panels == 8 ? BLOCKS_8 : panels * BLOCKS_1) + rows);
+    else
+        run_halves(b, rows, panels);
     return false;
 }
 

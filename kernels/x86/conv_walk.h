@@ -100,7 +100,9 @@ struct conv_block {
 #ifdef CONV_SUMS
     int64_t y_at, residual_at; /* elements from the arguments' y and residual to the walk's place */
     struct sums_bounds bounds;
-    struct conv_stage *stage; /* with CONV_STAGES_SUMS */
+    struct conv_stage *stage;           /* with CONV_STAGES_SUMS */
+    const struct ipex_conv_args *makes; /* NULL: sums do not become bytes scaled by 1 */
+    int64_t column;                     /* of the first panel's, from init on */
 #endif
 };
 
@@ -497,8 +499,11 @@ static __attribute__((noinline)) void walk_sums(const struct conv_walk *walk, st
         panels = take_panels(walk, b, rows, all - panel, columns - column);
         b->w = w + panel * b->w_panel;
         b->y = b->stage->sums[b->stage->turn ^= 1];
-        walk->level->run(b, rows, panels);
+        b->column = column;
+        const bool made = walk->level->run(b, rows, panels);
         finish_pending(args, b);
+        if (made)
+            continue;
         b->pending.sums = block_sums(args, b, b->y, rows, panels * IPEX_PANEL, column,
                                      (panels - 1) * IPEX_PANEL + b->columns);
     }
@@ -545,6 +550,8 @@ static __attribute__((noinline, cold)) struct conv_block part_block(const struct
               part->last ? act_high(args->act, args->act_b) : __builtin_inff());
 #ifdef CONV_SUMS
     ret.bounds = ipex_k_sums_bounds__avx2(args);
+    if (ret.bounds.units && args->y_u8 && !args->residual && ipex_act_is_clamp(args->act))
+        ret.makes = args;
 #endif
     if (part->segments == 0) /* the bias alone: no product has made its denormals zero */
         ret.clamps_low = true;

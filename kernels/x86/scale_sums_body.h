@@ -40,14 +40,10 @@ static inline vec vec_cut(vec v, float low, float high) {
     return vec_min(vec_set(high), vec_max(v, vec_set(low)));
 }
 
-/* What the sums of row r from column c on stand for, before their activation. */
-static inline __attribute__((always_inline)) vec scaled(const struct ipex_conv_args *args,
-                                                        const struct sums_run *run, int64_t r,
-                                                        int64_t c, int64_t n, int32_t kind) {
-    vec v = vec_load(run->sum + r * run->row + c);
-    if (!(kind & SUMS_ACTIVATED))
-        v = vec_fma(vec_from_int(vec_bits(v)), vec_load_part(run->scale + c, n),
-                    vec_load_part(run->bias + c, n));
+/* What scaled sums stand for: v itself, or what is left of it between two roundings, and up to n
+ * elements of the residual from there on, if kind says so. */
+static inline __attribute__((always_inline)) vec
+with_residual(const struct ipex_conv_args *args, vec v, int64_t residual, int64_t n, int32_t kind) {
     if (kind & SUMS_MIDDLE) {
         const vec zero = vec_set(args->m_zero);
         if (kind & SUMS_UNITS)
@@ -56,12 +52,22 @@ static inline __attribute__((always_inline)) vec scaled(const struct ipex_conv_a
             v = vec_sub(vec_cut(vec_whole(v, vec_set(args->m_scale), zero), 0, 255), zero);
         v = vec_fma(v, vec_set(args->m_unit), vec_set(args->m_shift));
     }
-    const int64_t residual = run->residual + r * run->r_row + c;
     if (kind & SUMS_RESIDUAL_U8)
         v = vec_fma(vec_load_u8_part(args->residual_u8 + residual, n), vec_set(args->r_scale), v);
     else if (kind & SUMS_RESIDUAL)
         v = vec_fma(vec_load_part(args->residual + residual, n), vec_set(args->r_scale), v);
     return v;
+}
+
+/* What the sums of row r from column c on stand for, before their activation. */
+static inline __attribute__((always_inline)) vec scaled(const struct ipex_conv_args *args,
+                                                        const struct sums_run *run, int64_t r,
+                                                        int64_t c, int64_t n, int32_t kind) {
+    vec v = vec_load(run->sum + r * run->row + c);
+    if (!(kind & SUMS_ACTIVATED))
+        v = vec_fma(vec_from_int(vec_bits(v)), vec_load_part(run->scale + c, n),
+                    vec_load_part(run->bias + c, n));
+    return with_residual(args, v, run->residual + r * run->r_row + c, n, kind);
 }
 
 /* Arguments and a run as they are at first: no store changes them. */

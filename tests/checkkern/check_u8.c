@@ -65,7 +65,8 @@ static struct ipex_conv_args random_convolution(struct rng *rng, bool big) {
         .kernel_w = kernel,
         .groups = rng_one_in(rng, 4) ? 2 : 1,
         .k = (int32_t)rng_range(rng, 4, big ? 600 : 90),
-        .n = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 40),
+        .n = rng_one_in(rng, 3) ? 32 * (int32_t)rng_range(rng, 1, 3)
+                                : (int32_t)rng_range(rng, 1, rng_one_in(rng, 2) ? 150 : 40),
         .x_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 5) : 0,
         .y_gap = (int32_t)rng_range(rng, 0, 9),
     };
@@ -73,11 +74,12 @@ static struct ipex_conv_args random_convolution(struct rng *rng, bool big) {
     return conv_shape_args(&shape);
 }
 
+/* One in four is as most layers of networks are: bytes scaled by 1 and cut. */
 static struct ipex_conv_args random_args(struct rng *rng, bool depthwise, bool big) {
     struct ipex_conv_args a = depthwise ? random_depthwise(rng) : random_convolution(rng, big);
-    a.act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1);
-    const bool units = rng_one_in(rng, 2);
-    a.y_scale = (rng_one_in(rng, 4) ? -1 : 1) * (units ? 1.0f : (float)BYTES_IN_ONE);
+    const bool usual = rng_one_in(rng, 4), units = usual || rng_one_in(rng, 2);
+    a.act = usual ? IPEX_ACT_relu : (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1);
+    a.y_scale = (!usual && rng_one_in(rng, 4) ? -1 : 1) * (units ? 1.0f : (float)BYTES_IN_ONE);
     const float size = size_of_values(&a);
     a.act_a = 0.2f * (units && a.act == IPEX_ACT_clip ? size : 1);
     a.act_b = 0.5f * (units && a.act == IPEX_ACT_clip ? size : 1);

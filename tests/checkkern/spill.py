@@ -16,7 +16,7 @@ import tempfile
 
 FUNCTION = re.compile(r'^[0-9a-f]+ <(.+)>:$')
 INSTRUCTION = re.compile(r'^\s*([0-9a-f]+):\s+(.*)$')
-BACKWARD = re.compile(r'^j\w+\s+([0-9a-f]+)')
+JUMP = re.compile(r'^j\w+\s+([0-9a-f]+)')
 STORE = re.compile(r'^v(?!movs[sd])\w+\s.*%[xyz]mm\d+,-?(?:0x[0-9a-f]+)?\(%(r\w+)[^()]*\)(?:\{%k\d\})?$')
 COPY = re.compile(r'^(?:lea\s+-?(?:0x[0-9a-f]+)?\(%(r\w+)[^()]*\)|mov\s+%(r\w+)),%r\w+$')
 FEWEST_LOOPS = 60  # of micro-kernels; fewer means that the disassembly was not understood
@@ -40,13 +40,37 @@ def disassemble(path):
         yield name, body
 
 
+def is_loop(body, begin, end):
+    """Whether the code from address begin on gets to that at end without leaving what lies between them: a jump back from
+    a part out of line to where all parts go on makes no loop."""
+    between = {address: text for address, text in body if begin <= address <= end}
+    places = sorted(between)
+    behind = dict(zip(places, places[1:]))
+    todo, seen = [begin], set()
+    while todo:
+        address = todo.pop()
+        if address == end:
+            return True
+        if address not in between or address in seen:
+            continue
+        seen.add(address)
+        text = between[address]
+        jump = JUMP.match(text)
+        if jump:
+            todo.append(int(jump[1], 16))
+        if not text.startswith(('jmp', 'ret')):
+            todo.append(behind[address])
+    return False
+
+
 def inner_loops(body):
     start = {address for address, _ in body}
     loops = set()
     for address, text in body:
-        match = BACKWARD.match(text)
+        match = JUMP.match(text)
         if match and int(match[1], 16) <= address and int(match[1], 16) in start:
             loops.add((int(match[1], 16), address))
+    loops = {(begin, end) for begin, end in loops if is_loop(body, begin, end)}
     return [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
 
 
