@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strided copies and fills. A copy is brought to its simplest form (no dims of 1, neighbours merged
  * where both sides allow it); then dense rows are copied, two dims whose dense sides differ are
- * transposed in 8 x 8 blocks of registers (4-byte elements; NCHW to NHWC and back), and the rest
- * goes element by element. */
+ * transposed in 8 x 8 blocks of registers (4-byte elements; NCHW to NHWC and back; of bytes three
+ * that become one), and the rest goes element by element. */
 #include <string.h>
 
 #include "kernels/x86/transpose_8x8.h"
@@ -209,6 +209,36 @@ static void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stri
     transpose_edges(x, x_stride, y, y_stride, rows, columns, whole_rows, c);
 }
 
+/* Of bytes 16 part to 16 part + 15 of pixels of three bytes, those that are `row`'s: which ones. */
+#define TURN(part, row, i)                                                                         \
+    ((16 * (part) + (i)) % 3 == (row) ? (char)((16 * (part) + (i)) / 3) : (char)-1)
+#define TURN_4(part, row, i)                                                                       \
+    TURN(part, row, i), TURN(part, row, i + 1), TURN(part, row, i + 2), TURN(part, row, i + 3)
+#define TURN_16(part, row)                                                                         \
+    _mm_setr_epi8(TURN_4(part, row, 0), TURN_4(part, row, 4), TURN_4(part, row, 8),                \
+                  TURN_4(part, row, 12))
+#define WEAVE(part)                                                                                \
+    _mm_storeu_si128((__m128i *)(void *)(y + 16 * (part)),                                         \
+                     _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(r0, TURN_16(part, 0)),             \
+                                               _mm_shuffle_epi8(r1, TURN_16(part, 1))),            \
+                                  _mm_shuffle_epi8(r2, TURN_16(part, 2))))
+
+/* The colours of a picture of bytes: y[3 i + r] = x[r][i]. */
+static void weave_bytes(const char *x, int64_t x_stride, char *y, int64_t n) {
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16, x += 16, y += 48) {
+        const __m128i r0 = _mm_loadu_si128((const __m128i *)(const void *)x);
+        const __m128i r1 = _mm_loadu_si128((const __m128i *)(const void *)(x + x_stride));
+        const __m128i r2 = _mm_loadu_si128((const __m128i *)(const void *)(x + 2 * x_stride));
+        WEAVE(0);
+        WEAVE(1);
+        WEAVE(2);
+    }
+    for (; i < n; i++, x++)
+        for (int r = 0; r < 3; r++)
+            *y++ = x[r * x_stride];
+}
+
 /* As many runs of `bytes` as dim `dim` has, which lie apart. */
 static void copy_runs(const struct copy *c, int32_t dim, const char *x, char *y, int64_t bytes) {
     const int64_t x_step = c->x_stride[dim] * c->size, y_step = c->y_stride[dim] * c->size;
@@ -240,7 +270,7 @@ static void copy_runs(const struct copy *c, int32_t dim, const char *x, char *y,
     }
 }
 
-enum inner { ROWS, ELEMENTS, TRANSPOSE };
+enum inner { ROWS, ELEMENTS, TRANSPOSE, COLOURS };
 
 /* The last dim of BLOCK elements or more, or the longest: to go along it element by element. */
 static int32_t find_long(const struct copy *copy) {
@@ -260,14 +290,16 @@ static enum inner choose_inner(struct copy *copy) {
         move_last(copy, dense_y);
         return ROWS;
     }
-    if (dense_x < 0 || dense_y < 0 || copy->size != 4 ||
+    const bool colours = dense_x >= 0 && dense_y >= 0 && copy->size == 1 &&
+                         copy->dims[dense_y] == 3 && copy->y_stride[dense_x] == 3;
+    if (dense_x < 0 || dense_y < 0 || (copy->size != 4 && !colours) ||
         (copy->dims[dense_x] < BLOCK / 2 && copy->dims[dense_y] < BLOCK / 2)) {
         move_last(copy, find_long(copy));
         return ELEMENTS;
     }
     move_last(copy, dense_x);
     move_last(copy, find_dense(copy->y_stride, copy->rank));
-    return TRANSPOSE;
+    return colours ? COLOURS : TRANSPOSE;
 }
 
 /* Dims of the inner loops. */
@@ -283,6 +315,8 @@ static void copy_inner(const struct copy *c, enum inner inner, const char *x, ch
         copy_runs(c, last - 1, x, y, c->dims[last] * c->size);
     else if (inner == ELEMENTS)
         copy_runs(c, last, x, y, c->size);
+    else if (inner == COLOURS)
+        weave_bytes(x, c->x_stride[last], y, c->dims[last - 1]);
     else
         transpose((const float *)(const void *)x, c->x_stride[last], (float *)(void *)y,
                   c->y_stride[last - 1], c->dims[last], c->dims[last - 1]);

@@ -12,7 +12,7 @@ static struct ipex_pool_args random_args(struct rng *rng, int32_t *ret_y_gap) {
         .images = (int32_t)rng_range(rng, 1, 2),
         .height = (int32_t)rng_range(rng, 1, 9),
         .width = (int32_t)rng_range(rng, 1, 9),
-        .channels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 2) ? 20 : 70),
+        .channels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 2) ? 20 : 100),
         .lines = (int32_t)rng_range(rng, 1, 5),
         .pixels = (int32_t)rng_range(rng, 1, 5),
         .kernel_h = (int32_t)rng_range(rng, 1, 4),
