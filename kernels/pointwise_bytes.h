@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pointwise programs on bytes: a few rows of those operands, or a part of one, become f32 in L1,
+ * where the level's pointwise_f32 takes them, and results become bytes there. */
+#ifndef IPEX_KERNELS_POINTWISE_BYTES_H
+#define IPEX_KERNELS_POINTWISE_BYTES_H
+
+#include "kernels/jobs.h"
+
+/* A quantisation: x / divisor rounded to a whole number, ties to even, plus zero, from 0 to 255; of
+ * a NaN 0. */
+struct ipex_quantisation {
+    float divisor, zero;
+};
+
+/* A level's loops over n neighbours. narrow: from 0 to 255, rounded to nearest, ties to even, of a
+ * NaN 0. quantise: NULL where a program that is one runs as others do. */
+struct ipex_byte_loops {
+    void (*widen)(const uint8_t *x, float *y, int64_t n);
+    void (*narrow)(const float *x, uint8_t *y, int64_t n);
+    void (*quantise)(const float *x, uint8_t *y, int64_t n, struct ipex_quantisation to);
+};
+
+/* A kernel's whole body: jobs [job_begin, job_end). */
+void ipex_pointwise_bytes(const struct ipex_byte_loops *loops,
+                          const struct ipex_pointwise_args *args, int64_t job_begin,
+                          int64_t job_end, void *scratch);
+
+#endif
