@@ -91,27 +91,113 @@ static bool is_cast(const struct ipex_pointwise_args *args) {
            !args->x_u8[0] != !args->y_u8;
 }
 
-/* What such programs do at once, of rows whose elements are neighbours. */
-enum at_once { NOTHING, CAST, QUANTISATION };
+static bool is_one_element(const struct ipex_pointwise_args *args, int32_t i) {
+    for (int32_t d = 0; d < args->rank; d++)
+        if (args->x_stride[i][d] != 0 && args->dims[d] > 1)
+            return false;
+    return true;
+}
+
+/* The one operand that differs from element to element, or -1. */
+static int32_t only_operand(const struct ipex_pointwise_args *args) {
+    int32_t ret = -1;
+    for (int32_t i = 0; i < args->inputs; i++) {
+        if (is_one_element(args, i))
+            continue;
+        if (ret >= 0)
+            return -1;
+        ret = i;
+    }
+    return ret;
+}
+
+enum { BYTES = 256 };
+
+/* What some programs do at once, of rows of operand `input` whose elements are neighbours. LOOK_UP:
+ * of a byte there are only so many results. */
+struct at_once {
+    enum { NOTHING, CAST, QUANTISATION, LOOK_UP } what;
+    int32_t input;
+    struct ipex_quantisation to;
+    const float *floats;
+    const uint8_t *bytes;
+};
+
+/* Tables take the time of as many elements; a look-up into floats that of some steps. */
+enum { LOOK_UP_LEAST = 4 * BYTES, LOOK_UP_LEAST_STEPS = 3, LOOK_UP_LEAST_STEPS_FLOAT = 8 };
+
+static struct at_once at_once(const struct ipex_byte_loops *loops,
+                              const struct ipex_pointwise_args *args, int64_t elements) {
+    struct at_once ret = {.what = NOTHING, .input = only_operand(args)};
+    const int32_t least = args->y_u8 ? LOOK_UP_LEAST_STEPS : LOOK_UP_LEAST_STEPS_FLOAT;
+    if (ret.input < 0 || args->x_stride[ret.input][args->rank - 1] != 1)
+        return ret;
+    if (args->inputs == 1 && is_cast(args))
+        ret.what = CAST;
+    else if (loops->quantise && is_quantisation(args, &ret.to))
+        ret.what = QUANTISATION;
+    else if (args->x_u8[ret.input] && args->steps >= least && elements >= LOOK_UP_LEAST)
+        ret.what = LOOK_UP;
+    return ret;
+}
+
+/* The program's results of all bytes, in scratch. */
+static __attribute__((noinline)) void make_tables(const struct ipex_byte_loops *loops,
+                                                  const struct ipex_pointwise_args *args,
+                                                  struct at_once *ret, void *scratch) {
+    float *x = (float *)scratch + ipex_pointwise_scratch(args) / sizeof(float), *y = x + BLOCK;
+    struct ipex_pointwise_args inner = *args;
+    for (int32_t i = 0; i < BYTES; i++)
+        x[i] = (float)i;
+    for (int32_t i = 0; i < args->inputs; i++) {
+        const bool is_byte = args->x_u8[i] && i != ret->input;
+        inner.x_stride[i][0] = i == ret->input;
+        inner.x[i] = i == ret->input ? x : is_byte ? x + *args->x_u8[i] : args->x[i];
+    }
+    inner.y = y;
+    inner.y_stride[0] = 1;
+    inner.rank = 1;
+    inner.dims[0] = BYTES;
+    inner.rows_per_job = 1;
+    args->inner(&inner, 0, 1, scratch);
+    ret->floats = y;
+    ret->bytes = (uint8_t *)x;
+    if (args->y_u8)
+        loops->narrow(y, (uint8_t *)x, BYTES);
+}
+
+static void look_up_floats(const float *table, const uint8_t *x, float *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = table[x[i]];
+}
+
+static void run_row(const struct ipex_byte_loops *loops, const struct ipex_pointwise_args *args,
+                    const struct at_once *at_once, int64_t x, int64_t y, int64_t n) {
+    const float *floats = args->x[at_once->input] + x;
+    const uint8_t *bytes = args->x_u8[at_once->input] + x;
+    if (at_once->what == QUANTISATION)
+        loops->quantise(floats, args->y_u8 + y, n, at_once->to);
+    else if (at_once->what == LOOK_UP && args->y_u8)
+        loops->look_up(at_once->bytes, bytes, args->y_u8 + y, n);
+    else if (at_once->what == LOOK_UP)
+        look_up_floats(at_once->floats, bytes, args->y + y, n);
+    else if (args->y_u8)
+        loops->narrow(floats, args->y_u8 + y, n);
+    else
+        loops->widen(bytes, args->y + y, n);
+}
 
 static __attribute__((noinline)) void run_at_once(const struct ipex_byte_loops *loops,
                                                   const struct ipex_pointwise_args *args,
-                                                  const struct part *part, enum at_once what,
-                                                  struct ipex_quantisation to) {
-    const int64_t x = place(args, args->x_stride[0], part), y = place(args, args->y_stride, part);
-    const int64_t x_row = row_stride(args, args->x_stride[0]);
-    const int64_t y_row = row_stride(args, args->y_stride);
+                                                  const struct part *part,
+                                                  const struct at_once *at_once) {
+    const int64_t *x_stride = args->x_stride[at_once->input];
+    const int64_t x = place(args, x_stride, part), y = place(args, args->y_stride, part);
+    const int64_t x_row = row_stride(args, x_stride), y_row = row_stride(args, args->y_stride);
     const bool one = x_row == part->n && y_row == part->n;
     const int64_t rows = one ? 1 : part->rows, n = one ? part->rows * part->n : part->n;
-    for (int64_t r = 0; r < rows; r++) {
-        const int64_t from = x + r * x_row, at = y + r * y_row;
-        if (!args->y_u8)
-            loops->widen(args->x_u8[0] + from, args->y + at, n);
-        else if (what == CAST)
-            loops->narrow(args->x[0] + from, args->y_u8 + at, n);
-        else
-            loops->quantise(args->x[0] + from, args->y_u8 + at, n, to);
-    }
+    for (int64_t r = 0; r < rows; r++)
+        run_row(loops, args, at_once, x + r * x_row, y + r * y_row, n);
 }
 
 void ipex_pointwise_bytes(const struct ipex_byte_loops *loops,
@@ -123,11 +209,9 @@ void ipex_pointwise_bytes(const struct ipex_byte_loops *loops,
         ipex_smaller(job_end * args->rows_per_job, ipex_row_count(args->dims, 0, args->rank - 1));
     struct ipex_pointwise_args inner = *args;
     struct part part = {.row = job_begin * args->rows_per_job};
-    struct ipex_quantisation to = {1, 0};
-    const enum at_once what = args->x_stride[0][args->rank - 1] != 1          ? NOTHING
-                              : is_cast(args)                                 ? CAST
-                              : loops->quantise && is_quantisation(args, &to) ? QUANTISATION
-                                                                              : NOTHING;
+    struct at_once whole = at_once(loops, args, (end - part.row) * n);
+    if (whole.what == LOOK_UP)
+        make_tables(loops, args, &whole, scratch);
     inner.rank = 2;
     inner.y_stride[1] = 1;
     for (; part.row < end; part.row += part.rows) {
@@ -135,8 +219,8 @@ void ipex_pointwise_bytes(const struct ipex_byte_loops *loops,
         part.rows = n > BLOCK / 2 ? 1 : ipex_smaller(left, BLOCK / n);
         for (part.begin = 0; part.begin < n; part.begin += BLOCK) {
             part.n = ipex_smaller(n - part.begin, BLOCK);
-            if (what != NOTHING)
-                run_at_once(loops, args, &part, what, to);
+            if (whole.what != NOTHING)
+                run_at_once(loops, args, &part, &whole);
             else
                 run_part(loops, args, &part, &inner, scratch);
         }

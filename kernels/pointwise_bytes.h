@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pointwise programs on bytes: a few rows of those operands, or a part of one, become f32 in L1,
- * where the level's pointwise_f32 takes them, and results become bytes there. */
+ * where the level's pointwise_f32 takes them, and results become bytes there. A program of one
+ * byte runs for all that it may be, and is looked up then. */
 #ifndef IPEX_KERNELS_POINTWISE_BYTES_H
 #define IPEX_KERNELS_POINTWISE_BYTES_H
 
@@ -13,10 +14,12 @@ struct ipex_quantisation {
 };
 
 /* A level's loops over n neighbours. narrow: from 0 to 255, rounded to nearest, ties to even, of a
- * NaN 0. quantise: NULL where a program that is one runs as others do. */
+ * NaN 0. look_up: of a table of 256 bytes. quantise: NULL where a program that is one runs as
+ * others do. */
 struct ipex_byte_loops {
     void (*widen)(const uint8_t *x, float *y, int64_t n);
     void (*narrow)(const float *x, uint8_t *y, int64_t n);
+    void (*look_up)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
     void (*quantise)(const float *x, uint8_t *y, int64_t n, struct ipex_quantisation to);
 };
 

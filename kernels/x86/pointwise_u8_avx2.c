@@ -70,8 +70,47 @@ static void quantise(const float *x, uint8_t *y, int64_t n, struct ipex_quantisa
     make_bytes(x, y, n, &makes, to.zero);
 }
 
+/* A shuffle looks up in 16 bytes, and gives 0 for indices below 0. Of what shuffles by x, x - 16,
+ * x - 32... give, all that are not below 0 are exclusive-ored, so the table is of differences; from
+ * 128 on indices count as below 0 at first: they come down to the second half of it. */
+enum { SHUFFLED = 16, SHUFFLES = 16 };
+
+static void differences(const uint8_t *table, __m128i *ret) {
+    for (int32_t i = 0; i < SHUFFLES; i++) {
+        const __m128i own = _mm_loadu_si128((const __m128i *)(const void *)(table + i * SHUFFLED));
+        const __m128i before = _mm_loadu_si128(
+            (const __m128i *)(const void *)(table + (i > 0 ? i - 1 : 0) * SHUFFLED));
+        ret[i] = i == 0 || i == SHUFFLES / 2 ? own : _mm_xor_si128(own, before);
+    }
+}
+
+static inline void look_up_step(const __m128i *tables, const uint8_t *x, uint8_t *y) {
+    const __m256i down = _mm256_set1_epi8(SHUFFLED);
+    const __m256i from = _mm256_loadu_si256((const __m256i *)(const void *)x);
+    __m256i low = from, high = _mm256_xor_si256(from, _mm256_set1_epi8(-128));
+    __m256i a = _mm256_setzero_si256(), b = a;
+    for (int32_t i = 0; i < SHUFFLES / 2; i++) {
+        a = _mm256_xor_si256(a, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(tables[i]), low));
+        b = _mm256_xor_si256(
+            b, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(tables[i + SHUFFLES / 2]), high));
+        low = _mm256_sub_epi8(low, down);
+        high = _mm256_sub_epi8(high, down);
+    }
+    _mm256_storeu_si256((__m256i *)(void *)y, _mm256_blendv_epi8(a, b, from));
+}
+
+static void look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
+    __m128i tables[SHUFFLES];
+    int64_t i = 0;
+    differences(table, tables);
+    for (; i + STEP <= n; i += STEP)
+        look_up_step(tables, x + i, y + i);
+    for (; i < n; i++)
+        y[i] = table[x[i]];
+}
+
 void ipex_k_pointwise_u8__avx2(const struct ipex_pointwise_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
-    static const struct ipex_byte_loops loops = {widen, narrow, quantise};
+    static const struct ipex_byte_loops loops = {widen, narrow, look_up, quantise};
     ipex_pointwise_bytes(&loops, args, job_begin, job_end, scratch);
 }
