@@ -66,9 +66,10 @@ static void random_dims(struct rng *rng, struct program *p, struct ipex_pointwis
 
 static void random_input(struct rng *rng, struct program *p, struct ipex_pointwise_args *a,
                          int32_t input) {
+    const bool one = input > 0 && rng_one_in(rng, 4); /* element, for all */
     int64_t n = 1;
     for (int32_t i = a->rank - 1; i >= 0; i--) {
-        const bool broadcast = rng_one_in(rng, 4);
+        const bool broadcast = one || rng_one_in(rng, 4);
         a->x_stride[input][i] = broadcast ? 0 : n;
         n = broadcast ? n : n * a->dims[i];
     }

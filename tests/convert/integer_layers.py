@@ -406,6 +406,57 @@ def residual_of_floats(g):
     behind(g, y, 8)
 
 
+# ---- what becomes a table ----
+
+ONE_PASS = case(("integer", "layer", APPLIED), ("requantise", "layer", APPLIED), ("integer", "behind", APPLIED), ops=dict(conv=2), exact=(False,), bytes_=3)
+
+
+def swish(g, t):
+    """As quantisers spell it: quantised twice."""
+    return g.through(g.op("Mul", t, g.through(g.op("Sigmoid", t))))
+
+
+@families(ONE_PASS, u8=dict(), i8=dict(kind="i8"), of_a_small_image=dict(size=3))
+def swish_of_bytes(g, kind="u8", size=30):
+    t = g.through(g.convolved(g.through(g.input(1, 8, size, 33)), 8, 12, pads=[1] * 4), kind=kind)
+    g.gives(g.convolved(swish(g, t), 12, 6, (1, 1), name="behind"))
+
+
+@ONE_PASS
+def swish_of_bytes_and_a_sum(g):
+    """Of which others are a part: the swish is a table, the sum is not."""
+    t = g.through(g.convolved(g.through(g.input(1, 8, 30, 33)), 8, 12, pads=[1] * 4))
+    y = g.through(g.op("Add", swish(g, t), g.through(g.input(1, 12, 30, 33))))
+    g.gives(g.convolved(y, 12, 6, (1, 1), name="behind"))
+
+
+@ONE_PASS
+def swish_of_bytes_that_others_read(g):
+    t = g.through(g.convolved(g.through(g.input(1, 8, 30, 33)), 8, 12, pads=[1] * 4))
+    y = swish(g, t)
+    g.gives(g.convolved(y, 12, 6, (1, 1), name="behind"))
+    g.gives(g.op("Exp", y))
+    g.gives(g.op("Tanh", t))
+
+
+@case(("integer", "layer", APPLIED), ("integer", "behind", APPLIED), ops=dict(linear=2), exact=(False,))
+def bias_and_gelu_of_bytes(g):
+    """The bias, which a scale per channel would need, is no part of the table behind it."""
+    t = g.through(g.op("MatMul", g.through(g.input(2, 20, 16)), g.weights(16, 48, axis=1), name="layer"))
+    t = g.through(g.op("Add", t, g.constant(np.float32(g.random.integers(-64, 64, 48) / 64))))
+    e = g.through(g.op("Add", g.through(g.op("Erf", g.through(g.op("Div", t, g.scalar(2 ** 0.5))))), g.scalar(1)))
+    y = g.through(g.op("Mul", g.through(g.op("Mul", t, e)), g.scalar(0.5)))
+    g.gives(g.op("MatMul", y, g.weights(48, 7, axis=1), name="behind"))
+
+
+@families(case(("integer", "layer", APPLIED), ops=dict(conv=1), exact=(False,)), sigmoid=dict(ops=("Sigmoid",)), of_many_steps=dict(ops=("Sigmoid", "Erf", "Tanh", "Softplus")))
+def floats_of_bytes(g, ops):
+    y = g.through(g.convolved(g.through(g.input(1, 8, 30, 33)), 8, 12, pads=[1] * 4))
+    for op in ops:
+        y = g.op(op, y)
+    g.output(y)
+
+
 # ---- readers ----
 
 @case(("integer", "layer", APPLIED), ("requantise", "layer", "no_bytes_behind"), ops=dict(conv=2))
@@ -673,6 +724,26 @@ def moved_integers(g, op, kind):
 def moved_floats(g, op, kind="u8"):
     x, (c, _, _) = moved(g, g.through(g.input(1, 8, 9, 10), g.to(kind)), op)
     g.gives(g.convolved(x, c, 12, pads=[1] * 4), kind)
+
+
+@families(case(("integer", "layer", APPLIED), ("integer", "behind", APPLIED), ops=dict(conv=2)),
+          turned=dict(op="Transpose"), turned_i8=dict(op="Transpose", kind="i8"), reshaped=dict(op="Reshape"),
+          turned_and_quantised_otherwise=dict(op="Transpose", alike=False), turned_for_two=dict(op="Transpose", two=True))
+def moved_between_layers(g, op, kind="u8", alike=True, two=False):
+    """Quantised on both sides of what moves it, as before or otherwise."""
+    y = g.convolved(g.through(g.input(1, 8, 9, 10)), 8, 8, pads=[1] * 4)
+    to = g.to(kind, like=y)
+    y, (c, _, _) = moved(g, g.through(y, to), op)
+    g.gives(g.convolved(g.through(y, to if alike else g.to(around=2 ** -4, zero=77)), c, 12, pads=[1] * 4, name="behind"), kind)
+    if two:
+        g.output(g.op("Relu", y))
+
+
+@on_bytes("layer", ops=dict(conv=1))
+def elementwise_on_both_sides_of_a_move(g):
+    x = g.op("Relu", g.op("Add", g.input(1, 8, 9, 10), g.input(1, 8, 9, 10)))
+    x = g.op("Mul", g.op("Transpose", x, perm=[0, 3, 1, 2]), g.scalar(0.5))
+    g.gives(g.convolved(g.through(x), 10, 12, pads=[1] * 4))
 
 
 @families(on_bytes("layer", ops=dict(linear=1)), u8=dict(), i8=dict(kind="i8"), integers=dict(integers=True), integers_i8=dict(integers=True, kind="i8"))

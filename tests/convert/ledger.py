@@ -1009,6 +1009,22 @@ def concatenation_that_is_quantised(g):
     g.output(whole_conv(g, quantised(g, g.op("Concat", a, b, axis=1)), 8, 5))
 
 
+@case(("pointwise", "DequantizeLinear5+Sigmoid6+QuantizeLinear7+DequantizeLinear8+DequantizeLinear5+Mul9+QuantizeLinear10+"
+       "QuantizeLinear12+DequantizeLinear13+DequantizeLinear11+Add14+QuantizeLinear15", "byte_table"), ("integer", "last", APPLIED),
+      steps=dict(conv=2, pointwise=3))
+def table_before_a_sum(g):
+    y = quantised(g, whole_conv(g, quantised(g, g.input(1, 8, 6, 6)), 8, 8, pads=[1, 1, 1, 1]))
+    y = quantised(g, g.op("Mul", y, quantised(g, g.op("Sigmoid", y))))
+    g.output(whole_conv(g, quantised(g, g.op("Add", y, quantised(g, g.input(1, 8, 6, 6)))), 8, 5, name="last"))
+
+
+@case(("byte_sum", "DequantizeLinear5+QuantizeLinear7", APPLIED), ("integer", "last", APPLIED), steps=dict(conv=2, pointwise=1, transpose=3))
+def bytes_that_are_moved(g):
+    y = quantised(g, whole_conv(g, quantised(g, g.input(1, 8, 6, 7)), 8, 8))
+    y = quantised(g, g.op("Transpose", y, perm=[0, 1, 3, 2]))
+    g.output(whole_conv(g, y, 8, 5, name="last"))
+
+
 @case(("integer", "layer", "not_quantised"))
 def layer_of_floats_and_integers(g):
     g.output(whole_conv(g, g.input(1, 8, 6, 6), 8, 5))

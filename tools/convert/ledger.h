@@ -41,6 +41,7 @@
     X(padding_too_wide, "all padding together would be wider than the format allows")              \
     X(not_a_window, "a reader is not a convolution")                                               \
     X(program_full, "the joined program would have too many steps, inputs or constants")           \
+    X(byte_table, "what is made of one byte alone is looked up in a table of its own")             \
     X(layout_differs, "the parts lie in memory in different axis orders")                          \
     X(port, "the value is a graph input, a graph output or a constant")                            \
     X(not_adjacent, "the elements do not lie next to each other in memory, so they are copied")    \

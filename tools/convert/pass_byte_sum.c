@@ -2,7 +2,8 @@
 /* The sum of what a layer on integers (pass_integer.c) gives, rounded to bytes, and of other bytes,
  * rounded again: a residual addition of a quantised model. The layer rounds its result as it did,
  * takes what that stands for, adds the residual and rounds the sum, all where it is stored. So does
- * one whose bytes become other bytes without a residual. */
+ * one whose bytes become other bytes without a residual. Bytes that only become what they are stay.
+ */
 #include "tools/convert/quantisation.h"
 
 #include <math.h>
@@ -160,11 +161,43 @@ static bool is_alike(const struct ipex_node *node, int32_t from) {
     return ipex_same_shape(x, other) && ipex_same_shape(x, node->output) && !other->constant;
 }
 
+/* Whether bytes become what they are: by linearity, if two of them do. Divisions round, by far less
+ * than half of one. */
+static bool is_same(const struct sum *sum) {
+    for (double x = 0; x <= 255; x += 255) {
+        const double value = fmin(fmax(sum->c[0] * x + sum->c0, sum->low), sum->high);
+        if (!(fabs(value * sum->q.scale + sum->q.zero - x) < 0.25))
+            return false;
+    }
+    return true;
+}
+
+/* Quantised again as it was: bytes that something else moved about in between. */
+static bool take_out(struct ipex_graph *graph, struct ipex_node *node) {
+    struct ipex_value *x = node->input[0], *y = node->output;
+    struct sum sum;
+    if (node->inputs != 1 || !x->is_byte || y->is_output || x->constant || !ipex_same_shape(x, y) ||
+        (x->has_zero && y->has_zero && x->zero_byte != y->zero_byte) ||
+        !read_program(node->u.program, 1, &sum) || !is_same(&sum))
+        return false;
+    ipex_ledger_add(graph->ledger, "byte_sum", node->name, IPEX_REASON_applied,
+                    "quantised as it was: left out");
+    if (y->has_zero) {
+        x->has_zero = true;
+        x->zero_byte = y->zero_byte;
+    }
+    ipex_graph_replace(graph, y, x);
+    ipex_graph_remove(graph, node);
+    return true;
+}
+
 void ipex_pass_byte_sum(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
         struct sum sum;
         next = node->next;
         if (node->kind != IPEX_KIND_pointwise || node->inputs > 2 || !node->output->is_byte)
+            continue;
+        if (take_out(graph, node))
             continue;
         const int32_t from = find_layer(graph, node);
         if (from < 0 || !is_alike(node, from) || !read_program(node->u.program, node->inputs, &sum))

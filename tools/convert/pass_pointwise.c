@@ -1,36 +1,159 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins chains of elementwise nodes into one program, so that the values in between never touch
- * memory. */
+ * memory. What only moves elements goes behind the chain that it stands in. */
+#include "tools/convert/match.h"
 #include "tools/convert/passes.h"
 
-#include <string.h>
+static bool is_pointwise(const struct ipex_node *node) {
+    return node && node->kind == IPEX_KIND_pointwise;
+}
+
+/* A program of one byte is a table, looked up in what some steps take: worth a pass of its own, of
+ * bytes or of floats. */
+enum { TABLE_LEAST_STEPS = 6, TABLE_LEAST_STEPS_FLOAT = 10 };
+
+static bool is_table(const struct ipex_node *node) {
+    const int32_t least = node->output->is_byte ? TABLE_LEAST_STEPS : TABLE_LEAST_STEPS_FLOAT;
+    return node->inputs == 1 && node->input[0]->is_byte && node->u.program->steps >= least;
+}
+
+/* Whether the node is of one byte once it computes what it reads as operand `index`, too. */
+static bool becomes_one_byte(const struct ipex_node *node, int32_t index) {
+    const struct ipex_node *producer = node->input[index]->producer;
+    const struct ipex_value *byte = producer->input[0];
+    for (int32_t i = 0; i < node->inputs; i++)
+        if (node->input[i] != node->input[index] && node->input[i] != byte)
+            return false;
+    return producer->inputs == 1 && byte->is_byte;
+}
+
+/* What bytes stand for is computed by each of its elementwise readers, which read the bytes then.
+ */
+enum { COPIED_MOST_STEPS = 4 };
+
+static bool may_copy(const struct ipex_node *node) {
+    return node->inputs == 1 && node->input[0]->is_byte && !node->output->is_byte &&
+           node->u.program->steps <= COPIED_MOST_STEPS;
+}
+
+/* Operands that are `from` are what a node of their own computes from now on. */
+static void copy_operand(struct ipex_graph *graph, struct ipex_node *node,
+                         struct ipex_value *from) {
+    const struct ipex_node *producer = from->producer;
+    struct ipex_node *own =
+        ipex_graph_node(graph, IPEX_KIND_pointwise, producer->name, producer->source_op, node);
+    own->u.program = producer->u.program;
+    ipex_node_add_input(own, producer->input[0]);
+    ipex_node_set_output(own,
+                         ipex_graph_value(graph, from->name, from->dtype, from->rank, from->dims));
+    for (int32_t i = 0; i < node->inputs; i++)
+        if (node->input[i] == from)
+            ipex_node_set_input(node, i, own->output);
+}
 
 static enum ipex_reason try_join(struct ipex_graph *graph, struct ipex_node *node, int32_t i) {
     struct ipex_value *x = node->input[i];
-    if (!ipex_value_only_reader(graph, x))
+    const bool copies = !ipex_value_only_reader(graph, x);
+    if (copies && !may_copy(x->producer))
         return IPEX_REASON_two_consumers;
-    if (x->rank != node->output->rank ||
-        memcmp(x->dims, node->output->dims, (size_t)x->rank * sizeof *x->dims))
+    if (!ipex_same_shape(x, node->output))
         return IPEX_REASON_broadcast;
+    if (x->is_byte && !becomes_one_byte(node, i) && (is_table(x->producer) || is_table(node)))
+        return IPEX_REASON_byte_table;
+    if (copies)
+        copy_operand(graph, node, x);
     return ipex_program_join(graph, node, i) ? IPEX_REASON_applied : IPEX_REASON_program_full;
 }
 
-void ipex_pass_pointwise(struct ipex_graph *graph) {
-    for (struct ipex_node *node = graph->first; node; node = node->next) {
-        if (node->kind != IPEX_KIND_pointwise)
+/* Floats first, and once more when what moves elements has gone; then what becomes a table, so that
+ * it is known what tables there are. */
+enum round { FIRST, FLOATS, TABLES, BYTES };
+
+static bool is_of_round(const struct ipex_node *node, int32_t i, enum round round) {
+    const bool is_byte = node->input[i]->is_byte;
+    return round <= FLOATS   ? !is_byte
+           : round == TABLES ? is_byte && becomes_one_byte(node, i)
+                             : is_byte;
+}
+
+static void join_operands(struct ipex_graph *graph, struct ipex_node *node, enum round round) {
+    for (int32_t i = 0; i < node->inputs; i++) {
+        struct ipex_node *producer = node->input[i]->producer;
+        if (!is_pointwise(producer) || !is_of_round(node, i, round))
             continue;
-        ipex_program_absorb_scalars(node);
-        for (int32_t i = 0; i < node->inputs; i++) {
-            struct ipex_node *producer = node->input[i]->producer;
-            if (!producer || producer->kind != IPEX_KIND_pointwise)
-                continue;
-            const char *site = ipex_graph_join(graph, producer->name, node->name);
-            enum ipex_reason reason = try_join(graph, node, i);
+        const char *site = ipex_graph_join(graph, producer->name, node->name);
+        enum ipex_reason reason = try_join(graph, node, i);
+        if (reason == IPEX_REASON_applied || round == FLOATS || round == BYTES)
             ipex_ledger_add(graph->ledger, "pointwise", site, reason,
                             reason == IPEX_REASON_applied ? "joined into one pass over memory"
                                                           : NULL);
-            if (reason == IPEX_REASON_applied)
-                i = -1; /* the operands are numbered anew */
-        }
+        if (reason == IPEX_REASON_applied)
+            i = -1; /* the operands are numbered anew */
     }
+}
+
+static bool moves(const struct ipex_node *node) {
+    return node && (node->kind == IPEX_KIND_reshape || node->kind == IPEX_KIND_transpose);
+}
+
+/* The reshape or transpose between an elementwise node of one operand and another one; none where
+ * that gives bytes, of which fewer are moved. */
+static struct ipex_node *find_move(const struct ipex_graph *graph, const struct ipex_node *node) {
+    struct ipex_node *move = node->inputs == 1 ? node->input[0]->producer : NULL;
+    if (!moves(move) || !ipex_value_only_reader(graph, move->output) ||
+        !ipex_same_shape(move->output, node->output))
+        return NULL;
+    const struct ipex_value *x = move->input[0];
+    const bool between =
+        is_pointwise(x->producer) && !x->is_byte && ipex_value_only_reader(graph, x);
+    return between ? move : NULL;
+}
+
+/* `first` and `second`, which reads it alone, of one operand each, change places. */
+static void swap(struct ipex_graph *graph, struct ipex_node *first, struct ipex_node *second,
+                 bool is_byte) {
+    struct ipex_value *x = first->input[0], *y = second->output;
+    const struct ipex_value *shape = is_pointwise(second) ? x : y;
+    ipex_graph_move(graph, second, first);
+    ipex_node_set_input(second, 0, x);
+    ipex_node_set_output(second,
+                         ipex_graph_value(graph, y->name, y->dtype, shape->rank, shape->dims));
+    second->output->is_byte = is_byte;
+    ipex_node_set_input(first, 0, second->output);
+    ipex_node_set_output(first, y);
+    ipex_ledger_add(graph->ledger, "pointwise", second->name, IPEX_REASON_applied,
+                    ipex_arena_printf(&graph->arena, "before %s, not behind it", first->name));
+}
+
+/* Bytes are moved, not what they stand for; and elementwise nodes on both sides come together. */
+static void move_moves(struct ipex_graph *graph) {
+    for (struct ipex_node *node = graph->first, *next; node; node = next) {
+        next = node->next;
+        struct ipex_node *from = moves(node) ? node->input[0]->producer : NULL;
+        if (is_pointwise(from) && may_copy(from) && ipex_value_only_reader(graph, from->output) &&
+            ipex_same_shape(from->input[0], from->output))
+            swap(graph, from, node, true);
+    }
+    for (struct ipex_node *node = graph->first, *next; node; node = next) {
+        next = node->next;
+        struct ipex_node *move = is_pointwise(node) ? find_move(graph, node) : NULL;
+        if (move)
+            swap(graph, move, node, node->output->is_byte);
+    }
+}
+
+static void join_all(struct ipex_graph *graph, enum round round) {
+    for (struct ipex_node *node = graph->first; node; node = node->next) {
+        if (!is_pointwise(node))
+            continue;
+        ipex_program_absorb_scalars(node);
+        join_operands(graph, node, round);
+    }
+}
+
+void ipex_pass_pointwise(struct ipex_graph *graph) {
+    join_all(graph, FIRST);
+    move_moves(graph);
+    for (enum round round = FLOATS; round <= BYTES; round++)
+        join_all(graph, round);
 }
