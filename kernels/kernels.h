@@ -488,8 +488,9 @@ struct ipex_conv_transpose_args {
  * row(i) = chain over j: x * weight_w(0), then fma(x, weight_w(j), chain); y = chain over i:
  * row(0) * weight_h(0), then fma(row(i), weight_h(i), chain). Job = (image, block of lines). */
 struct ipex_resize_args {
-    const float *x;
-    float *y;
+    const void *x; /* of elements of `size` bytes: f32, or in mode nearest of any */
+    void *y;
+    int32_t size;
     int64_t x_image, x_row, x_pixel;
     int64_t y_image, y_line, y_pixel;
     int32_t images, height, width, channels; /* of x */

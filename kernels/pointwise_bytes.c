@@ -177,8 +177,6 @@ static void run_row(const struct ipex_byte_loops *loops, const struct ipex_point
     const uint8_t *bytes = args->x_u8[at_once->input] + x;
     if (at_once->what == QUANTISATION)
         loops->quantise(floats, args->y_u8 + y, n, at_once->to);
-    else if (at_once->what == LOOK_UP && args->y_u8)
-        loops->look_up(at_once->bytes, bytes, args->y_u8 + y, n);
     else if (at_once->what == LOOK_UP)
         look_up_floats(at_once->floats, bytes, args->y + y, n);
     else if (args->y_u8)
@@ -196,6 +194,11 @@ static __attribute__((noinline)) void run_at_once(const struct ipex_byte_loops *
     const int64_t x_row = row_stride(args, x_stride), y_row = row_stride(args, args->y_stride);
     const bool one = x_row == part->n && y_row == part->n;
     const int64_t rows = one ? 1 : part->rows, n = one ? part->rows * part->n : part->n;
+    if (at_once->what == LOOK_UP && args->y_u8) {
+        loops->look_up(at_once->bytes, args->x_u8[at_once->input] + x, args->y_u8 + y, n, rows,
+                       x_row, y_row);
+        return;
+    }
     for (int64_t r = 0; r < rows; r++)
         run_row(loops, args, at_once, x + r * x_row, y + r * y_row, n);
 }

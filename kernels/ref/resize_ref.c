@@ -19,15 +19,17 @@ static float resize_element(const struct ipex_resize_args *args, const float *x,
     return ret;
 }
 
-static void resize_pixel(const struct ipex_resize_args *args, const float *x, float *y,
+/* x, y: elements from args' pointers to the image and the pixel. */
+static void resize_pixel(const struct ipex_resize_args *args, int64_t x, int64_t y,
                          const struct ipex_resize_taps *h, const struct ipex_resize_taps *w) {
     if (args->mode == IPEX_RESIZE_nearest) {
-        memcpy(y, x + h->index[0] * args->x_row + w->index[0] * args->x_pixel,
-               (size_t)args->channels * sizeof(float));
+        const int64_t from = x + h->index[0] * args->x_row + w->index[0] * args->x_pixel;
+        memcpy((char *)args->y + y * args->size, (const char *)args->x + from * args->size,
+               (size_t)args->channels * args->size);
         return;
     }
     for (int64_t c = 0; c < args->channels; c++)
-        y[c] = resize_element(args, x + c, h, w);
+        ((float *)args->y)[y + c] = resize_element(args, (const float *)args->x + x + c, h, w);
 }
 
 void IPEX_REF(resize_f32)(const struct ipex_resize_args *args, int64_t job_begin, int64_t job_end,
@@ -39,11 +41,10 @@ void IPEX_REF(resize_f32)(const struct ipex_resize_args *args, int64_t job_begin
         const struct ipex_resize_job job = ipex_resize_job(args, j);
         for (int64_t line = job.line; line < job.line_end; line++) {
             const struct ipex_resize_taps h = ipex_resize_taps(&vertical, (int32_t)line);
-            float *y = args->y + job.image * args->y_image + line * args->y_line;
+            const int64_t y = job.image * args->y_image + line * args->y_line;
             for (int32_t pixel = 0; pixel < args->pixels; pixel++) {
                 const struct ipex_resize_taps w = ipex_resize_taps(&horizontal, pixel);
-                resize_pixel(args, args->x + job.image * args->x_image, y + pixel * args->y_pixel,
-                             &h, &w);
+                resize_pixel(args, job.image * args->x_image, y + pixel * args->y_pixel, &h, &w);
             }
         }
     }

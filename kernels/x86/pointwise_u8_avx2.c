@@ -99,14 +99,21 @@ static inline void look_up_step(const __m128i *tables, const uint8_t *x, uint8_t
     _mm256_storeu_si256((__m256i *)(void *)y, _mm256_blendv_epi8(a, b, from));
 }
 
-static void look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
+static void look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n, int64_t rows,
+                    int64_t x_row, int64_t y_row) {
     __m128i tables[SHUFFLES];
-    int64_t i = 0;
     differences(table, tables);
-    for (; i + STEP <= n; i += STEP)
-        look_up_step(tables, x + i, y + i);
-    for (; i < n; i++)
-        y[i] = table[x[i]];
+    for (int64_t r = 0; r < rows; r++, x += x_row, y += y_row) {
+        int64_t i = 0;
+        for (; i + STEP <= n; i += STEP)
+            look_up_step(tables, x + i, y + i);
+        if (i == n)
+            continue;
+        uint8_t x_last[STEP] = {0}, y_last[STEP];
+        memcpy(x_last, x + i, (size_t)(n - i));
+        look_up_step(tables, x_last, y_last);
+        memcpy(y + i, y_last, (size_t)(n - i));
+    }
 }
 
 void ipex_k_pointwise_u8__avx2(const struct ipex_pointwise_args *args, int64_t job_begin,

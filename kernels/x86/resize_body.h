@@ -17,18 +17,30 @@ struct resize_line {
     float *y;
 };
 
-/* n floats that do not overlap. */
-static inline void resize_copy(float *y, const float *x, int64_t n) {
-    for (int64_t c = 0; c < n; c += LANES)
-        vec_store_part(y + c, n - c, vec_load_part(x + c, n - c));
+/* Bytes that do not overlap; of a vector or more, the last vector may be of some copied before. */
+static inline void resize_copy(char *y, const char *x, int64_t bytes) {
+    enum { VECTOR = LANES * sizeof(float) };
+    const int64_t floats = bytes / (int64_t)sizeof(float);
+    if (bytes < VECTOR) {
+        if (bytes % (int64_t)sizeof(float) == 0)
+            vec_store_part((float *)(void *)y, floats,
+                           vec_load_part((const float *)(const void *)x, floats));
+        else
+            memcpy(y, x, (size_t)bytes);
+        return;
+    }
+    for (int64_t i = 0; i < bytes; i += VECTOR) {
+        const int64_t at = ipex_smaller(i, bytes - VECTOR);
+        vec_store((float *)(void *)(y + at), vec_load((const float *)(const void *)(x + at)));
+    }
 }
 
-static inline void resize_nearest_line(const struct ipex_resize_args *args,
-                                       const struct resize_line *line,
+static inline void resize_nearest_line(const struct ipex_resize_args *args, const char *x, char *y,
                                        const struct ipex_resize_taps *w) {
+    const int64_t x_pixel = args->x_pixel * args->size, y_pixel = args->y_pixel * args->size;
     for (int64_t p = 0; p < args->pixels; p++)
-        resize_copy(line->y + p * args->y_pixel, line->row[0] + w[p].index[0] * args->x_pixel,
-                    args->channels);
+        resize_copy(y + p * y_pixel, x + w[p].index[0] * x_pixel,
+                    (int64_t)args->channels * args->size);
 }
 
 /* One pixel; `taps` is a constant wherever this is inlined. */
@@ -55,10 +67,6 @@ static inline __attribute__((always_inline)) void resize_pixel(const struct ipex
 
 static inline void resize_line(const struct ipex_resize_args *args, const struct resize_line *line,
                                const struct ipex_resize_taps *w) {
-    if (args->mode == IPEX_RESIZE_nearest) {
-        resize_nearest_line(args, line, w);
-        return;
-    }
     const bool linear = args->mode == IPEX_RESIZE_linear;
     for (int64_t p = 0; p < args->pixels; p++) {
         if (linear)
@@ -68,25 +76,42 @@ static inline void resize_line(const struct ipex_resize_args *args, const struct
     }
 }
 
-/* Lines of one job. A line of the same row as the one before (mode nearest) is a copy of it. */
+/* Lines of one job. */
 static inline void resize_lines(const struct ipex_resize_args *args,
                                 const struct ipex_resize_job *job,
                                 const struct ipex_resize_axis *vertical,
                                 const struct ipex_resize_taps *w) {
-    const bool dense = args->y_pixel == args->channels && args->mode == IPEX_RESIZE_nearest;
-    int32_t before = -1;
+    const float *x = (const float *)args->x + job->image * args->x_image;
+    float *y = (float *)args->y + job->image * args->y_image;
     for (int64_t line = job->line; line < job->line_end; line++) {
         const struct ipex_resize_taps h = ipex_resize_taps(vertical, (int32_t)line);
-        struct resize_line l = {.y = args->y + job->image * args->y_image + line * args->y_line};
+        struct resize_line l = {.y = y + line * args->y_line};
         for (int32_t i = 0; i < IPEX_RESIZE_TAPS; i++) {
-            l.row[i] = args->x + job->image * args->x_image + h.index[i] * args->x_row;
+            l.row[i] = x + h.index[i] * args->x_row;
             l.weight[i] = h.weight[i];
         }
-        if (dense && h.index[0] == before)
-            memcpy(l.y, l.y - args->y_line, (size_t)args->pixels * args->y_pixel * sizeof(float));
+        resize_line(args, &l, w);
+    }
+}
+
+/* The same in mode nearest. A line of the same row as the one before is a copy of it. */
+static inline void resize_nearest_lines(const struct ipex_resize_args *args,
+                                        const struct ipex_resize_job *job,
+                                        const struct ipex_resize_axis *vertical,
+                                        const struct ipex_resize_taps *w) {
+    const bool dense = args->y_pixel == args->channels;
+    const char *x = (const char *)args->x + job->image * args->x_image * args->size;
+    char *y =
+        (char *)args->y + (job->image * args->y_image + job->line * args->y_line) * args->size;
+    int32_t before = -1;
+    for (int64_t line = job->line; line < job->line_end; line++, y += args->y_line * args->size) {
+        const int32_t row = ipex_resize_taps(vertical, (int32_t)line).index[0];
+        if (dense && row == before)
+            memcpy(y, y - args->y_line * args->size,
+                   (size_t)args->pixels * args->y_pixel * args->size);
         else
-            resize_line(args, &l, w);
-        before = h.index[0];
+            resize_nearest_line(args, x + row * args->x_row * args->size, y, w);
+        before = row;
     }
 }
 
@@ -99,7 +124,10 @@ void IPEX_LEVEL(resize_f32)(const struct ipex_resize_args *args, int64_t job_beg
         w[pixel] = ipex_resize_taps(&horizontal, pixel);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_resize_job job = ipex_resize_job(args, j);
-        resize_lines(args, &job, &vertical, w);
+        if (args->mode == IPEX_RESIZE_nearest)
+            resize_nearest_lines(args, &job, &vertical, w);
+        else
+            resize_lines(args, &job, &vertical, w);
     }
 }
 

@@ -19,6 +19,7 @@ enum ipex_bound ipex_bind_resize(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *y = bind->output;
     struct ipex_resize_args *args = &bind->args.resize;
     set_mode(bind);
+    args->size = (int32_t)ipex_dtype_size(y->dtype);
     args->images = (int32_t)x->dims[0];
     args->height = (int32_t)x->dims[1];
     args->width = (int32_t)x->dims[2];

@@ -280,7 +280,7 @@ static struct buffer run_resize(const struct level *level, const struct ipex_res
     struct ipex_resize_args a = *args;
     const int64_t floats = (a.images - 1) * a.y_image + (a.lines - 1) * a.y_line +
                            (a.pixels - 1) * a.y_pixel + a.channels;
-    struct buffer y = buffer_make((size_t)floats * 4);
+    struct buffer y = buffer_make((size_t)(floats * a.size));
     fill_canary(&y);
     a.y = y.data;
     running("resize_f32", level->name);
@@ -292,18 +292,26 @@ static struct buffer run_resize(const struct level *level, const struct ipex_res
 static int check_resize(const struct context *context, struct rng *rng) {
     struct ipex_resize_args args = random_resize(rng);
     const bool special = rng_one_in(rng, 5);
+    args.size = args.mode == IPEX_RESIZE_nearest && rng_one_in(rng, 2) ? 1 : 4;
     const int64_t floats = (args.images - 1) * args.x_image + (args.height - 1) * args.x_row +
                            (args.width - 1) * args.x_pixel + args.channels;
-    struct buffer x = buffer_make((size_t)floats * 4);
+    struct buffer x = buffer_make((size_t)(floats * args.size));
     for (int64_t i = 0; i < floats; i++)
-        ((float *)x.data)[i] = rng_value(rng, special);
+        if (args.size == 1)
+            ((uint8_t *)x.data)[i] = (uint8_t)rng_next(rng);
+        else
+            ((float *)x.data)[i] = rng_value(rng, special);
     args.x = x.data;
     struct buffer want = run_resize(&context->levels[0], &args, rng);
     int failed = 0;
     for (size_t i = 1; i < context->n_levels; i++) {
         struct buffer got = run_resize(&context->levels[i], &args, rng);
-        const int64_t at = first_difference(&want, &got);
-        if (at >= 0)
+        const int64_t at =
+            args.size == 1 ? first_byte_difference(&want, &got) : first_difference(&want, &got);
+        if (at >= 0 && args.size == 1)
+            failed += !report(false, "resize_f32 shape", "%s: byte %lld of %zu, %d channels",
+                              context->levels[i].name, (long long)at, got.bytes, args.channels);
+        else if (at >= 0)
             failed += !report(false, "resize_f32 shape",
                               "%s: mode %d, %dx%d to %dx%d, %d channels, element %lld: %a, want %a",
                               context->levels[i].name, args.mode, args.height, args.width,
@@ -347,6 +355,7 @@ static bool resize_as_onnx(const struct level *level, const struct resize_value 
     struct ipex_resize_args a = {
         .x = x,
         .y = y,
+        .size = sizeof(float),
         .x_row = vertical ? 1 : v->in,
         .x_pixel = 1,
         .y_line = vertical ? 1 : v->out,

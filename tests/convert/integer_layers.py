@@ -701,6 +701,8 @@ def moved(g, x, op):
     if op == "Resize":
         return g.op(op, x, "", g.constant(np.float32([1, 1, 2, 2])), mode="nearest", nearest_mode="floor",
                     coordinate_transformation_mode="asymmetric"), (8, 18, 20)
+    if op == "Shrink":
+        return g.op("Resize", x, "", g.constant(np.float32([1, 1, 0.5, 0.7])), mode="nearest"), (8, 4, 7)
     if op == "Transpose":
         return g.op(op, x, perm=[0, 1, 3, 2]), (8, 10, 9)
     if op == "Slice":
@@ -728,6 +730,9 @@ def moved_floats(g, op, kind="u8"):
 
 @families(case(("integer", "layer", APPLIED), ("integer", "behind", APPLIED), ops=dict(conv=2)),
           turned=dict(op="Transpose"), turned_i8=dict(op="Transpose", kind="i8"), reshaped=dict(op="Reshape"),
+          resized=dict(op="Resize"), resized_i8=dict(op="Resize", kind="i8"), shrunk=dict(op="Shrink"), shrunk_for_two=dict(op="Shrink", two=True),
+          resized_and_quantised_otherwise=dict(op="Resize", alike=False), resized_for_two=dict(op="Resize", two=True),
+          shrunk_and_quantised_otherwise=dict(op="Shrink", alike=False),
           turned_and_quantised_otherwise=dict(op="Transpose", alike=False), turned_for_two=dict(op="Transpose", two=True))
 def moved_between_layers(g, op, kind="u8", alike=True, two=False):
     """Quantised on both sides of what moves it, as before or otherwise."""
@@ -739,11 +744,25 @@ def moved_between_layers(g, op, kind="u8", alike=True, two=False):
         g.output(g.op("Relu", y))
 
 
-@on_bytes("layer", ops=dict(conv=1))
-def elementwise_on_both_sides_of_a_move(g):
-    x = g.op("Relu", g.op("Add", g.input(1, 8, 9, 10), g.input(1, 8, 9, 10)))
-    x = g.op("Mul", g.op("Transpose", x, perm=[0, 3, 1, 2]), g.scalar(0.5))
-    g.gives(g.convolved(g.through(x), 10, 12, pads=[1] * 4))
+@families(on_bytes("layer", ops=dict(conv=1)), turned=dict(op="Transpose"), resized=dict(op="Resize"), shrunk=dict(op="Shrink"), reshaped=dict(op="Reshape"))
+def elementwise_on_both_sides(g, op):
+    """Of what moves elements."""
+    x, (c, _, _) = moved(g, g.op("Relu", g.op("Add", g.input(1, 8, 9, 10), g.input(1, 8, 9, 10))), op)
+    g.gives(g.convolved(g.through(g.op("Mul", x, g.scalar(0.5))), c, 12, pads=[1] * 4))
+
+
+@families(case(("integer", "layer", APPLIED), ("integer", "behind", APPLIED), ops=dict(conv=2), bytes_=4),
+          quantised_alike=dict(), quantised_otherwise=dict(alike=False), with_floats_beside=dict(floats=True))
+def resized_part_of_a_concatenation(g, alike=True, floats=False):
+    """As U-Nets have it: the other part is as it was."""
+    x = g.through(g.input(1, 8, 9, 10))
+    y = g.convolved(x, 8, 8, pads=[1] * 4, strides=[1, 1])
+    to = g.to(like=y)
+    y, _ = moved(g, g.through(y, to), "Resize")
+    y = g.through(y, to) if alike else y
+    beside = g.input(1, 5, 18, 20)
+    both = g.op("Concat", y, g.through(beside) if floats else g.op("Relu", beside), axis=1)
+    g.gives(g.convolved(g.through(both), 13, 12, pads=[1] * 4, name="behind"))
 
 
 @families(on_bytes("layer", ops=dict(linear=1)), u8=dict(), i8=dict(kind="i8"), integers=dict(integers=True), integers_i8=dict(integers=True, kind="i8"))

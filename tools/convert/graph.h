@@ -321,6 +321,12 @@ const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char 
  * for them. */
 bool ipex_node_is_depthwise(const struct ipex_node *node);
 
+/* A resize whose elements are those of its input. */
+static inline bool ipex_node_is_nearest(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_plan && node->u.plan.op == IPEX_OP_resize &&
+           node->u.plan.int_[IPEX_RESIZE_MODE] == IPEX_RESIZE_nearest;
+}
+
 /* Number of elements: of a value whose dims are numbers, and of any as a dim. */
 int64_t ipex_value_numel(const struct ipex_value *value);
 /* A scale or zero point: a constant of one element, or NULL, which stands for 1 or 0. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins chains of elementwise nodes into one program, so that the values in between never touch
- * memory. What only moves elements goes behind the chain that it stands in. */
+ * memory. What only moves elements goes out of the way of the chain that it stands in: before what
+ * bytes stand for is computed, behind all else. */
 #include "tools/convert/match.h"
 #include "tools/convert/passes.h"
 
@@ -93,20 +94,48 @@ static void join_operands(struct ipex_graph *graph, struct ipex_node *node, enum
 }
 
 static bool moves(const struct ipex_node *node) {
-    return node && (node->kind == IPEX_KIND_reshape || node->kind == IPEX_KIND_transpose);
+    return node && (node->kind == IPEX_KIND_reshape || node->kind == IPEX_KIND_transpose ||
+                    ipex_node_is_nearest(node));
 }
 
-/* The reshape or transpose between an elementwise node of one operand and another one; none where
- * that gives bytes, of which fewer are moved. */
+/* Fewer elements are left behind it, or more. */
+static double growth_of(const struct ipex_graph *graph, const struct ipex_node *move) {
+    double growth = 1;
+    for (int32_t i = 0; i < 4 && ipex_node_is_nearest(move); i++)
+        growth *= (double)ipex_dim_at(&graph->dims, move->output->dims[i], IPEX_DIM_HIGHEST) /
+                  (double)ipex_dim_at(&graph->dims, move->input[0]->dims[i], IPEX_DIM_HIGHEST);
+    return growth;
+}
+
+/* What moves elements and stands between an elementwise node of one operand and another one; what
+ * repeats them may stand behind anything. None where that gives bytes, and the node floats: fewer
+ * bytes are moved. */
 static struct ipex_node *find_move(const struct ipex_graph *graph, const struct ipex_node *node) {
     struct ipex_node *move = node->inputs == 1 ? node->input[0]->producer : NULL;
     if (!moves(move) || !ipex_value_only_reader(graph, move->output) ||
+        !ipex_value_only_reader(graph, move->input[0]) ||
         !ipex_same_shape(move->output, node->output))
         return NULL;
+    const double growth = growth_of(graph, move);
     const struct ipex_value *x = move->input[0];
-    const bool between =
-        is_pointwise(x->producer) && !x->is_byte && ipex_value_only_reader(graph, x);
-    return between ? move : NULL;
+    const bool fits = growth > 1    ? !x->is_byte || node->output->is_byte
+                      : growth == 1 ? !x->is_byte && is_pointwise(x->producer)
+                                    : false;
+    return fits ? move : NULL;
+}
+
+/* The node that computes what the bytes that a move could move stand for; NULL: there is none, or
+ * what is behind the move comes before it anyway. */
+static struct ipex_node *find_dequantised(const struct ipex_graph *graph,
+                                          const struct ipex_node *move) {
+    struct ipex_node *from = moves(move) ? move->input[0]->producer : NULL;
+    if (!is_pointwise(from) || !may_copy(from) || !ipex_value_only_reader(graph, from->output) ||
+        !ipex_same_shape(from->input[0], from->output))
+        return NULL;
+    const struct ipex_node *reader = ipex_value_only_reader(graph, move->output);
+    const bool before = is_pointwise(reader) && reader->output->is_byte &&
+                        growth_of(graph, move) > 1 && find_move(graph, reader) == move;
+    return before ? NULL : from;
 }
 
 /* `first` and `second`, which reads it alone, of one operand each, change places. */
@@ -129,9 +158,8 @@ static void swap(struct ipex_graph *graph, struct ipex_node *first, struct ipex_
 static void move_moves(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
         next = node->next;
-        struct ipex_node *from = moves(node) ? node->input[0]->producer : NULL;
-        if (is_pointwise(from) && may_copy(from) && ipex_value_only_reader(graph, from->output) &&
-            ipex_same_shape(from->input[0], from->output))
+        struct ipex_node *from = find_dequantised(graph, node);
+        if (from)
             swap(graph, from, node, true);
     }
     for (struct ipex_node *node = graph->first, *next; node; node = next) {

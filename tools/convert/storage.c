@@ -63,7 +63,8 @@ enum ipex_dtype ipex_stored_dtype(const struct ipex_value *value) {
 
 /* Bytes go through it as they are. */
 static bool passes_bytes(const struct ipex_node *node) {
-    return moves_elements(node) || (node->kind == IPEX_KIND_pool && node->u.pool.max);
+    return moves_elements(node) || ipex_node_is_nearest(node) ||
+           (node->kind == IPEX_KIND_pool && node->u.pool.max);
 }
 
 static bool takes_bytes(const struct ipex_graph *graph, struct ipex_node *node, int32_t operand) {
