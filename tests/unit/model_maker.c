@@ -295,6 +295,7 @@ void maker_bytes(struct maker_model *m) {
     e->tensor[T_BYTES_DEPTH_W].dtype = m->weight[W_BYTES_DEPTH].dtype = IPEX_DTYPE_i8;
     m->weight[W_BYTES_DEPTH].bytes /= sizeof(float);
     tensor(m, T_BYTES_DEPTH, "bytes_depth", "1 4 4 8")->dtype = IPEX_DTYPE_u8;
+    tensor(m, T_BYTES_RESIZED, "bytes_resized", "1 12 12 8")->dtype = IPEX_DTYPE_u8;
     m->weights = W_BYTES_COUNT;
     e->tensors = T_BYTES_COUNT;
     (void)by_bytes(&e->node[N_CONV], T_CONV_W, -1, 0);
@@ -312,6 +313,7 @@ void maker_bytes(struct maker_model *m) {
     (void)add(m, IPEX_OP_max_pool, T_BYTES, T_BYTES_MAX, "2 2 2 2 0 0 0 0 1 1 1 0");
     n = add(m, IPEX_OP_depthwise, T_BYTES, T_BYTES_DEPTH, "3 3 1 1 0 0 0 0 1 1 8 1");
     (void)by_bytes(n, T_BYTES_DEPTH_W, -1, 2);
+    (void)add(m, IPEX_OP_resize, T_BYTES, T_BYTES_RESIZED, "0 3 2 0");
 }
 
 static void products_tensors(struct maker_model *m) {

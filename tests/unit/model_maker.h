@@ -245,9 +245,10 @@ enum {
     T_BYTES_MAX,       /* u8 [1][3][3][8]: the largest of 2x2 of T_BYTES */
     T_BYTES_DEPTH_W,   /* constant channels of i8 [3][3][8] */
     T_BYTES_DEPTH,     /* u8 [1][4][4][8] of T_BYTES */
+    T_BYTES_RESIZED,   /* u8 [1][12][12][8]: the nearest of T_BYTES */
     T_BYTES_COUNT
 };
-enum { N_BYTES = N_COUNT, N_MIXED, N_MIDDLE, N_BYTES_SUM, N_BYTES_MAX, N_BYTES_DEPTH };
+enum { N_BYTES = N_COUNT, N_MIXED, N_MIDDLE, N_BYTES_SUM, N_BYTES_MAX, N_BYTES_DEPTH, N_BYTES_RESIZED };
 enum { W_BYTES = W_COUNT, W_BYTES_DEPTH, W_BYTES_COUNT };
 void maker_bytes(struct maker_model *model);
 
