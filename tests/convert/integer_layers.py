@@ -994,6 +994,22 @@ def ConvInteger_with_a_zero_point_of_the_run(g, **attributes):
     g.output(g.op("Mul", y, scale))
 
 
+@families(case(ops=dict(linear=8), exact=(True,)), of_weights_of_one_zero_point=dict(zero=(77,)))
+@families(case(ops=dict(linear=12), exact=(True,)), of_zero_points_per_output=dict(zero=None))
+@families(case(ops=dict(linear=4), exact=(True,)), of_i8=dict(kind="i8", zero=(0,)))
+def MatMulInteger_of_long_sums(g, zero, kind="u8"):
+    """In parts whose sums f32 holds, each of which is a layer, and so are the sums of its input where the weight leaves i8."""
+    x, w = g.quantize(g.input(3, 1500), g.to(zero=3)), g.constant(g.numbers(kind, (1500, 40)))
+    zero = np.array(zero).astype(TYPES[kind][0])[0] if zero else g.numbers(kind, (40,))
+    g.output(g.op("MatMulInteger", x, w, g.point("u8", 3), g.constant(zero), name="layer"), dtype=P.INT32)
+
+
+@families(case(ops=dict(conv=8), exact=(True,)), padded=dict(pads=[1] * 4), plain=dict())
+def ConvInteger_of_long_sums(g, **attributes):
+    x, w = g.quantize(g.input(1, 170, 5, 6), g.to(zero=3)), g.constant(g.numbers("u8", (40, 170, 3, 3)))
+    g.output(g.op("ConvInteger", x, w, g.point("u8", 3), g.point("u8", 120), name="layer", **attributes), dtype=P.INT32)
+
+
 # ---- sizes and precision ----
 
 @families(case(("integer", "layer", APPLIED), ("byte_sum", "add", APPLIED), ops=dict(conv=2), flags=("--dim", "N=1..5"),
