@@ -248,7 +248,15 @@ enum {
     T_BYTES_RESIZED,   /* u8 [1][12][12][8]: the nearest of T_BYTES */
     T_BYTES_COUNT
 };
-enum { N_BYTES = N_COUNT, N_MIXED, N_MIDDLE, N_BYTES_SUM, N_BYTES_MAX, N_BYTES_DEPTH, N_BYTES_RESIZED };
+enum {
+    N_BYTES = N_COUNT,
+    N_MIXED,
+    N_MIDDLE,
+    N_BYTES_SUM,
+    N_BYTES_MAX,
+    N_BYTES_DEPTH,
+    N_BYTES_RESIZED
+};
 enum { W_BYTES = W_COUNT, W_BYTES_DEPTH, W_BYTES_COUNT };
 void maker_bytes(struct maker_model *model);
 
