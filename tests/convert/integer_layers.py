@@ -807,6 +807,36 @@ def part_of_bytes_padded_with_another_number(g, ahead):
         whole()
 
 
+# ---- tables of integers ----
+
+def looked_up(g, index, kind="u8", scales=None, axis=0):
+    table = g.weights(30, 24, kind=kind, zero=9, around=2 ** -6, axis=scales)
+    y = g.op("Gather", table, index, axis=axis)
+    g.output(g.op("Add", y, y))
+    g.gives(y)
+
+
+@families(case(ops={}, bytes_=2), u8=dict(), of_columns=dict(axis=1))
+@families(case(ops={}), i8=dict(kind="i8"), of_scales_per_row=dict(scales=0))
+def rows_of_a_table(g, **options):
+    """They are looked up as integers, so that the table stays as small as it is."""
+    looked_up(g, g.input(2, 7, dtype=P.INT64), **options)
+
+
+@case(ops={})
+def rows_of_a_table_that_are_known(g):
+    looked_up(g, g.constant(np.int64([3, -1, 29])))
+
+
+@on_floats("weight_differs")
+def table_that_is_a_weight_too(g):
+    """As tied embeddings are."""
+    table = g.weights(30, 24, around=2 ** -6)
+    x = g.op("Gather", table, g.input(5, dtype=P.INT64))
+    g.output(x)
+    g.gives(g.op("MatMul", g.through(g.op("Relu", x)), g.op("Transpose", table, perm=[1, 0]), name="layer"))
+
+
 # ---- linear layers ----
 
 @families(on_bytes("layer", ops=dict(linear=2), bytes_=1), plain=dict(), turned=dict(transB=1), i8=dict(kind="i8"), turned_per_output=dict(transB=1, axis=0),

@@ -44,14 +44,14 @@ struct ipex_value_list {
 
 /* (q - zero) * scale, of integers q of few bits: import_quantized.c. */
 struct ipex_dequantised {
-    struct ipex_value *whole;     /* q as f32, where it is computed at run time */
-    const struct ipex_value *raw; /* q, where it is a constant */
-    struct ipex_value *scale;     /* f32, one number, or one per element of an axis; NULL: 1 */
-    struct ipex_value *zero;      /* likewise; NULL: 0 */
-    int64_t inner;                /* elements of q per element of that axis */
-    float low, high;              /* the range of q */
-    int32_t block_bits;           /* not 0: of a constant whose scales are those of blocks, so many
-                                     bits to a number; nothing else is known of it */
+    struct ipex_value *whole; /* q as f32, where it is computed at run time */
+    struct ipex_value *raw;   /* q, where it is a constant */
+    struct ipex_value *scale; /* f32, one number, or one per element of an axis; NULL: 1 */
+    struct ipex_value *zero;  /* likewise; NULL: 0 */
+    int64_t inner;            /* elements of q per element of that axis */
+    float low, high;          /* the range of q */
+    int32_t block_bits;       /* not 0: of a constant whose scales are those of blocks, so many
+                                 bits to a number; nothing else is known of it */
 };
 
 struct ipex_value {

@@ -151,9 +151,9 @@ static struct ipex_value *dequantised(struct ipex_import *import, struct ipex_va
 
 /* Notes on y that it is (q - zero) * scale; q is x, which as f32 is `whole`. axis: that of the
  * parameters. */
-static void note_integers(struct ipex_import *import, struct ipex_value *y,
-                          const struct ipex_value *x, struct ipex_value *whole,
-                          struct ipex_value *scale, struct ipex_value *zero, int64_t axis) {
+static void note_integers(struct ipex_import *import, struct ipex_value *y, struct ipex_value *x,
+                          struct ipex_value *whole, struct ipex_value *scale,
+                          struct ipex_value *zero, int64_t axis) {
     const struct integer *type = integer_of(x);
     const bool moves = zero && !zero->constant; /* as DynamicQuantizeLinear gives it */
     if (!y || !type || (scale && !scale->constant) ||
@@ -305,6 +305,14 @@ const struct ipex_dequantised *ipex_quantized_alike(const struct ipex_value *x) 
                : NULL;
 }
 
+struct ipex_value *ipex_quantized_table(const struct ipex_value *x) {
+    const struct ipex_dequantised *d = x->dequantised;
+    const bool fits = d && d->raw && !d->block_bits && !d->raw->narrow &&
+                      ipex_dtype_size(d->raw->dtype) == 1 && ipex_is_one_number(d->zero) &&
+                      ipex_is_one_number(d->scale);
+    return fits ? d->raw : NULL;
+}
+
 struct ipex_value *ipex_quantized_again(struct ipex_import *import, struct ipex_value *q,
                                         const struct ipex_dequantised *d) {
     struct ipex_value *y = dequantised(import, q, d->zero, d->scale);
@@ -313,6 +321,7 @@ struct ipex_value *ipex_quantized_again(struct ipex_import *import, struct ipex_
     struct ipex_dequantised *note = ipex_arena_alloc(&import->graph->arena, sizeof *note);
     *note = *d;
     note->whole = q;
+    note->raw = NULL;
     y->dequantised = note;
     return y;
 }

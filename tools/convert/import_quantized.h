@@ -8,6 +8,9 @@
 /* Where x is (q - zero) * scale with one scale, above 0, and one zero point: what it is of, else
  * NULL. The largest of such x is that of the largest q. */
 const struct ipex_dequantised *ipex_quantized_alike(const struct ipex_value *x);
+/* Where x is a constant (q - zero) * scale with one scale and one zero point, of q in 8 bits: q,
+ * else NULL. A part of x is that of a part of q. */
+struct ipex_value *ipex_quantized_table(const struct ipex_value *x);
 /* (q - zero) * scale as d has them, of whole numbers from its range. */
 struct ipex_value *ipex_quantized_again(struct ipex_import *import, struct ipex_value *q,
                                         const struct ipex_dequantised *d);

@@ -130,7 +130,7 @@ static enum ipex_reason read_shifted(struct ipex_graph *graph, const struct ipex
 
 static enum ipex_reason read_weight(struct ipex_graph *graph, const struct ipex_node *node,
                                     struct weight *ret) {
-    const struct ipex_value *w = node->input[1];
+    struct ipex_value *w = node->input[1];
     const struct ipex_dequantised whole = {.raw = w}; /* as it is, where nothing else is known */
     const struct ipex_dequantised *d = w->dequantised ? w->dequantised : &whole;
     *ret = (struct weight){0};
