@@ -28,15 +28,16 @@ enum { FETCH_ROWS = 6 };
     }                                                                                              \
     WEIGHTS_##NV ROWS_##MR(ADD_ROW_##NV)
 
-/* Blocks are code: of more than 7 rows there is one, of all 14 and two panels, which alone can make
- * bytes of its sums; others go in halves, which keep all units busy too. */
+/* Blocks are code: of more than 7 rows there are only those of all 14, which alone can make bytes
+ * of their sums; others go in halves, which keep all units busy too. */
 enum { MAX_ROWS = 14, MAX_ROWS_HALF = MAX_ROWS, MAX_ROWS_3 = MAX_ROWS };
 enum { HALF_ROWS = MAX_ROWS / 2 };
 #define BLOCKS_1_TO_7(X, NP) X(1, NP) X(2, NP) X(3, NP) X(4, NP) X(5, NP) X(6, NP) X(7, NP)
-#define BLOCKS(X)            BLOCKS_1_TO_7(X, 1) BLOCKS_1_TO_7(X, 2) X(1, 8) X(2, 8)
+#define BLOCKS(X)            BLOCKS_1_TO_7(X, 1) BLOCKS_1_TO_7(X, 2) X(1, 8)
 #define BLOCK(MR, NP)        SUM_BLOCK(MR, NP, NP, )
 BLOCKS(BLOCK)
-SUM_BLOCK(14, 2, 2, MAKE_BYTES(PAIRS_14))
+SUM_BLOCK(14, 1, 1, MAKE_BYTES(PAIRS_14(PAIR_1)))
+SUM_BLOCK(14, 2, 2, MAKE_BYTES(PAIRS_14(PAIR_2)))
 
 /* Which block: that of so many panels, and of rows beside. */
 enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_8 = 48 };
@@ -55,7 +56,7 @@ static __attribute__((noinline)) void run_block(const struct conv_block *b, int6
 
 static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
     (void)columns;
-    return rows <= 2 && panels >= 8 ? 8 : panels >= 2 ? 2 : 1;
+    return rows == 1 && panels >= 8 ? 8 : panels >= 2 ? 2 : 1;
 }
 
 static __attribute__((noinline)) void run_halves(const struct conv_block *b, int64_t rows,
@@ -71,8 +72,8 @@ static __attribute__((noinline)) void run_halves(const struct conv_block *b, int
 }
 
 static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
-    if (rows == MAX_ROWS && panels == 2) {
-        sums_14x2(b);
+    if (rows == MAX_ROWS) {
+        panels == 2 ? sums_14x2(b) : sums_14x1(b);
         return makes_bytes(b);
     }
     if (rows <= HALF_ROWS)

@@ -32,7 +32,8 @@ static void largest_64(const struct taps *t, uint8_t *y, int64_t channel) {
     _mm256_storeu_si256((__m256i *)(void *)(y + channel + 32), b);
 }
 
-static void largest_16(const struct taps *t, uint8_t *y, int64_t channel) {
+static __attribute__((noinline)) void largest_16(const struct taps *t, uint8_t *y,
+                                                 int64_t channel) {
     __m128i a = _mm_setzero_si128();
     FOR_TAPS(t)
     a = _mm_max_epu8(a, _mm_loadu_si128((const __m128i *)(const void *)tap(t, i, j, channel)));

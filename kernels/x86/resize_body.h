@@ -115,8 +115,16 @@ static inline void resize_nearest_lines(const struct ipex_resize_args *args,
     }
 }
 
+void ipex_k_resize_f32__avx2(const struct ipex_resize_args *args, int64_t job_begin,
+                             int64_t job_end, void *scratch);
+
+/* Mode nearest is bound by memory: AVX2's kernel does. */
 void IPEX_LEVEL(resize_f32)(const struct ipex_resize_args *args, int64_t job_begin, int64_t job_end,
                             void *scratch) {
+    if (LANES == 16 && args->mode == IPEX_RESIZE_nearest) {
+        ipex_k_resize_f32__avx2(args, job_begin, job_end, scratch);
+        return;
+    }
     const struct ipex_resize_axis vertical = ipex_resize_axis(args, true);
     const struct ipex_resize_axis horizontal = ipex_resize_axis(args, false);
     struct ipex_resize_taps *w = scratch;
@@ -124,7 +132,7 @@ void IPEX_LEVEL(resize_f32)(const struct ipex_resize_args *args, int64_t job_beg
         w[pixel] = ipex_resize_taps(&horizontal, pixel);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_resize_job job = ipex_resize_job(args, j);
-        if (args->mode == IPEX_RESIZE_nearest)
+        if (LANES == 8 && args->mode == IPEX_RESIZE_nearest)
             resize_nearest_lines(args, &job, &vertical, w);
         else
             resize_lines(args, &job, &vertical, w);

@@ -114,6 +114,7 @@ scale_fours(const struct ipex_conv_args *all, const struct sums_run *first, int3
     uint8_t *const y = args.y_u8 + run.y;
 #define WHOLE(r, c) whole(&args, &run, r, c, kind)
     for (int64_t r = 0; r < run.rows; r += SUMS_ROWS) {
+        AS_WRITTEN; /* one loop, with a residual and without */
 #if VEC_REGISTERS == 32
         const int64_t next = ipex_smaller(r + 1, run.rows - 1);
         vec_store_two_rows(y + r * run.y_row, y + next * run.y_row, WHOLE(r, 0), WHOLE(r, LANES),
@@ -131,10 +132,8 @@ static __attribute__((noinline)) bool scale_columns(const struct ipex_conv_args 
                                                     const struct sums_run *run, int32_t kind) {
     if (kind == (SUMS_TO_U8 | SUMS_UNITS))
         scale_fours(args, run, SUMS_UNITS);
-    else if (kind == (SUMS_TO_U8 | SUMS_UNITS | SUMS_MIDDLE))
-        scale_fours(args, run, SUMS_UNITS | SUMS_MIDDLE);
-    else if (kind == (SUMS_TO_U8 | SUMS_UNITS | SUMS_MIDDLE | SUMS_RESIDUAL_U8))
-        scale_fours(args, run, SUMS_UNITS | SUMS_MIDDLE | SUMS_RESIDUAL_U8);
+    else if ((kind & ~SUMS_RESIDUAL_U8) == (SUMS_TO_U8 | SUMS_UNITS | SUMS_MIDDLE))
+        scale_fours(args, run, SUMS_UNITS | SUMS_MIDDLE | (kind & SUMS_RESIDUAL_U8));
     else
         return false;
     return true;
