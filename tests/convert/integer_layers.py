@@ -346,6 +346,28 @@ def product_by_quantize_dynamic_of_u8(g):
     g.output(g.op("Mul", g.op("Cast", y, to=P.FLOAT), scale))
 
 
+@families(on_bytes("layer", ops=dict(linear=1)), of_a_scale_per_output=dict(axis=0), of_one_scale=dict(axis=None))
+@families(on_floats("weight_differs"), of_a_scale_per_input=dict(axis=1))
+def product_of_a_turned_weight(g, axis):
+    """As layers that were trained quantised are exported."""
+    w = g.op("Transpose", g.weights(9, 40, axis=axis), perm=[1, 0])
+    g.gives(g.op("Relu", g.op("MatMul", g.through(g.input(2, 3, 40)), w, name="layer")))
+
+
+@on_bytes("layer", ops=dict(linear=2))
+def product_of_a_turned_weight_that_leaves_i8(g):
+    zero = g.constant(g.numbers("u8", (40,)))
+    w = g.op("DequantizeLinear", g.constant(g.numbers("u8", (40, 65))), g.scale(2 ** -9, 40), zero, axis=0)
+    g.gives(g.op("MatMul", g.through(g.input(3, 65)), g.op("Transpose", w, perm=[1, 0]), name="layer"))
+
+
+@families(WITH_ONE_BEHIND, of_a_scale_per_output=dict(axis=3), of_one_scale=dict(axis=None))
+def convolution_of_a_turned_weight(g, axis):
+    """Rows, columns, inputs, outputs, as other frameworks have them."""
+    w = g.op("Transpose", g.weights(3, 2, 8, 12, axis=axis), perm=[3, 2, 0, 1])
+    behind(g, g.convolved(g.through(g.input(1, 8, 9, 10)), 8, 12, w=w), 12)
+
+
 @on_floats("few_outputs")
 def few_outputs(g):
     g.gives(g.convolved(g.through(g.input(1, 8, 9, 10)), 8, 4, pads=[1] * 4))
@@ -828,7 +850,7 @@ def rows_of_a_table_that_are_known(g):
     looked_up(g, g.constant(np.int64([3, -1, 29])))
 
 
-@on_floats("weight_differs")
+@case(("integer", "layer", APPLIED), ops=dict(linear=1))
 def table_that_is_a_weight_too(g):
     """As tied embeddings are."""
     table = g.weights(30, 24, around=2 ** -6)

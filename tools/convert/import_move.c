@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX operators that only move elements: reshapes, transposes, slices, concatenation.
  * Most become views later (lower.c). */
-#include "tools/convert/import_build.h"
+#include "tools/convert/import_quantized.h"
 #include "tools/convert/import_scope.h"
 
 #include <string.h>
@@ -212,7 +212,10 @@ static void import_transpose(struct ipex_import *import) {
         ipex_import_refuse(import, "perm is not a permutation of %d axes", x->rank);
         return;
     }
-    ipex_import_out(import, 0, ipex_import_transpose(import, x, import->node->output[0], perm));
+    struct ipex_value *y = ipex_import_transpose(import, x, import->node->output[0], perm);
+    if (y)
+        y->dequantised = ipex_quantized_transposed(import, x, perm);
+    ipex_import_out(import, 0, y);
 }
 
 static bool concat_fits(struct ipex_import *import, struct ipex_value *const *x, size_t count,

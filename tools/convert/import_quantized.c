@@ -313,6 +313,53 @@ struct ipex_value *ipex_quantized_table(const struct ipex_value *x) {
     return fits ? d->raw : NULL;
 }
 
+/* The axis whose elements have a scale or zero point each; -1: there is none. */
+static int32_t axis_of(const struct ipex_dequantised *d) {
+    const struct ipex_value *p = ipex_is_one_number(d->scale) ? d->zero : d->scale;
+    int64_t inner = 1;
+    for (int32_t i = d->raw->rank - 1; i >= 0 && !ipex_is_one_number(p); i--) {
+        if (inner == d->inner && d->raw->dims[i] == ipex_value_numel(p))
+            return i;
+        inner *= d->raw->dims[i];
+    }
+    return -1;
+}
+
+const struct ipex_dequantised *ipex_quantized_transposed(struct ipex_import *import,
+                                                         const struct ipex_value *x,
+                                                         const int32_t *perm) {
+    const struct ipex_dequantised *d = x->dequantised;
+    if (!d || !d->raw || d->block_bits || d->raw->narrow || ipex_dtype_size(d->raw->dtype) != 1)
+        return NULL;
+    const struct ipex_value *raw = d->raw;
+    const int32_t axis = axis_of(d), rank = raw->rank;
+    if (axis < 0 && !(ipex_is_one_number(d->scale) && ipex_is_one_number(d->zero)))
+        return NULL;
+    int64_t dims[IPEX_MAX_RANK], stride[IPEX_MAX_RANK], count = 1;
+    for (int32_t i = rank - 1; i >= 0; i--) {
+        stride[i] = count;
+        count *= raw->dims[i];
+    }
+    struct ipex_arena *arena = &import->graph->arena;
+    struct ipex_dequantised *ret = ipex_arena_alloc(arena, sizeof *ret);
+    *ret = *d;
+    ret->inner = 1;
+    for (int32_t i = rank - 1, behind = 1; i >= 0; i--) {
+        dims[i] = raw->dims[perm[i]];
+        behind &= perm[i] != axis;
+        ret->inner *= axis >= 0 && behind ? dims[i] : 1;
+    }
+    uint8_t *data = ipex_arena_array(arena, (size_t)count, 1);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t from = 0, rest = i;
+        for (int32_t k = rank - 1; k >= 0; k--, rest /= dims[k + 1])
+            from += rest % dims[k] * stride[perm[k]];
+        data[i] = (uint8_t)(int32_t)ipex_constant_f64(raw, from);
+    }
+    ret->raw = ipex_graph_constant(import->graph, raw->name, raw->dtype, rank, dims, data);
+    return ret;
+}
+
 struct ipex_value *ipex_quantized_again(struct ipex_import *import, struct ipex_value *q,
                                         const struct ipex_dequantised *d) {
     struct ipex_value *y = dequantised(import, q, d->zero, d->scale);
