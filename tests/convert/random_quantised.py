@@ -63,7 +63,7 @@ def quantise(net, x, *sizes):
 @step(often=2)
 def convolve(net, x, c, h, w):
     m = net.pick(6, 8, 16, 33)
-    y = net.graph.convolved(net.quantised(x), c, m, pads=[1] * 4, name=f"layer{len(net.values)}")
+    y = net.graph.convolved(net.quantised(x), c, m, pads=[1] * 4, name=f"layer{len(net.graph.nodes)}")
     return (y, (m, h, w)) if c <= 33 else None
 
 
