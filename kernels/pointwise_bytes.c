@@ -2,6 +2,8 @@
 /* See pointwise_bytes.h. */
 #include "kernels/pointwise_bytes.h"
 
+#include <string.h>
+
 enum { BLOCK = IPEX_POINTWISE_BYTES_BLOCK };
 
 /* `rows` neighbours of the last but innermost dim, of each elements [begin, begin + n). */
@@ -167,7 +169,16 @@ static __attribute__((noinline)) void make_tables(const struct ipex_byte_loops *
 }
 
 static void look_up_floats(const float *table, const uint8_t *x, float *y, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        uint32_t four;
+        memcpy(&four, x + i, sizeof four);
+        y[i] = table[four & 255];
+        y[i + 1] = table[four >> 8 & 255];
+        y[i + 2] = table[four >> 16 & 255];
+        y[i + 3] = table[four >> 24];
+    }
+    for (; i < n; i++)
         y[i] = table[x[i]];
 }
 
