@@ -352,16 +352,9 @@ static enum ipex_status check_pool_padding(const struct rule *r, const struct wi
     return IPEX_OK;
 }
 
-/* R61: f32, or bytes of which the largest are taken. */
-static enum ipex_status check_pool_x(const struct rule *r) {
-    const struct ipex_shape_operand *x = operand(r, 0);
-    const bool bytes = x->dtype == IPEX_DTYPE_u8 && !x->constant && x->rank == 4;
-    return bytes && r->node->op == IPEX_OP_max_pool ? IPEX_OK : check_f32(r, 0, 4);
-}
-
 static enum ipex_status pool_rule(const struct rule *r, struct ipex_shape_operand *y) {
     const int32_t *ints = r->node->int_;
-    IPEX_TRY(check_pool_x(r));
+    IPEX_TRY(check_f32_or_bytes(r, r->node->op == IPEX_OP_max_pool));
     IPEX_TRY(check_window_attributes(r, IPEX_WINDOW_MAX));
     if (!in_range(ints[IPEX_POOL_CEIL], 0, 1) || !in_range(ints[IPEX_POOL_COUNT_PAD], 0, 1))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a flag is neither 0 nor 1");

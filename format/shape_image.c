@@ -75,20 +75,12 @@ static bool is_scale(float scale) {
     return bits << 1 == 0 || (bits >= UINT32_C(0x2f800000) && bits <= UINT32_C(0x4f800000));
 }
 
-/* R61: f32, or bytes, of which the nearest are taken. */
-static enum ipex_status check_resized(const struct rule *r) {
-    const struct ipex_shape_operand *x = operand(r, 0);
-    const bool bytes = x->dtype == IPEX_DTYPE_u8 && !x->constant && x->rank == 4;
-    return bytes && r->node->int_[IPEX_RESIZE_MODE] == IPEX_RESIZE_nearest ? IPEX_OK
-                                                                           : check_f32(r, 0, 4);
-}
-
 /* R61, R98: the wanted dims are in y. */
 enum ipex_status ipex_rule_resize(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0);
     const int32_t *ints = r->node->int_;
     const float *floats = r->node->float_;
-    IPEX_TRY(check_resized(r));
+    IPEX_TRY(check_f32_or_bytes(r, ints[IPEX_RESIZE_MODE] == IPEX_RESIZE_nearest));
     if (!in_range(ints[IPEX_RESIZE_MODE], 0, IPEX_RESIZE_MODE_COUNT - 1) ||
         !in_range(ints[IPEX_RESIZE_COORDINATES], 0, IPEX_RESIZE_COORDINATES_COUNT - 1) ||
         !in_range(ints[IPEX_RESIZE_ROUNDING], 0, IPEX_RESIZE_ROUNDING_COUNT - 1) ||

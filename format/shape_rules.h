@@ -58,6 +58,13 @@ static inline enum ipex_status check_f32_or_bf16(const struct rule *r, uint32_t 
     return IPEX_OK;
 }
 
+/* R61: images of f32 or, where the operator `takes` them so, of bytes. */
+static inline enum ipex_status check_f32_or_bytes(const struct rule *r, bool takes) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    const bool bytes = x->dtype == IPEX_DTYPE_u8 && !x->constant && x->rank == 4;
+    return bytes && takes ? IPEX_OK : check_f32(r, 0, 4);
+}
+
 static inline enum ipex_status check_act(const struct rule *r, int32_t act) {
     if (!in_range(act, 0, IPEX_ACT_COUNT - 1))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown activation");

@@ -49,45 +49,39 @@ static inline bool makes_bytes(const struct conv_block *b) {
  * or two. Factors are read anew for every pair of rows: all registers hold sums. */
 #define SCALED(i, r, panel)                                                                        \
     vec v##i = vec_fma(vec_from_int(sum##r##_##panel), vec_load(scale + panel * LANES),            \
-                       vec_load(bias + panel * LANES));
-#define MIDDLE(i)       v##i = with_residual(args, v##i, 0, LANES, SUMS_UNITS | SUMS_MIDDLE);
-#define RESIDUAL(i, at) v##i = with_residual(args, v##i, at, LANES, SUMS_RESIDUAL_U8);
-#define MOST(i)         v##i = vec_min(vec_set(SUMS_MOST), v##i);
+                       vec_load(bias + panel * LANES))
+#define MIDDLE(i)       v##i = with_residual(args, v##i, 0, LANES, SUMS_UNITS | SUMS_MIDDLE)
+#define RESIDUAL(i, at) v##i = with_residual(args, v##i, at, LANES, SUMS_RESIDUAL_U8)
+#define INTEGER(i)      vec_int_round(vec_min(vec_set(SUMS_MOST), v##i))
 #define Y_OF(r)         AT(y0, y1, y_row, r)
 #define RESIDUAL_OF(r)  AT(r0, r1, r_row, r)
-#define READ_AGAIN      __asm__ volatile("" ::: "memory");
+#define READ_AGAIN      __asm__ volatile("" ::: "memory")
 #define PAIR_1(r, q)                                                                               \
     {                                                                                              \
-        SCALED(0, r, 0) SCALED(1, q, 0) if (middle) {                                              \
-            MIDDLE(0) MIDDLE(1)                                                                    \
-        }                                                                                          \
-        if (residual) {                                                                            \
-            RESIDUAL(0, RESIDUAL_OF(r))                                                            \
-            RESIDUAL(1, RESIDUAL_OF(q))                                                            \
-        }                                                                                          \
-        MOST(0)                                                                                    \
-        MOST(1)                                                                                    \
-        vec_store_two_vectors(Y_OF(r), Y_OF(q), vec_int_round(v0), vec_int_round(v1), range);      \
-        READ_AGAIN                                                                                 \
+        SCALED(0, r, 0);                                                                           \
+        SCALED(1, q, 0);                                                                           \
+        if (middle)                                                                                \
+            MIDDLE(0), MIDDLE(1);                                                                  \
+        if (residual)                                                                              \
+            RESIDUAL(0, RESIDUAL_OF(r)), RESIDUAL(1, RESIDUAL_OF(q));                              \
+        vec_store_two_vectors(Y_OF(r), Y_OF(q), INTEGER(0), INTEGER(1), range);                    \
+        READ_AGAIN;                                                                                \
     }
 #define PAIR_2(r, q)                                                                               \
     {                                                                                              \
-        SCALED(0, r, 0) SCALED(1, r, 1) SCALED(2, q, 0) SCALED(3, q, 1) if (middle) {              \
-            MIDDLE(0) MIDDLE(1) MIDDLE(2) MIDDLE(3)                                                \
-        }                                                                                          \
+        SCALED(0, r, 0);                                                                           \
+        SCALED(1, r, 1);                                                                           \
+        SCALED(2, q, 0);                                                                           \
+        SCALED(3, q, 1);                                                                           \
+        if (middle)                                                                                \
+            MIDDLE(0), MIDDLE(1), MIDDLE(2), MIDDLE(3);                                            \
         if (residual) {                                                                            \
-            RESIDUAL(0, RESIDUAL_OF(r))                                                            \
-            RESIDUAL(1, RESIDUAL_OF(r) + LANES)                                                    \
-            RESIDUAL(2, RESIDUAL_OF(q))                                                            \
-            RESIDUAL(3, RESIDUAL_OF(q) + LANES)                                                    \
+            RESIDUAL(0, RESIDUAL_OF(r)), RESIDUAL(1, RESIDUAL_OF(r) + LANES);                      \
+            RESIDUAL(2, RESIDUAL_OF(q)), RESIDUAL(3, RESIDUAL_OF(q) + LANES);                      \
         }                                                                                          \
-        MOST(0)                                                                                    \
-        MOST(1)                                                                                    \
-        MOST(2)                                                                                    \
-        MOST(3)                                                                                    \
-        vec_store_two_rows(Y_OF(r), Y_OF(q), vec_int_round(v0), vec_int_round(v1),                 \
-                           vec_int_round(v2), vec_int_round(v3), range);                           \
-        READ_AGAIN                                                                                 \
+        vec_store_two_rows(Y_OF(r), Y_OF(q), INTEGER(0), INTEGER(1), INTEGER(2), INTEGER(3),       \
+                           range);                                                                 \
+        READ_AGAIN;                                                                                \
     }
 #define PAIRS_14(X) X(0, 1) X(2, 3) X(4, 5) X(6, 7) X(8, 9) X(10, 11) X(12, 13)
 

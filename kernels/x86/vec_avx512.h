@@ -216,27 +216,29 @@ static inline struct vec_byte_range vec_byte_range(int16_t zero, uint8_t low, ui
     return (struct vec_byte_range){_mm512_set1_epi16(zero), _mm512_set1_epi8((char)low),
                                    _mm512_set1_epi8((char)high)};
 }
+/* Numbers of 16 bits, packed from vectors of a and b and of c and d, as bytes: those of a, b, c, d.
+ */
+static inline vec_int vec_bytes(vec_int ab, vec_int cd, struct vec_byte_range range) {
+    const vec_int bytes = _mm512_max_epu8(_mm512_packus_epi16(ab, cd), range.low);
+    return _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+        _mm512_min_epu8(bytes, range.high));
+}
+static inline vec_int vec_halves(vec_int a, vec_int b, struct vec_byte_range range) {
+    return _mm512_adds_epi16(_mm512_packs_epi32(a, b), range.zero);
+}
 /* a and b, then c and d, as bytes to p and to q. */
 static inline void vec_store_two_rows(uint8_t *p, uint8_t *q, vec_int a, vec_int b, vec_int c,
                                       vec_int d, struct vec_byte_range range) {
-    a = _mm512_adds_epi16(_mm512_packs_epi32(a, b), range.zero);
-    c = _mm512_adds_epi16(_mm512_packs_epi32(c, d), range.zero);
-    a = _mm512_max_epu8(_mm512_packus_epi16(a, c), range.low);
-    a = _mm512_permutexvar_epi32(
-        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
-        _mm512_min_epu8(a, range.high));
+    a = vec_bytes(vec_halves(a, b, range), vec_halves(c, d, range), range);
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_castsi512_si256(a));
     _mm256_storeu_si256((__m256i *)(void *)q, _mm512_extracti64x4_epi64(a, 1));
 }
 /* a and b as bytes to p and to q. */
 static inline void vec_store_two_vectors(uint8_t *p, uint8_t *q, vec_int a, vec_int b,
                                          struct vec_byte_range range) {
-    a = _mm512_adds_epi16(_mm512_packs_epi32(a, b), range.zero);
-    a = _mm512_max_epu8(_mm512_packus_epi16(a, a), range.low);
-    a = _mm512_permutexvar_epi32(
-        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
-        _mm512_min_epu8(a, range.high));
-    const __m256i bytes = _mm512_castsi512_si256(a);
+    const vec_int ab = vec_halves(a, b, range);
+    const __m256i bytes = _mm512_castsi512_si256(vec_bytes(ab, ab, range));
     _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(bytes));
     _mm_storeu_si128((__m128i *)(void *)q, _mm256_extracti128_si256(bytes, 1));
 }

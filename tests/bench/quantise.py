@@ -29,22 +29,21 @@ class RealInputs:
         return next(self.feeds, None)
 
 
-def as_of_opset_13(path):
+def save_of_opset_13(path, target):
     """The model, of an opset that knows scales per output."""
     import onnx
     from onnx import version_converter
     model = onnx.load(path)
     version = next(i.version for i in model.opset_import if i.domain in ("", "ai.onnx"))
-    return version_converter.convert_version(model, 13) if version < 13 else model
+    onnx.save(version_converter.convert_version(model, 13) if version < 13 else model, target)
 
 
 def quantise(network, size, form, target):
-    import onnx
     from onnxruntime import quantization
     from onnxruntime.quantization.shape_inference import quant_pre_process
     kinds = {"u8": quantization.QuantType.QUInt8, "i8": quantization.QuantType.QInt8}
     prepared = target.with_suffix(".prepared.onnx")
-    onnx.save(as_of_opset_13(network.path), prepared)
+    save_of_opset_13(network.path, prepared)
     quant_pre_process(str(prepared), str(prepared), skip_symbolic_shape=True)
     if form.startswith("dynamic"):
         quantization.quantize_dynamic(prepared, target, per_channel=True, weight_type=kinds[form[-2:]])

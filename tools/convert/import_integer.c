@@ -7,7 +7,6 @@
 #include "tools/convert/import_scope.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
     EXACT = 1 << 23,
@@ -45,30 +44,6 @@ static int64_t exact_run(struct ipex_import *import, const struct weight *w, int
     return w->k - from;
 }
 
-/* What is known of the integers that `run` of k from `from` on are; NULL: nothing. */
-static const struct ipex_dequantised *known_part(struct ipex_import *import, const struct weight *w,
-                                                 int64_t from, int64_t run) {
-    const struct ipex_dequantised *d = w->value->dequantised;
-    if (!d || !d->raw || !d->raw->constant || d->block_bits || ipex_dtype_size(d->raw->dtype) != 1)
-        return NULL;
-    struct ipex_arena *arena = &import->graph->arena;
-    const int64_t row = w->k * w->inner, part = run * w->inner;
-    uint8_t *data = ipex_arena_array(arena, (size_t)(w->outer * part), 1);
-    int64_t dims[IPEX_MAX_RANK];
-    for (int64_t i = 0; i < w->outer * part; i++)
-        data[i] = (uint8_t)(int32_t)ipex_constant_f64(d->raw,
-                                                      i / part * row + from * w->inner + i % part);
-    memcpy(dims, d->raw->dims, sizeof dims);
-    dims[w->axis] = run;
-    struct ipex_dequantised *ret = ipex_arena_alloc(arena, sizeof *ret);
-    *ret = *d;
-    ret->raw =
-        ipex_graph_constant(import->graph, d->raw->name, d->raw->dtype, d->raw->rank, dims, data);
-    if (d->inner % row == 0)
-        ret->inner = d->inner / row * part;
-    return ret;
-}
-
 /* `part` of x and w as i32; x_axis: that of x which w's k goes with. NULL after refusing. */
 static struct ipex_value *exact_sum(struct ipex_import *import, struct ipex_value *x,
                                     int32_t x_axis, const struct weight *w, part_fn part) {
@@ -95,7 +70,7 @@ static struct ipex_value *exact_sum(struct ipex_import *import, struct ipex_valu
             whole ? w->value : ipex_build_slice(import, w->value, w->axis, from, run);
         if (w->value->constant && !whole) {
             ipex_import_fold(import, last);
-            some->dequantised = known_part(import, w, from, run);
+            ipex_quantized_note_part(import, some, w->value, w->axis, from, run);
         }
         struct ipex_value *y =
             part(import, whole ? x : ipex_build_slice(import, x, x_axis, from, run), some);

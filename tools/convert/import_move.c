@@ -213,8 +213,7 @@ static void import_transpose(struct ipex_import *import) {
         return;
     }
     struct ipex_value *y = ipex_import_transpose(import, x, import->node->output[0], perm);
-    if (y)
-        y->dequantised = ipex_quantized_transposed(import, x, perm);
+    ipex_quantized_note_transposed(import, y, x, perm);
     ipex_import_out(import, 0, y);
 }
 

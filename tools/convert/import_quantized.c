@@ -305,19 +305,25 @@ const struct ipex_dequantised *ipex_quantized_alike(const struct ipex_value *x) 
                : NULL;
 }
 
+/* Of a constant of 8 bits. */
+static bool is_constant(const struct ipex_dequantised *d) {
+    return d && d->raw && !d->block_bits && !d->raw->narrow && ipex_dtype_size(d->raw->dtype) == 1;
+}
+
+static bool is_of_one_scale(const struct ipex_dequantised *d) {
+    return ipex_is_one_number(d->scale) && ipex_is_one_number(d->zero);
+}
+
 struct ipex_value *ipex_quantized_table(const struct ipex_value *x) {
     const struct ipex_dequantised *d = x->dequantised;
-    const bool fits = d && d->raw && !d->block_bits && !d->raw->narrow &&
-                      ipex_dtype_size(d->raw->dtype) == 1 && ipex_is_one_number(d->zero) &&
-                      ipex_is_one_number(d->scale);
-    return fits ? d->raw : NULL;
+    return is_constant(d) && is_of_one_scale(d) ? d->raw : NULL;
 }
 
 /* The axis whose elements have a scale or zero point each; -1: there is none. */
 static int32_t axis_of(const struct ipex_dequantised *d) {
     const struct ipex_value *p = ipex_is_one_number(d->scale) ? d->zero : d->scale;
     int64_t inner = 1;
-    for (int32_t i = d->raw->rank - 1; i >= 0 && !ipex_is_one_number(p); i--) {
+    for (int32_t i = d->raw->rank - 1; i >= 0 && !is_of_one_scale(d); i--) {
         if (inner == d->inner && d->raw->dims[i] == ipex_value_numel(p))
             return i;
         inner *= d->raw->dims[i];
@@ -325,39 +331,44 @@ static int32_t axis_of(const struct ipex_dequantised *d) {
     return -1;
 }
 
-const struct ipex_dequantised *ipex_quantized_transposed(struct ipex_import *import,
-                                                         const struct ipex_value *x,
-                                                         const int32_t *perm) {
+/* d's integers have become `raw`, which is made behind `last`, and their axis (axis_of) is `axis`.
+ */
+static void note_moved(struct ipex_import *import, struct ipex_value *y,
+                       const struct ipex_dequantised *d, struct ipex_node *last,
+                       struct ipex_value *raw, int32_t axis) {
+    ipex_import_fold(import, last);
+    if (!raw->constant || (axis < 0 && !is_of_one_scale(d)))
+        return;
+    struct ipex_dequantised *note = ipex_arena_alloc(&import->graph->arena, sizeof *note);
+    *note = *d;
+    note->raw = raw;
+    note->inner = 1;
+    for (int32_t i = raw->rank - 1; axis >= 0 && i > axis; i--)
+        note->inner *= raw->dims[i];
+    y->dequantised = note;
+}
+
+void ipex_quantized_note_part(struct ipex_import *import, struct ipex_value *y,
+                              const struct ipex_value *x, int32_t axis, int64_t from,
+                              int64_t count) {
     const struct ipex_dequantised *d = x->dequantised;
-    if (!d || !d->raw || d->block_bits || d->raw->narrow || ipex_dtype_size(d->raw->dtype) != 1)
-        return NULL;
-    const struct ipex_value *raw = d->raw;
-    const int32_t axis = axis_of(d), rank = raw->rank;
-    if (axis < 0 && !(ipex_is_one_number(d->scale) && ipex_is_one_number(d->zero)))
-        return NULL;
-    int64_t dims[IPEX_MAX_RANK], stride[IPEX_MAX_RANK], count = 1;
-    for (int32_t i = rank - 1; i >= 0; i--) {
-        stride[i] = count;
-        count *= raw->dims[i];
-    }
-    struct ipex_arena *arena = &import->graph->arena;
-    struct ipex_dequantised *ret = ipex_arena_alloc(arena, sizeof *ret);
-    *ret = *d;
-    ret->inner = 1;
-    for (int32_t i = rank - 1, behind = 1; i >= 0; i--) {
-        dims[i] = raw->dims[perm[i]];
-        behind &= perm[i] != axis;
-        ret->inner *= axis >= 0 && behind ? dims[i] : 1;
-    }
-    uint8_t *data = ipex_arena_array(arena, (size_t)count, 1);
-    for (int64_t i = 0; i < count; i++) {
-        int64_t from = 0, rest = i;
-        for (int32_t k = rank - 1; k >= 0; k--, rest /= dims[k + 1])
-            from += rest % dims[k] * stride[perm[k]];
-        data[i] = (uint8_t)(int32_t)ipex_constant_f64(raw, from);
-    }
-    ret->raw = ipex_graph_constant(import->graph, raw->name, raw->dtype, rank, dims, data);
-    return ret;
+    struct ipex_node *last = import->graph->last;
+    if (is_constant(d))
+        note_moved(import, y, d, last, ipex_build_slice(import, d->raw, axis, from, count),
+                   axis_of(d));
+}
+
+void ipex_quantized_note_transposed(struct ipex_import *import, struct ipex_value *y,
+                                    const struct ipex_value *x, const int32_t *perm) {
+    const struct ipex_dequantised *d = x->dequantised;
+    struct ipex_node *last = import->graph->last;
+    if (!is_constant(d))
+        return;
+    const int32_t from = axis_of(d);
+    int32_t axis = d->raw->rank - 1;
+    while (axis >= 0 && perm[axis] != from)
+        axis--;
+    note_moved(import, y, d, last, ipex_build_transpose(import, d->raw, perm), axis);
 }
 
 struct ipex_value *ipex_quantized_again(struct ipex_import *import, struct ipex_value *q,

@@ -11,11 +11,13 @@ const struct ipex_dequantised *ipex_quantized_alike(const struct ipex_value *x);
 /* Where x is a constant (q - zero) * scale with one scale and one zero point, of q in 8 bits: q,
  * else NULL. A part of x is that of a part of q. */
 struct ipex_value *ipex_quantized_table(const struct ipex_value *x);
-/* What is known of the integers of a constant x once its axes are in another order, axis i being
- * x's perm[i]; NULL: nothing. */
-const struct ipex_dequantised *ipex_quantized_transposed(struct ipex_import *import,
-                                                         const struct ipex_value *x,
-                                                         const int32_t *perm);
+/* Notes on y what is known of the integers of x, a constant, of which it is `count` elements of an
+ * axis from `from` on, or which it is with its axes in another order, axis i being x's perm[i]. */
+void ipex_quantized_note_part(struct ipex_import *import, struct ipex_value *y,
+                              const struct ipex_value *x, int32_t axis, int64_t from,
+                              int64_t count);
+void ipex_quantized_note_transposed(struct ipex_import *import, struct ipex_value *y,
+                                    const struct ipex_value *x, const int32_t *perm);
 /* (q - zero) * scale as d has them, of whole numbers from its range. */
 struct ipex_value *ipex_quantized_again(struct ipex_import *import, struct ipex_value *q,
                                         const struct ipex_dequantised *d);

@@ -3,9 +3,9 @@
  * arithmetic, orderings. */
 #include <string.h>
 
-#include "tools/convert/import_quantized.h"
 #include "tools/convert/import_double.h"
 #include "tools/convert/import_half.h"
+#include "tools/convert/import_quantized.h"
 #include "tools/convert/import_scope.h"
 
 /* ---- elementwise, with broadcasting ---- */

@@ -138,16 +138,17 @@ static struct ipex_node *find_dequantised(const struct ipex_graph *graph,
     return before ? NULL : from;
 }
 
-/* `first` and `second`, which reads it alone, of one operand each, change places. */
-static void swap(struct ipex_graph *graph, struct ipex_node *first, struct ipex_node *second,
-                 bool is_byte) {
+/* `first` and `second`, which reads it alone, of one operand each, change places: one of them
+ * computes, the other moves. */
+static void swap(struct ipex_graph *graph, struct ipex_node *first, struct ipex_node *second) {
     struct ipex_value *x = first->input[0], *y = second->output;
-    const struct ipex_value *shape = is_pointwise(second) ? x : y;
+    const bool computes = is_pointwise(second);
+    const struct ipex_value *shape = computes ? x : y;
     ipex_graph_move(graph, second, first);
     ipex_node_set_input(second, 0, x);
     ipex_node_set_output(second,
                          ipex_graph_value(graph, y->name, y->dtype, shape->rank, shape->dims));
-    second->output->is_byte = is_byte;
+    second->output->is_byte = computes ? y->is_byte : x->is_byte;
     ipex_node_set_input(first, 0, second->output);
     ipex_node_set_output(first, y);
     ipex_ledger_add(graph->ledger, "pointwise", second->name, IPEX_REASON_applied,
@@ -160,13 +161,13 @@ static void move_moves(struct ipex_graph *graph) {
         next = node->next;
         struct ipex_node *from = find_dequantised(graph, node);
         if (from)
-            swap(graph, from, node, true);
+            swap(graph, from, node);
     }
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
         next = node->next;
         struct ipex_node *move = is_pointwise(node) ? find_move(graph, node) : NULL;
         if (move)
-            swap(graph, move, node, node->output->is_byte);
+            swap(graph, move, node);
     }
 }
 
