@@ -420,7 +420,7 @@ size_t ipex_depthwise_u8_scratch(const struct ipex_conv_args *args) {
 
 size_t ipex_pointwise_u8_scratch(const struct ipex_pointwise_args *args) {
     return ipex_pointwise_scratch(args) +
-           (size_t)(args->inputs + 1) * IPEX_POINTWISE_BYTES_BLOCK * sizeof(float);
+           (size_t)(args->inputs + 1) * IPEX_POINTWISE_BLOCK * sizeof(float);
 }
 
 /* The columns of x and their weights, for every pixel of a line. */

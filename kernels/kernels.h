@@ -298,7 +298,7 @@ struct ipex_pool_args {
     bool count_pad;
 };
 
-#define IPEX_POINTWISE_BLOCK 256 /* elements that a pointwise program works on at a time */
+#define IPEX_POINTWISE_BLOCK 1024 /* elements that a pointwise program works on at a time */
 
 /* A register program over up to 8 broadcast inputs, run block by block along the innermost dim.
  *
@@ -314,9 +314,8 @@ struct ipex_pool_args {
  *
  * pointwise_u8: inputs that x_u8 has are u8, as numbers, and with y_u8 results are rounded to
  * nearest, ties to even, and cut to 0 to 255 (a NaN is 0) and go there instead. `inner` is
- * pointwise_f32 of any level. Behind pointwise_f32's scratch there are IPEX_POINTWISE_BYTES_BLOCK
- * floats for every input and for y. */
-#define IPEX_POINTWISE_BYTES_BLOCK 1024
+ * pointwise_f32 of any level. Behind pointwise_f32's scratch there is another block for every input
+ * and for y. */
 struct ipex_pointwise_step {
     int16_t op, dst, a, b;
 };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { BLOCK = IPEX_POINTWISE_BYTES_BLOCK };
+enum { BLOCK = IPEX_POINTWISE_BLOCK };
 
 /* `rows` neighbours of the last but innermost dim, of each elements [begin, begin + n). */
 struct part {

@@ -239,8 +239,9 @@ static inline bool pointwise_is_same(struct pointwise_operand operand) {
     return operand.row == 0 && operand.step == 1;
 }
 
-/* Rows of such an operand that pay for laying it out once more. */
-enum { JOINT_LEAST = 4 };
+/* Rows of such an operand that pay for laying it out once more; elements of it that are laid out,
+ * if rows are shorter. */
+enum { JOINT_LEAST = 4, JOINT_BLOCK = 256 };
 
 /* How many rows may be taken as one, which is best of whole vectors: those of y and of the operands
  * lie behind each other, but for operands of all rows alike, for which there is room. */
@@ -257,7 +258,7 @@ static inline int64_t pointwise_joint(const struct ipex_pointwise_args *args,
         return 1;
     const int64_t room = ipex_div((args->inputs + 1) * IPEX_POINTWISE_BLOCK, same * all.n);
     const int64_t even = ipex_div(LANES, ipex_smaller(LANES, all.n & -all.n));
-    const int64_t block = ipex_div(IPEX_POINTWISE_BLOCK, all.n);
+    const int64_t block = ipex_div(JOINT_BLOCK, all.n);
     const int64_t wanted = block > even ? block - ipex_divide(block, even).rest : even;
     const int64_t ret = ipex_smaller(wanted, room);
     return all.rows < JOINT_LEAST * ret ? 1 : ret;

@@ -45,11 +45,12 @@ static void random_program(struct rng *rng, struct program *p, struct ipex_point
 }
 
 static void random_dims(struct rng *rng, struct program *p, struct ipex_pointwise_args *a) {
+    const int64_t longest = rng_one_in(rng, 3) ? 3 * IPEX_POINTWISE_BLOCK : 600;
     a->rank = (int32_t)rng_range(rng, 1, 4);
     a->inputs = (int32_t)rng_range(rng, 1, 4);
     for (int32_t i = 0; i < a->rank; i++)
         a->dims[i] = rng_range(rng, 1, 4);
-    a->dims[a->rank - 1] = rng_range(rng, 1, rng_one_in(rng, 3) ? 600 : 40);
+    a->dims[a->rank - 1] = rng_range(rng, 1, rng_one_in(rng, 3) ? longest : 40);
     if (a->rank > 1 && rng_one_in(rng, 2))
         a->dims[a->rank - 2] = rng_range(rng, 1, 60);
     int64_t y_stride = 1;
