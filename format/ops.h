@@ -4,6 +4,7 @@
 #ifndef IPEX_FORMAT_OPS_H
 #define IPEX_FORMAT_OPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum ipex_op {
@@ -44,17 +45,17 @@ enum ipex_conv_direct_attr {
     IPEX_CONV_DIRECT_ATTRS,
 };
 
+/* Most roundings between a sum and the residual. */
+#define IPEX_MIDDLES 3
+
 /* Positions in `floats` of linear, conv and depthwise, behind the activation's parameters: what u8
  * stands for. */
 enum ipex_integer_attr {
     IPEX_RESIDUAL_SCALE = 2,
     IPEX_Y_SCALE,
     IPEX_Y_ZERO,
-    IPEX_MIDDLE_SCALE, /* of what is rounded before the residual is added; 0: it is not */
-    IPEX_MIDDLE_ZERO,
-    IPEX_MIDDLE_UNIT, /* what one of those bytes stands for, and what is added to all of it */
-    IPEX_MIDDLE_SHIFT,
-    IPEX_INTEGER_ATTRS,
+    IPEX_MIDDLE_CUTS, /* the least and the most that each rounding in between leaves */
+    IPEX_INTEGER_ATTRS = IPEX_MIDDLE_CUTS + 2 * IPEX_MIDDLES,
     IPEX_SCALES = IPEX_INTEGER_ATTRS - IPEX_RESIDUAL_SCALE,
 };
 /* Products of u8 and i8 in a segment, and most in a sum, which 32 bits then hold. */
@@ -120,6 +121,12 @@ enum ipex_act {
 #undef IPEX_ACT_ENUM
         IPEX_ACT_COUNT,
 };
+
+/* relu, clip and none are clamps, which kernels apply as they store: the same bounds for all three,
+ * since max(-inf, x) and min(inf, x) leave every arithmetic result as it is. */
+static inline bool ipex_act_is_clamp(int32_t act) {
+    return act == IPEX_ACT_none || act == IPEX_ACT_relu || act == IPEX_ACT_clip;
+}
 
 /* Steps of a pointwise program. min and max: `b < a ? b : a`, `b > a ? b : a`, so a NaN in a stays.
  * X(id, name, number of operands) */

@@ -50,6 +50,19 @@ static enum ipex_status check_vector(const struct rule *r, uint32_t i, int64_t c
     return IPEX_OK;
 }
 
+/* R119: what is between the sum and the residual: none or a constant of two elements per output
+ * channel for each of few roundings. */
+static enum ipex_status check_middle(const struct rule *r, int64_t channels) {
+    const struct ipex_shape_operand *v = operand(r, 5);
+    if (!v)
+        return IPEX_OK;
+    if (!v->constant || v->dtype != IPEX_DTYPE_f32 || v->layout != IPEX_LAYOUT_channels)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR, "middle is no f32 constant of layout channels");
+    if (v->rank != 3 || v->dims[0] > IPEX_MIDDLES || v->dims[1] != 2 || v->dims[2] != channels)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "middle has not up to 3 by 2 by M elements");
+    return IPEX_OK;
+}
+
 static enum ipex_status check_bias(const struct rule *r, int64_t channels) {
     return check_vector(r, 2, channels);
 }
@@ -80,7 +93,9 @@ static enum ipex_status check_scales(const struct rule *r, int64_t channels, uin
     const int64_t k = w->rank == 5 ? w->dims[3] * w->dims[4] : w->dims[1];
     const int64_t segments = w->rank == 5 ? w->dims[1] : 1;
     if (!is_integer(r))
-        return operand(r, 4) ? bad(r, IPEX_ERROR_MODEL_OPERATOR, "a scale without i8") : IPEX_OK;
+        return operand(r, 4) || operand(r, 5)
+                   ? bad(r, IPEX_ERROR_MODEL_OPERATOR, "a scale or middle without i8")
+                   : IPEX_OK;
     for (int i = 0; i < IPEX_SCALES; i++)
         if (exponent(floats[i]) == 0xff)
             return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a scale is no number");
@@ -92,7 +107,8 @@ static enum ipex_status check_scales(const struct rule *r, int64_t channels, uin
         IPEX_TRY(check_depthwise_integers(r));
     else if (k < IPEX_INTEGER_LEAST_K || k > IPEX_INTEGER_MOST_K / segments)
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "too few or too many products");
-    return check_vector(r, 4, channels);
+    IPEX_TRY(check_vector(r, 4, channels));
+    return check_middle(r, channels);
 }
 
 /* linear, or conv: x is bf16. */

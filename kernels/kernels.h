@@ -26,12 +26,6 @@ static inline bool ipex_rows_share_set(int64_t bytes) {
     return bytes % IPEX_L1_SET_BYTES == 0;
 }
 
-/* relu, clip and none are clamps, which kernels apply as they store: the same bounds for all three,
- * since max(-inf, x) and min(inf, x) leave every arithmetic result as it is. */
-static inline bool ipex_act_is_clamp(int32_t act) {
-    return act == IPEX_ACT_none || act == IPEX_ACT_relu || act == IPEX_ACT_clip;
-}
-
 static inline bool ipex_act_is_swish(int32_t act) {
     return act == IPEX_ACT_hard_swish || act == IPEX_ACT_hard_swish_affine;
 }
@@ -83,14 +77,15 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * (even + odd). Behind a segment's last element x and w are +0 to the end of its tile.
  *
  * conv_u8: x is u8 and w i8; sum = all products of all segments, modulo 2^32 (so exact up to 65,793
- * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). With m_scale other than 0,
- * chain = fma(bytes(chain, m_scale, m_zero) - m_zero, m_unit, m_shift). With residual or
- * residual_u8, chain = fma(residual, r_scale, chain). With y_scale other than 0 results are
- * bytes(y, y_scale, y_zero), which with y_u8 go there instead; where the activation is a clamp, a
- * NaN becomes the least that it leaves. bytes(v, scale, zero) = fma(v, scale, IPEX_WHOLE_NUMBERS) -
- * (IPEX_WHOLE_NUMBERS - zero), cut to 0 to 255: the product rounded to nearest, ties to even, and
- * the zero point added; a NaN becomes 0. k is 4 or more. Kernels have loops of their own for a
- * y_scale and an m_scale of 1.
+ * of them), and chain = fma((float)sum, scale[g*n + c], bias[g*n + c]). For l ascending over
+ * middles, chain = fma(cut(chain), middle[l][0][g*n + c], middle[l][1][g*n + c]), where cut rounds
+ * to nearest, ties to even, and leaves m_cut[l][0] at least (of a NaN, too), then m_cut[l][1] at
+ * most. With residual or residual_u8, chain = fma(residual, r_scale, chain). With y_scale other
+ * than 0 results are bytes(y, y_scale, y_zero), which with y_u8 go there instead; where the
+ * activation is a clamp, a NaN becomes the least that it leaves. bytes(v, scale, zero) = fma(v,
+ * scale, IPEX_WHOLE_NUMBERS) - (IPEX_WHOLE_NUMBERS - zero), cut to 0 to 255: the product rounded to
+ * nearest, ties to even, and the zero point added; a NaN becomes 0. k is 4 or more. Kernels have
+ * loops of their own for a y_scale of 1.
  *
  * depthwise_u8: as conv_u8, but output c takes channel c alone: k is 1, n all channels, 8 or more,
  * of one group, segments taps and w i8 [segments_h][segments_w][ipex_channels_pitch(n)].
@@ -129,13 +124,16 @@ struct ipex_conv_args {
     const void *w;         /* [groups][segments][panels][k_tiles] tiles of f32; else of bf16; i8 */
     const float *bias;     /* [groups * n], never NULL; readable up to a multiple of 16 */
     const float *scale;    /* [groups * n], as bias; conv_u8 only */
+    const float *middle;   /* [middles][2][ipex_channels_pitch(groups * n)]; conv_u8 only */
     const float *residual; /* NULL, or addressed like y with r_*; may be y (then K is not cut) */
     float *y;
     const uint16_t *residual_bf16; /* NULL, or instead of residual; may be y_bf16 */
     uint16_t *y_bf16;           /* NULL, or instead of y; both in conv_bf16 and conv_bf16t only */
     const uint8_t *residual_u8; /* NULL, or instead of residual; may be y_u8 */
     uint8_t *y_u8;              /* NULL, or instead of y; both in conv_u8 only */
-    float r_scale, y_scale, y_zero, m_scale, m_zero, m_unit, m_shift; /* conv_u8 only */
+    float r_scale, y_scale, y_zero; /* conv_u8 only */
+    float m_cut[IPEX_MIDDLES][2];   /* conv_u8 only */
+    int32_t middles;                /* conv_u8 only */
     int64_t x_image, x_line, x_pixel, x_group, x_kh, x_kw;
     int64_t w_line; /* floats from a line's weights to the next one's; 0: one w for all lines.
                        conv_f32 only, not with planar */
@@ -222,6 +220,7 @@ struct ipex_winograd_args {
     const float *x;        /* of output (0, 0): its first row's first pixel */
     const float *w;        /* [ipex_winograd_products][panels][k_tiles][16][16] */
     const float *bias;     /* [n], never NULL */
+    const float *middle;   /* [middles][2][ipex_channels_pitch(groups * n)]; conv_u8 only */
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
     float *y;
     int64_t x_image, x_row, x_pixel;
@@ -262,6 +261,7 @@ struct ipex_depthwise_args {
     const float *x;        /* first tap of output pixel (0, 0) */
     const float *w;        /* [kernel_h][kernel_w][group_inputs][ipex_channels_pitch] */
     const float *bias;     /* [channels] */
+    const float *middle;   /* [middles][2][ipex_channels_pitch(groups * n)]; conv_u8 only */
     const float *residual; /* NULL, or addressed like y with r_*; may be y */
     float *y;              /* in depthwise_f32 */
     uint16_t *y_bf16;      /* in depthwise_bf16y */

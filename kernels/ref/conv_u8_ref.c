@@ -25,15 +25,25 @@ static void store(const struct ipex_conv_args *args, int64_t at, float value) {
         args->y[at] = value;
 }
 
+static float round_between(const struct ipex_conv_args *args, int64_t output, float value) {
+    const int64_t pitch = ipex_channels_pitch((int64_t)args->groups * args->n);
+    for (int32_t l = 0; l < args->middles; l++) {
+        const float *unit = args->middle + 2 * l * pitch + output;
+        value = rintf(value);
+        value = value > args->m_cut[l][0] ? value : args->m_cut[l][0];
+        value = value < args->m_cut[l][1] ? value : args->m_cut[l][1];
+        value = fmaf(value, unit[0], unit[pitch]);
+    }
+    return value;
+}
+
 /* What becomes of a sum, for output n. */
 static void finish(const struct ipex_conv_args *args, const struct ipex_conv_job *job, int64_t line,
                    int64_t pixel, int64_t output, uint32_t sum) {
     const int64_t residual =
         job->image * args->r_image + line * args->r_line + pixel * args->r_pixel + output;
     float chain = fmaf((float)(int32_t)sum, args->scale[output], args->bias[output]);
-    if (args->m_scale != 0.0f)
-        chain = fmaf(ref_byte(chain, args->m_scale, args->m_zero) - args->m_zero, args->m_unit,
-                     args->m_shift);
+    chain = round_between(args, output, chain);
     if (args->residual_u8)
         chain = fmaf((float)args->residual_u8[residual], args->r_scale, chain);
     else if (args->residual)

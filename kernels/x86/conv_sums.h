@@ -40,7 +40,8 @@ static inline __attribute__((always_inline)) void copy_last(uint32_t *to, const 
     }
 }
 
-/* Whether b's sums become bytes in registers, of blocks that can: whole panels, scaled by 1. */
+/* Whether b's sums become bytes in registers, of blocks that can: whole panels, scaled by 1,
+ * rounded at most once before. */
 static inline bool makes_bytes(const struct conv_block *b) {
     return b->makes && b->columns == IPEX_PANEL;
 }
@@ -50,7 +51,9 @@ static inline bool makes_bytes(const struct conv_block *b) {
 #define SCALED(i, r, panel)                                                                        \
     vec v##i = vec_fma(vec_from_int(sum##r##_##panel), vec_load(scale + panel * LANES),            \
                        vec_load(bias + panel * LANES))
-#define MIDDLE(i)       v##i = with_residual(args, v##i, 0, LANES, SUMS_UNITS | SUMS_MIDDLE)
+#define MIDDLE(i, panel)                                                                           \
+    v##i = vec_between(v##i, vec_set(args->m_cut[0][0]), vec_set(args->m_cut[0][1]),               \
+                       vec_load(unit + panel * LANES), vec_load(shift + panel * LANES))
 #define RESIDUAL(i, at) v##i = with_residual(args, v##i, at, LANES, SUMS_RESIDUAL_U8)
 #define INTEGER(i)      vec_int_round(vec_min(vec_set(SUMS_MOST), v##i))
 #define Y_OF(r)         AT(y0, y1, y_row, r)
@@ -61,7 +64,7 @@ static inline bool makes_bytes(const struct conv_block *b) {
         SCALED(0, r, 0);                                                                           \
         SCALED(1, q, 0);                                                                           \
         if (middle)                                                                                \
-            MIDDLE(0), MIDDLE(1);                                                                  \
+            MIDDLE(0, 0), MIDDLE(1, 0);                                                            \
         if (residual)                                                                              \
             RESIDUAL(0, RESIDUAL_OF(r)), RESIDUAL(1, RESIDUAL_OF(q));                              \
         vec_store_two_vectors(Y_OF(r), Y_OF(q), INTEGER(0), INTEGER(1), range);                    \
@@ -74,7 +77,7 @@ static inline bool makes_bytes(const struct conv_block *b) {
         SCALED(2, q, 0);                                                                           \
         SCALED(3, q, 1);                                                                           \
         if (middle)                                                                                \
-            MIDDLE(0), MIDDLE(1), MIDDLE(2), MIDDLE(3);                                            \
+            MIDDLE(0, 0), MIDDLE(1, 1), MIDDLE(2, 0), MIDDLE(3, 1);                                \
         if (residual) {                                                                            \
             RESIDUAL(0, RESIDUAL_OF(r)), RESIDUAL(1, RESIDUAL_OF(r) + LANES);                      \
             RESIDUAL(2, RESIDUAL_OF(q)), RESIDUAL(3, RESIDUAL_OF(q) + LANES);                      \
@@ -91,10 +94,12 @@ static inline bool makes_bytes(const struct conv_block *b) {
         const struct ipex_conv_args *args = b->makes;                                              \
         const int64_t column = b->init - args->bias + b->column;                                   \
         const float *scale = args->scale + column, *bias = args->bias + column;                    \
+        const bool middle = args->middles > 0, residual = args->residual_u8 != NULL;               \
+        const float *unit = middle ? args->middle + column : scale;                                \
+        const float *shift = middle ? unit + middle_pitch(args) : bias;                            \
         uint8_t *y0 = args->y_u8 + b->y_at + b->column, *y1 = y0 + b->y_half;                      \
         const int64_t r0 = b->residual_at + b->column, r1 = r0 + b->r_half;                        \
         const int64_t y_row = b->y_row, r_row = b->r_row;                                          \
-        const bool middle = args->m_scale != 0.0f, residual = args->residual_u8 != NULL;           \
         const struct vec_byte_range range = vec_byte_range(                                        \
             (int16_t)args->y_zero, (uint8_t)b->bounds.low, (uint8_t)b->bounds.high);               \
         PAIRS                                                                                      \

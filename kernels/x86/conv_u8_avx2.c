@@ -232,11 +232,7 @@ static inline bool sums_is_byte(float v) {
 
 /* Bytes grow with what they are made of, or fall. */
 struct sums_bounds ipex_k_sums_bounds__avx2(const struct ipex_conv_args *args) {
-    const float most = 255 * (__builtin_fabsf(args->m_unit) + __builtin_fabsf(args->r_scale)) +
-                       __builtin_fabsf(args->m_shift);
-    const bool units = args->y_scale == 1 && sums_is_byte(args->y_zero) &&
-                       (args->m_scale == 0 || args->m_scale == 1) && sums_is_byte(args->m_zero) &&
-                       most < SUMS_MOST;
+    const bool units = args->y_scale == 1 && sums_is_byte(args->y_zero);
     float low = act_low(args->act, args->act_a), high = act_high(args->act, args->act_b);
     if (low > high)
         low = high;

@@ -101,7 +101,7 @@ struct conv_block {
     int64_t y_at, residual_at; /* elements from the arguments' y and residual to the walk's place */
     struct sums_bounds bounds;
     struct conv_stage *stage;           /* with CONV_STAGES_SUMS */
-    const struct ipex_conv_args *makes; /* NULL: sums do not become bytes scaled by 1 */
+    const struct ipex_conv_args *makes; /* NULL: sums do not become bytes, or not simply */
     int64_t column;                     /* of the first panel's, from init on */
 #endif
 };
@@ -550,7 +550,8 @@ static __attribute__((noinline, cold)) struct conv_block part_block(const struct
               part->last ? act_high(args->act, args->act_b) : __builtin_inff());
 #ifdef CONV_SUMS
     ret.bounds = ipex_k_sums_bounds__avx2(args);
-    if (ret.bounds.units && args->y_u8 && !args->residual && ipex_act_is_clamp(args->act))
+    if (ret.bounds.units && args->y_u8 && !args->residual && args->middles <= 1 &&
+        ipex_act_is_clamp(args->act))
         ret.makes = args;
 #endif
     if (part->segments == 0) /* the bias alone: no product has made its denormals zero */

@@ -34,8 +34,8 @@ static inline void pack_elements(const float *b, int64_t b_row, int64_t begin, i
 }
 
 /* b [n][k] */
-static inline void pack_columns(const float *b, int64_t b_row, int64_t k, int64_t n,
-                                float *packed) {
+static __attribute__((noinline)) void pack_columns(const float *b, int64_t b_row, int64_t k,
+                                                   int64_t n, float *packed) {
     const int64_t panel_floats = ipex_round_up_16(k) * IPEX_PANEL;
     for (int64_t c = 0; c < n; c += IPEX_PANEL, packed += panel_floats) {
         const float *columns = b + c * b_row;

@@ -10,8 +10,7 @@
 /* What a clamp leaves: of bytes where they are made, else of what they are made from. */
 struct sums_bounds {
     float low, high;
-    bool units; /* what becomes bytes is scaled by 1, zero points are bytes, and no result of a byte
-                   and a residual of bytes leaves SUMS_MOST */
+    bool units; /* what becomes bytes is scaled by 1, and the zero point is a byte */
 };
 
 /* Rows of sums, `row` words apart, and where their results go: rows [0, HALF) of y from y on, rows
@@ -21,7 +20,7 @@ struct sums {
     struct sums_bounds bounds;
     float *sum;
     int64_t rows, row, columns;
-    int64_t column; /* of scale and bias */
+    int64_t column; /* of scale, bias and middle */
     int64_t y, y_row, y_half;
     int64_t residual, r_row, r_half;
 };

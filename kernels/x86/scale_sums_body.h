@@ -19,12 +19,17 @@ enum sums_kind {
     SUMS_UNITS = 128,    /* see struct sums_bounds */
 };
 
+/* From a row of middle to the next one. */
+static inline int64_t middle_pitch(const struct ipex_conv_args *args) {
+    return ipex_channels_pitch((int64_t)args->groups * args->n);
+}
+
 /* Rows of sums of n columns. y and residual are elements from args' pointers. */
 struct sums_run {
     int64_t rows, n;
     float low, high;
     float *sum;
-    const float *scale, *bias;
+    int64_t column; /* of scale, bias and middle */
     int64_t y, residual;
     int64_t row, y_row, r_row;
 };
@@ -35,23 +40,14 @@ static inline vec vec_whole(vec v, vec scale, vec zero) {
     return vec_sub(vec_fma(v, scale, one), vec_sub(one, zero));
 }
 
-/* Of a NaN: low. */
-static inline vec vec_cut(vec v, float low, float high) {
-    return vec_min(vec_set(high), vec_max(v, vec_set(low)));
+/* A rounding between sums and residuals. Of a NaN: low. */
+static inline vec vec_between(vec v, vec low, vec high, vec unit, vec shift) {
+    return vec_fma(vec_min(high, vec_max(vec_round(v), low)), unit, shift);
 }
 
-/* What scaled sums stand for: v itself, or what is left of it between two roundings, and up to n
- * elements of the residual from there on, if kind says so. */
+/* v and up to n elements of the residual from there on, if kind says so. */
 static inline __attribute__((always_inline)) vec
 with_residual(const struct ipex_conv_args *args, vec v, int64_t residual, int64_t n, int32_t kind) {
-    if (kind & SUMS_MIDDLE) {
-        const vec zero = vec_set(args->m_zero);
-        if (kind & SUMS_UNITS)
-            v = vec_cut(vec_round(v), -args->m_zero, 255 - args->m_zero);
-        else
-            v = vec_sub(vec_cut(vec_whole(v, vec_set(args->m_scale), zero), 0, 255), zero);
-        v = vec_fma(v, vec_set(args->m_unit), vec_set(args->m_shift));
-    }
     if (kind & SUMS_RESIDUAL_U8)
         v = vec_fma(vec_load_u8_part(args->residual_u8 + residual, n), vec_set(args->r_scale), v);
     else if (kind & SUMS_RESIDUAL)
@@ -59,15 +55,12 @@ with_residual(const struct ipex_conv_args *args, vec v, int64_t residual, int64_
     return v;
 }
 
-/* What the sums of row r from column c on stand for, before their activation. */
 static inline __attribute__((always_inline)) vec scaled(const struct ipex_conv_args *args,
                                                         const struct sums_run *run, int64_t r,
-                                                        int64_t c, int64_t n, int32_t kind) {
-    vec v = vec_load(run->sum + r * run->row + c);
-    if (!(kind & SUMS_ACTIVATED))
-        v = vec_fma(vec_from_int(vec_bits(v)), vec_load_part(run->scale + c, n),
-                    vec_load_part(run->bias + c, n));
-    return with_residual(args, v, run->residual + r * run->r_row + c, n, kind);
+                                                        int64_t c, int64_t n) {
+    const vec sum = vec_from_int(vec_bits(vec_load(run->sum + r * run->row + c)));
+    c += run->column;
+    return vec_fma(sum, vec_load_part(args->scale + c, n), vec_load_part(args->bias + c, n));
 }
 
 /* Arguments and a run as they are at first: no store changes them. */
@@ -75,14 +68,32 @@ static inline __attribute__((always_inline)) vec scaled(const struct ipex_conv_a
     const struct ipex_conv_args args = *all;                                                       \
     const struct sums_run run = *first
 
-/* Of any kind, up to a vector of columns. */
+/* Scales sums where they are, with all roundings in between, up to a vector of columns. */
+static __attribute__((noinline)) void round_between(const struct ipex_conv_args *args,
+                                                    const struct sums_run *run) {
+    const int64_t pitch = middle_pitch(args);
+    for (int64_t r = 0; r < run->rows; r++) {
+        const float *unit = args->middle + run->column, *cut = args->m_cut[0];
+        vec v = scaled(args, run, r, 0, run->n);
+        for (int32_t l = args->middles; l > 0; l--, unit += 2 * pitch, cut += 2) {
+            AS_WRITTEN;
+            v = vec_between(v, vec_set(cut[0]), vec_set(cut[1]), vec_load_part(unit, run->n),
+                            vec_load_part(unit + pitch, run->n));
+        }
+        vec_store(run->sum + r * run->row, v);
+    }
+}
+
+/* Of any kind but those with roundings in between, up to a vector of columns. */
 static __attribute__((noinline)) void scale_vectors(const struct ipex_conv_args *all,
                                                     const struct sums_run *first, int32_t kind) {
     SUMS_COPIES;
     const vec low = vec_set(run.low), high = vec_set(run.high);
     for (int64_t r = 0; r < run.rows; r++) {
         AS_WRITTEN; /* one loop, not one of every kind */
-        vec v = scaled(&args, &run, r, 0, run.n, kind);
+        vec v = kind & SUMS_ACTIVATED ? vec_load(run.sum + r * run.row)
+                                      : scaled(&args, &run, r, 0, run.n);
+        v = with_residual(&args, v, run.residual + r * run.r_row, run.n, kind);
         v = kind & (SUMS_TO_U8 | SUMS_ROUNDED)
                 ? vec_max(vec_whole(v, vec_set(args.y_scale), vec_set(args.y_zero)), low)
                 : vec_max(low, v);
@@ -99,12 +110,18 @@ static __attribute__((noinline)) void scale_vectors(const struct ipex_conv_args 
 /* Rows of them: of two the last may be made twice. */
 enum { SUMS_ROWS = 4 * LANES / SUMS_COLUMNS };
 
-static inline __attribute__((always_inline)) vec_int whole(const struct ipex_conv_args *args,
-                                                           const struct sums_run *run, int64_t r,
-                                                           int64_t c, int32_t kind) {
-    const vec v = scaled(args, run, r, c, LANES, kind);
-    return vec_int_round(kind & SUMS_MIDDLE ? v : vec_min(vec_set(SUMS_MOST), v));
-}
+/* Vector i of four, of columns from c on. */
+#define FOUR_AT(i)     ((i)*LANES % SUMS_COLUMNS)
+#define FOUR_ROW(i)    ((i)*LANES < SUMS_COLUMNS ? r : next)
+#define FOUR_SCALED(i) scaled(&args, &run, FOUR_ROW(i), FOUR_AT(i), LANES)
+#define FOUR_BETWEEN(i)                                                                            \
+    v##i = vec_between(v##i, least, most, vec_load(unit + FOUR_AT(i)),                             \
+                       vec_load(unit + pitch + FOUR_AT(i)))
+#define FOUR_WHOLE(i)                                                                              \
+    vec_int_round(                                                                                 \
+        vec_min(vec_set(SUMS_MOST),                                                                \
+                with_residual(&args, v##i, run.residual + FOUR_ROW(i) * run.r_row + FOUR_AT(i),    \
+                              LANES, kind)))
 
 static inline __attribute__((always_inline)) void
 scale_fours(const struct ipex_conv_args *all, const struct sums_run *first, int32_t kind) {
@@ -112,44 +129,54 @@ scale_fours(const struct ipex_conv_args *all, const struct sums_run *first, int3
     const struct vec_byte_range range =
         vec_byte_range((int16_t)args.y_zero, (uint8_t)run.low, (uint8_t)run.high);
     uint8_t *const y = args.y_u8 + run.y;
-#define WHOLE(r, c) whole(&args, &run, r, c, kind)
+    const int64_t pitch = middle_pitch(&args);
+    const int32_t middles = kind & SUMS_MIDDLE ? args.middles : 0;
+    const float *const middle = middles > 0 ? args.middle + run.column : NULL;
     for (int64_t r = 0; r < run.rows; r += SUMS_ROWS) {
         AS_WRITTEN; /* one loop, with a residual and without */
+        const int64_t next = ipex_smaller(r + SUMS_ROWS - 1, run.rows - 1);
+        vec v0 = FOUR_SCALED(0), v1 = FOUR_SCALED(1), v2 = FOUR_SCALED(2), v3 = FOUR_SCALED(3);
+        const float *unit = middle, *cut = all->m_cut[0];
+        for (int32_t l = middles; l > 0; l--, unit += 2 * pitch, cut += 2) {
+            __asm__("" : "+r"(cut)); /* or compilers would write it out as often as it may run */
+            const vec least = vec_set(cut[0]), most = vec_set(cut[1]);
+            FOUR_BETWEEN(0), FOUR_BETWEEN(1), FOUR_BETWEEN(2), FOUR_BETWEEN(3);
+        }
 #if VEC_REGISTERS == 32
-        const int64_t next = ipex_smaller(r + 1, run.rows - 1);
-        vec_store_two_rows(y + r * run.y_row, y + next * run.y_row, WHOLE(r, 0), WHOLE(r, LANES),
-                           WHOLE(next, 0), WHOLE(next, LANES), range);
+        vec_store_two_rows(y + r * run.y_row, y + next * run.y_row, FOUR_WHOLE(0), FOUR_WHOLE(1),
+                           FOUR_WHOLE(2), FOUR_WHOLE(3), range);
 #else
-        vec_store_row(y + r * run.y_row, WHOLE(r, 0), WHOLE(r, LANES), WHOLE(r, 2 * LANES),
-                      WHOLE(r, 3 * LANES), range);
+        vec_store_row(y + r * run.y_row, FOUR_WHOLE(0), FOUR_WHOLE(1), FOUR_WHOLE(2), FOUR_WHOLE(3),
+                      range);
 #endif
     }
-#undef WHOLE
 }
 
-/* False: they are of none of the usual kinds. */
-static __attribute__((noinline)) bool scale_columns(const struct ipex_conv_args *args,
+/* Bytes of 1: nearly all are these, and most of them are nothing else. */
+static __attribute__((noinline)) void scale_columns(const struct ipex_conv_args *args,
                                                     const struct sums_run *run, int32_t kind) {
-    if (kind == (SUMS_TO_U8 | SUMS_UNITS))
-        scale_fours(args, run, SUMS_UNITS);
-    else if ((kind & ~SUMS_RESIDUAL_U8) == (SUMS_TO_U8 | SUMS_UNITS | SUMS_MIDDLE))
-        scale_fours(args, run, SUMS_UNITS | SUMS_MIDDLE | (kind & SUMS_RESIDUAL_U8));
+    if (kind & (SUMS_RESIDUAL_U8 | SUMS_MIDDLE))
+        scale_fours(args, run, kind);
     else
-        return false;
-    return true;
+        scale_fours(args, run, 0);
 }
 
 static void scale_run(const struct ipex_conv_args *args, struct sums_run *run, int32_t kind) {
+    const int32_t unusual = kind & ~(SUMS_RESIDUAL_U8 | SUMS_MIDDLE);
+    const int64_t least = unusual == (SUMS_TO_U8 | SUMS_UNITS) ? SUMS_COLUMNS : INT64_MAX;
     while (run->n > 0) {
-        int64_t done = SUMS_COLUMNS;
-        if (run->n < SUMS_COLUMNS || !scale_columns(args, run, kind)) {
-            done = LANES;
-            scale_vectors(args, run, kind);
+        const bool columns = run->n >= least;
+        const int64_t done = columns ? SUMS_COLUMNS : LANES;
+        int32_t now = kind;
+        __asm__("" : "+r"(now)); /* one loop, not one of every kind */
+        if (!columns && now & SUMS_MIDDLE) {
+            round_between(args, run);
+            now |= SUMS_ACTIVATED;
         }
+        (columns ? scale_columns : scale_vectors)(args, run, now);
         run->n -= done;
         run->sum += done;
-        run->scale += done;
-        run->bias += done;
+        run->column += done;
         run->y += done;
         run->residual += done;
     }
@@ -169,8 +196,7 @@ static __attribute__((noinline)) void scale_rows(const struct ipex_conv_args *ar
             .low = bounds.low,
             .high = bounds.high,
             .sum = s->sum + r * s->row,
-            .scale = args->scale + s->column,
-            .bias = args->bias + s->column,
+            .column = s->column,
             .y = s->y + (r > 0 ? s->y_half : 0),
             .residual = s->residual + (r > 0 ? s->r_half : 0),
             .row = s->row,
@@ -184,7 +210,7 @@ static __attribute__((noinline)) void scale_rows(const struct ipex_conv_args *ar
 /* Where an activation is no clamp, its arguments are scaled in place before. */
 void IPEX_LEVEL(scale_sums)(const struct ipex_conv_args *args, const struct sums *s) {
     const float inf = __builtin_inff();
-    const int32_t kind = (args->m_scale != 0.0f ? SUMS_MIDDLE : 0) |
+    const int32_t kind = (args->middles > 0 ? SUMS_MIDDLE : 0) |
                          (args->residual_u8 ? SUMS_RESIDUAL_U8 : 0) |
                          (args->residual ? SUMS_RESIDUAL : 0);
     const int32_t to = args->y_u8 ? SUMS_TO_U8 : args->y_scale != 0.0f ? SUMS_ROUNDED : 0;

@@ -376,10 +376,11 @@ static void set_operands(struct ipex_bind *bind, int32_t act, int64_t x_shift) {
         args->r_scale = bind->floats[IPEX_RESIDUAL_SCALE];
         args->y_scale = bind->floats[IPEX_Y_SCALE];
         args->y_zero = bind->floats[IPEX_Y_ZERO];
-        args->m_scale = bind->floats[IPEX_MIDDLE_SCALE];
-        args->m_zero = bind->floats[IPEX_MIDDLE_ZERO];
-        args->m_unit = bind->floats[IPEX_MIDDLE_UNIT];
-        args->m_shift = bind->floats[IPEX_MIDDLE_SHIFT];
+    }
+    if (bind->input[5] != NULL) {
+        IPEX_BIND_REF(bind, conv, middle, 5, 0);
+        args->middles = (int32_t)bind->input[5]->dims[0];
+        memcpy(args->m_cut, &bind->floats[IPEX_MIDDLE_CUTS], sizeof args->m_cut);
     }
     if (bind->output->dtype == IPEX_DTYPE_u8)
         IPEX_BIND_REF(bind, conv, y_u8, IPEX_REF_OUTPUT, 0);

@@ -11,7 +11,7 @@
 #include "tests/checkkern/conv_shape.h"
 
 struct operands {
-    struct buffer x, w, bias, scale, residual, y;
+    struct buffer x, w, bias, scale, middle, residual, y;
 };
 
 /* About what is rounded to bytes: values of 1 and scales of 40, or values of 40 and scales of 1,
@@ -92,16 +92,15 @@ static struct ipex_conv_args random_args(struct rng *rng, bool depthwise, bool b
     a.weights_far = rng_one_in(rng, 2);
     a.r_scale = rng_float(rng) * 0.01f * size;
     a.y_zero = (float)rng_range(rng, 0, 255);
-    if (rng_one_in(rng, 3)) {
-        a.m_scale = units ? 1 : 30.0f;
-        a.m_zero = (float)rng_range(rng, 0, 255);
-        a.m_unit = units ? 1.3f : 1 / 30.0f;
-        a.m_shift = rng_float(rng) * size;
+    a.middles = rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, rng_one_in(rng, 2) ? 1 : 3) : 0;
+    for (int32_t l = 0; l < a.middles; l++) {
+        a.m_cut[l][0] = (float)-rng_range(rng, 0, 255);
+        a.m_cut[l][1] = a.m_cut[l][0] + (rng_one_in(rng, 4) ? 100 : 255);
+        if (rng_one_in(rng, 16))
+            a.m_cut[l][rng_range(rng, 0, 1)] += 0.25f; /* which no integer is */
     }
     if (rng_one_in(rng, 16))
-        a.y_zero += 0.25f; /* which writers do not write, and no integer is */
-    if (a.m_scale != 0 && rng_one_in(rng, 16))
-        a.m_zero += 0.25f;
+        a.y_zero += 0.25f; /* which writers do not write */
     return a;
 }
 
@@ -133,6 +132,24 @@ static struct buffer random_tiles(const struct ipex_conv_args *a, struct rng *rn
     return ret;
 }
 
+/* Of what is rounded in between: about 1 but for the last one, which leads to the size of values.
+ */
+static struct buffer random_middle(const struct ipex_conv_args *a, struct rng *rng) {
+    const int64_t outputs = (int64_t)a->groups * a->n, pitch = ipex_channels_pitch(outputs);
+    struct buffer ret = buffer_make((size_t)(a->middles * 2 * pitch) * sizeof(float));
+    for (int32_t l = 0; l < a->middles; l++) {
+        float *unit = (float *)ret.data + 2 * l * pitch, *shift = unit + pitch;
+        const bool last = l == a->middles - 1;
+        const float size = last ? size_of_values(a) : BYTES_IN_ONE;
+        for (int64_t i = 0; i < pitch; i++) {
+            unit[i] = size / BYTES_IN_ONE * (1 + 0.6f * rng_float(rng));
+            unit[i] *= rng_one_in(rng, 16) ? -1.0f : 1.0f;
+            shift[i] = size * rng_float(rng);
+        }
+    }
+    return ret;
+}
+
 /* What no sum leads to: results that integers of 32 bits do not hold, or none at all. */
 static void add_absurd(struct buffer *bias, struct rng *rng) {
     static const float absurd[] = {0x1p31f, -0x1p31f, 5e9f, 1e30f, -1e30f, INFINITY, NAN};
@@ -145,7 +162,7 @@ static bool is_absurd(const struct ipex_conv_args *a, int64_t c) {
 }
 
 static struct operands make_operands(struct ipex_conv_args *a, struct rng *rng) {
-    const float size = size_of_values(a);
+    const float size = a->middles > 0 ? BYTES_IN_ONE : size_of_values(a);
     const size_t outputs = (size_t)a->groups * (size_t)a->n;
     const size_t pixels = (size_t)a->images * (size_t)a->lines * (size_t)a->pixels;
     struct operands ret = {
@@ -153,6 +170,7 @@ static struct operands make_operands(struct ipex_conv_args *a, struct rng *rng) 
         .w = random_tiles(a, rng),
         .bias = random_floats((outputs + 15) / 16 * 16, rng, size),
         .scale = random_floats((outputs + 15) / 16 * 16, rng, 1e-3f * size),
+        .middle = random_middle(a, rng),
         .residual = random_floats(pixels * outputs, rng, 1),
         .y = buffer_make(pixels * (size_t)a->y_pixel * 4),
     };
@@ -164,6 +182,7 @@ static struct operands make_operands(struct ipex_conv_args *a, struct rng *rng) 
     a->w = ret.w.data;
     a->bias = ret.bias.data;
     a->scale = ret.scale.data;
+    a->middle = ret.middle.data;
     switch (rng_range(rng, 0, 2)) {
     case 0:
         a->residual = ret.residual.data;
@@ -178,7 +197,7 @@ static struct operands make_operands(struct ipex_conv_args *a, struct rng *rng) 
 }
 
 static void free_operands(struct operands *o) {
-    struct buffer *all[] = {&o->x, &o->w, &o->bias, &o->scale, &o->residual, &o->y};
+    struct buffer *all[] = {&o->x, &o->w, &o->bias, &o->scale, &o->middle, &o->residual, &o->y};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         buffer_free(all[i]);
 }
@@ -211,11 +230,12 @@ static double exact(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_
             sum += x[s / a->segments_w * a->x_kh + s % a->segments_w * a->x_kw + k] *
                    ((const int8_t *)a->w)[weight_at(a, g * segments + s, n, k)];
     double value = (double)sum * (double)a->scale[c] + (double)a->bias[c];
-    if (a->m_scale != 0)
-        value = (fmin(fmax(rint(value * (double)a->m_scale) + (double)a->m_zero, 0), 255) -
-                 (double)a->m_zero) *
-                    (double)a->m_unit +
-                (double)a->m_shift;
+    const float *unit = a->middle + c;
+    const int64_t pitch = ipex_channels_pitch((int64_t)a->groups * a->n);
+    for (int32_t m = 0; m < a->middles; m++, unit += 2 * pitch)
+        value = fmin(fmax(rint(value), (double)a->m_cut[m][0]), (double)a->m_cut[m][1]) *
+                    (double)unit[0] +
+                (double)unit[pitch];
     const int64_t residual = i * a->r_image + l * a->r_line + p * a->r_pixel + c;
     if (a->residual)
         value += (double)a->residual[residual] * (double)a->r_scale;
@@ -224,8 +244,17 @@ static double exact(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_
     return exact_act(value, a->act, (double)a->act_a, (double)a->act_b);
 }
 
+/* What one more or less at each rounding in between makes of a result. */
+static double between_error(const struct ipex_conv_args *a, int64_t c) {
+    const int64_t pitch = ipex_channels_pitch((int64_t)a->groups * a->n);
+    double ret = 0;
+    for (int32_t m = 0; m < a->middles; m++)
+        ret = (ret + 1) * fabs((double)a->middle[2 * m * pitch + c]);
+    return ret;
+}
+
 /* In units of the bound: the roundings of the sum, of the fma, of the residual, and those of the
- * activation; and, where a middle is rounded to a byte, one more or less of it. */
+ * activation; and those in between. */
 static double worst_error(const struct ipex_conv_args *a, const float *y) {
     const double products = (double)a->segments_h * a->segments_w * a->k;
     double worst = 0;
@@ -236,11 +265,10 @@ static double worst_error(const struct ipex_conv_args *a, const float *y) {
                     const double got =
                         (double)y[i * a->y_image + l * a->y_line + p * a->y_pixel + c];
                     const double most = 32640 * products * fabs((double)a->scale[c]) +
-                                        2 * (double)size_of_values(a);
-                    const double unit = a->m_scale != 0 ? fabs((double)a->m_unit) : 0;
+                                        2 * (double)size_of_values(a) + (a->middles > 0 ? 2000 : 0);
                     if (!is_absurd(a, c))
                         worst = fmax(worst, fabs(got - exact(a, i, l, p, c)) /
-                                                (8 * 0x1p-24 * most + 1.1 * unit));
+                                                (8 * 0x1p-24 * most + 1.1 * between_error(a, c)));
                 }
     return worst;
 }

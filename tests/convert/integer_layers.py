@@ -627,12 +627,94 @@ def sum_of_a_layer_that_another_reads(g):
     g.output(g.op("GlobalMaxPool", y))
 
 
-@case(("integer", "layer", APPLIED), ("integer", "behind", APPLIED), ("byte_sum", "add", None), ops=dict(conv=2))
-def sum_of_a_rectified_layer(g):
-    """The layer's own activation comes before it is rounded."""
+@families(sum_case("layer"), relu=dict(low=None), clip=dict(low=-0.5, high=0.75), beyond_bytes=dict(low=90, high=100), below_bytes=dict(low=-100, high=-90))
+def sum_of_a_clamped_layer(g, low, high=None):
+    """The layer's own activation comes before its first rounding."""
     x = g.through(g.input(1, 8, 9, 10))
-    y = g.through(g.op("Relu", g.convolved(x, 8, 8, pads=[1] * 4)))
-    behind_sum(g, g.op("Add", y, x, name="add"))
+    y = g.convolved(x, 8, 8, pads=[1] * 4)
+    to = g.to(like=y)
+    y = g.op("Relu", y) if low is None else g.op("Clip", y, g.scalar(low), g.scalar(high))
+    behind_sum(g, g.op("Add", g.through(y, to), x, name="add"))
+
+
+# ---- numbers per output between roundings ----
+
+def row(g, n, kind="Add"):
+    """Numbers for n channels."""
+    whole = g.random.integers(-64, 64, n) / 64 if kind == "Add" else 2.0 ** g.random.integers(-1, 2, n) * g.random.choice([-1, 1], n)
+    return np.float32(whole if g.exact else whole * g.random.uniform(0.9, 1.1, n))
+
+
+def behind_row(g, t, n):
+    g.gives(g.op("MatMul", t, g.weights(n, 7, axis=1), name="behind"))
+
+
+BETWEEN = case(("integer", "layer", APPLIED), ("byte_sum", "between", APPLIED), ("integer", "behind", APPLIED), ops=dict(linear=2), bytes_=2)
+
+
+@families(BETWEEN, bias=dict(op="Add"), bias_first=dict(op="Add", turned=True), factor=dict(op="Mul"), difference=dict(op="Sub"), i8=dict(op="Add", kind="i8"),
+          with_relu=dict(op="Add", act="Relu"), long_row=dict(op="Add", dims=(1, 1, 48)), some_zeros=dict(op="Mul", zeros=3), all_zeros=dict(op="Add", zeros=1), number=dict(op="Mul", dims=(1,)), wide=dict(op="Add", n=70))
+def product_and_a_row_of_bytes(g, op, turned=False, kind="u8", act=None, dims=None, n=48, zeros=0):
+    t = g.through(g.op("MatMul", g.through(g.input(2, 20, 16)), g.weights(16, n, axis=1), name="layer"), kind=kind)
+    numbers = row(g, int(np.prod(dims or n)), op)
+    if zeros:
+        numbers[::zeros] = 0
+    c = g.constant(numbers.reshape(dims or n))
+    t = g.op(op, *((c, t) if turned else (t, c)), name="between")
+    behind_row(g, g.through(g.op(act, t) if act else t, kind=kind), n)
+
+
+@families(case(("integer", "layer", APPLIED), ("byte_sum", "between", APPLIED), ("integer", "behind", APPLIED), ops=dict(conv=2), bytes_=3),
+          convolution=dict(), of_a_large_image=dict(size=(80, 64)), i8=dict(kind="i8"))
+def convolution_and_a_row_of_bytes(g, kind="u8", size=(9, 10)):
+    y = g.through(g.convolved(g.through(g.input(2, 8, *size)), 8, 34, pads=[1] * 4), kind=kind)
+    y = g.through(g.op("Add", y, g.constant(row(g, 34).reshape(34, 1, 1)), name="between"), kind=kind)
+    g.gives(g.convolved(y, 34, 6, name="behind", pads=[1] * 4))
+
+
+@case(("integer", "depth", APPLIED), ("byte_sum", "between", APPLIED), ("integer", "behind", APPLIED), ops=dict(depthwise=1, conv=1))
+def depthwise_and_a_row_of_bytes(g):
+    y = g.through(g.convolved(g.through(g.input(2, 16, 9, 10)), 16, 16, group=16, name="depth", pads=[1] * 4))
+    y = g.through(g.op("Mul", y, g.constant(row(g, 16, "Mul").reshape(1, 16, 1, 1)), name="between"))
+    g.gives(g.convolved(y, 16, 6, name="behind", pads=[1] * 4))
+
+
+@families(case(*(("byte_sum", name, APPLIED) for name in ("one", "two", "add")), ("integer", "behind", APPLIED), ops=dict(linear=2), bytes_=2), u8=dict(), i8=dict(kind="i8"), few=dict(n=20), long=dict(rows=200))
+def rows_and_a_sum_of_bytes(g, kind="u8", n=48, rows=20):
+    """A bias, a factor of each channel and what an earlier layer gave, all of them quantised."""
+    x = g.through(g.input(2, rows, n), kind=kind)
+    t = g.through(g.op("MatMul", x, g.weights(n, n, axis=1), name="layer"), kind=kind)
+    t = g.through(g.op("Add", t, g.constant(row(g, n)), name="one"), kind=kind)
+    t = g.through(g.op("Mul", g.constant(row(g, n, "Mul")), t, name="two"), kind=kind)
+    behind_row(g, g.through(g.op("Add", x, t, name="add"), kind=kind), n)
+
+
+@case(*(("byte_sum", name, APPLIED) for name in ("one", "two", "three")), ("byte_sum", "four", None), ("integer", "behind", APPLIED), ops=dict(linear=2))
+def more_rows_than_a_layer_takes(g):
+    t = g.through(g.op("MatMul", g.through(g.input(2, 20, 16)), g.weights(16, 48, axis=1), name="layer"))
+    for name in "one", "two", "three", "four":
+        t = g.through(g.op("Add", t, g.constant(row(g, 48)), name=name))
+    behind_row(g, t, 48)
+
+
+@families(case(("integer", "layer", APPLIED), ("byte_sum", "between", None), ("integer", "behind", APPLIED), ops=dict(linear=2)),
+          per_row=dict(dims=(20, 1)), per_element=dict(dims=(20, 48)))
+def product_and_other_numbers(g, dims):
+    t = g.through(g.op("MatMul", g.through(g.input(2, 20, 16)), g.weights(16, 48, axis=1), name="layer"))
+    c = g.constant(row(g, int(np.prod(dims))).reshape(dims))
+    behind_row(g, g.through(g.op("Add", t, c, name="between")), 48)
+
+
+@case(("integer", "layer", APPLIED), ("byte_sum", "between", None), ("integer", "behind", APPLIED), ops=dict(linear=2))
+def product_and_a_bound_per_channel(g):
+    t = g.through(g.op("MatMul", g.through(g.input(2, 20, 16)), g.weights(16, 48, axis=1), name="layer"))
+    behind_row(g, g.through(g.op("Min", t, g.constant(row(g, 48)), name="between")), 48)
+
+
+@case(("integer", "layer", APPLIED), ("byte_sum", "between", APPLIED), ops=dict(linear=1))
+def product_and_a_row_with_floats_behind(g):
+    t = g.through(g.op("MatMul", g.through(g.input(2, 20, 16)), g.weights(16, 48, axis=1), name="layer"))
+    g.output(g.through(g.op("Add", t, g.constant(row(g, 48)), name="between")))
 
 
 @case(("integer", "layer", APPLIED), ("integer", "behind", APPLIED), ("byte_sum", "mul", None), exact=(False,), ops=dict(conv=2))

@@ -79,6 +79,22 @@ def with_number(net, x, *sizes):
     return net.graph.op("Mul", x, net.graph.scalar(net.pick(0.5, 2.0, -1.0))), sizes
 
 
+@step(often=2)
+def with_row(net, x, *sizes):
+    """Numbers per channel, or per column."""
+    n = net.pick((sizes[0], 1, 1), (sizes[2],))
+    op = net.pick("Add", "Add", "Mul", "Sub")
+    row = net.random.integers(-64, 65, n) / 64 if op != "Mul" else 2.0 ** net.random.integers(-1, 2, n) * net.random.choice([-1, 1], n)
+    row = net.graph.constant(np.float32(row))
+    return net.graph.op(op, *((x, row) if net.pick(True, False) else (row, x))), sizes
+
+
+@step(often=2)
+def multiply(net, x, c, h, w):
+    n = net.pick(8, 24, 35)
+    return net.graph.op("MatMul", net.quantised(x), net.graph.weights(w, n, axis=1), name=f"layer{len(net.graph.nodes)}"), (c, h, n)
+
+
 @step()
 def add(net, x, *sizes):
     return net.graph.op("Add", x, net.other(lambda other: other == sizes)[0]), sizes

@@ -265,7 +265,7 @@ static enum ipex_dtype weight_dtype(const struct net *net, int x) {
 }
 
 /* What the last node has where x is u8: about 1 / (128 * 74 * sqrt(K)), the products of random
- * bytes. */
+ * bytes; 64 times that where they are rounded next. */
 static void add_scales(struct net *net, int64_t channels) {
     struct net_node *node = &net->node[net->nodes - 1];
     if (net->tensor[node->inputs[0]].dtype != IPEX_DTYPE_u8)
@@ -275,10 +275,25 @@ static void add_scales(struct net *net, int64_t channels) {
     const int scale = channels_constant(net, NET_DIMS(channels));
     float *bytes = net->weight[net->tensor[scale].weight].bytes;
     for (int64_t i = 0; i < channels; i++)
-        bytes[i] = net->tensor[scale].value[i] *= (float)(1 / (9500 * sqrt(k)));
+        bytes[i] = net->tensor[scale].value[i] *=
+            (float)((net->middles > 0 ? 64 : 1) / (9500 * sqrt(k)));
     node->inputs[node->n_inputs++] = scale;
     memcpy(&node->floats[node->n_floats], net->scales, sizeof net->scales);
     node->n_floats += IPEX_SCALES;
+    if (net->middles == 0)
+        return;
+    const int middle = channels_constant(net, NET_DIMS(net->middles, 2, channels));
+    const struct net_tensor *t = &net->tensor[middle];
+    bytes = net->weight[t->weight].bytes;
+    for (int64_t row = 0; row < 2 * net->middles; row++)
+        for (int64_t i = 0; i < channels; i++) {
+            const bool last = row / 2 == net->middles - 1;
+            const float unit = last ? net->unit : 1, shift = last ? net->shift : 0;
+            float *v = &t->value[row * channels + i];
+            *v = row % 2 ? shift + 3 * unit * *v : unit * (1 + 0.2f * *v);
+            bytes[row * ipex_channels_pitch(channels) + i] = *v;
+        }
+    node->inputs[node->n_inputs++] = middle;
 }
 
 int net_round(struct net *net, int x, int halo) {

@@ -71,6 +71,8 @@ struct net {
     uint8_t arithmetic;            /* pinned profile; 0: none */
     bool bf16_weights;             /* of the nodes to come whose x is f32 */
     float scales[IPEX_SCALES];     /* of those whose x is u8, from IPEX_RESIDUAL_SCALE on */
+    int middles;                   /* of those: roundings in between */
+    float unit, shift;             /* about what the last of them multiplies by and adds */
     int32_t l2_bytes;              /* of its sessions; 0: the machine's */
     bool second_entry;             /* the same graph again, as entry "other" */
     const char *port[NET_TENSORS]; /* names of ports; NULL: the tensor's */

@@ -197,9 +197,16 @@ static float finish_sum(const struct net *net, const struct net_node *node, cons
     const float *s = node->floats;
     const float bias = node->inputs[2] >= 0 ? net->tensor[node->inputs[2]].value[m] : 0.0f;
     float v = fmaf((float)sum, net->tensor[node->inputs[4]].value[m], bias);
-    if (s[IPEX_MIDDLE_SCALE] != 0.0f)
-        v = fmaf(whole(v, s[IPEX_MIDDLE_SCALE], s[IPEX_MIDDLE_ZERO]) - s[IPEX_MIDDLE_ZERO],
-                 s[IPEX_MIDDLE_UNIT], s[IPEX_MIDDLE_SHIFT]);
+    if (node->n_inputs == 6) {
+        const struct net_tensor *middle = &net->tensor[node->inputs[5]];
+        const int64_t n = middle->dims[2];
+        for (int64_t l = 0; l < middle->dims[0]; l++) {
+            const double low = (double)s[IPEX_MIDDLE_CUTS + 2 * l],
+                         high = (double)s[IPEX_MIDDLE_CUTS + 2 * l + 1];
+            v = fmaf((float)fmin(fmax(rint((double)v), low), high), middle->value[2 * l * n + m],
+                     middle->value[(2 * l + 1) * n + m]);
+        }
+    }
     if (node->inputs[3] >= 0)
         v = fmaf(*net_element(net, node->inputs[3], at), s[IPEX_RESIDUAL_SCALE], v);
     v = net_act(node, act, v);

@@ -261,7 +261,7 @@ static void test_results(struct net *net, const char *what) {
  * dtypes. */
 static void bytes_net(struct net *net) {
     static const float rounded[IPEX_SCALES] = {0.01f, 70, 90};
-    static const float middle[IPEX_SCALES] = {0.013f, 0, 0, 64, 99, 0x1p-6f, 0.25f};
+    static const float middle[IPEX_SCALES] = {0.013f, 0, 0, -99, 156, -30, 70};
     const struct net_window grouped = {
         .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 2};
     net_init(net);
@@ -273,6 +273,9 @@ static void bytes_net(struct net *net) {
     net_linear(net, x, a, true, x, IPEX_ACT_leaky_relu);
     net_conv(net, a, b, grouped, true, -1, IPEX_ACT_relu);
     memcpy(net->scales, middle, sizeof middle);
+    net->middles = 2;
+    net->unit = 0x1p-6f;
+    net->shift = 0.25f;
     net_linear(net, b, y, true, b, IPEX_ACT_none);
     net_output(net, y);
     net_oracle(net);

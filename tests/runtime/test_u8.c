@@ -13,14 +13,22 @@ static const struct net_window k3 = {
 /* Results that are rounded to bytes, so wide that some are cut; results that are not. */
 static const float rounded[IPEX_SCALES] = {0.01f, 70, 90};
 static const float exact[IPEX_SCALES] = {0.01f};
-/* And what is rounded before the residual is added, to bytes of 1 / 64 around 99. */
-static const float middle[IPEX_SCALES] = {0.013f, 50, 60, 64, 99, 0x1p-6f, 0.25f};
-static const float middle_exact[IPEX_SCALES] = {0.013f, 0, 0, 64, 99, 0x1p-6f, 0.25f};
+/* And what is rounded before the residual is added, once to three times. */
+static const float middle[IPEX_SCALES] = {0.013f, 50, 60, -99, 156};
+static const float middle_exact[IPEX_SCALES] = {0.013f, 0, 0, -99, 156, -20, 90};
 /* Scales of 1, for which kernels have loops of their own. */
-static const float units[IPEX_SCALES] = {0.7f, 1, 90, 1, 99, 0.8f, -20};
+static const float units[IPEX_SCALES] = {0.7f, 1, 90, -99, 156};
+static const float more_units[IPEX_SCALES] = {0.7f, 1, 90, -99, 156, -60, 70, -128, 127};
+
+static void set_middle(struct net *net, const float *scales, int middles, float unit, float shift) {
+    memcpy(net->scales, scales, sizeof net->scales);
+    net->middles = middles;
+    net->unit = unit;
+    net->shift = shift;
+}
 
 static void set_scales(struct net *net, const float *scales) {
-    memcpy(net->scales, scales, sizeof net->scales);
+    set_middle(net, scales, 0, 0, 0);
 }
 
 /* x, copied into a halo. */
@@ -53,20 +61,24 @@ static void test_conv(void) {
     const int u = net_bytes(&net, NET_DIMS(2, 11, 9, 38), 0, 0);
     const int v = net_tensor(&net, NET_DIMS(2, 11, 9, 38));
     const int w = net_bytes(&net, NET_DIMS(2, 11, 9, 38), 0, 0);
+    const int more = net_bytes(&net, NET_DIMS(2, 11, 9, 38), 0, 0);
     set_scales(&net, exact);
     net_conv(&net, cat, f, grouped, true, cat, IPEX_ACT_none);
     net_conv(&net, cat, g, dilated, true, -1, IPEX_ACT_leaky_relu);
-    set_scales(&net, middle);
+    set_middle(&net, middle, 1, 0x1p-6f, 0.25f);
     net_conv(&net, cat, h, k1, true, cat, IPEX_ACT_relu);
     net_conv(&net, h, u, k1, false, f, IPEX_ACT_leaky_relu);
-    set_scales(&net, units);
+    set_middle(&net, units, 1, 0.8f, -20);
     net_conv(&net, h, w, k1, true, u, IPEX_ACT_relu);
-    set_scales(&net, middle_exact);
+    set_middle(&net, more_units, 3, 0.8f, -20);
+    net_conv(&net, w, more, k1, true, u, IPEX_ACT_relu);
+    set_middle(&net, middle_exact, 2, 0x1p-6f, 0.25f);
     net_conv(&net, w, v, k1, true, u, IPEX_ACT_none);
     net_output(&net, f);
     net_output(&net, g);
     net_output(&net, v);
     net_output(&net, w);
+    net_output(&net, more);
     net.l2_bytes = 30000;
     check_net(&net, "conv", 0);
 }
@@ -94,9 +106,9 @@ static void test_depthwise(void) {
     set_scales(&net, exact);
     net_depthwise_plus(&net, cat, f, dilated, true, cat, IPEX_ACT_none);
     net_depthwise(&net, xh, g, half, true, IPEX_ACT_leaky_relu);
-    set_scales(&net, units);
+    set_middle(&net, units, 1, 0.8f, -20);
     net_depthwise_plus(&net, cat, h, k1, true, cat, IPEX_ACT_relu);
-    set_scales(&net, middle_exact);
+    set_middle(&net, middle_exact, 2, 0x1p-6f, 0.25f);
     net_depthwise_plus(&net, h, y, k3, true, f, IPEX_ACT_clip);
     net_output(&net, f);
     net_output(&net, g);
@@ -147,7 +159,7 @@ static void test_linear(void) {
     set_scales(&net, rounded);
     net_linear(&net, x, a, true, -1, IPEX_ACT_none);
     net_linear(&net, x, c, false, -1, IPEX_ACT_clip);
-    set_scales(&net, middle);
+    set_middle(&net, middle, 1, 0x1p-6f, 0.25f);
     net_linear(&net, a, b, false, a, IPEX_ACT_none);
     net_linear(&net, b, d, true, c, IPEX_ACT_leaky_relu);
     set_scales(&net, exact);
@@ -248,7 +260,7 @@ static void make_sized(struct net *net, int64_t lines, int64_t pixels) {
     set_scales(net, rounded);
     const int xh = bordered(net, x, 1, 31);
     net_conv(net, xh, a, k3, true, -1, IPEX_ACT_relu);
-    set_scales(net, middle);
+    set_middle(net, middle, 1, 0x1p-6f, 0.25f);
     net_conv(net, a, y, k3, true, -1, IPEX_ACT_none);
     net_output(net, y);
     const int64_t h = net_symbol(net, "h", 1, 40, 1), w = net_symbol(net, "w", 1, 30, 1);

@@ -296,6 +296,7 @@ void maker_bytes(struct maker_model *m) {
     m->weight[W_BYTES_DEPTH].bytes /= sizeof(float);
     tensor(m, T_BYTES_DEPTH, "bytes_depth", "1 4 4 8")->dtype = IPEX_DTYPE_u8;
     tensor(m, T_BYTES_RESIZED, "bytes_resized", "1 12 12 8")->dtype = IPEX_DTYPE_u8;
+    weight(m, W_BYTES_MIDDLE, T_BYTES_MIDDLE, "bytes.middle", IPEX_LAYOUT_channels, "2 2 8");
     m->weights = W_BYTES_COUNT;
     e->tensors = T_BYTES_COUNT;
     (void)by_bytes(&e->node[N_CONV], T_CONV_W, -1, 0);
@@ -303,10 +304,9 @@ void maker_bytes(struct maker_model *m) {
     (void)by_bytes(n, T_CONV_W, -1, 2);
     (void)by_bytes(add(m, IPEX_OP_linear, T_BYTES, T_MIXED, "0"), T_BYTES_W, T_BYTES, 3);
     n = by_bytes(add(m, IPEX_OP_linear, T_BYTES, T_MIDDLE, "1"), T_BYTES_W, T_CAT_A, 0);
-    n->float_[IPEX_MIDDLE_SCALE] = 8;
-    n->float_[IPEX_MIDDLE_ZERO] = 5;
-    n->float_[IPEX_MIDDLE_UNIT] = 0.125f;
-    n->float_[IPEX_MIDDLE_SHIFT] = 0.25f;
+    n->input[n->inputs++] = T_BYTES_MIDDLE;
+    n->float_[IPEX_MIDDLE_CUTS] = -5;
+    n->float_[IPEX_MIDDLE_CUTS + 1] = 250;
     n = add(m, IPEX_OP_pointwise, T_MIXED, T_BYTES_SUM, "1 0 1");
     operands(n, T_MIDDLE, -2);
     n->floats = 0;

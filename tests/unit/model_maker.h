@@ -246,6 +246,7 @@ enum {
     T_BYTES_DEPTH_W,   /* constant channels of i8 [3][3][8] */
     T_BYTES_DEPTH,     /* u8 [1][4][4][8] of T_BYTES */
     T_BYTES_RESIZED,   /* u8 [1][12][12][8]: the nearest of T_BYTES */
+    T_BYTES_MIDDLE,    /* [2][2][8] */
     T_BYTES_COUNT
 };
 enum {
@@ -257,7 +258,7 @@ enum {
     N_BYTES_DEPTH,
     N_BYTES_RESIZED
 };
-enum { W_BYTES = W_COUNT, W_BYTES_DEPTH, W_BYTES_COUNT };
+enum { W_BYTES = W_COUNT, W_BYTES_DEPTH, W_BYTES_MIDDLE, W_BYTES_COUNT };
 void maker_bytes(struct maker_model *model);
 
 /* Expressions of the dynamic model: the default with a batch of 1 to 4. */

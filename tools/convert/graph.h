@@ -158,11 +158,10 @@ struct ipex_integer_layer {
     bool requantised; /* its result is rint(y * y_scale) + y_zero, cut to bytes */
     double y_scale;
     float y_zero;
-    bool middle; /* it is that, of m_scale and m_zero, before the residual is added to m_unit times
-                    it (less m_zero) plus m_shift, and again of the sum */
-    double m_scale;
-    float m_zero;
-    double m_unit, m_shift;
+    int32_t middles; /* before the residual is added: each rounds, cuts, and scales per output */
+    struct ipex_middle {
+        double low, high, *unit, *shift;
+    } middle[IPEX_MIDDLES];
     double r_scale; /* of the residual */
 };
 

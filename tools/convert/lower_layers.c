@@ -35,6 +35,30 @@ static int32_t scale_tensor(struct lower *lower, const struct ipex_node *node) {
     return node->integer ? vector_tensor(lower, node, "scale", node->fold.scale, 1) : -1;
 }
 
+/* What roundings in between multiply by and add, per output; -1: there are none. */
+static int32_t middle_tensor(struct lower *lower, const struct ipex_node *node) {
+    const struct ipex_integer_layer *integer = node->integer;
+    const int64_t n = node->fold.n;
+    if (!integer || integer->middles == 0)
+        return -1;
+    double *vector =
+        ipex_arena_array(lower->plan->arena, (size_t)(integer->middles * 2 * n), sizeof *vector);
+    for (int32_t i = 0; i < integer->middles; i++)
+        for (int64_t j = 0; j < n; j++) {
+            vector[2 * i * n + j] = integer->middle[i].unit[j];
+            vector[(2 * i + 1) * n + j] = integer->middle[i].shift[j];
+        }
+    struct ipex_plan_weight w = {
+        .name = ipex_arena_printf(lower->plan->arena, "%s.middle", node->output->name),
+        .dtype = IPEX_DTYPE_f32,
+        .layout = IPEX_LAYOUT_channels,
+        .rank = 3,
+        .dims = {integer->middles, 2, n},
+        .recipe = IPEX_RECIPE_vector,
+        .vector = vector};
+    return ipex_lower_weight(lower, &w);
+}
+
 /* Of a merged layer's weight: of all its parts. */
 static const char *weight_name(struct lower *lower, const struct ipex_node *node) {
     const char *name = node->input[1]->name;
@@ -81,20 +105,20 @@ static void set_epilogue(struct lower *lower, const struct ipex_node *node,
     step->float_[IPEX_RESIDUAL_SCALE] = (float)integer->r_scale;
     step->float_[IPEX_Y_SCALE] = (float)integer->y_scale;
     step->float_[IPEX_Y_ZERO] = integer->y_zero;
-    if (!integer->middle)
-        return;
-    step->float_[IPEX_MIDDLE_SCALE] = (float)integer->m_scale;
-    step->float_[IPEX_MIDDLE_ZERO] = integer->m_zero;
-    step->float_[IPEX_MIDDLE_UNIT] = (float)integer->m_unit;
-    step->float_[IPEX_MIDDLE_SHIFT] = (float)integer->m_shift;
+    for (int32_t i = 0; i < integer->middles; i++) {
+        step->float_[IPEX_MIDDLE_CUTS + 2 * i] = (float)integer->middle[i].low;
+        step->float_[IPEX_MIDDLE_CUTS + 2 * i + 1] = (float)integer->middle[i].high;
+    }
 }
 
-/* bias, residual and scale operands, trailing absent ones dropped */
-static void set_operands(struct ipex_plan_node *step, int32_t x, int32_t w, int32_t bias,
-                         int32_t residual, int32_t scale) {
-    const int32_t operand[5] = {x, w, bias, residual, scale};
+/* bias, residual and scale operands, and those of roundings, trailing absent ones dropped */
+static void set_operands(struct lower *lower, const struct ipex_node *node,
+                         struct ipex_plan_node *step, int32_t x, int32_t w, int32_t bias,
+                         int32_t residual) {
+    const int32_t scale = scale_tensor(lower, node), middle = middle_tensor(lower, node);
+    const int32_t operand[6] = {x, w, bias, residual, scale, middle};
     memcpy(step->input, operand, sizeof operand);
-    step->inputs = scale >= 0 ? 5 : residual >= 0 ? 4 : bias >= 0 ? 3 : 2;
+    step->inputs = middle >= 0 ? 6 : scale >= 0 ? 5 : residual >= 0 ? 4 : bias >= 0 ? 3 : 2;
 }
 
 /* The taps of a kernel row are one segment of the weight. */
@@ -230,7 +254,7 @@ static void lower_conv_transpose(struct lower *lower, struct ipex_node *node) {
     int32_t y = transposed_output(lower, own, node->input[0]->dims[3], together);
     struct ipex_plan_node *step =
         ipex_plan_add_node(lower->plan, IPEX_OP_conv_transpose, node->name, y);
-    set_operands(step, x, w, bias, -1, -1);
+    set_operands(lower, node, step, x, w, bias, -1);
     ipex_plan_set_ints(lower->plan, step, IPEX_CONV_TRANSPOSE_ATTRS);
     set_conv_ints(step, &c);
     step->int_[IPEX_CONV_TRANSPOSE_OUT_PAD_H] = (int32_t)c.out_pad[0];
@@ -248,10 +272,9 @@ void ipex_lower_conv(struct lower *lower, struct ipex_node *node) {
                                                                    4, ipex_channels_last, NULL)
                                                : -1;
     int32_t w = conv_weight(lower, node), bias = bias_tensor(lower, node, 1);
-    const int32_t scale = scale_tensor(lower, node);
     int32_t y = ipex_lower_own(lower, node->output);
     struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, conv_op(node), node->name, y);
-    set_operands(step, x, w, bias, residual, scale);
+    set_operands(lower, node, step, x, w, bias, residual);
     if (node->u.conv.upsampled) {
         ipex_plan_set_ints(lower->plan, step, IPEX_UPSAMPLED_ATTRS);
         step->int_[IPEX_UPSAMPLED_FACTOR] = node->u.conv.upsampled;
@@ -276,10 +299,10 @@ void ipex_lower_linear(struct lower *lower, struct ipex_node *node) {
                            ? ipex_lower_tensor(lower, node->epilogue.residual, rank, order, NULL)
                            : -1;
     int32_t w = weight_of(lower, node, IPEX_RECIPE_linear, IPEX_LAYOUT_tiles, 2, dims),
-            bias = bias_tensor(lower, node, 1), scale = scale_tensor(lower, node);
+            bias = bias_tensor(lower, node, 1);
     int32_t y = ipex_lower_own(lower, node->output);
     struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, IPEX_OP_linear, node->name, y);
-    set_operands(step, x, w, bias, residual, scale);
+    set_operands(lower, node, step, x, w, bias, residual);
     ipex_plan_set_ints(lower->plan, step, 1);
     set_epilogue(lower, node, step, 0);
 }

@@ -206,8 +206,10 @@ static void pack_depthwise(const struct ipex_plan_weight *w, float *out) {
 }
 
 static void pack_vector(const struct ipex_plan_weight *w, float *out) {
-    for (int64_t i = 0; i < w->dims[0]; i++)
-        out[i] = (float)w->vector[i];
+    const int64_t n = w->dims[w->rank - 1], pitch = ipex_channels_pitch(n);
+    const int64_t rows = w->rank == 1 ? 1 : w->dims[0] * w->dims[1];
+    for (int64_t i = 0; i < rows * n; i++)
+        out[i / n * pitch + i % n] = (float)w->vector[i];
 }
 
 /* One element of the source, of its own type or rounded to bf16. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sum of what a layer on integers (pass_integer.c) gives, rounded to bytes, and of other bytes,
- * rounded again: a residual addition of a quantised model. The layer rounds its result as it did,
- * takes what that stands for, adds the residual and rounds the sum, all where it is stored. So does
- * one whose bytes become other bytes without a residual. Bytes that only become what they are stay.
- */
+/* What a layer on integers (pass_integer.c) gives, rounded to bytes, to which numbers per output or
+ * other bytes are added, rounded again: a bias or a residual addition of a quantised model. The
+ * layer rounds its result as it did, takes what that stands for, adds to it and rounds the sum, all
+ * where it is stored; up to IPEX_MIDDLES times before what is added is a residual. So does one
+ * whose bytes become other bytes. Bytes that only become what they are stay. */
 #include "tools/convert/quantisation.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "tools/convert/match.h"
 
-/* clip(c[0] x[0] + c[1] x[1] + c0, low, high), and what is done to it then; x are the program's
- * inputs. */
+/* clip(c[0] layer + c[1] residual + c0, low, high), and what is done to it then. */
 struct sum {
     double c[2], c0, low, high;
     bool clipped, behind; /* behind: q says more than nothing */
@@ -84,40 +84,108 @@ static bool step(int16_t op, struct sum *a, struct sum *b) {
                                : ipex_quantisation_step(&a->q, op, b->c0);
 }
 
-static struct sum operand(const struct ipex_program *p, int16_t code, const struct sum *results) {
-    return code < 0                        ? plain_sum(0, 0, (double)p->constant[-1 - code])
-           : code >= IPEX_POINTWISE_RESULT ? results[code - IPEX_POINTWISE_RESULT]
-                                           : plain_sum(code == 0, code == 1, 0);
+/* What an elementwise node adds up, as seen by output `column` of the layer that gives input
+ * `from`: its other inputs are one that is computed, or constants of one number or one per output.
+ */
+struct site {
+    const struct ipex_node *node;
+    int32_t from, residual; /* -1: there is none */
+    int64_t column;
+};
+
+static struct sum operand(const struct site *site, int16_t code, const struct sum *results) {
+    const struct ipex_program *p = site->node->u.program;
+    if (code < 0)
+        return plain_sum(0, 0, (double)p->constant[-1 - code]);
+    if (code >= IPEX_POINTWISE_RESULT)
+        return results[code - IPEX_POINTWISE_RESULT];
+    const struct ipex_value *x = site->node->input[code];
+    if (!x->constant)
+        return plain_sum(code == site->from, code == site->residual, 0);
+    return plain_sum(0, 0, ipex_constant_f64(x, ipex_value_numel(x) == 1 ? 0 : site->column));
 }
 
-/* The program as bytes of such a sum of its one or two inputs. */
-static bool read_program(const struct ipex_program *p, int32_t inputs, struct sum *ret) {
+/* The node's program as bytes of such a sum. */
+static bool read_program(const struct site *site, struct sum *ret) {
+    const struct ipex_program *p = site->node->u.program;
     struct sum results[IPEX_POINTWISE_STEPS];
     for (int32_t i = 0; i < p->steps; i++) {
-        struct sum b = operand(p, p->step[i].b, results);
-        results[i] = operand(p, p->step[i].a, results);
+        struct sum b = operand(site, p->step[i].b, results);
+        results[i] = operand(site, p->step[i].a, results);
         if (!step(p->step[i].op, &results[i], &b))
             return false;
     }
     *ret = results[p->steps - 1];
-    return ret->c[0] != 0 && (ret->c[1] != 0) == (inputs == 2) &&
-           ipex_quantisation_is_bytes(&ret->q);
+    return (ret->c[1] != 0) == (site->residual >= 0) && ipex_quantisation_is_bytes(&ret->q);
+}
+
+/* Whether two outputs differ by what a rounding scales and adds alone. */
+static bool is_like(const struct sum *a, const struct sum *b) {
+    return a->c[1] == b->c[1] && a->low == b->low && a->high == b->high &&
+           a->q.scale == b->q.scale && a->q.zero == b->q.zero;
+}
+
+/* The sum of every output of the layer; NULL: it is none of these, or they differ otherwise. */
+static struct sum *read_columns(struct ipex_graph *graph, struct site site) {
+    const int64_t n = site.node->input[site.from]->producer->fold.n;
+    struct sum *ret = ipex_arena_array(&graph->arena, (size_t)n, sizeof *ret);
+    bool any = false; /* factors of some outputs may be 0 */
+    for (site.column = 0; site.column < n; site.column++) {
+        if (!read_program(&site, &ret[site.column]) || !is_like(&ret[0], &ret[site.column]))
+            return NULL;
+        any = any || ret[site.column].c[0] != 0;
+    }
+    return any ? ret : NULL;
 }
 
 static bool is_layer(const struct ipex_graph *graph, const struct ipex_value *x) {
     const struct ipex_node *node = x->producer;
     return node && node->integer && node->integer->requantised && !node->epilogue.residual &&
-           node->epilogue.act == IPEX_ACT_none && ipex_value_only_reader(graph, x) && x->is_byte;
+           node->integer->middles < IPEX_MIDDLES && ipex_act_is_clamp(node->epilogue.act) &&
+           node->integer->y_scale > 0 && ipex_value_only_reader(graph, x) && x->is_byte;
 }
 
-/* Which input of the node comes from the layer that takes it over, the later one of two; -1: none.
- */
-static int32_t find_layer(const struct ipex_graph *graph, const struct ipex_node *node) {
-    const bool may[2] = {is_layer(graph, node->input[0]),
-                         node->inputs == 2 && is_layer(graph, node->input[1])};
-    if (may[0] && may[1])
-        return ipex_node_is_before(node->input[0]->producer, node->input[1]->producer) ? 1 : 0;
-    return may[0] ? 0 : may[1] ? 1 : -1;
+/* A number, or one per output of the layer. */
+static bool is_row(const struct ipex_value *constant, const struct ipex_node *layer) {
+    const struct ipex_value *y = layer->output;
+    const int32_t axis = layer->kind == IPEX_KIND_conv ? 1 : y->rank - 1;
+    return constant->dtype == IPEX_DTYPE_f32 &&
+           (ipex_value_numel(constant) == 1 ||
+            ipex_match_vector(constant, y->rank, axis, layer->fold.n));
+}
+
+/* Whether input `from` comes from a layer that may take the node over: its others are one at most
+ * that is computed, of its shape, and constants. */
+static bool fits(const struct ipex_graph *graph, const struct ipex_node *node, int32_t from,
+                 struct site *ret) {
+    const struct ipex_value *x = node->input[from];
+    *ret = (struct site){.node = node, .from = from, .residual = -1};
+    if (!is_layer(graph, x) || !ipex_same_shape(x, node->output))
+        return false;
+    for (int32_t i = 0; i < node->inputs; i++) {
+        const struct ipex_value *other = node->input[i];
+        if (i == from || (other->constant && is_row(other, x->producer)))
+            continue;
+        if (other->constant || ret->residual >= 0 || !ipex_same_shape(x, other))
+            return false;
+        ret->residual = i;
+    }
+    return true;
+}
+
+/* The layer that takes the node over: the latest one. */
+static bool find_layer(const struct ipex_graph *graph, const struct ipex_node *node,
+                       struct site *ret) {
+    struct site site;
+    bool found = false;
+    for (int32_t i = 0; i < node->inputs; i++)
+        if (fits(graph, node, i, &site) &&
+            (!found ||
+             ipex_node_is_before(node->input[ret->from]->producer, node->input[i]->producer))) {
+            *ret = site;
+            found = true;
+        }
+    return found;
 }
 
 static void set_act(struct ipex_epilogue *epilogue, const struct sum *sum) {
@@ -129,21 +197,54 @@ static void set_act(struct ipex_epilogue *epilogue, const struct sum *sum) {
     epilogue->b = epilogue->act == IPEX_ACT_clip ? (float)sum->high : 0;
 }
 
-static void take(struct ipex_graph *graph, struct ipex_node *node, int32_t from,
-                 const struct sum *sum) {
-    struct ipex_node *layer = node->input[from]->producer;
-    struct ipex_value *residual = node->inputs == 2 ? node->input[!from] : NULL;
+/* A bound of what is rounded, as a byte less its zero point. */
+static double bound(const struct ipex_integer_layer *integer, double before) {
+    const double zero = (double)integer->y_zero;
+    return fmin(fmax(rint(before * integer->y_scale), -zero), 255 - zero);
+}
+
+/* What the layer rounds becomes a rounding before these sums; false, changing nothing, where
+ * numbers would not be finite. */
+static bool add_rounding(struct ipex_graph *graph, struct ipex_node *layer,
+                         const struct sum *sums) {
+    const int64_t n = layer->fold.n;
+    struct ipex_integer_layer *integer = layer->integer;
+    const double zero = (double)integer->y_zero;
+    const struct ipex_epilogue *epilogue = &layer->epilogue;
+    const bool clip = epilogue->act == IPEX_ACT_clip, relu = epilogue->act == IPEX_ACT_relu;
+    struct ipex_middle rounding = {
+        .low = bound(integer, clip   ? (double)epilogue->a
+                              : relu ? 0
+                                     : -INFINITY),
+        .high = bound(integer, clip ? (double)epilogue->b : INFINITY),
+    };
+    rounding.unit = ipex_arena_array(&graph->arena, (size_t)n, sizeof *rounding.unit);
+    rounding.shift = ipex_arena_array(&graph->arena, (size_t)n, sizeof *rounding.shift);
+    for (int64_t i = 0; i < n; i++) {
+        rounding.unit[i] = sums[i].c[0];
+        rounding.shift[i] = sums[i].c0 + sums[i].c[0] * zero;
+        if (!(fabs(rounding.unit[i]) <= (double)FLT_MAX &&
+              fabs(rounding.shift[i]) <= (double)FLT_MAX))
+            return false;
+    }
+    if (!ipex_scale_result(graph, layer, integer->y_scale))
+        return false;
+    integer->middle[integer->middles++] = rounding;
+    return true;
+}
+
+static bool take(struct ipex_graph *graph, struct ipex_node *node, const struct site *site,
+                 const struct sum *sums) {
+    struct ipex_node *layer = node->input[site->from]->producer;
+    struct ipex_value *residual = site->residual >= 0 ? node->input[site->residual] : NULL;
     struct ipex_value *y = node->output;
     struct ipex_integer_layer *integer = layer->integer;
-    integer->middle = true;
-    integer->m_scale = integer->y_scale;
-    integer->m_zero = integer->y_zero;
-    integer->m_unit = sum->c[from];
-    integer->m_shift = sum->c0 + sum->c[from] * (double)integer->m_zero;
-    integer->r_scale = sum->c[!from];
-    integer->y_scale = sum->q.scale;
-    integer->y_zero = (float)sum->q.zero;
-    set_act(&layer->epilogue, sum);
+    if (!add_rounding(graph, layer, sums))
+        return false;
+    integer->r_scale = sums->c[1];
+    integer->y_scale = sums->q.scale;
+    integer->y_zero = (float)sums->q.zero;
+    set_act(&layer->epilogue, sums);
     layer->epilogue.residual = residual;
     if (residual)
         ipex_node_add_input(layer, residual);
@@ -151,14 +252,7 @@ static void take(struct ipex_graph *graph, struct ipex_node *node, int32_t from,
     ipex_graph_move(graph, layer, node);
     ipex_graph_remove(graph, node);
     ipex_node_set_output(layer, y);
-}
-
-/* Whether the other input, if there is one, is computed and has the shape of the layer's result, as
- * the node's own has. */
-static bool is_alike(const struct ipex_node *node, int32_t from) {
-    const struct ipex_value *x = node->input[from];
-    const struct ipex_value *other = node->inputs == 2 ? node->input[!from] : x;
-    return ipex_same_shape(x, other) && ipex_same_shape(x, node->output) && !other->constant;
+    return true;
 }
 
 /* Whether bytes become what they are: by linearity, if two of them do. Divisions round, by far less
@@ -178,7 +272,8 @@ static bool take_out(struct ipex_graph *graph, struct ipex_node *node) {
     struct sum sum;
     if (node->inputs != 1 || !x->is_byte || y->is_output || x->constant || !ipex_same_shape(x, y) ||
         (x->has_zero && y->has_zero && x->zero_byte != y->zero_byte) ||
-        !read_program(node->u.program, 1, &sum) || !is_same(&sum))
+        !read_program(&(struct site){.node = node, .residual = -1}, &sum) || sum.c[0] == 0 ||
+        !is_same(&sum))
         return false;
     ipex_ledger_add(graph->ledger, "byte_sum", node->name, IPEX_REASON_applied,
                     "quantised as it was: left out");
@@ -193,18 +288,16 @@ static bool take_out(struct ipex_graph *graph, struct ipex_node *node) {
 
 void ipex_pass_byte_sum(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first, *next; node; node = next) {
-        struct sum sum;
+        struct site site;
         next = node->next;
-        if (node->kind != IPEX_KIND_pointwise || node->inputs > 2 || !node->output->is_byte)
+        if (node->kind != IPEX_KIND_pointwise || !node->output->is_byte || take_out(graph, node) ||
+            !find_layer(graph, node, &site))
             continue;
-        if (take_out(graph, node))
-            continue;
-        const int32_t from = find_layer(graph, node);
-        if (from < 0 || !is_alike(node, from) || !read_program(node->u.program, node->inputs, &sum))
-            continue;
-        ipex_ledger_add(graph->ledger, "byte_sum", node->name, IPEX_REASON_applied,
-                        ipex_arena_printf(&graph->arena, "added and rounded where %s is stored",
-                                          node->input[from]->producer->name));
-        take(graph, node, from, &sum);
+        const char *name = node->name, *layer = node->input[site.from]->producer->name;
+        const struct sum *sums = read_columns(graph, site);
+        if (sums && take(graph, node, &site, sums))
+            ipex_ledger_add(
+                graph->ledger, "byte_sum", name, IPEX_REASON_applied,
+                ipex_arena_printf(&graph->arena, "added and rounded where %s is stored", layer));
     }
 }

@@ -183,6 +183,11 @@ static void join_all(struct ipex_graph *graph, enum round round) {
 void ipex_pass_pointwise(struct ipex_graph *graph) {
     join_all(graph, FIRST);
     move_moves(graph);
-    for (enum round round = FLOATS; round <= BYTES; round++)
-        join_all(graph, round);
+    join_all(graph, FLOATS);
+}
+
+/* Behind the passes that want to know what each byte is made of. */
+void ipex_pass_byte_table(struct ipex_graph *graph) {
+    join_all(graph, TABLES);
+    join_all(graph, BYTES);
 }

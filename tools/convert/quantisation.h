@@ -19,4 +19,8 @@ bool ipex_quantisation_step(struct ipex_quantisation *q, int16_t op, double numb
 /* Whether it is rint(x * scale) + zero, cut to 0 to 255. */
 bool ipex_quantisation_is_bytes(const struct ipex_quantisation *q);
 
+/* pass_byte_scale.c: what the layer's result is rounded from becomes `by` times that, by other
+ * numbers of the layer; false where some are not finite. */
+bool ipex_scale_result(struct ipex_graph *graph, struct ipex_node *node, double by);
+
 #endif
