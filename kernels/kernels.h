@@ -669,6 +669,7 @@ enum ipex_cpu_feature {
     IPEX_CPU_SLOW_BF16_DOT = 1 << 8, /* vdpbf16ps takes longer than widening and two FMA */
     IPEX_CPU_SPLITS_512 = 1 << 9,    /* 512 bits take two passes through units of 256 */
     IPEX_CPU_FEW_SHUFFLES = 1 << 10, /* fewer units move lanes than multiply */
+    IPEX_CPU_AVX512_VBMI = 1 << 11,
 };
 struct ipex_cpu {
     uint32_t features;

@@ -21,6 +21,20 @@ static int64_t row_stride(const struct ipex_pointwise_args *args, const int64_t 
     return args->rank > 1 ? stride[args->rank - 2] : 0;
 }
 
+/* Rows of n bytes, x_row and y_row apart; what is no whole number of vectors is often short. */
+static __attribute__((noinline)) void copy_bytes(const uint8_t *x, int64_t x_row, uint8_t *y,
+                                                 int64_t y_row, int64_t n, int64_t rows) {
+    for (; rows > 0; rows--, x += x_row, y += y_row) {
+        int64_t i = 0;
+        for (; i + 16 <= n; i += 16)
+            memcpy(y + i, x + i, 16);
+        for (; i + 4 <= n; i += 4)
+            memcpy(y + i, x + i, 4);
+        for (; i < n; i++)
+            y[i] = x[i];
+    }
+}
+
 /* The part of a u8 operand as dense rows of f32: all that differs of them. */
 static void take_bytes(const struct ipex_byte_loops *loops, const struct ipex_pointwise_args *args,
                        int32_t i, const struct part *part, struct ipex_pointwise_args *inner,
@@ -29,14 +43,25 @@ static void take_bytes(const struct ipex_byte_loops *loops, const struct ipex_po
     const int64_t row = row_stride(args, args->x_stride[i]);
     const int64_t n = step ? part->n : 1, rows = row ? part->rows : 1;
     const uint8_t *from = args->x_u8[i] + place(args, args->x_stride[i], part);
-    if (row == n)
-        loops->widen(from, to, rows * n);
-    else
-        for (int64_t r = 0; r < rows; r++)
-            loops->widen(from + r * row, to + r * n, n);
+    uint8_t dense[BLOCK];
+    if (row != n && rows > 1) {
+        copy_bytes(from, row, dense, n, n, rows);
+        from = dense;
+    }
+    loops->widen(from, to, rows * n);
     inner->x[i] = to;
     inner->x_stride[i][0] = row ? n : 0;
     inner->x_stride[i][1] = step;
+}
+
+/* Dense rows of f32 as bytes, where they go. */
+static void give_bytes(const struct ipex_byte_loops *loops, const float *from, uint8_t *y,
+                       int64_t y_row, int64_t n, int64_t rows) {
+    uint8_t dense[BLOCK];
+    const bool gaps = y_row != n && rows > 1;
+    loops->narrow(from, gaps ? dense : y, rows * n);
+    if (gaps)
+        copy_bytes(dense, n, y, y_row, n, rows);
 }
 
 static __attribute__((noinline)) void run_part(const struct ipex_byte_loops *loops,
@@ -60,13 +85,8 @@ static __attribute__((noinline)) void run_part(const struct ipex_byte_loops *loo
     inner->y = args->y_u8 ? block : args->y + y;
     inner->y_stride[0] = args->y_u8 ? part->n : y_row;
     args->inner(inner, 0, 1, scratch);
-    if (!args->y_u8)
-        return;
-    if (y_row == part->n)
-        loops->narrow(block, args->y_u8 + y, part->rows * part->n);
-    else
-        for (int64_t r = 0; r < part->rows; r++)
-            loops->narrow(block + r * part->n, args->y_u8 + y + r * y_row, part->n);
+    if (args->y_u8)
+        give_bytes(loops, block, args->y_u8 + y, y_row, part->n, part->rows);
 }
 
 /* A program that divides f32 by a number, or that then rounds and adds a zero point. */
@@ -182,36 +202,50 @@ static void look_up_floats(const float *table, const uint8_t *x, float *y, int64
         y[i] = table[x[i]];
 }
 
-static void run_row(const struct ipex_byte_loops *loops, const struct ipex_pointwise_args *args,
-                    const struct at_once *at_once, int64_t x, int64_t y, int64_t n) {
-    const float *floats = args->x[at_once->input] + x;
-    const uint8_t *bytes = args->x_u8[at_once->input] + x;
+/* n neighbours: floats from xf to y8, or bytes from x8 to y8 or, where that is NULL, to yf. */
+static void run_row(const struct ipex_byte_loops *loops, const struct at_once *at_once,
+                    const float *xf, const uint8_t *x8, float *yf, uint8_t *y8, int64_t n) {
     if (at_once->what == QUANTISATION)
-        loops->quantise(floats, args->y_u8 + y, n, at_once->to);
+        loops->quantise(xf, y8, n, at_once->to);
+    else if (at_once->what == LOOK_UP && y8)
+        loops->look_up(at_once->bytes, x8, y8, n);
     else if (at_once->what == LOOK_UP)
-        look_up_floats(at_once->floats, bytes, args->y + y, n);
-    else if (args->y_u8)
-        loops->narrow(floats, args->y_u8 + y, n);
+        look_up_floats(at_once->floats, x8, yf, n);
+    else if (y8)
+        loops->narrow(xf, y8, n);
     else
-        loops->widen(bytes, args->y + y, n);
+        loops->widen(x8, yf, n);
 }
+
+/* Rows shorter than this are put together, where gaps are between bytes alone. */
+enum { SHORT_ROW = 128 };
 
 static __attribute__((noinline)) void run_at_once(const struct ipex_byte_loops *loops,
                                                   const struct ipex_pointwise_args *args,
                                                   const struct part *part,
                                                   const struct at_once *at_once) {
     const int64_t *x_stride = args->x_stride[at_once->input];
-    const int64_t x = place(args, x_stride, part), y = place(args, args->y_stride, part);
     const int64_t x_row = row_stride(args, x_stride), y_row = row_stride(args, args->y_stride);
-    const bool one = x_row == part->n && y_row == part->n;
-    const int64_t rows = one ? 1 : part->rows, n = one ? part->rows * part->n : part->n;
-    if (at_once->what == LOOK_UP && args->y_u8) {
-        loops->look_up(at_once->bytes, args->x_u8[at_once->input] + x, args->y_u8 + y, n, rows,
-                       x_row, y_row);
+    const int64_t at = place(args, x_stride, part), to = place(args, args->y_stride, part);
+    const bool from_bytes = args->x_u8[at_once->input] != NULL, to_bytes = args->y_u8 != NULL;
+    const float *xf = from_bytes ? NULL : args->x[at_once->input] + at;
+    const uint8_t *x8 = from_bytes ? args->x_u8[at_once->input] + at : NULL;
+    float *yf = to_bytes ? NULL : args->y + to;
+    uint8_t *y8 = to_bytes ? args->y_u8 + to : NULL;
+    uint8_t x_dense[BLOCK], y_dense[BLOCK];
+    const int64_t n = part->n, rows = part->rows;
+    const bool x_gaps = x_row != n && rows > 1, y_gaps = y_row != n && rows > 1;
+    if ((x_gaps && (!from_bytes || n >= SHORT_ROW)) || (y_gaps && (!to_bytes || n >= SHORT_ROW))) {
+        for (int64_t r = 0; r < rows; r++)
+            run_row(loops, at_once, xf ? xf + r * x_row : NULL, x8 ? x8 + r * x_row : NULL,
+                    yf ? yf + r * y_row : NULL, y8 ? y8 + r * y_row : NULL, n);
         return;
     }
-    for (int64_t r = 0; r < rows; r++)
-        run_row(loops, args, at_once, x + r * x_row, y + r * y_row, n);
+    if (x_gaps)
+        copy_bytes(x8, x_row, x_dense, n, n, rows);
+    run_row(loops, at_once, xf, x_gaps ? x_dense : x8, yf, y_gaps ? y_dense : y8, rows * n);
+    if (y_gaps)
+        copy_bytes(y_dense, n, y8, y_row, n, rows);
 }
 
 void ipex_pointwise_bytes(const struct ipex_byte_loops *loops,

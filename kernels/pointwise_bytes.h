@@ -14,15 +14,16 @@ struct ipex_quantisation {
 };
 
 /* A level's loops over n neighbours. narrow: from 0 to 255, rounded to nearest, ties to even, of a
- * NaN 0. look_up: of a table of 256 bytes, of rows, x_row and y_row apart. quantise: NULL where a
+ * NaN 0. look_up: of a table of 256 bytes. quantise: NULL where a
  * program that is one runs as others do. */
 struct ipex_byte_loops {
     void (*widen)(const uint8_t *x, float *y, int64_t n);
     void (*narrow)(const float *x, uint8_t *y, int64_t n);
-    void (*look_up)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n, int64_t rows,
-                    int64_t x_row, int64_t y_row);
+    void (*look_up)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
     void (*quantise)(const float *x, uint8_t *y, int64_t n, struct ipex_quantisation to);
 };
+
+struct ipex_byte_loops ipex_byte_loops__avx2(void);
 
 /* A kernel's whole body: jobs [job_begin, job_end). */
 void ipex_pointwise_bytes(const struct ipex_byte_loops *loops,

@@ -68,9 +68,14 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(cast, avx512);
 }
 
-static void take_avx512_vnni(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
+/* VBMI has no level of its own: all of the CPUs have it but the first with VNNI. */
+static void take_avx512_vnni(struct ipex_kernels *kernels, struct ipex_kernel_names *names,
+                             bool vbmi) {
     TAKE(conv_u8, avx512_vnni);
     TAKE(depthwise_u8, avx512_vnni);
+    if (!vbmi)
+        return;
+    TAKE(pointwise_u8, avx512_vbmi);
 }
 
 /* Where vdpbf16ps is slow, products stay with AVX-512's FMA, which give the same bits. */
@@ -112,7 +117,7 @@ static void take_x86(struct ipex_kernels *kernels, struct ipex_kernel_names *nam
     take_avx512(kernels, names);
     if (isa < IPEX_ISA_avx512_vnni || !(cpu.features & IPEX_CPU_AVX512_VNNI))
         return;
-    take_avx512_vnni(kernels, names);
+    take_avx512_vnni(kernels, names, cpu.features & IPEX_CPU_AVX512_VBMI);
     if (isa < IPEX_ISA_avx512_bf16 || !(cpu.features & IPEX_CPU_AVX512_BF16))
         return;
     take_avx512_bf16(kernels, names, cpu.features & IPEX_CPU_SLOW_BF16_DOT);

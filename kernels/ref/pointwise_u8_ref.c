@@ -13,11 +13,9 @@ static void narrow(const float *x, uint8_t *y, int64_t n) {
         y[i] = x[i] > 0.0f ? (uint8_t)rintf(x[i] < 255.0f ? x[i] : 255.0f) : 0;
 }
 
-static void look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n, int64_t rows,
-                    int64_t x_row, int64_t y_row) {
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t i = 0; i < n; i++)
-            y[r * y_row + i] = table[x[r * x_row + i]];
+static void look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = table[x[i]];
 }
 
 void IPEX_REF(pointwise_u8)(const struct ipex_pointwise_args *args, int64_t job_begin,

@@ -18,6 +18,7 @@ enum {
     L7_EBX_AVX512DQ = 1 << 17,
     L7_EBX_AVX512CD = 1 << 28,
     L7_EBX_AVX512BW = 1 << 30,
+    L7_ECX_AVX512_VBMI = 1 << 1,
     L7_ECX_AVX512_VNNI = 1 << 11,
     L7_EDX_HYBRID = 1 << 15,
     L7_EDX_AMX_BF16 = 1 << 22,
@@ -111,6 +112,8 @@ static uint32_t detect_features(void) {
     ret |= IPEX_CPU_AVX512 | (splits_512(l1.eax) ? IPEX_CPU_SPLITS_512 : 0);
     if (has(l7.ecx, L7_ECX_AVX512_VNNI))
         ret |= IPEX_CPU_AVX512_VNNI;
+    if (has(l7.ecx, L7_ECX_AVX512_VBMI))
+        ret |= IPEX_CPU_AVX512_VBMI;
     if (has(l71.eax, L71_EAX_AVX512_BF16))
         ret |= IPEX_CPU_AVX512_BF16 | (bf16_dot_is_slow(l7.edx) ? IPEX_CPU_SLOW_BF16_DOT : 0);
     return ret | detect_amx(l7.edx);

@@ -8,10 +8,17 @@ enum { STEP = 4 * LANES }; /* which become as many bytes at once */
 
 static void widen(const uint8_t *x, float *y, int64_t n) {
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
+    for (; i + STEP <= n; i += STEP)
+        for (int64_t j = i; j < i + STEP; j += LANES)
+            vec_store(y + j, vec_load_u8_part(x + j, LANES));
+    for (; i + LANES <= n; i += LANES) {
+        AS_WRITTEN;
         vec_store(y + i, vec_load_u8_part(x + i, LANES));
-    for (; i < n; i++)
+    }
+    for (; i < n; i++) {
+        AS_WRITTEN;
         y[i] = (float)x[i];
+    }
 }
 
 /* What bytes are made from: x itself, or divided without the divider, which takes longer. From r =
@@ -99,25 +106,22 @@ static inline void look_up_step(const __m128i *tables, const uint8_t *x, uint8_t
     _mm256_storeu_si256((__m256i *)(void *)y, _mm256_blendv_epi8(a, b, from));
 }
 
-static void look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n, int64_t rows,
-                    int64_t x_row, int64_t y_row) {
+static void look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
     __m128i tables[SHUFFLES];
     differences(table, tables);
-    for (int64_t r = 0; r < rows; r++, x += x_row, y += y_row) {
-        int64_t i = 0;
-        for (; i + STEP <= n; i += STEP)
-            look_up_step(tables, x + i, y + i);
-        if (i == n)
-            continue;
-        uint8_t x_last[STEP] = {0}, y_last[STEP];
-        memcpy(x_last, x + i, (size_t)(n - i));
-        look_up_step(tables, x_last, y_last);
-        memcpy(y + i, y_last, (size_t)(n - i));
-    }
+    int64_t i = 0;
+    for (; i + STEP <= n; i += STEP)
+        look_up_step(tables, x + i, y + i);
+    for (; i < n; i++)
+        y[i] = table[x[i]];
+}
+
+struct ipex_byte_loops ipex_byte_loops__avx2(void) {
+    return (struct ipex_byte_loops){widen, narrow, look_up, quantise};
 }
 
 void ipex_k_pointwise_u8__avx2(const struct ipex_pointwise_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
-    static const struct ipex_byte_loops loops = {widen, narrow, look_up, quantise};
+    const struct ipex_byte_loops loops = ipex_byte_loops__avx2();
     ipex_pointwise_bytes(&loops, args, job_begin, job_end, scratch);
 }

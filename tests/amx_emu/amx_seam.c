@@ -36,12 +36,12 @@ enum {
 #ifdef AVX512_EMU
 enum {
     L7_EBX_AVX512 = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 | INT32_MIN, /* F, DQ, CD, BW, VL */
-    L7_ECX_AVX512_VNNI = 1 << 11,
+    L7_ECX_VNNI_VBMI = 1 << 11 | 1 << 1,
     L71_EAX_VNNI_BF16 = 1 << 4 | 1 << 5, /* AVX-VNNI, AVX512-BF16 */
     XCR0_ZMM = 0xe0,
 };
 #else
-enum { L7_EBX_AVX512 = 0, L7_ECX_AVX512_VNNI = 0, L71_EAX_VNNI_BF16 = 0, XCR0_ZMM = 0 };
+enum { L7_EBX_AVX512 = 0, L7_ECX_VNNI_VBMI = 0, L71_EAX_VNNI_BF16 = 0, XCR0_ZMM = 0 };
 #endif
 
 /* cpu_probe.c once more, under other names: the machine itself. */
@@ -103,7 +103,7 @@ struct ipex_cpuid ipex_probe_cpuid(uint32_t leaf, uint32_t subleaf) {
     if (leaf == 7 && subleaf == 0) {
         ret.edx = machine == MASKED ? ret.edx & ~(uint32_t)L7_EDX_AMX : ret.edx | L7_EDX_AMX;
         ret.ebx |= (uint32_t)L7_EBX_AVX512;
-        ret.ecx |= L7_ECX_AVX512_VNNI;
+        ret.ecx |= L7_ECX_VNNI_VBMI;
         ret.eax |= L71_EAX_VNNI_BF16 != 0; /* the highest subleaf */
     }
     if (leaf == 7 && subleaf == 1)

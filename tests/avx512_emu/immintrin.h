@@ -185,6 +185,7 @@ EMU __m512i emu_load(const void *p) {
     emu_aligned(p);
     return emu_loadu(p);
 }
+#define _mm512_loadu_si512(p)     ((__m512i)emu_loadu(p))
 #define _mm512_loadu_ps(p)        ((__m512)emu_loadu(p))
 #define _mm512_load_ps(p)         ((__m512)emu_load(p))
 #define _mm512_load_si512         emu_load
@@ -235,6 +236,7 @@ EMU void emu_mask_storeu_ps(void *p, __mmask16 m, __m512 a) {
 EMU_MASKED(emu_maskz_loadu_epi8, emu_mask_storeu_epi8, __m512i, __mmask64, uint8_t)
 EMU_MASKED(emu_maskz_loadu_epi16_256, emu_mask_storeu_epi16_256, __m256i, __mmask16, uint16_t)
 EMU_MASKED(emu_maskz_loadu_epi8_128, emu_mask_storeu_epi8_128, __m128i, __mmask16, uint8_t)
+#define _mm512_mask_storeu_epi8  emu_mask_storeu_epi8
 #define _mm512_maskz_loadu_epi8  emu_maskz_loadu_epi8
 #define _mm256_maskz_loadu_epi16 emu_maskz_loadu_epi16_256
 #define _mm256_mask_storeu_epi16 emu_mask_storeu_epi16_256
@@ -300,10 +302,36 @@ EMU __m512 emu_permute_ps(__m512 a, int from) {
     EMU_LANES(i) ret[i] = a[i / 4 * 4 + (from >> i % 4 * 2 & 3)];
     return ret;
 }
+EMU __m512i emu_permutex2var_epi8(__m512i a, __m512i at, __m512i b) {
+    uint8_t bytes[128], from[64];
+    memcpy(bytes, &a, sizeof a);
+    memcpy(bytes + sizeof a, &b, sizeof b);
+    memcpy(from, &at, sizeof at);
+    for (unsigned i = 0; i < sizeof from; i++)
+        from[i] = bytes[from[i] & 127];
+    memcpy(&a, from, sizeof a);
+    return a;
+}
+EMU __mmask64 emu_movepi8_mask(__m512i a) {
+    return (uint32_t)_mm256_movemask_epi8(emu_low(a)) |
+           (__mmask64)(uint32_t)_mm256_movemask_epi8(emu_high(a)) << 32;
+}
+EMU __m512i emu_mask_blend_epi8(__mmask64 m, __m512i a, __m512i b) {
+    uint8_t no[64], yes[64];
+    memcpy(no, &a, sizeof a);
+    memcpy(yes, &b, sizeof b);
+    for (unsigned i = 0; i < sizeof no; i++)
+        no[i] = m >> i & 1 ? yes[i] : no[i];
+    memcpy(&a, no, sizeof a);
+    return a;
+}
 #undef _mm512_shuffle_f32x4
 #undef _mm512_permute_ps
 #undef _mm512_extracti64x4_epi64
-#define _mm512_permutex2var_ps emu_permutex2var_ps
+#define _mm512_permutex2var_epi8 emu_permutex2var_epi8
+#define _mm512_movepi8_mask      emu_movepi8_mask
+#define _mm512_mask_blend_epi8   emu_mask_blend_epi8
+#define _mm512_permutex2var_ps   emu_permutex2var_ps
 #define _mm512_permutexvar_ps(at, a)                                                               \
     emu_permutex2var_ps(a, _mm512_and_si512(at, _mm512_set1_epi32(15)), a)
 #define _mm512_permutexvar_epi32(at, a)    ((__m512i)_mm512_permutexvar_ps(at, (__m512)(a)))

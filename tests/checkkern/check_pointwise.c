@@ -72,7 +72,8 @@ static void random_input(struct rng *rng, struct program *p, struct ipex_pointwi
     for (int32_t i = a->rank - 1; i >= 0; i--) {
         const bool broadcast = one || rng_one_in(rng, 4);
         a->x_stride[input][i] = broadcast ? 0 : n;
-        n = broadcast ? n : n * a->dims[i];
+        if (!broadcast)
+            n = n * a->dims[i] + (rng_one_in(rng, 3) ? rng_range(rng, 1, 5) : 0);
     }
     if (input == p->in_place) {
         memcpy(a->x_stride[input], a->y_stride, sizeof a->y_stride);
@@ -195,11 +196,26 @@ static void make_halves(struct rng *rng, struct buffer *x, float divisor) {
     }
 }
 
+/* Channels of pixels, all of them or a part: what networks compute of bytes, a thousand and more.
+ */
+static void usual_rows(struct rng *rng, struct program *p, struct ipex_pointwise_args *a) {
+    const int64_t gap = rng_one_in(rng, 2) ? rng_range(rng, 1, 80) : 0;
+    a->rank = 2;
+    a->inputs = 1;
+    a->dims[0] = rng_range(rng, 30, 60);
+    a->dims[1] = 8 * rng_range(rng, 1, 18);
+    a->y_stride[0] = a->dims[1] + gap;
+    p->y_elements = (a->dims[0] - 1) * a->y_stride[0] + a->dims[1];
+    a->rows_per_job = rng_range(rng, 20, 60);
+}
+
 static int check_bytes(const struct context *context, struct rng *rng) {
     struct ipex_pointwise_args args = {.rank = 0};
     struct program program = {.in_place = -1};
     struct buffer bytes[IPEX_POINTWISE_INPUTS] = {{0}};
     random_dims(rng, &program, &args);
+    if (rng_one_in(rng, 3))
+        usual_rows(rng, &program, &args);
     program.in_place = -1;
     random_program(rng, &program, &args);
     const bool y_u8 = rng_one_in(rng, 2);
