@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strided copies and fills. A copy is brought to its simplest form (no dims of 1, neighbours merged
  * where both sides allow it); then dense rows are copied, two dims whose dense sides differ are
- * transposed in 8 x 8 blocks of registers (4-byte elements; NCHW to NHWC and back; of bytes three
- * that become one), and the rest goes element by element. */
+ * transposed in 8 x 8 blocks of registers (elements of 4 bytes and of one; NCHW to NHWC and
+ * back; of bytes three that become one, too), and the rest goes element by element. */
 #include <string.h>
 
 #include "kernels/x86/transpose_8x8.h"
@@ -239,6 +239,39 @@ static void weave_bytes(const char *x, int64_t x_stride, char *y, int64_t n) {
             *y++ = x[r * x_stride];
 }
 
+/* y[c][r] = x[r][c] of 8 rows and columns of bytes. */
+static void transpose_8x8_bytes(const char *x, int64_t x_stride, char *y, int64_t y_stride) {
+    __m128i v[4], pairs[4];
+    for (int i = 0; i < 4; i++, x += 2 * x_stride)
+        pairs[i] =
+            _mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)(const void *)x),
+                              _mm_loadl_epi64((const __m128i *)(const void *)(x + x_stride)));
+    for (int i = 0; i < 2; i++) { /* columns 0 to 3, 4 to 7; of rows 0 to 3, 4 to 7 */
+        v[i] = _mm_unpacklo_epi16(pairs[2 * i], pairs[2 * i + 1]);
+        v[i + 2] = _mm_unpackhi_epi16(pairs[2 * i], pairs[2 * i + 1]);
+    }
+    for (int i = 0; i < 4; i += 2, y += 4 * y_stride) {
+        const __m128d low = _mm_castsi128_pd(_mm_unpacklo_epi32(v[i], v[i + 1]));
+        const __m128d high = _mm_castsi128_pd(_mm_unpackhi_epi32(v[i], v[i + 1]));
+        _mm_storel_pd((double *)(void *)y, low);
+        _mm_storeh_pd((double *)(void *)(y + y_stride), low);
+        _mm_storel_pd((double *)(void *)(y + 2 * y_stride), high);
+        _mm_storeh_pd((double *)(void *)(y + 3 * y_stride), high);
+    }
+}
+
+/* The same of any number of both from 8 on: the last blocks overlap those before. */
+static void transpose_bytes(const char *x, int64_t x_stride, char *y, int64_t y_stride,
+                            int64_t rows, int64_t columns) {
+    for (int64_t c = 0; c < columns; c += BLOCK)
+        for (int64_t r = 0; r < rows; r += BLOCK) {
+            const int64_t row = ipex_smaller(r, rows - BLOCK),
+                          column = ipex_smaller(c, columns - BLOCK);
+            transpose_8x8_bytes(x + row * x_stride + column, x_stride, y + column * y_stride + row,
+                                y_stride);
+        }
+}
+
 /* As many runs of `bytes` as dim `dim` has, which lie apart. */
 static void copy_runs(const struct copy *c, int32_t dim, const char *x, char *y, int64_t bytes) {
     const int64_t x_step = c->x_stride[dim] * c->size, y_step = c->y_stride[dim] * c->size;
@@ -270,7 +303,7 @@ static void copy_runs(const struct copy *c, int32_t dim, const char *x, char *y,
     }
 }
 
-enum inner { ROWS, ELEMENTS, TRANSPOSE, COLOURS };
+enum inner { ROWS, ELEMENTS, TRANSPOSE, COLOURS, BYTES };
 
 /* The last dim of BLOCK elements or more, or the longest: to go along it element by element. */
 static int32_t find_long(const struct copy *copy) {
@@ -292,14 +325,16 @@ static enum inner choose_inner(struct copy *copy) {
     }
     const bool colours = dense_x >= 0 && dense_y >= 0 && copy->size == 1 &&
                          copy->dims[dense_y] == 3 && copy->y_stride[dense_x] == 3;
-    if (dense_x < 0 || dense_y < 0 || (copy->size != 4 && !colours) ||
+    const bool bytes = dense_x >= 0 && dense_y >= 0 && copy->size == 1 &&
+                       copy->dims[dense_x] >= BLOCK && copy->dims[dense_y] >= BLOCK;
+    if (dense_x < 0 || dense_y < 0 || (copy->size != 4 && !colours && !bytes) ||
         (copy->dims[dense_x] < BLOCK / 2 && copy->dims[dense_y] < BLOCK / 2)) {
         move_last(copy, find_long(copy));
         return ELEMENTS;
     }
     move_last(copy, dense_x);
     move_last(copy, find_dense(copy->y_stride, copy->rank));
-    return colours ? COLOURS : TRANSPOSE;
+    return colours ? COLOURS : bytes ? BYTES : TRANSPOSE;
 }
 
 /* Dims of the inner loops. */
@@ -317,6 +352,9 @@ static void copy_inner(const struct copy *c, enum inner inner, const char *x, ch
         copy_runs(c, last, x, y, c->size);
     else if (inner == COLOURS)
         weave_bytes(x, c->x_stride[last], y, c->dims[last - 1]);
+    else if (inner == BYTES)
+        transpose_bytes(x, c->x_stride[last], y, c->y_stride[last - 1], c->dims[last],
+                        c->dims[last - 1]);
     else
         transpose((const float *)(const void *)x, c->x_stride[last], (float *)(void *)y,
                   c->y_stride[last - 1], c->dims[last], c->dims[last - 1]);
