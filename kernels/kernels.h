@@ -90,8 +90,8 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * depthwise_u8: as conv_u8, but output c takes channel c alone: k is 1, n all channels, 8 or more,
  * of one group, segments taps and w i8 [segments_h][segments_w][ipex_channels_pitch(n)].
  *
- * conv_bf16t, conv_u8 and depthwise_u8 take kernel rows and taps in the padding like all others:
- * nothing is set.
+ * conv_bf16t and depthwise_u8 take kernel rows and taps in the padding like all others: nothing is
+ * set; nor in conv_u8, unless all that is in the padding is 0, where sums are the same without it.
  *
  * With columns, a segment is a kernel row of so many taps, k / columns elements each (even for
  * slots on bf16); chains take them column by column, in the order of ipex_conv_column

@@ -541,11 +541,15 @@ static bool set_image_strides(struct ipex_bind *bind) {
            set_i32(&args->pixels, y->dims[2]) && set_i32(&args->last_pixels, y->dims[2]);
 }
 
+/* What is around x stands for zero, but is not: the bias makes up for it. */
+static bool has_other_zeros(const struct ipex_bind *bind) {
+    return is_integer(bind) && bind->input[0]->halo_value != 0;
+}
+
 /* What lies above and below x, whose kernel rows are left out: not where neighbouring lines may be
- * one block's pixels, as those of a column are, and those of a tile; nor where zeros may be other
- * bytes, for which the bias makes up. */
+ * one block's pixels, as those of a column are, and those of a tile. */
 static struct ipex_padding padding(const struct ipex_bind *bind) {
-    return bind->output->dims[2] == 1 || takes_tiles(bind) || is_integer(bind)
+    return bind->output->dims[2] == 1 || takes_tiles(bind) || has_other_zeros(bind)
                ? (struct ipex_padding){.above = 0}
                : ipex_bind_padding(bind, 0);
 }
@@ -556,7 +560,7 @@ static struct ipex_padding padding_w(const struct ipex_bind *bind) {
     const int64_t *y = bind->output->dims;
     const int32_t *window = bind->ints;
     const bool apart = window[IPEX_CONV_DILATION_W] > 1 && window[IPEX_CONV_KERNEL_W] > 1;
-    return !apart || y[1] == 1 || y[2] == 1 || takes_tiles(bind) || is_integer(bind)
+    return !apart || y[1] == 1 || y[2] == 1 || takes_tiles(bind) || has_other_zeros(bind)
                ? (struct ipex_padding){.above = 0}
                : ipex_bind_padding(bind, 1);
 }

@@ -116,9 +116,10 @@ static void test_depthwise(void) {
     check_net(&net, "depthwise", 0);
 }
 
-/* Windows that lie in the halo as a whole, and a row, a column and a pixel of results. */
-static void test_borders(void) {
-    static const int64_t sizes[][2] = {{1, 1}, {1, 7}, {6, 1}, {2, 3}};
+/* Windows that lie in the halo as a whole, and a row, a column and a pixel of results. Zeros in the
+ * halo are left out. */
+static void test_borders(uint8_t zero) {
+    static const int64_t sizes[][2] = {{1, 1}, {1, 7}, {6, 1}, {2, 3}, {9, 14}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int64_t lines = sizes[i][0], pixels = sizes[i][1];
         const struct net_window wide = {
@@ -131,14 +132,14 @@ static void test_borders(void) {
         const int each = net_tensor(&net, NET_DIMS(3, lines + 2, pixels + 2, 9));
         const int z = net_tensor(&net, NET_DIMS(3, lines + 2, pixels + 2, 7));
         set_scales(&net, exact);
-        const int xh = bordered(&net, x, 3, 255);
+        const int xh = bordered(&net, x, 3, zero);
         net_conv(&net, xh, y, k3, true, -1, IPEX_ACT_none);
         net_conv(&net, xh, z, wide, true, -1, IPEX_ACT_none);
         net_depthwise(&net, xh, each, wide, false, IPEX_ACT_none);
         net_output(&net, each);
         net_output(&net, y);
         net_output(&net, z);
-        snprintf(name, sizeof name, "an image of %d x %d", (int)lines, (int)pixels);
+        snprintf(name, sizeof name, "an image of %d x %d in %d", (int)lines, (int)pixels, zero);
         check_net(&net, name, 0);
     }
 }
@@ -294,7 +295,8 @@ static void test_sizes(void) {
 int main(void) {
     test_conv();
     test_depthwise();
-    test_borders();
+    test_borders(255);
+    test_borders(0);
     test_linear();
     test_long_sums();
     test_pointwise();
