@@ -17,8 +17,8 @@ struct matrix_line {
 static const struct matrix_line matrix_line_blocks = {84, 56, 112, 14};
 static const struct matrix_line matrix_line_tiles = {96, 48, 144, 48};
 
-/* A job below this many flops costs more to hand out than another thread saves; tiles make so many
- * times as many in the time. */
+/* A job below this many flops costs more to hand out than another thread saves, on bytes too, where
+ * it takes a quarter of the time; tiles make so many times as many. */
 #define JOB_FLOPS    1000000
 #define TILES_RATE   4
 #define INTEGER_RATE 4 /* of vpdpbusd */
@@ -33,6 +33,7 @@ struct sizes {
     int64_t x;         /* bytes of an element */
     int64_t k_per_row; /* of a tile of the weight */
     int64_t rate;      /* flops that take as long as one of vectors of f32 */
+    int64_t job_flops; /* of a job, at least */
 };
 
 /* Whether pixels are taken 16 at a time, as profile bf16-amx does. */
@@ -51,11 +52,14 @@ static bool dots_of_four(enum ipex_isa isa) {
 }
 
 static struct sizes sizes_of(const struct ipex_bind *bind) {
+    const bool tiles = bind->setup->isa == IPEX_ISA_amx && takes_tiles(bind);
+    const bool dots = is_integer(bind) && dots_of_four(bind->setup->isa);
     return (struct sizes){ipex_dtype_size((enum ipex_dtype)bind->input[0]->dtype),
                           ipex_tile_k_per_row((enum ipex_dtype)bind->input[1]->dtype),
-                          bind->setup->isa == IPEX_ISA_amx && takes_tiles(bind) ? TILES_RATE
-                          : is_integer(bind) && dots_of_four(bind->setup->isa)  ? INTEGER_RATE
-                                                                                : 1};
+                          tiles  ? TILES_RATE
+                          : dots ? INTEGER_RATE
+                                 : 1,
+                          JOB_FLOPS * (tiles ? TILES_RATE : 1)};
 }
 
 /* Bytes of weights that one panel of one group has. */
@@ -108,7 +112,7 @@ static void cut_lines(const struct ipex_setup *setup, const struct sizes *sizes,
         .count = args->lines,
         .times = ipex_mul_sat(args->images * ipex_conv_sets(args),
                               ipex_ceil_div(panels, args->panels_per_job)),
-        .least = ipex_units_worth(JOB_FLOPS * sizes->rate, flops),
+        .least = ipex_units_worth(sizes->job_flops, flops),
         .most = args->lines_per_job,
         .multiple = 1,
         /* Rows of x that a job shares with the next one are transposed in both. */
@@ -129,7 +133,7 @@ static void cut_panels(const struct ipex_setup *setup, const struct sizes *sizes
         .count = panels,
         .times = ipex_mul_sat(args->images * ipex_conv_sets(args),
                               ipex_ceil_div(args->lines, args->lines_per_job)),
-        .least = ipex_max_i64(2, ipex_units_worth(JOB_FLOPS * sizes->rate, flops)),
+        .least = ipex_max_i64(2, ipex_units_worth(sizes->job_flops, flops)),
         .most = args->panels_per_job,
         .multiple = 2, /* products of one panel are slower */
         .again = 0.125,
