@@ -16,7 +16,7 @@ struct box {
  * that are spanned. */
 static int64_t lay_out(const struct ipex_move_args *a, const int32_t *perm, struct rng *rng,
                        int64_t *stride) {
-    int64_t step = 1, span = 1;
+    int64_t step = rng_one_in(rng, 6) ? 2 : 1, span = 1; /* 2: every second element */
     for (int32_t i = a->rank - 1; i >= 0; i--) {
         const int32_t d = perm[i];
         stride[d] = step;

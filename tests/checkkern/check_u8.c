@@ -74,11 +74,14 @@ static struct ipex_conv_args random_convolution(struct rng *rng, bool big) {
     return conv_shape_args(&shape);
 }
 
-/* One in four is as most layers of networks are: bytes scaled by 1 and cut. */
-static struct ipex_conv_args random_args(struct rng *rng, bool depthwise, bool big) {
+/* One in four is as most layers of networks are: bytes scaled by 1 and cut. only_normal: no
+ * activation whose tails are denormals. */
+static struct ipex_conv_args random_args(struct rng *rng, bool depthwise, bool big,
+                                         bool only_normal) {
     struct ipex_conv_args a = depthwise ? random_depthwise(rng) : random_convolution(rng, big);
     const bool usual = rng_one_in(rng, 4), units = usual || rng_one_in(rng, 2);
-    a.act = usual ? IPEX_ACT_relu : (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1);
+    const int64_t acts = only_normal ? IPEX_ACT_sigmoid : IPEX_ACT_COUNT;
+    a.act = usual ? IPEX_ACT_relu : (int32_t)rng_range(rng, 0, acts - 1);
     a.y_scale = (!usual && rng_one_in(rng, 4) ? -1 : 1) * (units ? 1.0f : (float)BYTES_IN_ONE);
     const float size = size_of_values(&a);
     a.act_a = 0.2f * (units && a.act == IPEX_ACT_clip ? size : 1);
@@ -318,7 +321,7 @@ static int check_level(const struct level *level, const char *text,
 }
 
 static int check_case(const struct context *context, struct rng *rng, bool depthwise, bool big) {
-    struct ipex_conv_args args = random_args(rng, depthwise, big);
+    struct ipex_conv_args args = random_args(rng, depthwise, big, context->only_normal);
     struct operands operands = make_operands(&args, rng);
     const float y_scale = args.y_scale;
     args.y_scale = 0;

@@ -1009,7 +1009,7 @@ def concatenation_that_is_quantised(g):
     g.output(whole_conv(g, quantised(g, g.op("Concat", a, b, axis=1)), 8, 5))
 
 
-@case(("pointwise", "DequantizeLinear5+Sigmoid6+QuantizeLinear7+DequantizeLinear8+DequantizeLinear5+Mul9+QuantizeLinear10+"
+@case(("byte_table", "DequantizeLinear5+Sigmoid6+QuantizeLinear7+DequantizeLinear8+DequantizeLinear5+Mul9+QuantizeLinear10+"
        "QuantizeLinear12+DequantizeLinear13+DequantizeLinear11+Add14+QuantizeLinear15", "byte_table"), ("integer", "last", APPLIED),
       steps=dict(conv=2, pointwise=3))
 def table_before_a_sum(g):

@@ -85,9 +85,9 @@ static void join_operands(struct ipex_graph *graph, struct ipex_node *node, enum
         const char *site = ipex_graph_join(graph, producer->name, node->name);
         enum ipex_reason reason = try_join(graph, node, i);
         if (reason == IPEX_REASON_applied || round == FLOATS || round == BYTES)
-            ipex_ledger_add(graph->ledger, "pointwise", site, reason,
-                            reason == IPEX_REASON_applied ? "joined into one pass over memory"
-                                                          : NULL);
+            ipex_ledger_add(
+                graph->ledger, round <= FLOATS ? "pointwise" : "byte_table", site, reason,
+                reason == IPEX_REASON_applied ? "joined into one pass over memory" : NULL);
         if (reason == IPEX_REASON_applied)
             i = -1; /* the operands are numbered anew */
     }
