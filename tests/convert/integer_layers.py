@@ -637,6 +637,16 @@ def sum_of_a_clamped_layer(g, low, high=None):
     behind_sum(g, g.op("Add", g.through(y, to), x, name="add"))
 
 
+@case(("integer", "layer", APPLIED), ("byte_sum", "hard", None), exact=(False,), ops=dict(conv=1))
+def clip_that_leaves_the_ends_as_they_are(g):
+    """Most bytes become others (PP-OCR's gates)."""
+    to, then = ((g.constant(np.float32(scale)), g.constant(np.uint8(zero))) for scale, zero in ((0.01666369, 152), (0.00330504, 0)))
+    t = g.through(g.op("Add", g.through(g.input(1, 8, 30, 30)), g.scalar(0.01)), to)
+    y = g.through(g.op("HardSigmoid", t, alpha=0.2, beta=0.5, name="hard"), then)
+    g.output(y)
+    g.gives(g.convolved(y, 8, 5))
+
+
 # ---- numbers per output between roundings ----
 
 def row(g, n, kind="Add"):

@@ -255,10 +255,10 @@ static bool take(struct ipex_graph *graph, struct ipex_node *node, const struct 
     return true;
 }
 
-/* Whether bytes become what they are: by linearity, if two of them do. Divisions round, by far less
- * than half of one. */
+/* Whether bytes become what they are, each of them: a clip makes the ends alike where the middle is
+ * not. Divisions round, by far less than half of one. */
 static bool is_same(const struct sum *sum) {
-    for (double x = 0; x <= 255; x += 255) {
+    for (double x = 0; x <= 255; x++) {
         const double value = fmin(fmax(sum->c[0] * x + sum->c0, sum->low), sum->high);
         if (!(fabs(value * sum->q.scale + sum->q.zero - x) < 0.25))
             return false;
