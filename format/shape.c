@@ -34,12 +34,16 @@ static enum ipex_status check_floats(const struct rule *r) {
     return IPEX_OK;
 }
 
+static bool is_channels(const struct ipex_shape_operand *v) {
+    return v->constant && v->dtype == IPEX_DTYPE_f32 && v->layout == IPEX_LAYOUT_channels;
+}
+
 /* R63: a bias or scale: none or a constant of one element per output channel. */
 static enum ipex_status check_vector(const struct rule *r, uint32_t i, int64_t channels) {
     const struct ipex_shape_operand *v = operand(r, i);
     if (!v)
         return IPEX_OK;
-    if (!v->constant || v->dtype != IPEX_DTYPE_f32 || v->layout != IPEX_LAYOUT_channels)
+    if (!is_channels(v))
         return bad(r, IPEX_ERROR_MODEL_OPERATOR,
                    i == 2 ? "the bias is no f32 constant of layout channels"
                           : "the scale is no f32 constant of layout channels");
@@ -56,7 +60,7 @@ static enum ipex_status check_middle(const struct rule *r, int64_t channels) {
     const struct ipex_shape_operand *v = operand(r, 5);
     if (!v)
         return IPEX_OK;
-    if (!v->constant || v->dtype != IPEX_DTYPE_f32 || v->layout != IPEX_LAYOUT_channels)
+    if (!is_channels(v))
         return bad(r, IPEX_ERROR_MODEL_OPERATOR, "middle is no f32 constant of layout channels");
     if (v->rank != 3 || v->dims[0] > IPEX_MIDDLES || v->dims[1] != 2 || v->dims[2] != channels)
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "middle has not up to 3 by 2 by M elements");

@@ -51,6 +51,11 @@ static inline int64_t ipex_conv_panels(const struct ipex_conv_args *args) {
     return ipex_div_up(args->n, IPEX_PANEL);
 }
 
+/* From a row of middle to the next one. */
+static inline int64_t ipex_conv_middle_pitch(const struct ipex_conv_args *args) {
+    return ipex_channels_pitch((int64_t)args->groups * args->n);
+}
+
 /* Words of 4 bytes from one panel's weights to the next, and from one segment's to the next, where
  * a row of a tile holds k_per_row elements of K. */
 static inline int64_t ipex_conv_panel_words(const struct ipex_conv_args *args, int64_t k_per_row) {

@@ -202,19 +202,27 @@ static void look_up_floats(const float *table, const uint8_t *x, float *y, int64
         y[i] = table[x[i]];
 }
 
-/* n neighbours: floats from xf to y8, or bytes from x8 to y8 or, where that is NULL, to yf. */
+/* Where operand and results are: of each two one is NULL. */
+struct ends {
+    const float *x;
+    const uint8_t *x_u8;
+    float *y;
+    uint8_t *y_u8;
+};
+
+/* n neighbours from these elements on. */
 static void run_row(const struct ipex_byte_loops *loops, const struct at_once *at_once,
-                    const float *xf, const uint8_t *x8, float *yf, uint8_t *y8, int64_t n) {
+                    const struct ends *ends, int64_t x, int64_t y, int64_t n) {
     if (at_once->what == QUANTISATION)
-        loops->quantise(xf, y8, n, at_once->to);
-    else if (at_once->what == LOOK_UP && y8)
-        loops->look_up(at_once->bytes, x8, y8, n);
+        loops->quantise(ends->x + x, ends->y_u8 + y, n, at_once->to);
+    else if (at_once->what == LOOK_UP && ends->y_u8)
+        loops->look_up(at_once->bytes, ends->x_u8 + x, ends->y_u8 + y, n);
     else if (at_once->what == LOOK_UP)
-        look_up_floats(at_once->floats, x8, yf, n);
-    else if (y8)
-        loops->narrow(xf, y8, n);
+        look_up_floats(at_once->floats, ends->x_u8 + x, ends->y + y, n);
+    else if (ends->y_u8)
+        loops->narrow(ends->x + x, ends->y_u8 + y, n);
     else
-        loops->widen(x8, yf, n);
+        loops->widen(ends->x_u8 + x, ends->y + y, n);
 }
 
 /* Rows shorter than this are put together, where gaps are between bytes alone. */
@@ -224,28 +232,28 @@ static __attribute__((noinline)) void run_at_once(const struct ipex_byte_loops *
                                                   const struct ipex_pointwise_args *args,
                                                   const struct part *part,
                                                   const struct at_once *at_once) {
-    const int64_t *x_stride = args->x_stride[at_once->input];
+    const int64_t *x_stride = args->x_stride[at_once->input], n = part->n, rows = part->rows;
     const int64_t x_row = row_stride(args, x_stride), y_row = row_stride(args, args->y_stride);
-    const int64_t at = place(args, x_stride, part), to = place(args, args->y_stride, part);
-    const bool from_bytes = args->x_u8[at_once->input] != NULL, to_bytes = args->y_u8 != NULL;
-    const float *xf = from_bytes ? NULL : args->x[at_once->input] + at;
-    const uint8_t *x8 = from_bytes ? args->x_u8[at_once->input] + at : NULL;
-    float *yf = to_bytes ? NULL : args->y + to;
-    uint8_t *y8 = to_bytes ? args->y_u8 + to : NULL;
-    uint8_t x_dense[BLOCK], y_dense[BLOCK];
-    const int64_t n = part->n, rows = part->rows;
+    const int64_t y = place(args, args->y_stride, part);
     const bool x_gaps = x_row != n && rows > 1, y_gaps = y_row != n && rows > 1;
-    if ((x_gaps && (!from_bytes || n >= SHORT_ROW)) || (y_gaps && (!to_bytes || n >= SHORT_ROW))) {
+    struct ends ends = {args->x[at_once->input], args->x_u8[at_once->input], args->y, args->y_u8};
+    int64_t x = place(args, x_stride, part);
+    uint8_t x_dense[BLOCK], y_dense[BLOCK];
+    if ((x_gaps && (!ends.x_u8 || n >= SHORT_ROW)) || (y_gaps && (!ends.y_u8 || n >= SHORT_ROW))) {
         for (int64_t r = 0; r < rows; r++)
-            run_row(loops, at_once, xf ? xf + r * x_row : NULL, x8 ? x8 + r * x_row : NULL,
-                    yf ? yf + r * y_row : NULL, y8 ? y8 + r * y_row : NULL, n);
+            run_row(loops, at_once, &ends, x + r * x_row, y + r * y_row, n);
         return;
     }
-    if (x_gaps)
-        copy_bytes(x8, x_row, x_dense, n, n, rows);
-    run_row(loops, at_once, xf, x_gaps ? x_dense : x8, yf, y_gaps ? y_dense : y8, rows * n);
+    if (x_gaps) {
+        copy_bytes(ends.x_u8 + x, x_row, x_dense, n, n, rows);
+        ends.x_u8 = x_dense;
+        x = 0;
+    }
     if (y_gaps)
-        copy_bytes(y_dense, n, y8, y_row, n, rows);
+        ends.y_u8 = y_dense;
+    run_row(loops, at_once, &ends, x, y_gaps ? 0 : y, rows * n);
+    if (y_gaps)
+        copy_bytes(y_dense, n, args->y_u8 + y, y_row, n, rows);
 }
 
 void ipex_pointwise_bytes(const struct ipex_byte_loops *loops,

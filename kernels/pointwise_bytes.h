@@ -23,6 +23,7 @@ struct ipex_byte_loops {
     void (*quantise)(const float *x, uint8_t *y, int64_t n, struct ipex_quantisation to);
 };
 
+/* AVX2's, of which a level above it may have some itself. */
 struct ipex_byte_loops ipex_byte_loops__avx2(void);
 
 /* A kernel's whole body: jobs [job_begin, job_end). */

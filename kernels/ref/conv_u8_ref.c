@@ -26,7 +26,7 @@ static void store(const struct ipex_conv_args *args, int64_t at, float value) {
 }
 
 static float round_between(const struct ipex_conv_args *args, int64_t output, float value) {
-    const int64_t pitch = ipex_channels_pitch((int64_t)args->groups * args->n);
+    const int64_t pitch = ipex_conv_middle_pitch(args);
     for (int32_t l = 0; l < args->middles; l++) {
         const float *unit = args->middle + 2 * l * pitch + output;
         value = rintf(value);

@@ -96,7 +96,7 @@ static inline bool makes_bytes(const struct conv_block *b) {
         const float *scale = args->scale + column, *bias = args->bias + column;                    \
         const bool middle = args->middles > 0, residual = args->residual_u8 != NULL;               \
         const float *unit = middle ? args->middle + column : scale;                                \
-        const float *shift = middle ? unit + middle_pitch(args) : bias;                            \
+        const float *shift = middle ? unit + ipex_conv_middle_pitch(args) : bias;                  \
         uint8_t *y0 = args->y_u8 + b->y_at + b->column, *y1 = y0 + b->y_half;                      \
         const int64_t r0 = b->residual_at + b->column, r1 = r0 + b->r_half;                        \
         const int64_t y_row = b->y_row, r_row = b->r_row;                                          \

@@ -342,11 +342,10 @@ static enum inner choose_inner(struct copy *copy) {
         move_last(copy, dense_y);
         return ROWS;
     }
-    const bool colours = dense_x >= 0 && dense_y >= 0 && copy->size == 1 &&
-                         copy->dims[dense_y] == 3 && copy->y_stride[dense_x] == 3;
-    const bool bytes = dense_x >= 0 && dense_y >= 0 && copy->size == 1 &&
-                       copy->dims[dense_x] >= BLOCK && copy->dims[dense_y] >= BLOCK;
-    if (dense_x < 0 || dense_y < 0 || (copy->size != 4 && !colours && !bytes) ||
+    const bool turned = dense_x >= 0 && dense_y >= 0, turned_bytes = turned && copy->size == 1;
+    const bool colours = turned_bytes && copy->dims[dense_y] == 3 && copy->y_stride[dense_x] == 3;
+    const bool bytes = turned_bytes && copy->dims[dense_x] >= BLOCK && copy->dims[dense_y] >= BLOCK;
+    if (!turned || (copy->size != 4 && !colours && !bytes) ||
         (copy->dims[dense_x] < BLOCK / 2 && copy->dims[dense_y] < BLOCK / 2)) {
         move_last(copy, find_long(copy));
         return ELEMENTS;

@@ -19,11 +19,6 @@ enum sums_kind {
     SUMS_UNITS = 128,    /* see struct sums_bounds */
 };
 
-/* From a row of middle to the next one. */
-static inline int64_t middle_pitch(const struct ipex_conv_args *args) {
-    return ipex_channels_pitch((int64_t)args->groups * args->n);
-}
-
 /* Rows of sums of n columns. y and residual are elements from args' pointers. */
 struct sums_run {
     int64_t rows, n;
@@ -55,6 +50,7 @@ with_residual(const struct ipex_conv_args *args, vec v, int64_t residual, int64_
     return v;
 }
 
+/* n sums of row r from column c on, scaled. */
 static inline __attribute__((always_inline)) vec scaled(const struct ipex_conv_args *args,
                                                         const struct sums_run *run, int64_t r,
                                                         int64_t c, int64_t n) {
@@ -71,7 +67,7 @@ static inline __attribute__((always_inline)) vec scaled(const struct ipex_conv_a
 /* Scales sums where they are, with all roundings in between, up to a vector of columns. */
 static __attribute__((noinline)) void round_between(const struct ipex_conv_args *args,
                                                     const struct sums_run *run) {
-    const int64_t pitch = middle_pitch(args);
+    const int64_t pitch = ipex_conv_middle_pitch(args);
     for (int64_t r = 0; r < run->rows; r++) {
         const float *unit = args->middle + run->column, *cut = args->m_cut[0];
         vec v = scaled(args, run, r, 0, run->n);
@@ -129,7 +125,7 @@ scale_fours(const struct ipex_conv_args *all, const struct sums_run *first, int3
     const struct vec_byte_range range =
         vec_byte_range((int16_t)args.y_zero, (uint8_t)run.low, (uint8_t)run.high);
     uint8_t *const y = args.y_u8 + run.y;
-    const int64_t pitch = middle_pitch(&args);
+    const int64_t pitch = ipex_conv_middle_pitch(&args);
     const int32_t middles = kind & SUMS_MIDDLE ? args.middles : 0;
     const float *const middle = middles > 0 ? args.middle + run.column : NULL;
     for (int64_t r = 0; r < run.rows; r += SUMS_ROWS) {

@@ -138,7 +138,7 @@ static struct buffer random_tiles(const struct ipex_conv_args *a, struct rng *rn
 /* Of what is rounded in between: about 1 but for the last one, which leads to the size of values.
  */
 static struct buffer random_middle(const struct ipex_conv_args *a, struct rng *rng) {
-    const int64_t outputs = (int64_t)a->groups * a->n, pitch = ipex_channels_pitch(outputs);
+    const int64_t pitch = ipex_conv_middle_pitch(a);
     struct buffer ret = buffer_make((size_t)(a->middles * 2 * pitch) * sizeof(float));
     for (int32_t l = 0; l < a->middles; l++) {
         float *unit = (float *)ret.data + 2 * l * pitch, *shift = unit + pitch;
@@ -234,7 +234,7 @@ static double exact(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_
                    ((const int8_t *)a->w)[weight_at(a, g * segments + s, n, k)];
     double value = (double)sum * (double)a->scale[c] + (double)a->bias[c];
     const float *unit = a->middle + c;
-    const int64_t pitch = ipex_channels_pitch((int64_t)a->groups * a->n);
+    const int64_t pitch = ipex_conv_middle_pitch(a);
     for (int32_t m = 0; m < a->middles; m++, unit += 2 * pitch)
         value = fmin(fmax(rint(value), (double)a->m_cut[m][0]), (double)a->m_cut[m][1]) *
                     (double)unit[0] +
@@ -249,7 +249,7 @@ static double exact(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_
 
 /* What one more or less at each rounding in between makes of a result. */
 static double between_error(const struct ipex_conv_args *a, int64_t c) {
-    const int64_t pitch = ipex_channels_pitch((int64_t)a->groups * a->n);
+    const int64_t pitch = ipex_conv_middle_pitch(a);
     double ret = 0;
     for (int32_t m = 0; m < a->middles; m++)
         ret = (ret + 1) * fabs((double)a->middle[2 * m * pitch + c]);

@@ -7,6 +7,20 @@
 
 /* ---- weights ---- */
 
+/* A constant of layout channels. */
+static int32_t channels_tensor(struct lower *lower, const struct ipex_node *node, const char *what,
+                               int32_t rank, const int64_t *dims, const double *vector) {
+    struct ipex_plan_weight w = {
+        .name = ipex_arena_printf(lower->plan->arena, "%s.%s", node->output->name, what),
+        .dtype = IPEX_DTYPE_f32,
+        .layout = IPEX_LAYOUT_channels,
+        .rank = rank,
+        .recipe = IPEX_RECIPE_vector,
+        .vector = vector};
+    memcpy(w.dims, dims, (size_t)rank * sizeof *dims);
+    return ipex_lower_weight(lower, &w);
+}
+
 /* A vector per output; -1: there is none. `times` times, one behind the other. */
 static int32_t vector_tensor(struct lower *lower, const struct ipex_node *node, const char *what,
                              const double *values, int64_t times) {
@@ -16,15 +30,7 @@ static int32_t vector_tensor(struct lower *lower, const struct ipex_node *node, 
     double *vector = ipex_arena_array(lower->plan->arena, (size_t)n, sizeof *vector);
     for (int64_t i = 0; i < n; i++)
         vector[i] = values[i % node->fold.n];
-    struct ipex_plan_weight w = {
-        .name = ipex_arena_printf(lower->plan->arena, "%s.%s", node->output->name, what),
-        .dtype = IPEX_DTYPE_f32,
-        .layout = IPEX_LAYOUT_channels,
-        .rank = 1,
-        .dims = {n},
-        .recipe = IPEX_RECIPE_vector,
-        .vector = vector};
-    return ipex_lower_weight(lower, &w);
+    return channels_tensor(lower, node, what, 1, &n, vector);
 }
 
 static int32_t bias_tensor(struct lower *lower, const struct ipex_node *node, int64_t times) {
@@ -48,15 +54,8 @@ static int32_t middle_tensor(struct lower *lower, const struct ipex_node *node) 
             vector[2 * i * n + j] = integer->middle[i].unit[j];
             vector[(2 * i + 1) * n + j] = integer->middle[i].shift[j];
         }
-    struct ipex_plan_weight w = {
-        .name = ipex_arena_printf(lower->plan->arena, "%s.middle", node->output->name),
-        .dtype = IPEX_DTYPE_f32,
-        .layout = IPEX_LAYOUT_channels,
-        .rank = 3,
-        .dims = {integer->middles, 2, n},
-        .recipe = IPEX_RECIPE_vector,
-        .vector = vector};
-    return ipex_lower_weight(lower, &w);
+    const int64_t dims[3] = {integer->middles, 2, n};
+    return channels_tensor(lower, node, "middle", 3, dims, vector);
 }
 
 /* Of a merged layer's weight: of all its parts. */
