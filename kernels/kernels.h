@@ -300,25 +300,30 @@ struct ipex_pool_args {
 
 #define IPEX_POINTWISE_BLOCK 1024 /* elements that a pointwise program works on at a time */
 
-/* A register program over up to 8 broadcast inputs, run block by block along the innermost dim.
+/* A register program over up to 8 broadcast inputs.
  *
  * Strides: 0 broadcasts; the innermost one of every input is 0 or 1, y's is 1. y may be an input
  * that is not broadcast.
  *
  * Operand codes are those of format/ops.inc, but results live in registers: `dst` is the register
- * that a step writes, IPEX_POINTWISE_RESULT + r reads register r. The last step also gives y.
- * Register r is scratch + r * IPEX_POINTWISE_BLOCK floats; behind them are a block for every input
- * and one for y, for rows that are shorter than a vector.
+ * that a step writes, none of its operands', IPEX_POINTWISE_RESULT + r reads register r. The last
+ * step gives y.
+ * Inputs that x_u8 has are u8, as numbers, and with y_u8 results are rounded to nearest, ties to
+ * even, and cut to 0 to 255 (a NaN is 0) and go there instead; then the scratch is that of
+ * pointwise_u8.
  *
  * A row is all of the innermost dim; job = rows_per_job rows, counted row-major.
  *
- * pointwise_u8: inputs that x_u8 has are u8, as numbers, and with y_u8 results are rounded to
- * nearest, ties to even, and cut to 0 to 255 (a NaN is 0) and go there instead. `inner` is
- * pointwise_f32 of any level. Behind pointwise_f32's scratch there is another block for every input
- * and for y. */
+ * Scratch, in blocks of IPEX_POINTWISE_BLOCK floats: the registers; one for every input and y,
+ * which rows that are no whole number of vectors are copied to; with u8 one more for each of these,
+ * as f32. Vector kernels read the program as `chains`, which ipex_make_chains makes of it.
+ *
+ * pointwise_u8: the same where there are u8, of which some programs are looked up or run at once.
+ * `inner` is pointwise_f32 of any level. */
 struct ipex_pointwise_step {
     int16_t op, dst, a, b;
 };
+struct ipex_chains;
 struct ipex_pointwise_args {
     const float *x[IPEX_POINTWISE_INPUTS];
     float *y;
@@ -328,11 +333,32 @@ struct ipex_pointwise_args {
     int32_t rank, inputs, steps, registers;
     int64_t rows_per_job;
     const struct ipex_pointwise_step *program;
+    const struct ipex_chains *chains;
     const float *constants;
-    const uint8_t *x_u8[IPEX_POINTWISE_INPUTS]; /* instead of x; pointwise_u8 alone */
+    const uint8_t *x_u8[IPEX_POINTWISE_INPUTS]; /* NULL, or instead of x */
     uint8_t *y_u8;                              /* NULL, or instead of y */
     void (*inner)(const struct ipex_pointwise_args *, int64_t, int64_t, void *);
 };
+
+/* What ipex_make_chains makes of a program: chains of simple steps, and steps between them
+ * (kernels/chains.h). `code`: of the operand. */
+struct ipex_link {
+    int16_t op, code;
+};
+#define IPEX_LINKS_MOST (3 * IPEX_POINTWISE_STEPS + 3 * (IPEX_POINTWISE_INPUTS + 1))
+struct ipex_chains {
+    int32_t count, longest;                 /* chain, in links */
+    bool one;                               /* chain is all of the program */
+    bool widened[IPEX_POINTWISE_INPUTS];    /* inputs of bytes that become f32 in a block first */
+    struct ipex_link link[IPEX_LINKS_MOST]; /* `count` */
+};
+
+/* Of args' program, steps, inputs, registers, and which of x_u8 and y_u8 are not NULL. */
+void ipex_make_chains(const struct ipex_pointwise_args *args, struct ipex_chains *ret);
+
+static inline size_t ipex_chains_size(const struct ipex_chains *chains) {
+    return offsetof(struct ipex_chains, link) + (size_t)chains->count * sizeof(struct ipex_link);
+}
 
 /* y[i0..] = x[i0..] for strided x and y of `size`-byte elements (1, 2, 4, 8). Strides of x may be 0
  * or negative. Job = an index of dims[0]. */

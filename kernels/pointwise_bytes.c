@@ -35,60 +35,6 @@ static __attribute__((noinline)) void copy_bytes(const uint8_t *x, int64_t x_row
     }
 }
 
-/* The part of a u8 operand as dense rows of f32: all that differs of them. */
-static void take_bytes(const struct ipex_byte_loops *loops, const struct ipex_pointwise_args *args,
-                       int32_t i, const struct part *part, struct ipex_pointwise_args *inner,
-                       float *to) {
-    const int64_t step = args->x_stride[i][args->rank - 1];
-    const int64_t row = row_stride(args, args->x_stride[i]);
-    const int64_t n = step ? part->n : 1, rows = row ? part->rows : 1;
-    const uint8_t *from = args->x_u8[i] + place(args, args->x_stride[i], part);
-    uint8_t dense[BLOCK];
-    if (row != n && rows > 1) {
-        copy_bytes(from, row, dense, n, n, rows);
-        from = dense;
-    }
-    loops->widen(from, to, rows * n);
-    inner->x[i] = to;
-    inner->x_stride[i][0] = row ? n : 0;
-    inner->x_stride[i][1] = step;
-}
-
-/* Dense rows of f32 as bytes, where they go. */
-static void give_bytes(const struct ipex_byte_loops *loops, const float *from, uint8_t *y,
-                       int64_t y_row, int64_t n, int64_t rows) {
-    uint8_t dense[BLOCK];
-    const bool gaps = y_row != n && rows > 1;
-    loops->narrow(from, gaps ? dense : y, rows * n);
-    if (gaps)
-        copy_bytes(dense, n, y, y_row, n, rows);
-}
-
-static __attribute__((noinline)) void run_part(const struct ipex_byte_loops *loops,
-                                               const struct ipex_pointwise_args *args,
-                                               const struct part *part,
-                                               struct ipex_pointwise_args *inner, void *scratch) {
-    float *block = (float *)scratch + ipex_pointwise_scratch(args) / sizeof(float);
-    const int32_t last = args->rank - 1;
-    inner->dims[0] = inner->rows_per_job = part->rows;
-    inner->dims[1] = part->n;
-    for (int32_t i = 0; i < args->inputs; i++, block += BLOCK) {
-        if (args->x_u8[i]) {
-            take_bytes(loops, args, i, part, inner, block);
-            continue;
-        }
-        inner->x[i] = args->x[i] + place(args, args->x_stride[i], part);
-        inner->x_stride[i][0] = row_stride(args, args->x_stride[i]);
-        inner->x_stride[i][1] = args->x_stride[i][last];
-    }
-    const int64_t y = place(args, args->y_stride, part), y_row = row_stride(args, args->y_stride);
-    inner->y = args->y_u8 ? block : args->y + y;
-    inner->y_stride[0] = args->y_u8 ? part->n : y_row;
-    args->inner(inner, 0, 1, scratch);
-    if (args->y_u8)
-        give_bytes(loops, block, args->y_u8 + y, y_row, part->n, part->rows);
-}
-
 /* A program that divides f32 by a number, or that then rounds and adds a zero point. */
 static __attribute__((cold)) bool is_quantisation(const struct ipex_pointwise_args *args,
                                                   struct ipex_quantisation *ret) {
@@ -163,11 +109,12 @@ static struct at_once at_once(const struct ipex_byte_loops *loops,
     return ret;
 }
 
-/* The program's results of all bytes, in scratch. */
+/* The program's results of all bytes, in the last block of the scratch. */
 static __attribute__((noinline)) void make_tables(const struct ipex_byte_loops *loops,
                                                   const struct ipex_pointwise_args *args,
                                                   struct at_once *ret, void *scratch) {
-    float *x = (float *)scratch + ipex_pointwise_scratch(args) / sizeof(float), *y = x + BLOCK;
+    float *x = (float *)scratch + ipex_pointwise_u8_scratch(args) / sizeof(float) - BLOCK;
+    float *y = x + BYTES;
     struct ipex_pointwise_args inner = *args;
     for (int32_t i = 0; i < BYTES; i++)
         x[i] = (float)i;
@@ -175,7 +122,9 @@ static __attribute__((noinline)) void make_tables(const struct ipex_byte_loops *
         const bool is_byte = args->x_u8[i] && i != ret->input;
         inner.x_stride[i][0] = i == ret->input;
         inner.x[i] = i == ret->input ? x : is_byte ? x + *args->x_u8[i] : args->x[i];
+        inner.x_u8[i] = NULL;
     }
+    inner.y_u8 = NULL;
     inner.y = y;
     inner.y_stride[0] = 1;
     inner.rank = 1;
@@ -263,22 +212,20 @@ void ipex_pointwise_bytes(const struct ipex_byte_loops *loops,
     const int64_t neighbours = args->rank > 1 ? args->dims[args->rank - 2] : 1;
     const int64_t end =
         ipex_smaller(job_end * args->rows_per_job, ipex_row_count(args->dims, 0, args->rank - 1));
-    struct ipex_pointwise_args inner = *args;
     struct part part = {.row = job_begin * args->rows_per_job};
     struct at_once whole = at_once(loops, args, (end - part.row) * n);
+    if (whole.what == NOTHING) {
+        args->inner(args, job_begin, job_end, scratch);
+        return;
+    }
     if (whole.what == LOOK_UP)
         make_tables(loops, args, &whole, scratch);
-    inner.rank = 2;
-    inner.y_stride[1] = 1;
     for (; part.row < end; part.row += part.rows) {
         const int64_t left = ipex_smaller(end - part.row, neighbours - part.row % neighbours);
         part.rows = n > BLOCK / 2 ? 1 : ipex_smaller(left, BLOCK / n);
         for (part.begin = 0; part.begin < n; part.begin += BLOCK) {
             part.n = ipex_smaller(n - part.begin, BLOCK);
-            if (whole.what != NOTHING)
-                run_at_once(loops, args, &part, &whole);
-            else
-                run_part(loops, args, &part, &inner, scratch);
+            run_at_once(loops, args, &part, &whole);
         }
     }
 }

@@ -44,6 +44,7 @@ enum ipex_ref_target {
     IPEX_REF_OUTPUT = IPEX_BIND_INPUTS,
     IPEX_REF_ZEROS = IPEX_REF_OUTPUT + IPEX_OUTPUTS_MAX, /* `zeros` zero bytes */
     IPEX_REF_PROGRAM,                                    /* `program` */
+    IPEX_REF_CHAINS,                                     /* `chains` */
     IPEX_REF_CONSTANTS,                                  /* the node's own floats, in the image */
 };
 
@@ -115,6 +116,7 @@ struct ipex_bind {
     struct ipex_ref ref[IPEX_BIND_REFS];
     struct ipex_bind_fill fill[IPEX_BIND_FILLS];
     struct ipex_pointwise_step program[IPEX_POINTWISE_STEPS];
+    struct ipex_chains chains;
 };
 
 enum ipex_bound {

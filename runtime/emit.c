@@ -99,14 +99,19 @@ static int64_t moved_bytes(const struct ipex_bind *bind) {
     return ret;
 }
 
+static const void *copy_of(struct ipex_plan_builder *b, const void *from, size_t size) {
+    void *ret = ipex_plan_take(b, size);
+    if (ipex_plan_placing(b))
+        memcpy(ret, from, size);
+    return ret;
+}
+
 void ipex_emit_refs(struct ipex_plan_builder *b, const struct ipex_bind *bind,
                     const struct ipex_slot *slots, uint8_t *args) {
-    const void *program = NULL;
+    const void *program = NULL, *chains = NULL;
     if (bind->n_program > 0) {
-        struct ipex_pointwise_step *copy = ipex_plan_take(b, bind->n_program * sizeof *copy);
-        if (ipex_plan_placing(b))
-            memcpy(copy, bind->program, bind->n_program * sizeof *copy);
-        program = copy;
+        program = copy_of(b, bind->program, bind->n_program * sizeof *bind->program);
+        chains = copy_of(b, &bind->chains, ipex_chains_size(&bind->chains));
     }
     for (uint32_t i = 0; i < bind->n_refs; i++) {
         const struct ipex_ref *ref = &bind->ref[i];
@@ -117,6 +122,7 @@ void ipex_emit_refs(struct ipex_plan_builder *b, const struct ipex_bind *bind,
         }
         const void *address = ref->target == IPEX_REF_ZEROS     ? b->zeros
                               : ref->target == IPEX_REF_PROGRAM ? program
+                              : ref->target == IPEX_REF_CHAINS  ? chains
                                                                 : (const void *)bind->floats;
         if (ipex_plan_placing(b))
             memcpy(args + ref->field, &address, sizeof address);

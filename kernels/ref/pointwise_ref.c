@@ -71,43 +71,49 @@ static float pointwise_step(int16_t op, float a, float b) {
     }
 }
 
-/* An operand of element i of a row: an input, a register or a constant. */
-static float pointwise_operand(const struct ipex_pointwise_args *args, const float *const *rows,
+/* An operand of element i of a row, which begins at element rows[code] of an input: that, a
+ * register or a constant. */
+static float pointwise_operand(const struct ipex_pointwise_args *args, const int64_t *rows,
                                const float *registers, int16_t code, int64_t i) {
     if (code < 0)
         return args->constants[-1 - code];
     if (code >= IPEX_POINTWISE_RESULT)
         return registers[(code - IPEX_POINTWISE_RESULT) * IPEX_POINTWISE_BLOCK];
-    return rows[code][i * args->x_stride[code][args->rank - 1]];
+    const int64_t at = rows[code] + i * args->x_stride[code][args->rank - 1];
+    return args->x_u8[code] ? (float)args->x_u8[code][at] : args->x[code][at];
 }
 
-static void pointwise_row(const struct ipex_pointwise_args *args, const float *const *rows,
-                          float *y, float *registers) {
-    for (int64_t i = 0; i < args->dims[args->rank - 1]; i++) {
-        float result = 0.0f;
-        for (int32_t s = 0; s < args->steps; s++) {
-            const struct ipex_pointwise_step *step = &args->program[s];
-            const float a = pointwise_operand(args, rows, registers, step->a, i);
-            const float b = pointwise_operand(args, rows, registers, step->b, i);
-            result = pointwise_step(step->op, a, b);
-            registers[step->dst * IPEX_POINTWISE_BLOCK] = result;
-        }
-        y[i] = result;
+static float pointwise_element(const struct ipex_pointwise_args *args, const int64_t *rows,
+                               float *registers, int64_t i) {
+    float ret = 0.0f;
+    for (int32_t s = 0; s < args->steps; s++) {
+        const struct ipex_pointwise_step *step = &args->program[s];
+        const float a = pointwise_operand(args, rows, registers, step->a, i);
+        const float b = pointwise_operand(args, rows, registers, step->b, i);
+        ret = pointwise_step(step->op, a, b);
+        registers[step->dst * IPEX_POINTWISE_BLOCK] = ret;
     }
+    return ret;
 }
 
 void IPEX_REF(pointwise_f32)(const struct ipex_pointwise_args *args, int64_t job_begin,
                              int64_t job_end, void *scratch) {
-    const int64_t rows = ipex_row_count(args->dims, 0, args->rank - 1);
+    const int32_t lead = args->rank - 1;
+    const int64_t all = ipex_row_count(args->dims, 0, lead);
     int64_t end = job_end * args->rows_per_job;
-    if (end > rows)
-        end = rows;
+    if (end > all)
+        end = all;
     for (int64_t row = job_begin * args->rows_per_job; row < end; row++) {
-        const float *x[IPEX_POINTWISE_INPUTS];
+        const int64_t y = ipex_row_offset(args->dims, args->y_stride, lead, row);
+        int64_t rows[IPEX_POINTWISE_INPUTS];
         for (int32_t i = 0; i < args->inputs; i++)
-            x[i] = args->x[i] + ipex_row_offset(args->dims, args->x_stride[i], args->rank - 1, row);
-        pointwise_row(args, x,
-                      args->y + ipex_row_offset(args->dims, args->y_stride, args->rank - 1, row),
-                      scratch);
+            rows[i] = ipex_row_offset(args->dims, args->x_stride[i], lead, row);
+        for (int64_t i = 0; i < args->dims[lead]; i++) {
+            const float value = pointwise_element(args, rows, scratch, i);
+            if (args->y_u8)
+                args->y_u8[y + i] = ref_u8(value);
+            else
+                args->y[y + i] = value;
+        }
     }
 }

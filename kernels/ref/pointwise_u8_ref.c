@@ -10,7 +10,7 @@ static void widen(const uint8_t *x, float *y, int64_t n) {
 
 static void narrow(const float *x, uint8_t *y, int64_t n) {
     for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] > 0.0f ? (uint8_t)rintf(x[i] < 255.0f ? x[i] : 255.0f) : 0;
+        y[i] = ref_u8(x[i]);
 }
 
 static void look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {

@@ -84,4 +84,9 @@ static inline float ref_min_nan(float a, float b) {
     return b != b ? b : ref_min(a, b);
 }
 
+/* A byte, from 0 to 255, rounded to nearest, ties to even; of a NaN 0. */
+static inline uint8_t ref_u8(float x) {
+    return x > 0.0f ? (uint8_t)rintf(x < 255.0f ? x : 255.0f) : 0;
+}
+
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pointwise programs for either vector width: every step runs over a tile, a part of a row or
- * several short rows of IPEX_POINTWISE_BLOCK elements in all, while it is in L1. Registers are
- * blocks of the scratch, the last step writes y. Include a vec_*.h first. */
+/* Pointwise programs for either vector width. One chain of steps runs over all of a job's rows; if
+ * there is more, every chain and other step runs over a tile, a part of a row or several short rows
+ * of IPEX_POINTWISE_BLOCK elements in all, while it is in L1. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_POINTWISE_BODY_H
 #define IPEX_KERNELS_X86_POINTWISE_BODY_H
 
+#include "kernels/x86/pointwise_chain.h"
 #include "kernels/x86/vec_math.h"
 
-/* An operand over a tile of rows: step is 1, or 0 for one value that is broadcast along a row; row
- * is the distance between rows, 0 where they are the same. */
+/* An operand over a tile of rows, or y: step is 1, or 0 for one value that is broadcast along a
+ * row; row is the distance between rows, 0 where they are the same. Of f32, or of bytes. */
 struct pointwise_operand {
-    const float *p;
+    const void *p;
     int64_t step, row;
+    bool bytes;
 };
 
 /* A tile: rows of n elements. */
@@ -19,39 +21,20 @@ struct pointwise_tile {
     int64_t rows, n;
 };
 
-static inline vec pointwise_load(struct pointwise_operand operand, int64_t i, int64_t n) {
-    return operand.step ? vec_load_part(operand.p + i, n - i) : vec_set(*operand.p);
+static inline struct pointwise_operand pointwise_floats(const float *p, int64_t step, int64_t row) {
+    return (struct pointwise_operand){p, step, row, false};
 }
 
-/* One step over a tile; `expression` uses a and b. WHOLE does the vectors of a row that are whole,
- * or some of them: with the simplest operations it is a loop that nothing else slows down. */
-#define POINTWISE_ROWS(WHOLE, expression)                                                          \
-    for (int64_t r = 0; r < tile.rows; r++, oa.p += oa.row, ob.p += ob.row, y += y_row) {          \
-        int64_t i = 0;                                                                             \
-        WHOLE(expression)                                                                          \
-        for (; i < tile.n; i += LANES) {                                                           \
-            const vec a = pointwise_load(oa, i, tile.n), b = pointwise_load(ob, i, tile.n);        \
-            (void)a, (void)b;                                                                      \
-            vec_store_part(y + i, tile.n - i, expression);                                         \
-        }                                                                                          \
-    }                                                                                              \
-    break;
-#define POINTWISE_NONE(expression) /* none */
-#define POINTWISE_WHOLE(expression)                                                                \
-    if (oa.step && ob.step) {                                                                      \
-        for (; i + LANES <= tile.n; i += LANES) {                                                  \
-            const vec a = vec_load(oa.p + i), b = vec_load(ob.p + i);                              \
-            vec_store(y + i, expression);                                                          \
-        }                                                                                          \
-    } else if (oa.step) {                                                                          \
-        const vec b = vec_set(*ob.p);                                                              \
-        for (; i + LANES <= tile.n; i += LANES) {                                                  \
-            const vec a = vec_load(oa.p + i);                                                      \
-            vec_store(y + i, expression);                                                          \
-        }                                                                                          \
-    }
-#define POINTWISE_LOOP(expression)   POINTWISE_ROWS(POINTWISE_NONE, expression)
-#define POINTWISE_SIMPLE(expression) POINTWISE_ROWS(POINTWISE_WHOLE, expression)
+static inline int64_t pointwise_size(struct pointwise_operand operand) {
+    return operand.bytes ? 1 : (int64_t)sizeof(float);
+}
+
+/* The operand from `elements` further on. */
+static inline struct pointwise_operand pointwise_on(struct pointwise_operand operand,
+                                                    int64_t elements) {
+    operand.p = (const char *)operand.p + elements * pointwise_size(operand);
+    return operand;
+}
 
 /* The activation that a step is; none: it is no such step. */
 static inline int32_t pointwise_act(int16_t op) {
@@ -71,167 +54,266 @@ static inline int32_t pointwise_act(int16_t op) {
     }
 }
 
-/* An activation's code is in one place of a level (activate_body.h), for what lies in y. */
-static __attribute__((noinline)) void pointwise_activate(int32_t act, struct pointwise_operand oa,
-                                                         float *y, int64_t y_row,
-                                                         struct pointwise_tile tile) {
-    for (int64_t r = 0; r < tile.rows; r++, oa.p += oa.row, y += y_row)
-        for (int64_t begin = 0; begin < tile.n; begin += IPEX_POINTWISE_BLOCK) {
-            const int64_t n = ipex_smaller(tile.n - begin, IPEX_POINTWISE_BLOCK);
-            for (int64_t i = begin; i < begin + n && (oa.p != y || !oa.step); i += LANES)
-                vec_store_part(y + i, tile.n - i, pointwise_load(oa, i, tile.n));
-            const struct ipex_act_rows rows = ipex_act_rows(y + begin, 1, n, n, act, 0, 0);
-            IPEX_LEVEL(activate)(&rows);
-        }
-}
-
-static inline void pointwise_step(int16_t op, struct pointwise_operand oa,
-                                  struct pointwise_operand ob, float *y, int64_t y_row,
-                                  struct pointwise_tile tile) {
-    if (oa.row == oa.step * tile.n && ob.row == ob.step * tile.n && y_row == tile.n)
-        tile = (struct pointwise_tile){1, tile.rows * tile.n}; /* without gaps: one row */
+/* What a step that is no link of a chain makes of n elements of x, or more to whole vectors; b: of
+ * the other operand, or one value. y may be x. */
+static __attribute__((noinline)) void pointwise_step(int16_t op, const float *x, const float *b,
+                                                     bool is_one, float *y, int64_t n) {
     const int32_t act = pointwise_act(op);
-    if (act != IPEX_ACT_none) {
-        pointwise_activate(act, oa, y, y_row, tile);
+    if (act != IPEX_ACT_none) { /* whose code is in one place of a level (activate_body.h) */
+        for (int64_t i = 0; i < n && x != y; i += LANES)
+            vec_store(y + i, vec_load(x + i));
+        const struct ipex_act_rows rows = ipex_act_rows(y, 1, n, n, act, 0, 0);
+        IPEX_LEVEL(activate)(&rows);
         return;
     }
     switch (op) {
-    case IPEX_STEP_add:
-        POINTWISE_SIMPLE(vec_add(a, b))
-    case IPEX_STEP_sub:
-        POINTWISE_SIMPLE(vec_sub(a, b))
-    case IPEX_STEP_mul:
-        POINTWISE_SIMPLE(vec_mul(a, b))
-    case IPEX_STEP_div:
-        POINTWISE_SIMPLE(vec_div(a, b))
-    case IPEX_STEP_min:
-        POINTWISE_SIMPLE(vec_min_nan(a, b))
-    case IPEX_STEP_max:
-        POINTWISE_SIMPLE(vec_max_nan(a, b))
-    case IPEX_STEP_neg:
-        POINTWISE_LOOP(vec_neg(a))
-    case IPEX_STEP_abs:
-        POINTWISE_LOOP(vec_abs(a))
-    case IPEX_STEP_sqrt:
-        POINTWISE_LOOP(vec_sqrt(a))
-    case IPEX_STEP_exp:
-        POINTWISE_LOOP(vec_exp(a))
-    case IPEX_STEP_floor:
-        POINTWISE_LOOP(vec_floor(vec_flush(a)))
-    case IPEX_STEP_ceil:
-        POINTWISE_LOOP(vec_ceil(vec_flush(a)))
-    case IPEX_STEP_reciprocal:
-        POINTWISE_LOOP(vec_div(vec_set(1.0f), a))
-    case IPEX_STEP_leaky:
-        POINTWISE_LOOP(vec_leaky(a, b))
-    case IPEX_STEP_log:
-        POINTWISE_LOOP(vec_log(a))
-    case IPEX_STEP_sin:
-        POINTWISE_LOOP(vec_sin(a))
-    case IPEX_STEP_cos:
-        POINTWISE_LOOP(vec_cos(a))
-    case IPEX_STEP_erf:
-        POINTWISE_LOOP(vec_erf(a))
-    case IPEX_STEP_pow:
-        POINTWISE_LOOP(vec_pow(a, b))
-    case IPEX_STEP_round:
-        POINTWISE_LOOP(vec_round(vec_flush(a)))
-    case IPEX_STEP_sign:
-        POINTWISE_LOOP(vec_sign(a))
-    case IPEX_STEP_elu:
-        POINTWISE_LOOP(vec_elu(a, b))
-    case IPEX_STEP_expm1:
-        POINTWISE_LOOP(vec_expm1(a))
-    case IPEX_STEP_log1p:
-        POINTWISE_LOOP(vec_log1p(a))
-    case IPEX_STEP_atan:
-        POINTWISE_LOOP(vec_atan(a))
+#define POINTWISE_LOOP(name, expression)                                                           \
+    case IPEX_STEP_##name:                                                                         \
+        for (int64_t i = 0; i < n; i += LANES) {                                                   \
+            const vec v = vec_load(x + i);                                                         \
+            vec_store(y + i, expression);                                                          \
+        }                                                                                          \
+        break;
+#define POINTWISE_B is_one ? vec_set(*b) : vec_load(b + i)
+        POINTWISE_LOOP(exp, vec_exp(v))
+        POINTWISE_LOOP(log, vec_log(v))
+        POINTWISE_LOOP(sin, vec_sin(v))
+        POINTWISE_LOOP(cos, vec_cos(v))
+        POINTWISE_LOOP(erf, vec_erf(v))
+        POINTWISE_LOOP(pow, vec_pow(v, POINTWISE_B))
+        POINTWISE_LOOP(elu, vec_elu(v, POINTWISE_B))
+        POINTWISE_LOOP(expm1, vec_expm1(v))
+        POINTWISE_LOOP(log1p, vec_log1p(v))
+        POINTWISE_LOOP(atan, vec_atan(v))
     default:
-        POINTWISE_LOOP(a)
+        break; /* a link */
     }
 }
 
-/* x: from the first element of the tile's row on, `at` is the tile's first element in it. */
-static inline struct pointwise_operand pointwise_operand(const struct ipex_pointwise_args *args,
-                                                         const struct pointwise_operand *x,
-                                                         const float *registers, int16_t code,
-                                                         int64_t at, int64_t n) {
+/* A program, and the scratch that it has. */
+struct pointwise {
+    const struct ipex_pointwise_args *args;
+    float *registers;
+};
+
+/* Operands and y of a tile, from its first element on. */
+struct pointwise_places {
+    struct pointwise_operand x[IPEX_POINTWISE_INPUTS], y;
+};
+
+static inline float *pointwise_block(const struct pointwise *pw, int64_t block) {
+    return pw->registers + block * IPEX_POINTWISE_BLOCK;
+}
+
+/* What a step or link reads, or where its result goes; rows of blocks are of n elements. */
+static inline struct pointwise_operand pointwise_operand(const struct pointwise *pw,
+                                                         const struct pointwise_places *at,
+                                                         int16_t code, int64_t n) {
     if (code < 0)
-        return (struct pointwise_operand){args->constants - 1 - code, 0, 0};
+        return pointwise_floats(pw->args->constants - 1 - code, 0, 0);
+    if (code == IPEX_LINK_NONE)
+        return pointwise_floats(pw->registers, 0, 0);
+    if (code == IPEX_LINK_RESULT)
+        return at->y;
     if (code >= IPEX_POINTWISE_RESULT)
-        return (struct pointwise_operand){
-            registers + (code - IPEX_POINTWISE_RESULT) * IPEX_POINTWISE_BLOCK, 1, n};
-    return (struct pointwise_operand){x[code].p + at * x[code].step, x[code].step, x[code].row};
+        return pointwise_floats(pointwise_block(pw, code - IPEX_POINTWISE_RESULT), 1, n);
+    return at->x[code];
 }
 
-/* Not inlined: what the functions of steps need stays out of the registers of the loops around. */
-static __attribute__((noinline)) void pointwise_steps(const struct ipex_pointwise_args *args,
-                                                      const struct pointwise_operand *x, float *y,
-                                                      int64_t y_row, float *registers, int64_t at,
+/* A link over a tile. Blocks are of one strip where its chain is all of the program. */
+static inline void pointwise_bind(const struct pointwise *pw, const struct ipex_link *link,
+                                  struct pointwise_operand operand, struct bound_link *ret) {
+    const bool is_block = link->code >= IPEX_POINTWISE_RESULT && link->code < IPEX_LINK_NONE;
+    ret->op = link->op;
+    if (ret->op == IPEX_LINK_READ && (!operand.bytes || operand.step == 0))
+        ret->op = IPEX_STEP_copy;
+    else if (ret->op == IPEX_LINK_STORE && operand.bytes)
+        ret->op = IPEX_LINK_STORE_BYTES;
+    if (operand.step == 0 && link->code != IPEX_LINK_NONE)
+        ret->op += IPEX_LINK_ONE;
+    if (operand.step == 0 && operand.bytes) {
+        ret->value = *(const uint8_t *)operand.p;
+        operand = pointwise_floats(&ret->value, 0, 0);
+    }
+    const int64_t size = is_block && pw->args->chains->one ? 0 : pointwise_size(operand);
+    ret->p = operand.p;
+    ret->step = operand.step * size;
+    ret->row = operand.row * size;
+}
+
+/* The links up to the end of a chain, over a tile; returns what is behind it. */
+static __attribute__((noinline)) const struct ipex_link *
+pointwise_chain(const struct pointwise *pw, const struct pointwise_places *at,
+                struct pointwise_tile tile, const struct ipex_link *link) {
+    struct bound_link bound[IPEX_LINKS_MOST], *to = bound;
+    bool gaps = false;
+    for (; link->op != IPEX_LINK_END; link++, to++) {
+        const struct pointwise_operand operand = pointwise_operand(pw, at, link->code, tile.n);
+        gaps |= operand.row != operand.step * tile.n;
+        pointwise_bind(pw, link, operand, to);
+    }
+    to->op = IPEX_LINK_END;
+    run_rows(bound, gaps ? tile.rows : 1, gaps ? tile.n : tile.rows * tile.n);
+    return link + 1;
+}
+
+/* Rows of `from` as f32, one behind the other. */
+static __attribute__((noinline)) void pointwise_pack(struct pointwise_operand from, float *to,
+                                                     struct pointwise_tile tile) {
+    const float *end = to + tile.rows * tile.n;
+    for (; to < end; from = pointwise_on(from, from.row), to += tile.n) {
+        const float *floats = from.p;
+        const uint8_t *bytes = from.p;
+        for (int64_t i = 0; i < tile.n; i += LANES) {
+            const vec v = from.step == 0 ? vec_set(from.bytes ? (float)*bytes : *floats)
+                          : from.bytes   ? vec_load_u8_part(bytes + i, tile.n - i)
+                                         : vec_load_part(floats + i, tile.n - i);
+            vec_store_part(to + i, end - to - i, v);
+        }
+    }
+}
+
+/* The reverse. */
+static __attribute__((noinline)) void
+pointwise_unpack(const float *from, struct pointwise_operand y, struct pointwise_tile tile) {
+    for (int64_t r = 0; r < tile.rows; r++, from += tile.n, y = pointwise_on(y, y.row))
+        for (int64_t i = 0; i < tile.n; i += LANES) {
+            const vec v = vec_load_part(from + i, tile.n - i);
+            if (y.bytes)
+                vec_store_bytes_part((uint8_t *)y.p + i, tile.n - i, chain_byte(v));
+            else
+                vec_store_part((float *)y.p + i, tile.n - i, v);
+        }
+}
+
+/* Whether an operand or y lies behind each other in whole vectors of f32, or where there is room.
+ */
+static inline bool pointwise_is_whole(struct pointwise_operand operand, int16_t code,
+                                      struct pointwise_tile tile) {
+    const bool block = code >= IPEX_POINTWISE_RESULT && code < IPEX_LINK_NONE;
+    return block || (!operand.bytes && operand.step == 1 &&
+                     (tile.rows == 1 || operand.row == tile.n) && tile.rows * tile.n % LANES == 0);
+}
+
+/* A step that is no link of a chain, over a tile; its first operand may be in its result's block.
+ */
+static __attribute__((noinline)) void pointwise_block_step(const struct pointwise *pw,
+                                                           const struct pointwise_places *at,
+                                                           struct pointwise_tile tile, int32_t s,
+                                                           bool in_place) {
+    const struct ipex_pointwise_args *args = pw->args;
+    const struct ipex_pointwise_step *step = &args->program[s];
+    const int16_t a = ipex_chain_code(args, args->chains, step->a);
+    const int16_t b = ipex_chain_code(args, args->chains, ipex_second_operand(step));
+    const struct pointwise_operand from = pointwise_operand(pw, at, a, tile.n);
+    const struct pointwise_operand other = pointwise_operand(pw, at, b, tile.n);
+    const bool last = s + 1 == args->steps;
+    const bool is_one = other.step == 0 && other.row == 0;
+    float *packed = pointwise_block(pw, args->registers + args->inputs);
+    float *block = pointwise_block(pw, step->dst), *y = block;
+    if (!is_one)
+        pointwise_pack(other, packed, tile);
+    if (!in_place && !pointwise_is_whole(from, a, tile)) {
+        pointwise_pack(from, block, tile);
+        in_place = true;
+    }
+    if (last && pointwise_is_whole(at->y, IPEX_LINK_RESULT, tile))
+        y = (float *)at->y.p;
+    pointwise_step(step->op, in_place ? block : from.p, is_one ? other.p : packed, is_one, y,
+                   tile.rows * tile.n);
+    if (last && y == block)
+        pointwise_unpack(block, at->y, tile);
+}
+
+static __attribute__((noinline)) void pointwise_steps(const struct pointwise *pw,
+                                                      const struct pointwise_places *at,
                                                       struct pointwise_tile tile) {
-    for (int32_t s = 0; s < args->steps; s++) {
-        const struct ipex_pointwise_step *step = &args->program[s];
-        const bool last = s + 1 == args->steps;
-        pointwise_step(step->op, pointwise_operand(args, x, registers, step->a, at, tile.n),
-                       pointwise_operand(args, x, registers, step->b, at, tile.n),
-                       last ? y + at : registers + step->dst * IPEX_POINTWISE_BLOCK,
-                       last ? y_row : tile.n, tile);
+    const struct ipex_chains *chains = pw->args->chains;
+    for (const struct ipex_link *link = chains->link; link < chains->link + chains->count;) {
+        if (link->op < IPEX_LINK_STEP) {
+            link = pointwise_chain(pw, at, tile, link);
+            continue;
+        }
+        pointwise_block_step(pw, at, tile, link->code, link->op == IPEX_LINK_STEP_IN_PLACE);
+        link++;
     }
 }
 
-/* A tile of rows that are shorter than a vector: those with gaps, or broadcast along or across
- * rows, are first laid out densely, in the blocks behind the registers, as y is where it has gaps;
- * then every step is one row of full vectors. */
-static __attribute__((noinline)) void pointwise_narrow(const struct ipex_pointwise_args *args,
-                                                       const struct pointwise_operand *x, float *y,
-                                                       int64_t y_row, float *registers,
+/* A tile that is no whole number of strips, in the blocks behind the registers, where there is
+ * room for what its last strip computes beside it. */
+static __attribute__((noinline)) void pointwise_packed(const struct pointwise *pw,
+                                                       const struct pointwise_places *at,
                                                        struct pointwise_tile tile) {
-    struct pointwise_operand operand[IPEX_POINTWISE_INPUTS];
-    float *dense = registers + args->registers * IPEX_POINTWISE_BLOCK;
+    const struct ipex_pointwise_args *args = pw->args;
+    struct pointwise_places packed;
+    float *block = pointwise_block(pw, args->registers);
+    const int64_t n = ipex_div_up(tile.rows * tile.n, STRIP) * STRIP;
     for (int32_t k = 0; k < args->inputs; k++) {
-        operand[k] = x[k];
-        if (x[k].row == x[k].step * tile.n)
-            continue; /* dense, or one value */
-        ipex_copy_rows(x[k].p, x[k].row, x[k].step, dense, tile.n, tile.rows, tile.n);
-        operand[k] = (struct pointwise_operand){dense, 1, tile.n};
-        dense += IPEX_POINTWISE_BLOCK;
+        packed.x[k] = at->x[k];
+        if (at->x[k].step == 0 && (at->x[k].row == 0 || tile.rows == 1))
+            continue; /* one value */
+        pointwise_pack(at->x[k], block, tile);
+        packed.x[k] = pointwise_floats(block, 1, n);
+        block += IPEX_POINTWISE_BLOCK;
     }
-    float *to = y_row == tile.n ? y : dense;
-    pointwise_steps(args, operand, to, tile.n, registers, 0, tile);
-    if (to != y)
-        ipex_copy_rows(to, tile.n, 1, y, y_row, tile.rows, tile.n);
+    packed.y = pointwise_floats(block, 1, n);
+    pointwise_steps(pw, &packed, (struct pointwise_tile){1, n});
+    pointwise_unpack(block, at->y, tile);
 }
 
-/* Rows are shorter than a vector, and some have gaps or are broadcast. */
-static inline bool pointwise_is_narrow(const struct ipex_pointwise_args *args,
-                                       const struct pointwise_operand *x, int64_t y_row,
-                                       int64_t n) {
-    for (int32_t i = 0; n < LANES && i < args->inputs; i++)
-        if (x[i].row != x[i].step * n)
-            return true;
-    return n < LANES && y_row != n;
+/* Columns [begin, end) of all rows, tile by tile, each of as many elements as blocks hold; of any
+ * number where none does. */
+static __attribute__((noinline)) void pointwise_tiles(const struct pointwise *pw,
+                                                      const struct pointwise_places *at,
+                                                      int64_t begin, int64_t end, int64_t rows,
+                                                      bool packed) {
+    const struct ipex_pointwise_args *args = pw->args;
+    const bool all = pw->args->chains->one && !packed;
+    const int64_t most = all ? end - begin : ipex_smaller(end - begin, IPEX_POINTWISE_BLOCK);
+    const int64_t fit = all ? rows : ipex_div(IPEX_POINTWISE_BLOCK, most);
+    if (begin == 0 && fit >= rows && most == end && !packed) {
+        pointwise_steps(pw, at, (struct pointwise_tile){rows, end});
+        return;
+    }
+    for (int64_t row = 0, now; row < rows; row += now) {
+        now = ipex_smaller(rows - row, fit);
+        for (int64_t i = begin; i < end; i += most) {
+            const struct pointwise_tile tile = {now, ipex_smaller(end - i, most)};
+            struct pointwise_places here;
+            for (int32_t k = 0; k < args->inputs; k++)
+                here.x[k] = pointwise_on(at->x[k], row * at->x[k].row + i * at->x[k].step);
+            here.y = pointwise_on(at->y, row * at->y.row + i);
+            if (packed)
+                pointwise_packed(pw, &here, tile);
+            else
+                pointwise_steps(pw, &here, tile);
+        }
+    }
 }
 
-/* Rows from x and y on, tile by tile, each of as many rows as the registers hold; of any number
- * where no register is used. */
-static __attribute__((noinline)) void pointwise_tiles(const struct ipex_pointwise_args *args,
-                                                      struct pointwise_operand *x, float *y,
-                                                      int64_t y_row, float *registers,
-                                                      struct pointwise_tile all) {
-    const bool narrow = all.rows > 1 && pointwise_is_narrow(args, x, y_row, all.n);
-    const bool free = args->steps == 1 && !narrow;
-    const int64_t most = free ? all.n : IPEX_POINTWISE_BLOCK;
-    const int64_t fit = free ? all.rows : all.n < most ? ipex_div(most, all.n) : 1;
-    for (int64_t rows = all.rows, now; rows > 0; rows -= now, y += now * y_row) {
-        now = rows < fit ? rows : fit;
-        if (narrow)
-            pointwise_narrow(args, x, y, y_row, registers, (struct pointwise_tile){now, all.n});
-        for (int64_t at = 0; !narrow && at < all.n; at += most)
-            pointwise_steps(args, x, y, y_row, registers, at,
-                            (struct pointwise_tile){now, all.n - at < most ? all.n - at : most});
-        for (int32_t i = 0; i < args->inputs; i++)
-            x[i].p += now * x[i].row;
+/* What less packing pays for. */
+enum { SHORT_CHAIN = 6 };
+
+/* Rows of n elements: whole strips of them where they lie, the rest packed, as are all where a row
+ * has a byte for all of its elements, which no link reads more than once. */
+static __attribute__((noinline)) void pointwise_rows(const struct pointwise *pw,
+                                                     const struct pointwise_places *at,
+                                                     struct pointwise_tile all) {
+    bool dense = at->y.row == all.n, bytes = false;
+    for (int32_t k = 0; k < pw->args->inputs; k++) {
+        dense &= at->x[k].row == at->x[k].step * all.n;
+        bytes |= at->x[k].bytes && at->x[k].step == 0 && at->x[k].row != 0;
     }
+    if (dense)
+        all = (struct pointwise_tile){1, all.rows * all.n};
+    const bool is_short =
+        pw->args->chains->longest <= SHORT_CHAIN && (all.rows == 1 || all.n >= LANES);
+    const int64_t rest = is_short ? 0 : ipex_divide(all.n, STRIP).rest;
+    const int64_t whole = bytes && all.rows > 1 ? 0 : all.n - rest;
+    if (whole > 0)
+        pointwise_tiles(pw, at, 0, whole, all.rows, false);
+    if (whole < all.n)
+        pointwise_tiles(pw, at, whole, all.n, all.rows, true);
 }
 
 /* An operand of all rows alike. */
@@ -243,76 +325,82 @@ static inline bool pointwise_is_same(struct pointwise_operand operand) {
  * if rows are shorter. */
 enum { JOINT_LEAST = 4, JOINT_BLOCK = 256 };
 
-/* How many rows may be taken as one, which is best of whole vectors: those of y and of the operands
- * lie behind each other, but for operands of all rows alike, for which there is room. */
+/* How many rows may be taken as one, which is of whole strips: those of y and of the operands lie
+ * behind each other, but for operands of all rows alike, for which there is room. */
 static inline int64_t pointwise_joint(const struct ipex_pointwise_args *args,
-                                      const struct pointwise_operand *x, int64_t y_row,
+                                      const struct pointwise_places *at,
                                       struct pointwise_tile all) {
     int64_t same = 0;
-    for (int32_t i = 0; i < args->inputs; i++) {
-        if (!pointwise_is_same(x[i]) && x[i].row != x[i].step * all.n)
+    for (int32_t k = 0; k < args->inputs; k++) {
+        if (!pointwise_is_same(at->x[k]) && at->x[k].row != at->x[k].step * all.n)
             return 1;
-        same += pointwise_is_same(x[i]);
+        same += pointwise_is_same(at->x[k]);
     }
-    if (same == 0 || y_row != all.n)
+    if (same == 0 || at->y.row != all.n)
         return 1;
-    const int64_t room = ipex_div((args->inputs + 1) * IPEX_POINTWISE_BLOCK, same * all.n);
-    const int64_t even = ipex_div(LANES, ipex_smaller(LANES, all.n & -all.n));
+    const int64_t room = ipex_div(args->inputs * IPEX_POINTWISE_BLOCK, same * all.n);
+    const int64_t even = ipex_div(STRIP, ipex_smaller(STRIP, all.n & -all.n));
     const int64_t block = ipex_div(JOINT_BLOCK, all.n);
     const int64_t wanted = block > even ? block - ipex_divide(block, even).rest : even;
-    const int64_t ret = ipex_smaller(wanted, room);
-    return all.rows < JOINT_LEAST * ret ? 1 : ret;
+    return wanted > room || all.rows < JOINT_LEAST * wanted ? 1 : wanted;
 }
 
-/* `rows` neighbours of the last but innermost dim, from x and y on. A short row by which all others
- * are multiplied, as by a gate of channels, is laid out several times, behind the registers: then
- * these are fewer, longer rows of full vectors (288 rows of 40 columns take 0.27 of the time).
- * Rows that end within a vector wait for each other where y takes the place of an operand. */
-static __attribute__((noinline)) void pointwise_run(const struct ipex_pointwise_args *args,
-                                                    struct pointwise_operand *x, float *y,
-                                                    float *registers, int64_t rows) {
-    const int32_t inner = args->rank - 1;
-    const int64_t n = args->dims[inner], y_row = inner > 0 ? args->y_stride[inner - 1] : 0;
-    const int64_t joint = pointwise_joint(args, x, y_row, (struct pointwise_tile){rows, n});
-    struct pointwise_operand operand[IPEX_POINTWISE_INPUTS];
-    float *dense = registers + args->registers * IPEX_POINTWISE_BLOCK;
+/* `rows` neighbours of the last but innermost dim. A short row by which all others are multiplied,
+ * as by a gate of channels, is laid out several times, behind the registers: then these are fewer,
+ * longer rows of whole strips. */
+static __attribute__((noinline)) void
+pointwise_run(const struct pointwise *pw, struct pointwise_places *at, struct pointwise_tile all) {
+    const struct ipex_pointwise_args *args = pw->args;
+    const int64_t joint = pointwise_joint(args, at, all), n = all.n;
     if (joint > 1) {
-        const struct ipex_quotient all = ipex_divide(rows, joint);
-        for (int32_t i = 0; i < args->inputs; i++) {
-            operand[i] = (struct pointwise_operand){x[i].p, x[i].step, joint * x[i].row};
-            if (pointwise_is_same(x[i])) {
-                ipex_copy_rows(x[i].p, 0, 1, dense, n, joint, n);
-                operand[i].p = dense;
-                dense += joint * n;
-            }
-            x[i].p += all.whole * joint * x[i].row;
+        const struct ipex_quotient parts = ipex_divide(all.rows, joint);
+        const int64_t done = parts.whole * joint;
+        struct pointwise_places joined;
+        float *block = pointwise_block(pw, args->registers);
+        for (int32_t k = 0; k < args->inputs; k++) {
+            joined.x[k] = at->x[k];
+            joined.x[k].row *= joint;
+            at->x[k] = pointwise_on(at->x[k], done * at->x[k].row);
+            if (!pointwise_is_same(at->x[k]))
+                continue;
+            pointwise_pack(joined.x[k], block, (struct pointwise_tile){joint, n});
+            joined.x[k] = pointwise_floats(block, 1, 0);
+            block += joint * n;
         }
-        pointwise_tiles(args, operand, y, joint * n, registers,
-                        (struct pointwise_tile){all.whole, joint * n});
-        y += all.whole * joint * n;
-        rows = all.rest;
+        joined.y = at->y;
+        joined.y.row *= joint;
+        at->y = pointwise_on(at->y, done * n);
+        pointwise_rows(pw, &joined, (struct pointwise_tile){parts.whole, joint * n});
+        all.rows = parts.rest;
     }
-    pointwise_tiles(args, x, y, y_row, registers, (struct pointwise_tile){rows, n});
+    pointwise_rows(pw, at, all);
+}
+
+/* An operand or y from a row on. */
+static inline struct pointwise_operand pointwise_place(const float *floats, const uint8_t *bytes,
+                                                       const struct ipex_pointwise_args *args,
+                                                       const int64_t *stride, int64_t row) {
+    const int32_t lead = args->rank - 1;
+    const struct pointwise_operand ret = {bytes ? (const void *)bytes : floats, stride[lead],
+                                          lead > 0 ? stride[lead - 1] : 0, bytes};
+    return pointwise_on(ret, ipex_row_offset(args->dims, stride, lead, row));
 }
 
 void IPEX_LEVEL(pointwise_f32)(const struct ipex_pointwise_args *args, int64_t job_begin,
                                int64_t job_end, void *scratch) {
     const int32_t lead = args->rank - 1;
     const int64_t run = lead > 0 ? args->dims[lead - 1] : 1;
-    int64_t end = job_end * args->rows_per_job;
-    if (end > ipex_row_count(args->dims, 0, lead))
-        end = ipex_row_count(args->dims, 0, lead);
+    const int64_t end =
+        ipex_smaller(job_end * args->rows_per_job, ipex_row_count(args->dims, 0, lead));
+    const struct pointwise pw = {args, scratch};
     for (int64_t row = job_begin * args->rows_per_job, rows; row < end; row += rows) {
-        struct pointwise_operand x[IPEX_POINTWISE_INPUTS];
-        rows = run - ipex_divide(row, run).rest;
-        if (rows > end - row)
-            rows = end - row;
-        for (int32_t i = 0; i < args->inputs; i++)
-            x[i] = (struct pointwise_operand){
-                args->x[i] + ipex_row_offset(args->dims, args->x_stride[i], lead, row),
-                args->x_stride[i][lead], lead > 0 ? args->x_stride[i][lead - 1] : 0};
-        float *y = args->y + ipex_row_offset(args->dims, args->y_stride, lead, row);
-        pointwise_run(args, x, y, scratch, rows);
+        struct pointwise_places at;
+        rows = ipex_smaller(run - ipex_divide(row, run).rest, end - row);
+        for (int32_t k = 0; k < args->inputs; k++)
+            at.x[k] = pointwise_place(args->x[k], args->x_u8[k], args, args->x_stride[k], row);
+        at.y = pointwise_place(args->y, args->y_u8, args, args->y_stride, row);
+        at.y.step = 1;
+        pointwise_run(&pw, &at, (struct pointwise_tile){rows, args->dims[lead]});
     }
 }
 

@@ -234,6 +234,11 @@ static inline void vec_store_two_rows(uint8_t *p, uint8_t *q, vec_int a, vec_int
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_castsi512_si256(a));
     _mm256_storeu_si256((__m256i *)(void *)q, _mm512_extracti64x4_epi64(a, 1));
 }
+/* a to d as bytes to p. */
+static inline void vec_store_row(uint8_t *p, vec_int a, vec_int b, vec_int c, vec_int d,
+                                 struct vec_byte_range range) {
+    _mm512_storeu_si512(p, vec_bytes(vec_halves(a, b, range), vec_halves(c, d, range), range));
+}
 /* a and b as bytes to p and to q. */
 static inline void vec_store_two_vectors(uint8_t *p, uint8_t *q, vec_int a, vec_int b,
                                          struct vec_byte_range range) {

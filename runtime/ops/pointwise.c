@@ -105,7 +105,19 @@ static void set_loops(struct ipex_bind *bind, const struct ipex_loops *loops) {
     else
         IPEX_BIND_REF(bind, pointwise, y, IPEX_REF_OUTPUT, 0);
     IPEX_BIND_REF(bind, pointwise, program, IPEX_REF_PROGRAM, 0);
+    IPEX_BIND_REF(bind, pointwise, chains, IPEX_REF_CHAINS, 0);
     IPEX_BIND_REF(bind, pointwise, constants, IPEX_REF_CONSTANTS, 0);
+}
+
+/* The program as chains. */
+static void make_chains(struct ipex_bind *bind) {
+    static const uint8_t is_u8;
+    struct ipex_pointwise_args args = bind->args.pointwise;
+    args.program = bind->program;
+    for (uint32_t i = 0; i < bind->n_inputs; i++)
+        args.x_u8[i] = bind->input[i]->dtype == IPEX_DTYPE_u8 ? &is_u8 : NULL;
+    args.y_u8 = bind->output->dtype == IPEX_DTYPE_u8 ? (uint8_t *)&is_u8 : NULL;
+    ipex_make_chains(&args, &bind->chains);
 }
 
 static bool touches_u8(const struct ipex_bind *bind) {
@@ -132,6 +144,7 @@ enum ipex_bound ipex_bind_pointwise(struct ipex_bind *bind) {
     args->registers = allocate_registers(bind, steps);
     bind->n_program = (uint32_t)steps;
     set_loops(bind, &loops);
+    make_chains(bind);
     int64_t rows = 1;
     for (int32_t d = 0; d + 1 < loops.rank; d++)
         rows *= loops.dims[d];

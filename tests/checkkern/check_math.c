@@ -75,7 +75,8 @@ static float from_bits(uint32_t bits) {
 
 /* y = op(a, b). */
 static void run(const struct level *level, int16_t op, const float *a, const float *b, float *y) {
-    static float scratch[IPEX_POINTWISE_BLOCK];
+    static float scratch[4 * IPEX_POINTWISE_BLOCK];
+    struct ipex_chains chains;
     const struct ipex_pointwise_step step = {op, 0, 0, 1};
     const struct ipex_pointwise_args args = {
         .x = {a, b},
@@ -89,7 +90,9 @@ static void run(const struct level *level, int16_t op, const float *a, const flo
         .registers = 1,
         .rows_per_job = 1,
         .program = &step,
+        .chains = &chains,
     };
+    ipex_make_chains(&args, &chains);
     running("pointwise_f32", level->name);
     level->kernels.pointwise_f32(&args, 0, 1, scratch);
 }

@@ -35,8 +35,12 @@ static void random_program(struct rng *rng, struct program *p, struct ipex_point
         struct ipex_pointwise_step *step = &p->steps[s];
         step->op = (int16_t)rng_range(rng, 0, IPEX_STEP_COUNT - 1);
         step->dst = (int16_t)(s < a->registers ? s : rng_range(rng, 0, a->registers - 1));
-        step->a = random_operand(rng, p, a->inputs, s);
-        step->b = random_operand(rng, p, a->inputs, s);
+        do
+            step->a = random_operand(rng, p, a->inputs, s);
+        while (step->a == IPEX_POINTWISE_RESULT + step->dst);
+        do
+            step->b = random_operand(rng, p, a->inputs, s);
+        while (step->b == IPEX_POINTWISE_RESULT + step->dst);
     }
     for (size_t i = 0; i < 4; i++)
         p->constants[i] = rng_value(rng, true);
@@ -89,6 +93,7 @@ static void random_input(struct rng *rng, struct program *p, struct ipex_pointwi
 static struct buffer run_level(const struct level *level, const struct ipex_pointwise_args *args,
                                const struct program *p, struct rng *rng) {
     struct ipex_pointwise_args a = *args;
+    struct ipex_chains chains;
     struct buffer y = buffer_make((size_t)p->y_elements * 4);
     fill_canary(&y);
     a.y = y.data;
@@ -96,6 +101,8 @@ static struct buffer run_level(const struct level *level, const struct ipex_poin
         memcpy(y.data, p->x[p->in_place].data, (size_t)p->y_elements * 4);
         a.x[p->in_place] = a.y;
     }
+    ipex_make_chains(&a, &chains);
+    a.chains = &chains;
     running("pointwise_f32", level->name);
     run_jobs(rng, (ipex_kernel_fn)level->kernels.pointwise_f32, &a, ipex_pointwise_jobs(&a),
              ipex_pointwise_scratch(&a));
@@ -205,6 +212,7 @@ static void usual_rows(struct rng *rng, struct program *p, struct ipex_pointwise
     a->dims[0] = rng_range(rng, 30, 60);
     a->dims[1] = 8 * rng_range(rng, 1, 18);
     a->y_stride[0] = a->dims[1] + gap;
+    a->y_stride[1] = 1;
     p->y_elements = (a->dims[0] - 1) * a->y_stride[0] + a->dims[1];
     a->rows_per_job = rng_range(rng, 20, 60);
 }
@@ -241,6 +249,7 @@ static int check_bytes(const struct context *context, struct rng *rng) {
     int failed = 0;
     for (size_t i = 0; i < context->n_levels; i++) {
         struct ipex_pointwise_args a = args;
+        struct ipex_chains chains;
         struct buffer y = buffer_make((size_t)program.y_elements * (y_u8 ? 1 : 4));
         fill_canary(&y);
         if (y_u8)
@@ -248,6 +257,8 @@ static int check_bytes(const struct context *context, struct rng *rng) {
         else
             a.y = y.data;
         a.inner = context->levels[i].kernels.pointwise_f32;
+        a.chains = &chains;
+        ipex_make_chains(&a, &chains);
         running("pointwise_u8", context->levels[i].name);
         run_jobs(rng, (ipex_kernel_fn)context->levels[i].kernels.pointwise_u8, &a,
                  ipex_pointwise_jobs(&a), ipex_pointwise_u8_scratch(&a));
