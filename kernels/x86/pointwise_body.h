@@ -164,7 +164,10 @@ static __attribute__((noinline)) void pointwise_pack(struct pointwise_operand fr
     for (; to < end; from = pointwise_on(from, from.row), to += tile.n) {
         const float *floats = from.p;
         const uint8_t *bytes = from.p;
-        for (int64_t i = 0; i < tile.n; i += LANES) {
+        int64_t i = 0;
+        for (; i + LANES <= tile.n && from.step == 1 && !from.bytes; i += LANES)
+            vec_store(to + i, vec_load(floats + i));
+        for (; i < tile.n; i += LANES) {
             const vec v = from.step == 0 ? vec_set(from.bytes ? (float)*bytes : *floats)
                           : from.bytes   ? vec_load_u8_part(bytes + i, tile.n - i)
                                          : vec_load_part(floats + i, tile.n - i);
@@ -176,14 +179,18 @@ static __attribute__((noinline)) void pointwise_pack(struct pointwise_operand fr
 /* The reverse. */
 static __attribute__((noinline)) void
 pointwise_unpack(const float *from, struct pointwise_operand y, struct pointwise_tile tile) {
-    for (int64_t r = 0; r < tile.rows; r++, from += tile.n, y = pointwise_on(y, y.row))
-        for (int64_t i = 0; i < tile.n; i += LANES) {
+    for (int64_t r = 0; r < tile.rows; r++, from += tile.n, y = pointwise_on(y, y.row)) {
+        int64_t i = 0;
+        for (; i + LANES <= tile.n && !y.bytes; i += LANES)
+            vec_store((float *)y.p + i, vec_load(from + i));
+        for (; i < tile.n; i += LANES) {
             const vec v = vec_load_part(from + i, tile.n - i);
             if (y.bytes)
                 vec_store_bytes_part((uint8_t *)y.p + i, tile.n - i, chain_byte(v));
             else
-                vec_store_part((float *)y.p + i, tile.n - i, v);
+                vec_store_masked((float *)y.p + i, vec_first(tile.n - i), v);
         }
+    }
 }
 
 /* Whether an operand or y lies behind each other in whole vectors of f32, or where there is room.

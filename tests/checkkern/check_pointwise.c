@@ -15,6 +15,7 @@ struct program {
     struct buffer x[IPEX_POINTWISE_INPUTS];
     int64_t y_elements;
     int32_t in_place; /* the input that y takes the place of, or -1 */
+    bool table;       /* input 0 is one value, the other one is not broadcast */
 };
 
 /* Inputs, constants, or a register that some step before this one has written. */
@@ -71,10 +72,10 @@ static void random_dims(struct rng *rng, struct program *p, struct ipex_pointwis
 
 static void random_input(struct rng *rng, struct program *p, struct ipex_pointwise_args *a,
                          int32_t input) {
-    const bool one = input > 0 && rng_one_in(rng, 4); /* element, for all */
+    const bool one = p->table ? input == 0 : input > 0 && rng_one_in(rng, 4); /* for all */
     int64_t n = 1;
     for (int32_t i = a->rank - 1; i >= 0; i--) {
-        const bool broadcast = one || rng_one_in(rng, 4);
+        const bool broadcast = one || (!p->table && rng_one_in(rng, 4));
         a->x_stride[input][i] = broadcast ? 0 : n;
         if (!broadcast)
             n = n * a->dims[i] + (rng_one_in(rng, 3) ? rng_range(rng, 1, 5) : 0);
@@ -217,6 +218,17 @@ static void usual_rows(struct rng *rng, struct program *p, struct ipex_pointwise
     a->rows_per_job = rng_range(rng, 20, 60);
 }
 
+/* What is looked up in a table, whose program reads a byte for all besides. */
+static void table_rows(struct rng *rng, struct program *p, struct ipex_pointwise_args *a) {
+    usual_rows(rng, p, a);
+    p->table = true;
+    a->inputs = 2;
+    a->dims[1] += 40;
+    a->y_stride[0] += 40;
+    p->y_elements = (a->dims[0] - 1) * a->y_stride[0] + a->dims[1];
+    a->rows_per_job = a->dims[0];
+}
+
 static int check_bytes(const struct context *context, struct rng *rng) {
     struct ipex_pointwise_args args = {.rank = 0};
     struct program program = {.in_place = -1};
@@ -224,6 +236,8 @@ static int check_bytes(const struct context *context, struct rng *rng) {
     random_dims(rng, &program, &args);
     if (rng_one_in(rng, 3))
         usual_rows(rng, &program, &args);
+    else if (rng_one_in(rng, 6))
+        table_rows(rng, &program, &args);
     program.in_place = -1;
     random_program(rng, &program, &args);
     const bool y_u8 = rng_one_in(rng, 2);
