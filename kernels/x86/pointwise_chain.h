@@ -5,19 +5,10 @@
 #ifndef IPEX_KERNELS_X86_POINTWISE_CHAIN_H
 #define IPEX_KERNELS_X86_POINTWISE_CHAIN_H
 
-#include "kernels/chains.h"
+#include "kernels/pointwise_rows.h"
 #include "kernels/x86/vec_math.h"
 
-enum { STRIP = 8 * LANES };
-
-/* A link of a row: from p on, whose next element is `step` bytes behind it, as that of the next row
- * is `row` bytes. */
-struct bound_link {
-    const char *p;
-    int64_t step, row;
-    int32_t op;
-    float value; /* of one byte, which p points to then */
-};
+enum { STRIP = IPEX_STRIP_VECTORS * LANES };
 
 /* Every step; TWO: of a and b, SINGLE: of a. */
 #define CHAIN_STEPS(TWO, SINGLE)                                                                   \
@@ -125,7 +116,7 @@ static inline void chain_store_bytes(uint8_t *p, vec a, vec b, vec c, vec d) {
                   vec_byte_range(0, 0, 255));
 }
 
-static inline __attribute__((always_inline)) void run_strip(const struct bound_link *link,
+static inline __attribute__((always_inline)) void run_strip(const struct ipex_bound_link *link,
                                                             int64_t i) {
     vec v0, v1, v2, v3, v4, v5, v6, v7;
     CHAIN_LINKS
@@ -173,14 +164,51 @@ static inline void chain_store_bytes_part(uint8_t *p, const struct chain_part *p
 #define STORE_BYTES                      EACH(STORE_BYTES_VECTOR, , )
 
 /* The same of half a strip or less. */
-static inline __attribute__((always_inline)) void run_part(const struct bound_link *link, int64_t i,
-                                                           const struct chain_part *part) {
+static inline __attribute__((always_inline)) void
+run_part(const struct ipex_bound_link *link, int64_t i, const struct chain_part *part) {
     vec v0, v1, v2, v3;
     CHAIN_LINKS
 }
 
+/* Rows of n elements whose chain reads, adds or multiplies once, and stores, which needs no strip;
+ * false: it does something else. */
+static inline bool run_one_step(struct ipex_bound_link *link, int64_t rows, int64_t n) {
+    const bool one = link[1].op >= IPEX_LINK_ONE;
+    if (link[0].op != IPEX_STEP_copy || link[2].op != IPEX_LINK_STORE ||
+        link[3].op != IPEX_LINK_END)
+        return false;
+    switch (link[1].op) {
+#define ONE_STEP(name, function)                                                                   \
+    case IPEX_STEP_##name:                                                                         \
+    case IPEX_STEP_##name + IPEX_LINK_ONE:                                                         \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            const float *a = (const float *)(link[0].p + r * link[0].row);                         \
+            const float *b = (const float *)(link[1].p + r * link[1].row);                         \
+            float *y = (float *)(link[2].p + r * link[2].row);                                     \
+            const vec value = vec_set(*b);                                                         \
+            int64_t i = 0;                                                                         \
+            for (; !one && i + LANES <= n; i += LANES)                                             \
+                vec_store(y + i, function(vec_load(a + i), vec_load(b + i)));                      \
+            for (; one && i + LANES <= n; i += LANES)                                              \
+                vec_store(y + i, function(vec_load(a + i), value));                                \
+            const vec_mask rest = vec_first(n - i);                                                \
+            if (i < n)                                                                             \
+                vec_store_masked(y + i, rest,                                                      \
+                                 function(vec_load_masked(a + i, rest),                            \
+                                          one ? value : vec_load_masked(b + i, rest)));            \
+        }                                                                                          \
+        return true;
+        ONE_STEP(add, vec_add)
+        ONE_STEP(mul, vec_mul)
+    default:
+        return false;
+    }
+}
+
 /* Rows of n elements: whole strips, then halves of strips, the last of which may be less. */
-static __attribute__((noinline)) void run_rows(struct bound_link *links, int64_t rows, int64_t n) {
+static void run_rows(struct ipex_bound_link *links, int64_t rows, int64_t n) {
+    if (run_one_step(links, rows, n))
+        return;
     const int64_t whole = n - ipex_divide(n, STRIP).rest, rest = n - whole;
     const struct chain_part last = chain_part(rest > STRIP / 2 ? rest - STRIP / 2 : rest);
     const struct chain_part full = chain_part(STRIP / 2);
@@ -190,7 +218,7 @@ static __attribute__((noinline)) void run_rows(struct bound_link *links, int64_t
             run_strip(links, i);
         for (; i < n; i += STRIP / 2)
             run_part(links, i, i + STRIP / 2 < n ? &full : &last);
-        for (struct bound_link *link = links; rows > 1 && link->op != IPEX_LINK_END; link++)
+        for (struct ipex_bound_link *link = links; rows > 1 && link->op != IPEX_LINK_END; link++)
             link->p += link->row;
     }
 }
