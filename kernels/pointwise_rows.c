@@ -247,7 +247,8 @@ static int64_t joint_rows(const struct pointwise *pw, const struct places *at,
 /* `rows` neighbours of the last but innermost dim. A short row by which all others are multiplied,
  * as by a gate of channels, is laid out several times, behind the registers: then these are fewer,
  * longer rows of whole strips. */
-static void run_run(const struct pointwise *pw, struct places *at, struct ipex_pointwise_tile all) {
+static void run_neighbours(const struct pointwise *pw, struct places *at,
+                           struct ipex_pointwise_tile all) {
     const struct ipex_pointwise_args *args = pw->args;
     const int64_t joint = joint_rows(pw, at, all), n = all.n;
     if (joint > 1) {
@@ -271,7 +272,8 @@ static void run_run(const struct pointwise *pw, struct places *at, struct ipex_p
         run_rows(pw, &joined, (struct ipex_pointwise_tile){parts.whole, joint * n});
         all.rows = parts.rest;
     }
-    run_rows(pw, at, all);
+    if (all.rows > 0)
+        run_rows(pw, at, all);
 }
 
 /* An operand or y from a row on. */
@@ -299,6 +301,6 @@ void ipex_pointwise_rows(const struct ipex_pointwise_level *level,
             at.x[k] = place(args->x[k], args->x_u8[k], args, args->x_stride[k], row);
         at.y = place(args->y, args->y_u8, args, args->y_stride, row);
         at.y.step = 1;
-        run_run(&pw, &at, (struct ipex_pointwise_tile){rows, args->dims[lead]});
+        run_neighbours(&pw, &at, (struct ipex_pointwise_tile){rows, args->dims[lead]});
     }
 }
