@@ -2,7 +2,7 @@
 /* Strided copies and fills. A copy is brought to its simplest form (no dims of 1, neighbours merged
  * where both sides allow it); then dense rows are copied, two dims whose dense sides differ are
  * transposed in 8 x 8 blocks of registers (elements of 4 bytes and of one; NCHW to NHWC and
- * back; of bytes three that become one, too), and the rest goes element by element. */
+ * back; of bytes two or three that become one, too), and the rest goes element by element. */
 #include <string.h>
 
 #include "kernels/x86/transpose_8x8.h"
@@ -239,6 +239,17 @@ static void weave_bytes(const char *x, int64_t x_stride, char *y, int64_t n) {
             *y++ = x[r * x_stride];
 }
 
+/* Two rows of bytes that become one, as shuffled channels do: y[2 i + r] = x[r][i], of 8 columns or
+ * more, of which the last ones overlap those before. */
+static void weave_two(const char *x, int64_t x_stride, char *y, int64_t n) {
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const int64_t at = ipex_smaller(i, n - BLOCK);
+        const __m128i r0 = _mm_loadl_epi64((const __m128i *)(const void *)(x + at));
+        const __m128i r1 = _mm_loadl_epi64((const __m128i *)(const void *)(x + x_stride + at));
+        _mm_storeu_si128((__m128i *)(void *)(y + 2 * at), _mm_unpacklo_epi8(r0, r1));
+    }
+}
+
 /* y[c][r] = x[r][c] of 8 rows and columns of bytes. */
 static void transpose_8x8_bytes(const char *x, int64_t x_stride, char *y, int64_t y_stride) {
     __m128i v[4], pairs[4];
@@ -322,7 +333,7 @@ static void copy_runs(const struct copy *c, int32_t dim, const char *x, char *y,
     }
 }
 
-enum inner { ROWS, ELEMENTS, TRANSPOSE, COLOURS, BYTES };
+enum inner { ROWS, ELEMENTS, TRANSPOSE, COLOURS, PAIRS, BYTES };
 
 /* The last dim of BLOCK elements or more, or the longest: to go along it element by element. */
 static int32_t find_long(const struct copy *copy) {
@@ -344,15 +355,17 @@ static enum inner choose_inner(struct copy *copy) {
     }
     const bool turned = dense_x >= 0 && dense_y >= 0, turned_bytes = turned && copy->size == 1;
     const bool colours = turned_bytes && copy->dims[dense_y] == 3 && copy->y_stride[dense_x] == 3;
+    const bool pairs = turned_bytes && copy->dims[dense_y] == 2 && copy->y_stride[dense_x] == 2 &&
+                       copy->dims[dense_x] >= BLOCK;
     const bool bytes = turned_bytes && copy->dims[dense_x] >= BLOCK && copy->dims[dense_y] >= BLOCK;
-    if (!turned || (copy->size != 4 && !colours && !bytes) ||
+    if (!turned || (copy->size != 4 && !colours && !pairs && !bytes) ||
         (copy->dims[dense_x] < BLOCK / 2 && copy->dims[dense_y] < BLOCK / 2)) {
         move_last(copy, find_long(copy));
         return ELEMENTS;
     }
     move_last(copy, dense_x);
     move_last(copy, find_dense(copy->y_stride, copy->rank));
-    return colours ? COLOURS : bytes ? BYTES : TRANSPOSE;
+    return colours ? COLOURS : pairs ? PAIRS : bytes ? BYTES : TRANSPOSE;
 }
 
 /* Dims of the inner loops. */
@@ -370,6 +383,8 @@ static void copy_inner(const struct copy *c, enum inner inner, const char *x, ch
         copy_runs(c, last, x, y, c->size);
     else if (inner == COLOURS)
         weave_bytes(x, c->x_stride[last], y, c->dims[last - 1]);
+    else if (inner == PAIRS)
+        weave_two(x, c->x_stride[last], y, c->dims[last - 1]);
     else if (inner == BYTES)
         transpose_bytes(x, c->x_stride[last], y, c->y_stride[last - 1], c->dims[last],
                         c->dims[last - 1]);

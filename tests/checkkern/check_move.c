@@ -47,8 +47,8 @@ static struct box random_box(struct rng *rng, bool large) {
     a->rank = (int32_t)rng_range(rng, large ? 2 : 1, large ? 3 : 5);
     for (int32_t i = 0; i < a->rank; i++)
         a->dims[i] = rng_range(rng, 1, large ? 40 : 6);
-    if (large && rng_one_in(rng, 2)) /* colours of a picture */
-        a->dims[rng_range(rng, 0, a->rank - 1)] = 3;
+    if (large && rng_one_in(rng, 2)) /* colours of a picture, shuffled channels */
+        a->dims[rng_range(rng, 0, a->rank - 1)] = rng_range(rng, 2, 3);
     shuffle(rng, perm, a->rank);
     b.y_bytes = lay_out(a, perm, rng, a->y_stride) * a->size;
     shuffle(rng, perm, a->rank);
