@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pointwise programs on bytes: a few rows of those operands, or a part of one, become f32 in L1,
- * where the level's pointwise_f32 takes them, and results become bytes there. A program of one
- * byte runs for all that it may be, and is looked up then. */
+/* Pointwise programs on bytes that are run at once: those that change the type alone, quantise, or
+ * are of one byte, which run for all that it may be, and are looked up then. All others are the
+ * level's pointwise_f32's. */
 #ifndef IPEX_KERNELS_POINTWISE_BYTES_H
 #define IPEX_KERNELS_POINTWISE_BYTES_H
 
