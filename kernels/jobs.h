@@ -271,10 +271,6 @@ static inline int64_t ipex_row_count(const int64_t *dims, int32_t first, int32_t
     return ret;
 }
 
-/* Rows of n elements, x_step apart in x and 1 in y; for short ones. */
-void ipex_copy_rows(const float *x, int64_t x_row, int64_t x_step, float *y, int64_t y_row,
-                    int64_t rows, int64_t n);
-
 int64_t ipex_row_offset(const int64_t *dims, const int64_t *stride, int32_t lead, int64_t row);
 
 /* A move or fill of one dim has rows of one element, since its job is an element. */

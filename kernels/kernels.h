@@ -315,15 +315,28 @@ struct ipex_pool_args {
  * A row is all of the innermost dim; job = rows_per_job rows, counted row-major.
  *
  * Scratch, in blocks of IPEX_POINTWISE_BLOCK floats: the registers; one for every input and y,
- * which rows that are no whole number of vectors are copied to; with u8 one more for each of these,
- * as f32. Vector kernels read the program as `chains`, which ipex_make_chains makes of it.
+ * which rows that are no whole number of strips are copied to; with u8 one more for every input, as
+ * f32, and one for tables. Vector kernels read the program as `chains`.
  *
  * pointwise_u8: the same where there are u8, of which some programs are looked up or run at once.
  * `inner` is pointwise_f32 of any level. */
 struct ipex_pointwise_step {
     int16_t op, dst, a, b;
 };
-struct ipex_chains;
+
+/* What ipex_make_chains makes of a program: chains of simple steps, and steps between them
+ * (kernels/chains.h). `code`: of the operand. */
+struct ipex_link {
+    int16_t op, code;
+};
+#define IPEX_LINKS_MOST (3 * IPEX_POINTWISE_STEPS + 3 * (IPEX_POINTWISE_INPUTS + 1))
+struct ipex_chains {
+    int32_t count, longest;                 /* chain, in links */
+    bool one;                               /* chain is all of the program */
+    bool widened[IPEX_POINTWISE_INPUTS];    /* inputs of bytes that become f32 in a block first */
+    struct ipex_link link[IPEX_LINKS_MOST]; /* `count` */
+};
+
 struct ipex_pointwise_args {
     const float *x[IPEX_POINTWISE_INPUTS];
     float *y;
@@ -340,20 +353,7 @@ struct ipex_pointwise_args {
     void (*inner)(const struct ipex_pointwise_args *, int64_t, int64_t, void *);
 };
 
-/* What ipex_make_chains makes of a program: chains of simple steps, and steps between them
- * (kernels/chains.h). `code`: of the operand. */
-struct ipex_link {
-    int16_t op, code;
-};
-#define IPEX_LINKS_MOST (3 * IPEX_POINTWISE_STEPS + 3 * (IPEX_POINTWISE_INPUTS + 1))
-struct ipex_chains {
-    int32_t count, longest;                 /* chain, in links */
-    bool one;                               /* chain is all of the program */
-    bool widened[IPEX_POINTWISE_INPUTS];    /* inputs of bytes that become f32 in a block first */
-    struct ipex_link link[IPEX_LINKS_MOST]; /* `count` */
-};
-
-/* Of args' program, steps, inputs, registers, and which of x_u8 and y_u8 are not NULL. */
+/* Of args' program, steps, inputs, registers, and which of x_u8 are not NULL. */
 void ipex_make_chains(const struct ipex_pointwise_args *args, struct ipex_chains *ret);
 
 static inline size_t ipex_chains_size(const struct ipex_chains *chains) {

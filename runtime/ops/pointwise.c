@@ -116,7 +116,6 @@ static void make_chains(struct ipex_bind *bind) {
     args.program = bind->program;
     for (uint32_t i = 0; i < bind->n_inputs; i++)
         args.x_u8[i] = bind->input[i]->dtype == IPEX_DTYPE_u8 ? &is_u8 : NULL;
-    args.y_u8 = bind->output->dtype == IPEX_DTYPE_u8 ? (uint8_t *)&is_u8 : NULL;
     ipex_make_chains(&args, &bind->chains);
 }
 

@@ -206,12 +206,13 @@ static void make_halves(struct rng *rng, struct buffer *x, float divisor) {
 
 /* Channels of pixels, all of them or a part: what networks compute of bytes, a thousand and more.
  */
-static void usual_rows(struct rng *rng, struct program *p, struct ipex_pointwise_args *a) {
+static void usual_rows(struct rng *rng, struct program *p, struct ipex_pointwise_args *a,
+                       int64_t least) {
     const int64_t gap = rng_one_in(rng, 2) ? rng_range(rng, 1, 80) : 0;
     a->rank = 2;
     a->inputs = 1;
     a->dims[0] = rng_range(rng, 30, 60);
-    a->dims[1] = 8 * rng_range(rng, 1, 18);
+    a->dims[1] = least + 8 * rng_range(rng, 0, 17);
     a->y_stride[0] = a->dims[1] + gap;
     a->y_stride[1] = 1;
     p->y_elements = (a->dims[0] - 1) * a->y_stride[0] + a->dims[1];
@@ -220,12 +221,9 @@ static void usual_rows(struct rng *rng, struct program *p, struct ipex_pointwise
 
 /* What is looked up in a table, whose program reads a byte for all besides. */
 static void table_rows(struct rng *rng, struct program *p, struct ipex_pointwise_args *a) {
-    usual_rows(rng, p, a);
+    usual_rows(rng, p, a, 48);
     p->table = true;
     a->inputs = 2;
-    a->dims[1] += 40;
-    a->y_stride[0] += 40;
-    p->y_elements = (a->dims[0] - 1) * a->y_stride[0] + a->dims[1];
     a->rows_per_job = a->dims[0];
 }
 
@@ -235,7 +233,7 @@ static int check_bytes(const struct context *context, struct rng *rng) {
     struct buffer bytes[IPEX_POINTWISE_INPUTS] = {{0}};
     random_dims(rng, &program, &args);
     if (rng_one_in(rng, 3))
-        usual_rows(rng, &program, &args);
+        usual_rows(rng, &program, &args, 8);
     else if (rng_one_in(rng, 6))
         table_rows(rng, &program, &args);
     program.in_place = -1;
