@@ -61,7 +61,7 @@ enum ipex_integer_attr {
 /* Products of u8 and i8 in a segment, and most in a sum, which 32 bits then hold. */
 #define IPEX_INTEGER_LEAST_K 4
 #define IPEX_INTEGER_MOST_K  65793
-/* Fewest channels of depthwise in them. */
+/* Fewest channels of depthwise in them, in groups of one. */
 #define IPEX_INTEGER_LEAST_CHANNELS 8
 
 /* Positions in `ints` of upsampled_conv. */

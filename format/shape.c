@@ -79,11 +79,21 @@ static uint32_t exponent(float value) {
     return bits >> 23 & 0xff;
 }
 
-/* R118: depthwise in u8 and i8 has groups of one channel, 8 or more, and few products. */
+/* Groups of depthwise in i8 that are taken in sets. */
+static bool has_sets(const struct rule *r) {
+    const int64_t groups = r->node->int_[IPEX_CONV_GROUPS], outputs = operand(r, 1)->dims[2];
+    return is_integer(r) &&
+           ipex_has_sets(operand(r, 0)->dims[3] / groups, outputs / groups, outputs);
+}
+
+/* R118: depthwise in u8 and i8 has groups of one channel, 8 or more, or sets, and few products. */
 static enum ipex_status check_depthwise_integers(const struct rule *r) {
     const int64_t *w = operand(r, 1)->dims;
-    if (r->node->int_[IPEX_CONV_GROUPS] != w[2] || w[2] < IPEX_INTEGER_LEAST_CHANNELS)
-        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "i8 of groups of several channels, or of few");
+    const bool each =
+        r->node->int_[IPEX_CONV_GROUPS] == w[2] && w[2] >= IPEX_INTEGER_LEAST_CHANNELS;
+    if (!each && !has_sets(r))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE,
+                   "i8 of groups of other sizes, or of few channels");
     return w[0] * w[1] > IPEX_INTEGER_MOST_K
                ? bad(r, IPEX_ERROR_MODEL_SHAPE, "too few or too many products")
                : IPEX_OK;
@@ -348,7 +358,7 @@ enum ipex_status ipex_rule_depthwise(const struct rule *r, struct ipex_shape_ope
     const int64_t *x = operand(r, 0)->dims, *w = operand(r, 1)->dims;
     const int64_t groups = ints[IPEX_CONV_GROUPS];
     if (groups < 1 || x[3] % groups != 0 || w[2] % groups != 0 ||
-        !ipex_is_narrow(x[3] / groups, w[2] / groups))
+        (!ipex_is_narrow(x[3] / groups, w[2] / groups) && !has_sets(r)))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE,
                    "groups are not narrow ones that divide the channels");
     if (w[0] != ints[IPEX_CONV_KERNEL_H] || w[1] != ints[IPEX_CONV_KERNEL_W] * (x[3] / groups))

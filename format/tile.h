@@ -17,7 +17,8 @@
  *
  * channels:
  *   the last dim rounded up to 16 elements, zero-padded: biases, depthwise weights. Those are
- *   [KH][KW * C/G][M]: of each tap the inputs of the group, in the order of ipex_depthwise_input.
+ *   [KH][KW * C/G][M]: of each tap the inputs of the group, in the order of ipex_depthwise_input;
+ *   but in i8, of groups of several channels, its rows' bytes hold sets (ipex_has_sets).
  */
 #ifndef IPEX_FORMAT_TILE_H
 #define IPEX_FORMAT_TILE_H
@@ -110,6 +111,30 @@ static inline bool ipex_is_narrow(int64_t inputs, int64_t outputs) {
  * groups have as many inputs as outputs, the first of all of them lie as the outputs do. */
 static inline int64_t ipex_depthwise_input(int64_t m, int64_t k, int64_t inputs) {
     return (m + k) % inputs;
+}
+
+/* Whether groups of so many inputs and outputs are taken in sets of IPEX_SET channels, in i8. A
+ * set's weights for a tap are inputs / 4 rows of 64 bytes. In a row, words of four inputs lie as
+ * those that four neighbours read of x: their groups and, in those, fours of inputs side by side;
+ * then the same for the next output of the row. */
+#define IPEX_SET 16
+static inline bool ipex_has_sets(int64_t inputs, int64_t outputs, int64_t channels) {
+    return inputs == outputs && (inputs == 4 || inputs == 8 || inputs == 16) &&
+           channels >= IPEX_SET;
+}
+
+/* The first channel of a set: the last set ends with the last channel, and may begin with some that
+ * the one before has, too. */
+static inline int64_t ipex_set_first(int64_t set, int64_t channels) {
+    const int64_t last = channels - IPEX_SET;
+    return set * IPEX_SET < last ? set * IPEX_SET : last;
+}
+
+/* Where a set's weights have that of its output m for input k of m's group. */
+static inline int64_t ipex_set_weight(int64_t m, int64_t k, int64_t inputs) {
+    const int64_t words = inputs / 4, output = m % inputs;
+    const int64_t lane = output / words * 4 + m / inputs * words + k / 4;
+    return output % words * 64 + lane * 4 + k % 4;
 }
 
 /* Tiling of groups x segments x [n][k]. All arguments within the caps of format/base.h. False on a

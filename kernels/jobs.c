@@ -407,15 +407,14 @@ struct ipex_depthwise_columns ipex_depthwise_columns(const struct ipex_conv_args
     };
 }
 
-/* Sums, weights and columns as levels have them whose stacks are of two rows, which take most. */
+/* Sums, and stacks of weights and columns, of four rows. */
 size_t ipex_depthwise_u8_scratch(const struct ipex_conv_args *args) {
     const struct ipex_depthwise_columns columns = ipex_depthwise_columns(args);
-    const int64_t stacks = ipex_div_up(args->segments_h, 2), channels = 2 * IPEX_PANEL;
+    const int64_t stacks = args->k > 1 ? 0 : ipex_div_up(args->segments_h, 4);
     const int64_t most = (IPEX_DEPTHWISE_PIXELS - 1) * columns.per_pixel +
                          (args->segments_w - 1) * columns.per_tap + 1;
-    return (size_t)(IPEX_DEPTHWISE_PIXELS * channels + stacks * args->segments_w * channels +
-                    most * stacks * IPEX_PANEL) *
-           sizeof(float);
+    return (size_t)(IPEX_DEPTHWISE_PIXELS + stacks * (args->segments_w + most)) *
+           IPEX_DEPTHWISE_CHANNELS * sizeof(float);
 }
 
 size_t ipex_pointwise_u8_scratch(const struct ipex_pointwise_args *args) {

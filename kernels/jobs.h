@@ -208,8 +208,8 @@ struct ipex_depthwise_columns {
 
 struct ipex_depthwise_columns ipex_depthwise_columns(const struct ipex_conv_args *args);
 
-/* Most pixels that depthwise_u8 takes at once. */
-enum { IPEX_DEPTHWISE_PIXELS = 32 };
+/* Most pixels that depthwise_u8 takes at once, and channels. */
+enum { IPEX_DEPTHWISE_PIXELS = 32, IPEX_DEPTHWISE_CHANNELS = 64 };
 
 /* The body of depthwise_bf16y: a level's kernel leaves a few lines in f32 at `stage`, from where
  * they are rounded, n elements at a time, to the y-th of args' y and behind. */

@@ -87,8 +87,10 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * nearest, ties to even, and the zero point added; a NaN becomes 0. k is 4 or more. Kernels have
  * loops of their own for a y_scale of 1.
  *
- * depthwise_u8: as conv_u8, but output c takes channel c alone: k is 1, n all channels, 8 or more,
- * of one group, segments taps and w i8 [segments_h][segments_w][ipex_channels_pitch(n)].
+ * depthwise_u8: as conv_u8, but n is all channels, 8 or more, of one group, and segments are taps.
+ * k is 1, output c takes channel c alone, and w is i8 [segments_h][segments_w]
+ * [ipex_channels_pitch(n)]; or k is 4, 8 or 16, output c takes the k channels from c / k * k on, n
+ * is 16 or more, and w has sets (format/tile.h).
  *
  * conv_bf16t and depthwise_u8 take kernel rows and taps in the padding like all others: nothing is
  * set; nor in conv_u8, unless all that is in the padding is 0, where sums are the same without it.

@@ -72,12 +72,17 @@ static uint32_t conv_sum(const struct ipex_conv_args *args, const struct ipex_co
 
 static uint32_t depthwise_sum(const struct ipex_conv_args *args, const struct ipex_conv_job *job,
                               const uint8_t *x, int64_t n) {
-    const int8_t *w = (const int8_t *)args->w + n;
+    const int64_t tap = args->k * ipex_channels_pitch(args->n), set = n / IPEX_SET;
+    const int64_t first = args->k > 1 ? ipex_set_first(set, args->n) : n;
+    const int8_t *w = (const int8_t *)args->w + (args->k > 1 ? set * IPEX_SET * args->k : n);
     uint32_t sum = 0;
     (void)job;
+    x += n / args->k * args->k;
     for (int64_t i = 0; i < args->segments_h; i++)
-        for (int64_t j = 0; j < args->segments_w; j++, w += ipex_channels_pitch(args->n))
-            sum += (uint32_t)(x[i * args->x_kh + j * args->x_kw + n] * *w);
+        for (int64_t j = 0; j < args->segments_w; j++, w += tap)
+            for (int64_t k = 0; k < args->k; k++)
+                sum += (uint32_t)(x[i * args->x_kh + j * args->x_kw + k] *
+                                  w[args->k > 1 ? ipex_set_weight(n - first, k, args->k) : 0]);
     return sum;
 }
 

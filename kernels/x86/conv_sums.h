@@ -82,8 +82,9 @@ static inline bool makes_bytes(const struct conv_block *b) {
             RESIDUAL(0, RESIDUAL_OF(r)), RESIDUAL(1, RESIDUAL_OF(r) + LANES);                      \
             RESIDUAL(2, RESIDUAL_OF(q)), RESIDUAL(3, RESIDUAL_OF(q) + LANES);                      \
         }                                                                                          \
-        vec_store_two_rows(Y_OF(r), Y_OF(q), INTEGER(0), INTEGER(1), INTEGER(2), INTEGER(3),       \
-                           range);                                                                 \
+        vec_store_two_rows(                                                                        \
+            Y_OF(r), Y_OF(q),                                                                      \
+            vec_bytes_of_four(INTEGER(0), INTEGER(1), INTEGER(2), INTEGER(3), range));             \
         READ_AGAIN;                                                                                \
     }
 #define PAIRS_14(X) X(0, 1) X(2, 3) X(4, 5) X(6, 7) X(8, 9) X(10, 11) X(12, 13)

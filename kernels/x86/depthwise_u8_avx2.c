@@ -1,33 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution on u8 and i8 with AVX2: two rows of the kernel at a time, as pairs of 16
- * bits, whose products vpmaddwd adds exactly. */
-#include "kernels/x86/vec_avx2.h"
+/* Depthwise convolution on u8 and i8 with AVX2. */
+#include "kernels/x86/fours_avx2.h"
 
-#define ROWS             2
-#define STACK_ROW(a, r)  _mm256_slli_epi32(a, 16 * (r))
-#define WEIGHTS_AT(p)    weights_at(p)
-#define PRODUCT(s, x, w) _mm256_add_epi32(s, _mm256_madd_epi16(x, w))
+#include "kernels/x86/depthwise_bytes.h"
 
-static inline vec_int weights_at(const int8_t *p) {
-    const vec_int words = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
-    return vec_and(words, vec_int_set(0xffff));
+/* Eight channels of row r, zeros behind the last one. */
+static inline __m128i eight_bytes(const struct byte_rows *from, const uint8_t *x, int64_t r,
+                                  int64_t last, __m128i bits) {
+    if (r > last)
+        return _mm_setzero_si128();
+    return _mm_srl_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(x + r * from->row)), bits);
 }
 
-/* Of fewer than eight channels those before them are loaded, too: there are eight or more in all.
- */
-struct some_bytes {
-    int64_t before;
-    __m128i bits;
-};
-static inline struct some_bytes some_bytes(int64_t n) {
-    const int64_t before = n < LANES ? LANES - n : 0;
-    return (struct some_bytes){before, _mm_cvtsi64_si128(8 * before)};
-}
-static inline vec_int words_at(const uint8_t *p, struct some_bytes some) {
-    const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)(p - some.before));
-    return _mm256_cvtepu8_epi32(_mm_srl_epi64(bytes, some.bits));
+static void stack_eight(const struct byte_rows *from, const uint8_t *x, int64_t last, int64_t n,
+                        int64_t column, float *to) {
+    const __m128i bits = _mm_cvtsi64_si128(8 * (LANES - n));
+    x -= LANES - n;
+    for (int64_t q = from->columns; q > 0; q--, x += from->step, to += column) {
+        const __m128i a = _mm_unpacklo_epi8(eight_bytes(from, x, 0, last, bits),
+                                            eight_bytes(from, x, 1, last, bits));
+        const __m128i b = _mm_unpacklo_epi8(eight_bytes(from, x, 2, last, bits),
+                                            eight_bytes(from, x, 3, last, bits));
+        vec_store(to,
+                  vec_float(_mm256_set_m128i(_mm_unpackhi_epi16(a, b), _mm_unpacklo_epi16(a, b))));
+    }
 }
 
+static void stack(const struct byte_rows *from, float *to) {
+    const int64_t column = ipex_div_up(from->rows, 4) * LANES;
+    for (int64_t c = 0; c < from->channels; c += LANES, to += from->columns * column)
+        for (int64_t r = 0; r < from->rows; r += 4)
+            stack_eight(from, from->x + r * from->row + c, from->rows - 1 - r,
+                        ipex_smaller(LANES, from->channels - c), column, to + r / 4 * LANES);
+}
+
+#define MULTIPLY_SET_3 ipex_k_multiply_set__avx2
 #include "kernels/x86/depthwise_bytes_body.h"
 
 void ipex_k_depthwise_u8__avx2(const struct ipex_conv_args *args, int64_t job_begin,

@@ -1,22 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution on u8 and i8 with vpdpbusd: four rows of the kernel at a time. */
+/* Depthwise convolution on u8 and i8 with vpdpbusd. */
 #include "kernels/x86/vec_avx512.h"
 
-#define ROWS             4
-#define STACK_ROW(a, r)  _mm512_slli_epi32(a, 8 * (r))
-#define WEIGHTS_AT(p)    words_at((const uint8_t *)(p), some_bytes(LANES))
-#define PRODUCT(s, x, w) _mm512_dpbusd_epi32(s, x, w)
+#include "kernels/x86/depthwise_bytes.h"
 
-struct some_bytes {
-    vec_mask first;
-};
-static inline struct some_bytes some_bytes(int64_t n) {
-    return (struct some_bytes){vec_first(n)};
-}
-static inline vec_int words_at(const uint8_t *p, struct some_bytes some) {
-    return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(some.first, p));
+#define FOURS(words)      const vec_int four = words;
+#define WEIGHTS(v, words) const vec_int w##v = words;
+#define ADD_FOURS(s, v)   s = _mm512_dpbusd_epi32(s, four, w##v);
+
+/* Some bytes of a row. Four of its words are far apart then, those of four vectors of channels:
+ * when rows have been woven into each other, every one of these is in order. */
+static inline vec_int words_of_row(const uint8_t *x, __mmask64 some) {
+    const vec_int at = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(at, _mm512_maskz_loadu_epi8(some, x));
 }
 
+/* Of rows from x on, of which the last one is `last`. */
+static void stack_group(const struct byte_rows *from, const uint8_t *x, int64_t last,
+                        int64_t column, float *to) {
+    const int64_t n = from->channels, vector = from->columns * column;
+    const __mmask64 some = ~(__mmask64)0 >> (64 - n);
+    const __mmask64 some1 = last < 1 ? 0 : some, some2 = last < 2 ? 0 : some;
+    const int64_t row1 = last < 1 ? 0 : from->row, row2 = last < 2 ? 0 : 2 * from->row;
+    for (int64_t q = from->columns; q > 0; q--, x += from->step, to += column) {
+        const vec_int r0 = words_of_row(x, some), r1 = words_of_row(x + row1, some1);
+        const vec_int r2 = words_of_row(x + row2, some2);
+        vec_int r3 = vec_int_set(0);
+        if (last > 2)
+            r3 = words_of_row(x + 3 * from->row, some);
+        const vec_int a = _mm512_unpacklo_epi8(r0, r1), b = _mm512_unpacklo_epi8(r2, r3);
+        vec_store(to, vec_float(_mm512_unpacklo_epi16(a, b)));
+        if (n <= LANES)
+            continue;
+        vec_store(to + vector, vec_float(_mm512_unpackhi_epi16(a, b)));
+        if (n <= 2 * LANES)
+            continue;
+        const vec_int c = _mm512_unpackhi_epi8(r0, r1), d = _mm512_unpackhi_epi8(r2, r3);
+        vec_store(to + 2 * vector, vec_float(_mm512_unpacklo_epi16(c, d)));
+        if (n > 3 * LANES)
+            vec_store(to + 3 * vector, vec_float(_mm512_unpackhi_epi16(c, d)));
+    }
+}
+
+static void stack(const struct byte_rows *from, float *to) {
+    const int64_t column = ipex_div_up(from->rows, 4) * LANES;
+    for (int64_t r = 0; r < from->rows; r += 4, to += LANES)
+        stack_group(from, from->x + r * from->row, from->rows - 1 - r, column, to);
+}
+
+#define MULTIPLY_SET_3 ipex_k_multiply_set_3__avx512_vnni
 #include "kernels/x86/depthwise_bytes_body.h"
 
 void ipex_k_depthwise_u8__avx512_vnni(const struct ipex_conv_args *args, int64_t job_begin,

@@ -103,34 +103,49 @@ static __attribute__((noinline)) void scale_vectors(const struct ipex_conv_args 
     }
 }
 
-/* Rows of them: of two the last may be made twice. */
-enum { SUMS_ROWS = 4 * LANES / SUMS_COLUMNS };
-
-/* Vector i of four, of columns from c on. */
-#define FOUR_AT(i)     ((i)*LANES % SUMS_COLUMNS)
-#define FOUR_ROW(i)    ((i)*LANES < SUMS_COLUMNS ? r : next)
-#define FOUR_SCALED(i) scaled(&args, &run, FOUR_ROW(i), FOUR_AT(i), LANES)
+/* Vector i of four: of SUMS_COLUMNS columns of one row or two; with AVX-512 also of up to LANES of
+ * four rows. The last row may be made several times. */
+enum { FOUR_ROWS = 4 * LANES / SUMS_COLUMNS, MAKES_FEW = VEC_REGISTERS == 32 };
+#define FOUR_AT(i)  ((i)*LANES % SUMS_COLUMNS / LANES * across)
+#define FOUR_ROW(i) ipex_smaller(r + (few ? i : (i)*LANES / SUMS_COLUMNS), run.rows - 1)
+#if VEC_REGISTERS == 32
+#define FOUR_LOAD(p)  vec_load_masked(p, some)
+#define FOUR_BYTES(p) vec_load_u8_masked(p, some)
+#else
+#define FOUR_LOAD(p)  vec_load(p)
+#define FOUR_BYTES(p) vec_load_u8_part(p, LANES)
+#endif
+#define FOUR_SCALED(i)                                                                             \
+    vec_fma(vec_from_int(vec_bits(vec_load(run.sum + row##i * run.row + FOUR_AT(i)))),             \
+            FOUR_LOAD(scale + FOUR_AT(i)), FOUR_LOAD(bias + FOUR_AT(i)))
 #define FOUR_BETWEEN(i)                                                                            \
-    v##i = vec_between(v##i, least, most, vec_load(unit + FOUR_AT(i)),                             \
-                       vec_load(unit + pitch + FOUR_AT(i)))
-#define FOUR_WHOLE(i)                                                                              \
-    vec_int_round(                                                                                 \
-        vec_min(vec_set(SUMS_MOST),                                                                \
-                with_residual(&args, v##i, run.residual + FOUR_ROW(i) * run.r_row + FOUR_AT(i),    \
-                              LANES, kind)))
+    v##i = vec_between(v##i, least, most, FOUR_LOAD(unit + FOUR_AT(i)),                            \
+                       FOUR_LOAD(unit + pitch + FOUR_AT(i)))
+#define FOUR_RESIDUAL(i)                                                                           \
+    v##i = vec_fma(FOUR_BYTES(residual + row##i * run.r_row + FOUR_AT(i)), r_scale, v##i)
+#define FOUR_WHOLE(i) vec_int_round(vec_min(vec_set(SUMS_MOST), v##i))
+#define FOUR_Y(i)     (y + row##i * run.y_row)
 
-static inline __attribute__((always_inline)) void
-scale_fours(const struct ipex_conv_args *all, const struct sums_run *first, int32_t kind) {
+static inline __attribute__((always_inline)) void scale_fours(const struct ipex_conv_args *all,
+                                                              const struct sums_run *first,
+                                                              int32_t kind, bool few) {
     SUMS_COPIES;
     const struct vec_byte_range range =
         vec_byte_range((int16_t)args.y_zero, (uint8_t)run.low, (uint8_t)run.high);
     uint8_t *const y = args.y_u8 + run.y;
+    const int64_t across = few ? 0 : LANES;
+    const vec_mask some = vec_first(few ? run.n : LANES);
+    const float *const scale = args.scale + run.column, *const bias = args.bias + run.column;
+    const uint8_t *const residual =
+        kind & SUMS_RESIDUAL_U8 ? args.residual_u8 + run.residual : NULL;
+    const vec r_scale = vec_set(args.r_scale);
     const int64_t pitch = ipex_conv_middle_pitch(&args);
+    (void)some;
     const int32_t middles = kind & SUMS_MIDDLE ? args.middles : 0;
     const float *const middle = middles > 0 ? args.middle + run.column : NULL;
-    for (int64_t r = 0; r < run.rows; r += SUMS_ROWS) {
-        AS_WRITTEN; /* one loop, with a residual and without */
-        const int64_t next = ipex_smaller(r + SUMS_ROWS - 1, run.rows - 1);
+    for (int64_t r = 0; r < run.rows; r += few ? 4 : FOUR_ROWS) {
+        AS_WRITTEN; /* one loop, with a residual and without, of few columns and of many */
+        const int64_t row0 = r, row1 = FOUR_ROW(1), row2 = FOUR_ROW(2), row3 = FOUR_ROW(3);
         vec v0 = FOUR_SCALED(0), v1 = FOUR_SCALED(1), v2 = FOUR_SCALED(2), v3 = FOUR_SCALED(3);
         const float *unit = middle, *cut = all->m_cut[0];
         for (int32_t l = middles; l > 0; l--, unit += 2 * pitch, cut += 2) {
@@ -138,12 +153,17 @@ scale_fours(const struct ipex_conv_args *all, const struct sums_run *first, int3
             const vec least = vec_set(cut[0]), most = vec_set(cut[1]);
             FOUR_BETWEEN(0), FOUR_BETWEEN(1), FOUR_BETWEEN(2), FOUR_BETWEEN(3);
         }
+        if (residual)
+            FOUR_RESIDUAL(0), FOUR_RESIDUAL(1), FOUR_RESIDUAL(2), FOUR_RESIDUAL(3);
 #if VEC_REGISTERS == 32
-        vec_store_two_rows(y + r * run.y_row, y + next * run.y_row, FOUR_WHOLE(0), FOUR_WHOLE(1),
-                           FOUR_WHOLE(2), FOUR_WHOLE(3), range);
+        const vec_int bytes =
+            vec_bytes_of_four(FOUR_WHOLE(0), FOUR_WHOLE(1), FOUR_WHOLE(2), FOUR_WHOLE(3), range);
+        if (few)
+            vec_store_four_rows(FOUR_Y(0), FOUR_Y(1), FOUR_Y(2), FOUR_Y(3), some, bytes);
+        else
+            vec_store_two_rows(FOUR_Y(0), FOUR_Y(2), bytes);
 #else
-        vec_store_row(y + r * run.y_row, FOUR_WHOLE(0), FOUR_WHOLE(1), FOUR_WHOLE(2), FOUR_WHOLE(3),
-                      range);
+        vec_store_row(FOUR_Y(0), FOUR_WHOLE(0), FOUR_WHOLE(1), FOUR_WHOLE(2), FOUR_WHOLE(3), range);
 #endif
     }
 }
@@ -151,18 +171,20 @@ scale_fours(const struct ipex_conv_args *all, const struct sums_run *first, int3
 /* Bytes of 1: nearly all are these, and most of them are nothing else. */
 static __attribute__((noinline)) void scale_columns(const struct ipex_conv_args *args,
                                                     const struct sums_run *run, int32_t kind) {
-    if (kind & (SUMS_RESIDUAL_U8 | SUMS_MIDDLE))
-        scale_fours(args, run, kind);
+    const bool few = MAKES_FEW && run->n < SUMS_COLUMNS;
+    kind &= SUMS_RESIDUAL_U8 | SUMS_MIDDLE;
+    if (few || kind)
+        scale_fours(args, run, kind, few);
     else
-        scale_fours(args, run, 0);
+        scale_fours(args, run, 0, false);
 }
 
 static void scale_run(const struct ipex_conv_args *args, struct sums_run *run, int32_t kind) {
     const int32_t unusual = kind & ~(SUMS_RESIDUAL_U8 | SUMS_MIDDLE);
-    const int64_t least = unusual == (SUMS_TO_U8 | SUMS_UNITS) ? SUMS_COLUMNS : INT64_MAX;
+    const bool bytes = unusual == (SUMS_TO_U8 | SUMS_UNITS);
     while (run->n > 0) {
-        const bool columns = run->n >= least;
-        const int64_t done = columns ? SUMS_COLUMNS : LANES;
+        const bool many = run->n >= SUMS_COLUMNS, columns = bytes && (MAKES_FEW || many);
+        const int64_t done = columns && many ? SUMS_COLUMNS : LANES;
         int32_t now = kind;
         __asm__("" : "+r"(now)); /* one loop, not one of every kind */
         if (!columns && now & SUMS_MIDDLE) {

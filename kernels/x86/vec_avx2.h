@@ -238,6 +238,9 @@ static inline void vec_store_row(uint8_t *p, vec_int a, vec_int b, vec_int c, ve
     _mm256_storeu_si256((__m256i *)(void *)p, a);
 }
 
+static inline vec_int vec_int_load(const void *p) {
+    return vec_bits(vec_load(p));
+}
 static inline vec_int vec_int_set(int32_t x) {
     return _mm256_set1_epi32(x);
 }

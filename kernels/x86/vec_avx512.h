@@ -193,11 +193,13 @@ static inline vec vec_load_bf16_part(const uint16_t *p, int64_t n) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
 }
 
-/* The first n of LANES numbers of 8 bits without sign, as f32; those behind them are 0. */
+/* Numbers of 8 bits without sign, as f32; those that are left out are 0. */
+static inline vec vec_load_u8_masked(const uint8_t *p, vec_mask m) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(m, p)));
+}
+/* The first n of LANES; those behind them are 0. */
 static inline vec vec_load_u8_part(const uint8_t *p, int64_t n) {
-    const __m128i bytes = n >= LANES ? _mm_loadu_si128((const __m128i *)(const void *)p)
-                                     : _mm_maskz_loadu_epi8(vec_first(n), p);
-    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+    return vec_load_u8_masked(p, vec_first(n));
 }
 /* From 0 to 255, rounded to nearest, ties to even; a NaN is 0. */
 static inline void vec_store_bytes_part(uint8_t *p, int64_t n, vec a) {
@@ -227,17 +229,28 @@ static inline vec_int vec_bytes(vec_int ab, vec_int cd, struct vec_byte_range ra
 static inline vec_int vec_halves(vec_int a, vec_int b, struct vec_byte_range range) {
     return _mm512_adds_epi16(_mm512_packs_epi32(a, b), range.zero);
 }
-/* a and b, then c and d, as bytes to p and to q. */
-static inline void vec_store_two_rows(uint8_t *p, uint8_t *q, vec_int a, vec_int b, vec_int c,
-                                      vec_int d, struct vec_byte_range range) {
-    a = vec_bytes(vec_halves(a, b, range), vec_halves(c, d, range), range);
-    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_castsi512_si256(a));
-    _mm256_storeu_si256((__m256i *)(void *)q, _mm512_extracti64x4_epi64(a, 1));
+/* a to d as bytes. */
+static inline vec_int vec_bytes_of_four(vec_int a, vec_int b, vec_int c, vec_int d,
+                                        struct vec_byte_range range) {
+    return vec_bytes(vec_halves(a, b, range), vec_halves(c, d, range), range);
+}
+/* The first half of them to p, the second one to q. */
+static inline void vec_store_two_rows(uint8_t *p, uint8_t *q, vec_int bytes) {
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_castsi512_si256(bytes));
+    _mm256_storeu_si256((__m256i *)(void *)q, _mm512_extracti64x4_epi64(bytes, 1));
+}
+/* Some of every quarter's. */
+static inline void vec_store_four_rows(uint8_t *p, uint8_t *q, uint8_t *r, uint8_t *s,
+                                       vec_mask some, vec_int bytes) {
+    _mm_mask_storeu_epi8(p, some, _mm512_castsi512_si128(bytes));
+    _mm_mask_storeu_epi8(q, some, _mm512_extracti32x4_epi32(bytes, 1));
+    _mm_mask_storeu_epi8(r, some, _mm512_extracti32x4_epi32(bytes, 2));
+    _mm_mask_storeu_epi8(s, some, _mm512_extracti32x4_epi32(bytes, 3));
 }
 /* a to d as bytes to p. */
 static inline void vec_store_row(uint8_t *p, vec_int a, vec_int b, vec_int c, vec_int d,
                                  struct vec_byte_range range) {
-    _mm512_storeu_si512(p, vec_bytes(vec_halves(a, b, range), vec_halves(c, d, range), range));
+    _mm512_storeu_si512(p, vec_bytes_of_four(a, b, c, d, range));
 }
 /* a and b as bytes to p and to q. */
 static inline void vec_store_two_vectors(uint8_t *p, uint8_t *q, vec_int a, vec_int b,
@@ -248,6 +261,9 @@ static inline void vec_store_two_vectors(uint8_t *p, uint8_t *q, vec_int a, vec_
     _mm_storeu_si128((__m128i *)(void *)q, _mm256_extracti128_si256(bytes, 1));
 }
 
+static inline vec_int vec_int_load(const void *p) {
+    return vec_bits(vec_load(p));
+}
 static inline vec_int vec_int_set(int32_t x) {
     return _mm512_set1_epi32(x);
 }

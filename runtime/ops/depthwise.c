@@ -95,10 +95,9 @@ static int32_t lines_of_job(const struct ipex_bind *bind, int64_t products, doub
 /* On bytes: the arguments are a convolution's. */
 static enum ipex_bound bind_bytes(struct ipex_bind *bind) {
     struct ipex_conv_args *args = &bind->args.conv;
-    const int64_t products =
-        2 * (int64_t)bind->ints[IPEX_CONV_KERNEL_H] * bind->ints[IPEX_CONV_KERNEL_W];
     if (!ipex_bind_depthwise_u8(bind))
         return IPEX_BOUND_TOO_LARGE;
+    const int64_t products = 2 * ipex_conv_depth(args);
     args->lines_per_job = lines_of_job(bind, products, 0);
     args->panels_per_job = (int32_t)ipex_ceil_div(args->n, IPEX_PANEL);
     bind->jobs = ipex_conv_jobs(args);

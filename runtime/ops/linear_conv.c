@@ -635,7 +635,8 @@ bool ipex_bind_depthwise_u8(struct ipex_bind *bind) {
     struct ipex_conv_args *args = &bind->args.conv;
     args->segments_h = attr[IPEX_CONV_KERNEL_H];
     args->segments_w = attr[IPEX_CONV_KERNEL_W];
-    args->groups = args->k = 1;
+    args->groups = 1;
+    args->k = (int32_t)(bind->input[0]->dims[3] / attr[IPEX_CONV_GROUPS]);
     if (!set_image_strides(bind) || !set_i32(&args->n, bind->output->dims[3]))
         return false;
     set_operands(bind, attr[IPEX_CONV_ACT], first_tap(bind));

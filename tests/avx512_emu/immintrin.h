@@ -297,6 +297,21 @@ EMU __m512 emu_shuffle_f32x4(__m512 a, __m512 b, int from) {
     EMU_LANES(i) ret[i] = (i < 8 ? a : b)[(from >> i / 4 * 2 & 3) * 4 + i % 4];
     return ret;
 }
+/* In every four lanes, two from a and two from b. */
+EMU __m512 emu_shuffle_ps(__m512 a, __m512 b, int from) {
+    __m512 ret = a;
+    EMU_LANES(i) ret[i] = (i % 4 < 2 ? a : b)[i / 4 * 4 + (from >> i % 4 * 2 & 3)];
+    return ret;
+}
+#define EMU_UNPACK(name)                                                                           \
+    EMU __m512i emu_##name(__m512i a, __m512i b) {                                                 \
+        return emu_join(_mm256_##name(emu_low(a), emu_low(b)),                                     \
+                        _mm256_##name(emu_high(a), emu_high(b)));                                  \
+    }
+EMU_UNPACK(unpacklo_epi8)
+EMU_UNPACK(unpackhi_epi8)
+EMU_UNPACK(unpacklo_epi16)
+EMU_UNPACK(unpackhi_epi16)
 EMU __m512 emu_permute_ps(__m512 a, int from) {
     __m512 ret = a;
     EMU_LANES(i) ret[i] = a[i / 4 * 4 + (from >> i % 4 * 2 & 3)];
@@ -326,8 +341,11 @@ EMU __m512i emu_mask_blend_epi8(__mmask64 m, __m512i a, __m512i b) {
     return a;
 }
 #undef _mm512_shuffle_f32x4
+#undef _mm512_shuffle_ps
 #undef _mm512_permute_ps
 #undef _mm512_extracti64x4_epi64
+#undef _mm512_extracti32x4_epi32
+#undef _mm512_castsi512_si128
 #define _mm512_permutex2var_epi8 emu_permutex2var_epi8
 #define _mm512_movepi8_mask      emu_movepi8_mask
 #define _mm512_mask_blend_epi8   emu_mask_blend_epi8
@@ -336,10 +354,20 @@ EMU __m512i emu_mask_blend_epi8(__mmask64 m, __m512i a, __m512i b) {
     emu_permutex2var_ps(a, _mm512_and_si512(at, _mm512_set1_epi32(15)), a)
 #define _mm512_permutexvar_epi32(at, a)    ((__m512i)_mm512_permutexvar_ps(at, (__m512)(a)))
 #define _mm512_shuffle_f32x4               emu_shuffle_f32x4
+#define _mm512_shuffle_ps                  emu_shuffle_ps
 #define _mm512_permute_ps                  emu_permute_ps
+#define _mm512_unpacklo_epi8               emu_unpacklo_epi8
+#define _mm512_unpackhi_epi8               emu_unpackhi_epi8
+#define _mm512_unpacklo_epi16              emu_unpacklo_epi16
+#define _mm512_unpackhi_epi16              emu_unpackhi_epi16
 #define _mm512_extracti64x4_epi64(a, half) ((half) ? emu_high(a) : emu_low(a))
-#define _mm512_broadcast_f32x8(a)          emu_join_ps(a, a)
-#define _mm512_broadcastq_epi64(a)         emu_join(_mm256_broadcastq_epi64(a), _mm256_broadcastq_epi64(a))
+#define _mm512_castsi512_si128(a)          _mm256_castsi256_si128(emu_low(a))
+#define _mm512_extracti32x4_epi32(a, quarter)                                                      \
+    _mm256_extracti128_si256((quarter) < 2 ? emu_low(a) : emu_high(a), (quarter) % 2)
+#define _mm512_broadcast_f32x8(a) emu_join_ps(a, a)
+#define _mm512_broadcast_i32x4(a)                                                                  \
+    emu_join(_mm256_broadcastsi128_si256(a), _mm256_broadcastsi128_si256(a))
+#define _mm512_broadcastq_epi64(a) emu_join(_mm256_broadcastq_epi64(a), _mm256_broadcastq_epi64(a))
 
 /* ---- conversions ---- */
 

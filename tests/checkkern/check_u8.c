@@ -28,12 +28,16 @@ static int32_t random_byte(struct rng *rng, int32_t low) {
     return low + (int32_t)rng_range(rng, 0, 255);
 }
 
+/* Weights of layout channels: all groups are one to the kernel. */
 static bool is_depthwise(const struct ipex_conv_args *a) {
-    return a->k == 1; /* conv_u8 has four or more */
+    return a->x_group == 0;
 }
 
+/* Of groups of one channel, or of 4, 8 or 16. */
 static struct ipex_conv_args random_depthwise(struct rng *rng) {
     const bool usual = rng_one_in(rng, 2);
+    const int32_t k = rng_one_in(rng, 2) ? 1 : 2 << rng_range(rng, 1, 3);
+    const int32_t channels = (int32_t)rng_range(rng, k > 1 ? 16 : 8, 80);
     const struct conv_shape shape = {
         .images = (int32_t)rng_range(rng, 1, 2),
         .lines = (int32_t)rng_range(rng, 1, 4),
@@ -44,13 +48,18 @@ static struct ipex_conv_args random_depthwise(struct rng *rng) {
         .stride_w = (int32_t)rng_range(rng, 1, 3),
         .dilation_h = (int32_t)rng_range(rng, 1, 2),
         .dilation_w = (int32_t)rng_range(rng, 1, 3),
-        .groups = (int32_t)rng_range(rng, 8, 80),
+        .groups = channels / k,
+        .k = k,
+        .n = k,
         .x_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 5) : 0,
         .y_gap = (int32_t)rng_range(rng, 0, 9),
     };
     struct ipex_conv_args ret = conv_shape_args(&shape);
-    ret.n = ret.groups;
+    ret.n = shape.groups * k;
     ret.groups = 1;
+    ret.x_group = 0;
+    ret.k = k;
+    ret.segments_w = shape.kernel_w;
     return ret;
 }
 
@@ -114,10 +123,24 @@ static struct buffer random_floats(size_t count, struct rng *rng, float size) {
     return ret;
 }
 
+/* Where a set of channels [first, first + 16) has the weight of its channel n, of which it begins
+ * at `set`: four lanes have what 16 inputs give to an output of each of their groups, the next four
+ * that of the outputs that follow, as many as rows of 64 bytes are. */
+static int64_t set_weight_at(int64_t set, int64_t inputs, int64_t n, int64_t k) {
+    const int64_t rows = inputs / 4, row = n % rows, in_group = n % inputs;
+    const int64_t input = n / inputs * inputs + k; /* of the 16 */
+    return set + row * 64 + (in_group / rows * 4 + input / 4) * 4 + input % 4;
+}
+
 /* Where the weight of output n of group g lies: tiles of four k per row; of depthwise's tap. */
 static int64_t weight_at(const struct ipex_conv_args *a, int64_t segment, int64_t n, int64_t k) {
+    const int64_t tap = segment * a->k * ipex_channels_pitch(a->n), set = n / 16 * 16;
+    if (is_depthwise(a) && a->k == 1)
+        return tap + n;
+    if (is_depthwise(a) && set + 16 <= a->n)
+        return set_weight_at(tap + set * a->k, a->k, n - set, k);
     if (is_depthwise(a))
-        return segment * ipex_channels_pitch(a->n) + n;
+        return set_weight_at(tap + set * a->k, a->k, n - (a->n - 16), k);
     const int64_t tiles = ipex_div_up(a->k, 64), panels = ipex_div_up(a->n, 16);
     return ((segment * panels + n / 16) * tiles * 16 + k / 4) * 64 + n % 16 * 4 + k % 4;
 }
@@ -125,13 +148,21 @@ static int64_t weight_at(const struct ipex_conv_args *a, int64_t segment, int64_
 static struct buffer random_tiles(const struct ipex_conv_args *a, struct rng *rng) {
     const int64_t segments = (int64_t)a->groups * a->segments_h * a->segments_w;
     const int64_t tiles = ipex_div_up(a->n, 16) * ipex_div_up(a->k, 64) * 1024;
+    const int64_t tap = a->k * ipex_channels_pitch(a->n), rest = a->n % 16;
+    const int64_t gap = ipex_channels_gap(a->n);
     struct buffer ret =
-        buffer_make((size_t)(segments * (is_depthwise(a) ? ipex_channels_pitch(a->n) : tiles)));
+        buffer_make((size_t)(is_depthwise(a) ? segments * tap - gap : segments * tiles));
     memset(ret.data, 0, ret.bytes);
     for (int64_t s = 0; s < segments; s++)
         for (int64_t n = 0; n < a->n; n++)
             for (int64_t k = 0; k < a->k; k++)
                 ((int8_t *)ret.data)[weight_at(a, s, n, k)] = (int8_t)random_byte(rng, INT8_MIN);
+    for (int64_t s = 0; is_depthwise(a) && a->k > 1 && rest > 0 && s < segments; s++)
+        for (int64_t n = a->n - 16; n < a->n - rest; n++) /* which two sets have */
+            for (int64_t k = 0; k < a->k; k++)
+                ((int8_t *)ret.data)[set_weight_at(s * tap + a->n / 16 * 16 * a->k, a->k,
+                                                   n - (a->n - 16), k)] =
+                    ((const int8_t *)ret.data)[weight_at(a, s, n, k)];
     return ret;
 }
 
@@ -226,7 +257,7 @@ static double exact(const struct ipex_conv_args *a, int64_t i, int64_t l, int64_
     const int64_t g = c / a->n, n = c % a->n;
     const int64_t segments = (int64_t)a->segments_h * a->segments_w;
     const uint8_t *x = (const uint8_t *)a->x + i * a->x_image + l * a->x_line + p * a->x_pixel +
-                       (is_depthwise(a) ? c : g * a->x_group);
+                       (is_depthwise(a) ? c / a->k * a->k : g * a->x_group);
     int64_t sum = 0;
     for (int64_t s = 0; s < segments; s++)
         for (int64_t k = 0; k < a->k; k++)

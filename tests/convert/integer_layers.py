@@ -221,6 +221,32 @@ def depthwise(g, n=1, c=16, size=(9, 10), kernel=(3, 3), kind="u8", zero=None, a
     behind(g, g.op(act, y) if act else y, c)
 
 
+@families(DEPTHWISE,
+          of_4=dict(group=8), of_8=dict(c=48, group=6), of_16=dict(c=48, group=3), of_4_that_fill_no_set=dict(c=44, group=11), of_8_that_fill_no_set=dict(c=24, group=3),
+          of_8_and_a_zero=dict(c=40, group=5, zero=77), of_i8=dict(group=4, kind="i8"), with_strides=dict(group=8, strides=[2, 2]), of_5x5=dict(group=4, kernel=(5, 5), pads=[2] * 4),
+          of_1x1=dict(group=2, kernel=(1, 1), pads=[0] * 4), of_5x5_of_4=dict(group=8, kernel=(5, 5), pads=[2] * 4), dilated=dict(group=4, dilations=[2, 3], pads=[2, 3, 2, 3]), of_narrow_images=dict(group=4, size=(9, 3)),
+          of_wide_images=dict(group=8, size=(4, 70)), of_a_batch=dict(n=3, group=2), with_relu=dict(group=4, act="Relu"), with_sigmoid=dict(group=8, act="Sigmoid"))
+def groups(g, group, n=1, c=32, size=(9, 10), kernel=(3, 3), kind="u8", zero=None, act=None, **attributes):
+    attributes = {"pads": [1] * 4} | attributes
+    x = g.through(g.input(n, c, *size), g.to(kind, zero=zero))
+    x = g.through(g.convolved(x, c, c, (1, 1), name="first"), kind=kind)
+    y = g.convolved(x, c, c, kernel, group=group, name="depth", **attributes)
+    behind(g, g.op(act, y) if act else y, c)
+
+
+@families(on_bytes("first", "depth", "behind", bytes_=3, ops=dict(conv=3)), of_12=dict(c=48, group=4), of_32=dict(c=64, group=2), of_8_to_16=dict(c=32, m=64, group=4), of_the_only_8=dict(c=8, group=1))
+def groups_that_are_convolutions(g, c, group, m=None):
+    x = g.through(g.convolved(g.through(g.input(1, c, 9, 10)), c, c, (1, 1), name="first"))
+    behind(g, g.convolved(x, c, m or c, (3, 3), group=group, name="depth", pads=[1] * 4), m or c)
+
+
+@on_bytes("depth", "behind", fused=("depth",), bytes_=2, ops=dict(conv=1, depthwise=1))
+def groups_and_a_sum(g):
+    x = g.through(g.input(1, 24, 9, 10))
+    y = g.through(g.convolved(x, 24, 24, group=3, name="depth", pads=[1] * 4))
+    behind(g, g.op("Relu", g.op("Add", y, x)), 24)
+
+
 @on_bytes("depth", "behind", fused=("depth",), bytes_=2, ops=dict(conv=1, depthwise=1))
 def depthwise_and_a_sum(g):
     x = g.through(g.input(1, 24, 9, 10))
@@ -244,7 +270,7 @@ def depthwise_that_others_read(g):
     g.gives_numbers(g.op("Transpose", q, perm=[0, 2, 3, 1]))
 
 
-@families(on_floats("no_byte_kernel"), of_seven_channels=dict(c=7, group=7), in_groups_of_two=dict(group=4), of_more_outputs=dict(m=16, group=8))
+@families(on_floats("no_byte_kernel"), of_seven_channels=dict(c=7, group=7), in_groups_of_two=dict(group=4), in_groups_of_four=dict(c=12, group=3), of_more_outputs=dict(m=16, group=8))
 def narrow_groups(g, group, c=8, m=None):
     g.gives(g.convolved(g.through(g.input(1, c, 9, 10)), c, m or c, group=group, pads=[1] * 4))
 

@@ -181,6 +181,26 @@ static int typed_channels(struct net *net, enum ipex_dtype dtype, int rank, cons
     return t;
 }
 
+/* The same of i8 and groups of 4, 8 or 16 inputs, whose bytes are sets of 16 channels: value stays
+ * [KH][KW * inputs][M]. */
+static int sets(struct net *net, int64_t inputs, int rank, const int64_t *dims) {
+    const int t = net_typed(net, IPEX_DTYPE_i8, rank, dims);
+    const int64_t m = dims[2], tap = inputs * ipex_channels_pitch(m);
+    net_randomize(net, &net->tensor[t]);
+    uint8_t *bytes = add_weight(net, t, IPEX_LAYOUT_channels);
+    for (int64_t row = 0; row < dims[0] * dims[1]; row += inputs, bytes += tap)
+        for (int64_t set = 0; set * 16 < m; set++)
+            for (int64_t at = 0; at < 16 * inputs; at++) { /* lanes of a word in rows of 64 */
+                const int64_t first = set * 16 + 16 <= m ? set * 16 : m - 16, lane = at % 64 / 4;
+                const int64_t words = inputs / 4, group = lane % 4 / words;
+                const int64_t output = first + group * inputs + lane / 4 * words + at / 64;
+                const int64_t input = lane % 4 % words * 4 + at % 4;
+                net_store(IPEX_DTYPE_i8, bytes + set * 16 * inputs + at,
+                          net->tensor[t].value[(row + input) * m + output]);
+            }
+    return t;
+}
+
 static int channels_constant(struct net *net, int rank, const int64_t *dims) {
     return typed_channels(net, IPEX_DTYPE_f32, rank, dims);
 }
@@ -368,8 +388,11 @@ void net_depthwise_plus(struct net *net, int x, int y, struct net_window w, bool
     const int64_t c = net->tensor[x].dims[3], m = net->tensor[y].dims[3];
     const int groups = w.groups > 1 ? w.groups : (int)c;
     const bool bytes = net->tensor[x].dtype == IPEX_DTYPE_u8;
-    const int weight = typed_channels(net, bytes ? IPEX_DTYPE_i8 : IPEX_DTYPE_f32,
-                                      NET_DIMS(w.kernel, w.kernel * c / groups, m));
+    const int64_t inputs = c / groups;
+    const int weight = bytes && inputs > 1
+                           ? sets(net, inputs, NET_DIMS(w.kernel, w.kernel * inputs, m))
+                           : typed_channels(net, bytes ? IPEX_DTYPE_i8 : IPEX_DTYPE_f32,
+                                            NET_DIMS(w.kernel, w.kernel * inputs, m));
     const int b = bias ? channels_constant(net, NET_DIMS(m)) : -1;
     windowed(net, IPEX_OP_depthwise, y, NET_IN(x, weight, b, residual), w, groups, act);
     add_scales(net, m);

@@ -232,11 +232,13 @@ static float depthwise_u8_at(const struct net *net, const struct net_node *node,
                              const int64_t *at) {
     const int32_t *a = node->ints;
     const struct net_tensor *w = &net->tensor[node->inputs[1]];
+    const int64_t inputs = net->tensor[node->inputs[0]].dims[3] / a[IPEX_CONV_GROUPS];
+    const int64_t first = at[3] / inputs * inputs;
     int64_t sum = 0;
     for (int64_t kh = 0; kh < w->dims[0]; kh++)
         for (int64_t kw = 0; kw < w->dims[1]; kw++)
             sum += (int64_t)padded(net, node->inputs[0], at[0], row_of(node, at[1], kh),
-                                   column_of(node, at[2], kw), at[3]) *
+                                   column_of(node, at[2], kw / inputs), first + kw % inputs) *
                    (int64_t)w->value[(kh * w->dims[1] + kw) * w->dims[2] + at[3]];
     return finish_sum(net, node, at, at[3], a[IPEX_CONV_ACT], sum);
 }

@@ -116,6 +116,44 @@ static void test_depthwise(void) {
     check_net(&net, "depthwise", 0);
 }
 
+/* Groups of several channels: sets that share channels, lines of fewer pixels than a block and of
+ * many, strides and dilations; residuals in place and results of both dtypes. */
+static void test_groups(void) {
+    static const int sizes[][2] = {{4, 28}, {8, 40}, {16, 48}, {4, 16}, {8, 88}, {16, 32}};
+    static const int64_t pixels[] = {7, 3, 14, 67, 4, 33};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int64_t channels = sizes[i][1], p = pixels[i];
+        struct net_window w = {
+            .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = sizes[i][1] / sizes[i][0]};
+        struct net_window half = w, dilated = w, one = w;
+        half.kernel = 5, half.stride = 2, half.pad = 2;
+        dilated.dilation = 2, dilated.pad = 2;
+        one.kernel = 1, one.pad = 0;
+        struct net net;
+        char name[64];
+        net_init(&net);
+        const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(2, 5, p, channels));
+        const int xh = bordered(&net, x, 2, 77);
+        const int a = net_bytes(&net, NET_DIMS(2, 5, p, channels), 2, 3);
+        const int b = net_bytes(&net, NET_DIMS(2, 5, p, channels), 0, 0);
+        const int c = net_tensor(&net, NET_DIMS(2, 5, p, channels));
+        const int d = net_tensor(&net, NET_DIMS(2, 3, (p + 1) / 2, channels));
+        set_scales(&net, rounded);
+        net_depthwise(&net, xh, a, w, true, IPEX_ACT_relu);
+        set_middle(&net, units, 1, 0.8f, -20);
+        net_depthwise_plus(&net, a, b, dilated, true, a, IPEX_ACT_relu);
+        set_scales(&net, exact);
+        net_depthwise_plus(&net, a, c, one, false, b, IPEX_ACT_leaky_relu);
+        net_depthwise(&net, xh, d, half, true, IPEX_ACT_none);
+        net_output(&net, b);
+        net_output(&net, c);
+        net_output(&net, d);
+        snprintf(name, sizeof name, "groups of %d of %d channels, %d pixels", sizes[i][0],
+                 sizes[i][1], (int)p);
+        check_net(&net, name, 0);
+    }
+}
+
 /* Windows that lie in the halo as a whole, and a row, a column and a pixel of results. Zeros in the
  * halo are left out. */
 static void test_borders(uint8_t zero) {
@@ -295,6 +333,7 @@ static void test_sizes(void) {
 int main(void) {
     test_conv();
     test_depthwise();
+    test_groups();
     test_borders(255);
     test_borders(0);
     test_linear();

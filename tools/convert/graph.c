@@ -242,7 +242,15 @@ bool ipex_node_is_depthwise(const struct ipex_node *node) {
     const struct ipex_value *w = node->input[1];
     const int64_t groups = node->u.conv.groups;
     return !node->u.conv.transposed && groups > 1 && w->dims[0] % groups == 0 &&
-           ipex_is_narrow(w->dims[1], w->dims[0] / groups);
+           (ipex_is_narrow(w->dims[1], w->dims[0] / groups) ||
+            (node->integer && ipex_node_has_sets(node)));
+}
+
+bool ipex_node_has_sets(const struct ipex_node *node) {
+    const struct ipex_value *w = node->input[1];
+    const int64_t groups = node->u.conv.groups;
+    return !node->u.conv.transposed && w->dims[0] % groups == 0 &&
+           ipex_has_sets(w->dims[1], w->dims[0] / groups, w->dims[0]);
 }
 
 int64_t ipex_value_numel(const struct ipex_value *value) {

@@ -316,9 +316,11 @@ void ipex_graph_prune(struct ipex_graph *graph);
  * stands for more. */
 const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char *b);
 
-/* A group per channel, or other narrow groups (format/tile.h): the plan has an operator of its own
- * for them. */
+/* A group per channel, or other narrow groups, or groups on bytes that are taken in sets
+ * (format/tile.h): the plan has an operator of its own for them. */
 bool ipex_node_is_depthwise(const struct ipex_node *node);
+/* Whether its groups can be taken in sets. */
+bool ipex_node_has_sets(const struct ipex_node *node);
 
 /* A resize whose elements are those of its input. */
 static inline bool ipex_node_is_nearest(const struct ipex_node *node) {

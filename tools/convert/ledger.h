@@ -80,7 +80,7 @@
     X(not_quantised, "the input is no integer of 8 bits with one scale")                           \
     X(no_byte_kernel,                                                                              \
       "no kernel of transposed or merged layers multiplies bytes, nor one of depthwise layers of " \
-      "fewer than 8 channels or with several of them in a group")                                  \
+      "fewer than 8 channels or with groups of 2 or 4 that are not 4 channels to 4 of 16 or more") \
     X(zero_moves, "it is padded with a zero point that every run computes")                        \
     X(few_products, "too few products in a row of the kernel, or too many for an exact sum")       \
     X(weight_differs, "the weight is not of integers from -128 to 127 with a scale per output")    \

@@ -188,6 +188,21 @@ static void pack_linear(const struct ipex_plan_weight *w, float *out) {
     }
 }
 
+/* Sets of every tap from W[m][i][kh][kw]. */
+static void pack_sets(const struct ipex_plan_weight *w, int8_t *out) {
+    const int64_t inputs = w->source->dims[1], channels = w->dims[2];
+    const int64_t window = w->dims[0] * w->dims[1] / inputs;
+    for (int64_t tap = 0; tap < window; tap++, out += inputs * ipex_channels_pitch(channels))
+        for (int64_t set = 0; set * IPEX_SET < channels; set++)
+            for (int64_t m = 0; m < IPEX_SET; m++)
+                for (int64_t k = 0; k < inputs; k++) {
+                    const int64_t output = ipex_set_first(set, channels) + m;
+                    const int64_t from = (output * inputs + k) * window + tap;
+                    out[set * IPEX_SET * inputs + ipex_set_weight(m, k, inputs)] =
+                        (int8_t)scaled_f64(w->source, from, w->fold, output);
+                }
+}
+
 /* [KH][KW * I][M] from W[m][i][kh][kw] */
 static void pack_depthwise(const struct ipex_plan_weight *w, float *out) {
     const int64_t inputs = w->source->dims[1], channels = w->dims[2];
@@ -265,7 +280,10 @@ void ipex_pack(const struct ipex_plan_weight *weight, uint8_t *out) {
         pack_linear(weight, f32);
         break;
     case IPEX_RECIPE_depthwise:
-        pack_depthwise(weight, f32);
+        if (weight->dtype == IPEX_DTYPE_i8 && weight->source->dims[1] > 1)
+            pack_sets(weight, (int8_t *)out);
+        else
+            pack_depthwise(weight, f32);
         break;
     case IPEX_RECIPE_vector:
         pack_vector(weight, f32);

@@ -174,12 +174,13 @@ static bool is_layer(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_conv || node->kind == IPEX_KIND_linear;
 }
 
-/* Of depthwise ones, which groups of several channels are, too: groups of one. */
+/* Of depthwise ones, which narrow groups are, too: groups of one, or sets. */
 static bool has_kernel(const struct ipex_node *node) {
     const struct ipex_conv *c = &node->u.conv;
     if (is_depthwise(node))
-        return c->groups == node->fold.n && node->input[1]->dims[1] == 1 &&
-               c->groups >= IPEX_INTEGER_LEAST_CHANNELS;
+        return ipex_node_has_sets(node) ||
+               (c->groups == node->fold.n && node->input[1]->dims[1] == 1 &&
+                c->groups >= IPEX_INTEGER_LEAST_CHANNELS);
     return node->kind == IPEX_KIND_conv ? !c->transposed : !node->fold.parts && !node->fold.k_order;
 }
 
