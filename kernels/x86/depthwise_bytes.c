@@ -7,10 +7,9 @@ static bool is_three(const struct ipex_conv_args *args) {
 }
 
 /* So many columns of what a job's channels have in rows that begin at x. */
-static __attribute__((noinline)) void stack(const struct depthwise_level *level,
-                                            const struct stacks *s, const void *x, int64_t row,
-                                            int64_t columns, int64_t step, float *to) {
-    const struct byte_rows from = {
+static __attribute__((noinline)) struct byte_rows
+rows_from(const struct stacks *s, const void *x, int64_t row, int64_t columns, int64_t step) {
+    return (struct byte_rows){
         .x = (const uint8_t *)x + s->channel,
         .rows = s->args->segments_h,
         .row = row,
@@ -18,12 +17,12 @@ static __attribute__((noinline)) void stack(const struct depthwise_level *level,
         .step = step,
         .channels = s->channels,
     };
-    level->stack(&from, to);
 }
 
 static void stack_weights(const struct depthwise_level *level, const struct stacks *s) {
     const int64_t taps = s->args->segments_w, pitch = ipex_channels_pitch(s->args->n);
-    stack(level, s, s->args->w, taps * pitch, taps, pitch, s->weights);
+    const struct byte_rows from = rows_from(s, s->args->w, taps * pitch, taps, pitch);
+    level->stack(&from, s->weights);
 }
 
 static void multiply_channels(const struct depthwise_level *level, const struct stacks *s,
@@ -32,7 +31,13 @@ static void multiply_channels(const struct depthwise_level *level, const struct 
     const int64_t taps = args->segments_w;
     const int64_t columns =
         (pixels - 1) * s->columns.per_pixel + (taps - 1) * s->columns.per_tap + 1;
-    stack(level, s, x, args->x_kh, columns, s->columns.step, s->x);
+    const struct byte_rows from = rows_from(s, x, args->x_kh, columns, s->columns.step);
+    const bool follow = s->columns.per_pixel == 1 && s->columns.per_tap == 1;
+    if (is_three(args) && follow && s->channels >= level->least_to_roll) {
+        level->roll_3(&from, s->weights, s->sums, pixels);
+        return;
+    }
+    level->stack(&from, s->x);
     for (int64_t c = 0; c < s->channels; c += level->lanes)
         (is_three(args) ? level->multiply_3 : level->multiply)(s, s->x + c * columns * s->groups,
                                                                s->weights + c * taps * s->groups,

@@ -38,9 +38,12 @@ struct byte_rows {
 /* A level's part (kernels/x86/depthwise_bytes_body.h). Sums are of `pixels` pixels, for one vector
  * of channels or one set; _3: of windows of 3x3. */
 struct depthwise_level {
-    int32_t lanes;
+    int32_t lanes, least_to_roll;
     /* Vectors [vector of channels][column][group]. */
     void (*stack)(const struct byte_rows *from, float *to);
+    /* Stacks and sums of windows of 3x3 whose columns follow each other, of least_to_roll channels
+     * or more. */
+    void (*roll_3)(const struct byte_rows *from, const float *weights, float *sums, int64_t pixels);
     void (*multiply)(const struct stacks *s, const float *x, const float *weights, float *sums,
                      int64_t pixels);
     void (*multiply_3)(const struct stacks *s, const float *x, const float *weights, float *sums,

@@ -4,7 +4,7 @@
  *   FOURS(words)         declares what ADD_FOURS takes of words of four elements of x
  *   WEIGHTS(v, words)    the same of weights, in the v-th vector of a step
  *   ADD_FOURS(s, v)      adds their products to s, word by word
- *   stack, MULTIPLY_SET_3    as struct depthwise_level has them */
+ *   stack, LEAST_TO_ROLL, ROLL_3, MULTIPLY_SET_3    as struct depthwise_level has them */
 #ifndef IPEX_KERNELS_X86_DEPTHWISE_BYTES_BODY_H
 #define IPEX_KERNELS_X86_DEPTHWISE_BYTES_BODY_H
 
@@ -66,6 +66,8 @@ static __attribute__((noinline)) void multiply_3(const struct stacks *s, const f
 
 static const struct depthwise_level level = {
     .lanes = LANES,
+    .least_to_roll = LEAST_TO_ROLL,
+    .roll_3 = ROLL_3,
     .stack = stack,
     .multiply = multiply,
     .multiply_3 = multiply_3,

@@ -34,6 +34,8 @@ static void stack(const struct byte_rows *from, float *to) {
                         ipex_smaller(LANES, from->channels - c), column, to + r / 4 * LANES);
 }
 
+#define LEAST_TO_ROLL  INT32_MAX
+#define ROLL_3         NULL
 #define MULTIPLY_SET_3 ipex_k_multiply_set__avx2
 #include "kernels/x86/depthwise_bytes_body.h"
 

@@ -10,7 +10,8 @@
 
 /* Some bytes of a row. Four of its words are far apart then, those of four vectors of channels:
  * when rows have been woven into each other, every one of these is in order. */
-static inline vec_int words_of_row(const uint8_t *x, __mmask64 some) {
+static inline __attribute__((always_inline)) vec_int words_of_row(const uint8_t *x,
+                                                                  __mmask64 some) {
     const vec_int at = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     return _mm512_permutexvar_epi32(at, _mm512_maskz_loadu_epi8(some, x));
 }
@@ -48,6 +49,51 @@ static void stack(const struct byte_rows *from, float *to) {
         stack_group(from, from->x + r * from->row, from->rows - 1 - r, column, to);
 }
 
+/* Three rows of a column as stacks next0 to next3. */
+#define COLUMN                                                                                     \
+    const vec_int r0 = words_of_row(x, some), r1 = words_of_row(x + row, some);                    \
+    const vec_int r2 = words_of_row(x + 2 * row, some), zero = vec_int_set(0);                     \
+    const vec_int low01 = _mm512_unpacklo_epi8(r0, r1), low2 = _mm512_unpacklo_epi8(r2, zero);     \
+    const vec_int high01 = _mm512_unpackhi_epi8(r0, r1), high2 = _mm512_unpackhi_epi8(r2, zero);   \
+    const vec_int next0 = _mm512_unpacklo_epi16(low01, low2);                                      \
+    const vec_int next1 = _mm512_unpackhi_epi16(low01, low2);                                      \
+    const vec_int next2 = _mm512_unpacklo_epi16(high01, high2);                                    \
+    const vec_int next3 = _mm512_unpackhi_epi16(high01, high2);
+#define FOUR_VECTORS(X) X(0) X(1) X(2) X(3)
+#define ROLL_BEGIN(v)                                                                              \
+    const vec_int w##v##0 = vec_int_load(weights + 3 * v * LANES);                                 \
+    const vec_int w##v##1 = vec_int_load(weights + (3 * v + 1) * LANES);                           \
+    const vec_int w##v##2 = vec_int_load(weights + (3 * v + 2) * LANES);                           \
+    vec_int before##v = vec_int_set(0), last##v = before##v;
+#define ROLL_SUM(v)                                                                                \
+    {                                                                                              \
+        vec_int sum = _mm512_dpbusd_epi32(zero, before##v, w##v##0);                               \
+        sum = _mm512_dpbusd_epi32(sum, last##v, w##v##1);                                          \
+        sum = _mm512_dpbusd_epi32(sum, next##v, w##v##2);                                          \
+        vec_store(sums + v * LANES, vec_float(sum));                                               \
+    }
+#define ROLL_NEXT(v) before##v = last##v, last##v = next##v;
+
+/* The stacks of the last two columns stay in registers. */
+static void roll_3(const struct byte_rows *from, const float *weights, float *sums,
+                   int64_t pixels) {
+    const __mmask64 some = ~(__mmask64)0 >> (64 - from->channels);
+    const int64_t row = from->row;
+    const uint8_t *x = from->x;
+    FOUR_VECTORS(ROLL_BEGIN)
+    for (int64_t p = -2; p < pixels; p++, x += from->step) {
+        COLUMN
+        if (p >= 0) {
+            FOUR_VECTORS(ROLL_SUM)
+            sums += IPEX_DEPTHWISE_CHANNELS;
+        }
+        FOUR_VECTORS(ROLL_NEXT)
+    }
+}
+
+/* Of fewer channels some of the four vectors would be empty. */
+#define LEAST_TO_ROLL  (2 * LANES + 1)
+#define ROLL_3         roll_3
 #define MULTIPLY_SET_3 ipex_k_multiply_set_3__avx512_vnni
 #include "kernels/x86/depthwise_bytes_body.h"
 

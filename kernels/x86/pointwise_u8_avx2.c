@@ -6,14 +6,21 @@
 
 enum { STEP = 4 * LANES }; /* which become as many bytes at once */
 
+static inline void widen_vector(const uint8_t *x, float *y) {
+    vec_store(y, vec_load_u8_part(x, LANES));
+}
+
 static void widen(const uint8_t *x, float *y, int64_t n) {
     int64_t i = 0;
-    for (; i + STEP <= n; i += STEP)
-        for (int64_t j = i; j < i + STEP; j += LANES)
-            vec_store(y + j, vec_load_u8_part(x + j, LANES));
+    for (; i + STEP <= n; i += STEP) {
+        widen_vector(x + i, y + i);
+        widen_vector(x + i + LANES, y + i + LANES);
+        widen_vector(x + i + 2 * LANES, y + i + 2 * LANES);
+        widen_vector(x + i + 3 * LANES, y + i + 3 * LANES);
+    }
     for (; i + LANES <= n; i += LANES) {
         AS_WRITTEN;
-        vec_store(y + i, vec_load_u8_part(x + i, LANES));
+        widen_vector(x + i, y + i);
     }
     for (; i < n; i++) {
         AS_WRITTEN;
@@ -91,17 +98,22 @@ static void differences(const uint8_t *table, __m128i *ret) {
     }
 }
 
+static inline __m256i shuffled(__m256i sum, __m128i table, __m256i by) {
+    return _mm256_xor_si256(sum, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), by));
+}
+
+#define SHUFFLE(i)                                                                                 \
+    a = shuffled(a, tables[i], low), b = shuffled(b, tables[(i) + SHUFFLES / 2], high);            \
+    low = _mm256_sub_epi8(low, down), high = _mm256_sub_epi8(high, down);
 static inline void look_up_step(const __m128i *tables, const uint8_t *x, uint8_t *y) {
     const __m256i down = _mm256_set1_epi8(SHUFFLED);
     const __m256i from = _mm256_loadu_si256((const __m256i *)(const void *)x);
     __m256i low = from, high = _mm256_xor_si256(from, _mm256_set1_epi8(-128));
     __m256i a = _mm256_setzero_si256(), b = a;
-    for (int32_t i = 0; i < SHUFFLES / 2; i++) {
-        a = _mm256_xor_si256(a, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(tables[i]), low));
-        b = _mm256_xor_si256(
-            b, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(tables[i + SHUFFLES / 2]), high));
-        low = _mm256_sub_epi8(low, down);
-        high = _mm256_sub_epi8(high, down);
+    for (int32_t i = 0; i < SHUFFLES / 2; i += 2) {
+        AS_WRITTEN;
+        SHUFFLE(i)
+        SHUFFLE(i + 1)
     }
     _mm256_storeu_si256((__m256i *)(void *)y, _mm256_blendv_epi8(a, b, from));
 }
