@@ -21,12 +21,13 @@ static void stack_group(const struct byte_rows *from, const uint8_t *x, int64_t 
                         int64_t column, float *to) {
     const int64_t n = from->channels, vector = from->columns * column;
     const __mmask64 some = ~(__mmask64)0 >> (64 - n);
-    const __mmask64 some1 = last < 1 ? 0 : some, some2 = last < 2 ? 0 : some;
-    const int64_t row1 = last < 1 ? 0 : from->row, row2 = last < 2 ? 0 : 2 * from->row;
     for (int64_t q = from->columns; q > 0; q--, x += from->step, to += column) {
-        const vec_int r0 = words_of_row(x, some), r1 = words_of_row(x + row1, some1);
-        const vec_int r2 = words_of_row(x + row2, some2);
-        vec_int r3 = vec_int_set(0);
+        const vec_int r0 = words_of_row(x, some);
+        vec_int r1 = vec_int_set(0), r2 = r1, r3 = r1;
+        if (last > 0)
+            r1 = words_of_row(x + from->row, some);
+        if (last > 1)
+            r2 = words_of_row(x + 2 * from->row, some);
         if (last > 2)
             r3 = words_of_row(x + 3 * from->row, some);
         const vec_int a = _mm512_unpacklo_epi8(r0, r1), b = _mm512_unpacklo_epi8(r2, r3);
