@@ -18,12 +18,12 @@
 #include "kernels/jobs.h"
 #include "kernels/x86/scale_sums.h"
 
-/* What a job has for IPEX_DEPTHWISE_CHANNELS channels, or the rest. `groups`: stacks of a column.
- */
+/* What a job has for IPEX_DEPTHWISE_CHANNELS channels, or the rest. */
 struct stacks {
     const struct ipex_conv_args *args;
     struct ipex_depthwise_columns columns;
-    int64_t channel, channels, groups;
+    int64_t channel, channels;
+    int64_t groups;     /* stacks of a column */
     float *weights, *x; /* as a level stacks them */
     float *sums;        /* [pixel][channel] */
 };

@@ -13,12 +13,6 @@ static inline vec add_neighbours(vec a, vec b) {
     const vec_int even = vec_bits(_mm512_shuffle_ps(a, b, 0x88));
     return vec_float(_mm512_add_epi32(even, vec_bits(_mm512_shuffle_ps(a, b, 0xdd))));
 }
-/* The order of channels: of words of four inputs, and of two such words side by side, added. */
-static inline vec_int order_of(int64_t k) {
-    return k == 4   ? _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)
-           : k == 8 ? _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15)
-                    : _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-}
 
 #define NINE(X) X(0, 0) X(0, 1) X(0, 2) X(1, 0) X(1, 1) X(1, 2) X(2, 0) X(2, 1) X(2, 2)
 #define NINE_LOAD(v, i, j)                                                                         \
@@ -40,7 +34,6 @@ static inline vec_int order_of(int64_t k) {
     }
 #define NINE_BEGIN                                                                                 \
     const int64_t w_tap = args->k * ipex_channels_pitch(args->n), x_kw = args->x_kw;               \
-    const vec_int order = order_of(args->k);                                                       \
     const uint8_t *x0 = x, *x1 = x + args->x_kh, *x2 = x1 + args->x_kh;
 #define NINE_NEXT                                                                                  \
     (x0 += args->x_pixel, x1 += args->x_pixel, x2 += args->x_pixel, to += IPEX_DEPTHWISE_CHANNELS)
@@ -53,14 +46,18 @@ static __attribute__((noinline)) void nine_words(const struct ipex_conv_args *ar
     for (; pixels > 0; pixels--, NINE_NEXT) {
         vec_int s0 = vec_int_set(0);
         NINE(NINE_ADD_1)
-        vec_store(to, vec_permute(vec_float(s0), order));
+        vec_store(to, vec_float(vec_every_fourth(s0)));
     }
 }
 
-/* Two rows of weights; `adds`: to those of two others. */
+/* Two rows of weights; `adds`: to those of two others. Of groups of 8 channels every other sum is
+ * the other group's; of 16 they are in order. */
 static __attribute__((noinline)) void nine_pairs(const struct ipex_conv_args *args,
                                                  const uint8_t *x, const int8_t *w, float *to,
                                                  int64_t pixels, bool adds) {
+    const vec_int order =
+        args->k == 8 ? _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15)
+                     : _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     NINE_BEGIN
     NINE(NINE_LOAD_2)
     for (; pixels > 0; pixels--, NINE_NEXT) {

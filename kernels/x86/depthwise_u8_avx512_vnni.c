@@ -12,8 +12,19 @@
  * when rows have been woven into each other, every one of these is in order. */
 static inline __attribute__((always_inline)) vec_int words_of_row(const uint8_t *x,
                                                                   __mmask64 some) {
-    const vec_int at = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return _mm512_permutexvar_epi32(at, _mm512_maskz_loadu_epi8(some, x));
+    return vec_every_fourth(_mm512_maskz_loadu_epi8(some, x));
+}
+
+/* Stacks of four vectors of channels. */
+struct woven {
+    vec_int v0, v1, v2, v3;
+};
+static inline __attribute__((always_inline)) struct woven weave(vec_int r0, vec_int r1, vec_int r2,
+                                                                vec_int r3) {
+    const vec_int a = _mm512_unpacklo_epi8(r0, r1), b = _mm512_unpacklo_epi8(r2, r3);
+    const vec_int c = _mm512_unpackhi_epi8(r0, r1), d = _mm512_unpackhi_epi8(r2, r3);
+    return (struct woven){_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b),
+                          _mm512_unpacklo_epi16(c, d), _mm512_unpackhi_epi16(c, d)};
 }
 
 /* Of rows from x on, of which the last one is `last`. */
@@ -30,17 +41,14 @@ static void stack_group(const struct byte_rows *from, const uint8_t *x, int64_t 
             r2 = words_of_row(x + 2 * from->row, some);
         if (last > 2)
             r3 = words_of_row(x + 3 * from->row, some);
-        const vec_int a = _mm512_unpacklo_epi8(r0, r1), b = _mm512_unpacklo_epi8(r2, r3);
-        vec_store(to, vec_float(_mm512_unpacklo_epi16(a, b)));
-        if (n <= LANES)
-            continue;
-        vec_store(to + vector, vec_float(_mm512_unpackhi_epi16(a, b)));
-        if (n <= 2 * LANES)
-            continue;
-        const vec_int c = _mm512_unpackhi_epi8(r0, r1), d = _mm512_unpackhi_epi8(r2, r3);
-        vec_store(to + 2 * vector, vec_float(_mm512_unpacklo_epi16(c, d)));
+        const struct woven stacks = weave(r0, r1, r2, r3);
+        vec_store(to, vec_float(stacks.v0));
+        if (n > LANES)
+            vec_store(to + vector, vec_float(stacks.v1));
+        if (n > 2 * LANES)
+            vec_store(to + 2 * vector, vec_float(stacks.v2));
         if (n > 3 * LANES)
-            vec_store(to + 3 * vector, vec_float(_mm512_unpackhi_epi16(c, d)));
+            vec_store(to + 3 * vector, vec_float(stacks.v3));
     }
 }
 
@@ -50,30 +58,18 @@ static void stack(const struct byte_rows *from, float *to) {
         stack_group(from, from->x + r * from->row, from->rows - 1 - r, column, to);
 }
 
-/* Three rows of a column as stacks next0 to next3. */
-#define COLUMN                                                                                     \
-    const vec_int r0 = words_of_row(x, some), r1 = words_of_row(x + row, some);                    \
-    const vec_int r2 = words_of_row(x + 2 * row, some), zero = vec_int_set(0);                     \
-    const vec_int low01 = _mm512_unpacklo_epi8(r0, r1), low2 = _mm512_unpacklo_epi8(r2, zero);     \
-    const vec_int high01 = _mm512_unpackhi_epi8(r0, r1), high2 = _mm512_unpackhi_epi8(r2, zero);   \
-    const vec_int next0 = _mm512_unpacklo_epi16(low01, low2);                                      \
-    const vec_int next1 = _mm512_unpackhi_epi16(low01, low2);                                      \
-    const vec_int next2 = _mm512_unpacklo_epi16(high01, high2);                                    \
-    const vec_int next3 = _mm512_unpackhi_epi16(high01, high2);
 #define FOUR_VECTORS(X) X(0) X(1) X(2) X(3)
-#define ROLL_BEGIN(v)                                                                              \
-    const vec_int w##v##0 = vec_int_load(weights + 3 * v * LANES);                                 \
-    const vec_int w##v##1 = vec_int_load(weights + (3 * v + 1) * LANES);                           \
-    const vec_int w##v##2 = vec_int_load(weights + (3 * v + 2) * LANES);                           \
-    vec_int before##v = vec_int_set(0), last##v = before##v;
-#define ROLL_SUM(v)                                                                                \
+#define ROLL_WEIGHTS(i)                                                                            \
+    const vec_int w##i##0 = vec_int_load(weights + 3 * i * LANES);                                 \
+    const vec_int w##i##1 = vec_int_load(weights + (3 * i + 1) * LANES);                           \
+    const vec_int w##i##2 = vec_int_load(weights + (3 * i + 2) * LANES);
+#define ROLL_SUM(i)                                                                                \
     {                                                                                              \
-        vec_int sum = _mm512_dpbusd_epi32(zero, before##v, w##v##0);                               \
-        sum = _mm512_dpbusd_epi32(sum, last##v, w##v##1);                                          \
-        sum = _mm512_dpbusd_epi32(sum, next##v, w##v##2);                                          \
-        vec_store(sums + v * LANES, vec_float(sum));                                               \
+        vec_int sum = _mm512_dpbusd_epi32(zero, before.v##i, w##i##0);                             \
+        sum = _mm512_dpbusd_epi32(sum, last.v##i, w##i##1);                                        \
+        sum = _mm512_dpbusd_epi32(sum, next.v##i, w##i##2);                                        \
+        vec_store(sums + i * LANES, vec_float(sum));                                               \
     }
-#define ROLL_NEXT(v) before##v = last##v, last##v = next##v;
 
 /* The stacks of the last two columns stay in registers. */
 static void roll_3(const struct byte_rows *from, const float *weights, float *sums,
@@ -81,14 +77,18 @@ static void roll_3(const struct byte_rows *from, const float *weights, float *su
     const __mmask64 some = ~(__mmask64)0 >> (64 - from->channels);
     const int64_t row = from->row;
     const uint8_t *x = from->x;
-    FOUR_VECTORS(ROLL_BEGIN)
+    const vec_int zero = vec_int_set(0);
+    struct woven before = {zero, zero, zero, zero}, last = before;
+    FOUR_VECTORS(ROLL_WEIGHTS)
     for (int64_t p = -2; p < pixels; p++, x += from->step) {
-        COLUMN
+        const struct woven next = weave(words_of_row(x, some), words_of_row(x + row, some),
+                                        words_of_row(x + 2 * row, some), zero);
         if (p >= 0) {
             FOUR_VECTORS(ROLL_SUM)
             sums += IPEX_DEPTHWISE_CHANNELS;
         }
-        FOUR_VECTORS(ROLL_NEXT)
+        before = last;
+        last = next;
     }
 }
 

@@ -218,13 +218,17 @@ static inline struct vec_byte_range vec_byte_range(int16_t zero, uint8_t low, ui
     return (struct vec_byte_range){_mm512_set1_epi16(zero), _mm512_set1_epi8((char)low),
                                    _mm512_set1_epi8((char)high)};
 }
+/* Words 0, 4, 8 and 12, then 1, 5, 9 and 13...: the quarters' first words, then their second ones.
+ */
+static inline vec_int vec_every_fourth(vec_int words) {
+    return _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), words);
+}
 /* Numbers of 16 bits, packed from vectors of a and b and of c and d, as bytes: those of a, b, c, d.
  */
 static inline vec_int vec_bytes(vec_int ab, vec_int cd, struct vec_byte_range range) {
     const vec_int bytes = _mm512_max_epu8(_mm512_packus_epi16(ab, cd), range.low);
-    return _mm512_permutexvar_epi32(
-        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
-        _mm512_min_epu8(bytes, range.high));
+    return vec_every_fourth(_mm512_min_epu8(bytes, range.high));
 }
 static inline vec_int vec_halves(vec_int a, vec_int b, struct vec_byte_range range) {
     return _mm512_adds_epi16(_mm512_packs_epi32(a, b), range.zero);

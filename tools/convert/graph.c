@@ -238,19 +238,21 @@ const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char 
     return text;
 }
 
-bool ipex_node_is_depthwise(const struct ipex_node *node) {
-    const struct ipex_value *w = node->input[1];
-    const int64_t groups = node->u.conv.groups;
-    return !node->u.conv.transposed && groups > 1 && w->dims[0] % groups == 0 &&
-           (ipex_is_narrow(w->dims[1], w->dims[0] / groups) ||
-            (node->integer && ipex_node_has_sets(node)));
+/* Outputs of each of several groups; 0: there is one, or the convolution is transposed. */
+static int64_t outputs_of_group(const struct ipex_node *node) {
+    const int64_t groups = node->u.conv.groups, outputs = node->input[1]->dims[0];
+    const bool several = !node->u.conv.transposed && groups > 1 && outputs % groups == 0;
+    return several ? outputs / groups : 0;
 }
 
 bool ipex_node_has_sets(const struct ipex_node *node) {
     const struct ipex_value *w = node->input[1];
-    const int64_t groups = node->u.conv.groups;
-    return !node->u.conv.transposed && w->dims[0] % groups == 0 &&
-           ipex_has_sets(w->dims[1], w->dims[0] / groups, w->dims[0]);
+    return ipex_has_sets(w->dims[1], outputs_of_group(node), w->dims[0]);
+}
+
+bool ipex_node_is_depthwise(const struct ipex_node *node) {
+    return ipex_is_narrow(node->input[1]->dims[1], outputs_of_group(node)) ||
+           (node->integer && ipex_node_has_sets(node));
 }
 
 int64_t ipex_value_numel(const struct ipex_value *value) {
