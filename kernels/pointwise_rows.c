@@ -191,22 +191,24 @@ static void run_tiles(const struct pointwise *pw, const struct places *at, int64
     }
 }
 
-/* What less packing pays for. */
-enum { SHORT_CHAIN = 6 };
+/* Links that packing an operand, or unpacking, takes as long as. */
+enum { PACKED_LINKS = 3 };
 
 /* Rows of n elements: whole strips of them where they lie, the rest packed, as are all where a row
  * has a byte for all of its elements, which no link reads more than once. */
 static void run_rows(const struct pointwise *pw, const struct places *at,
                      struct ipex_pointwise_tile all) {
     bool dense = at->y.row == all.n, bytes = false;
+    int32_t packs = 1;
     for (int32_t k = 0; k < pw->args->inputs; k++) {
+        packs += at->x[k].step != 0 || at->x[k].row != 0;
         dense &= at->x[k].row == at->x[k].step * all.n;
         bytes |= at->x[k].bytes && at->x[k].step == 0 && at->x[k].row != 0;
     }
     if (dense)
         all = (struct ipex_pointwise_tile){1, all.rows * all.n};
-    const bool is_short =
-        pw->args->chains->longest <= SHORT_CHAIN && (all.rows == 1 || all.n >= pw->level->lanes);
+    const bool is_short = pw->args->chains->longest <= PACKED_LINKS * packs &&
+                          (all.rows == 1 || all.n >= pw->level->lanes);
     const int64_t rest = is_short ? 0 : ipex_divide(all.n, strip_of(pw)).rest;
     const int64_t whole = bytes && all.rows > 1 ? 0 : all.n - rest;
     if (whole > 0)

@@ -947,6 +947,89 @@ def part_of_bytes_padded_with_another_number(g, ahead):
         whole()
 
 
+def joined(g, parts, axis=1, name="join"):
+    return g.op("Concat", *parts, axis=axis, name=name)
+
+
+def normalised(g, x, c, relu=True):
+    """Scaled and shifted per channel, by numbers of both signs and a 0, and quantised."""
+    a, b = row(g, c, "Mul"), row(g, c)
+    a[1] = 0
+    x = g.op("Add", g.op("Mul", x, g.constant(a.reshape(c, 1, 1))), g.constant(b.reshape(c, 1, 1)))
+    return g.through(g.op("Relu", x) if relu else x)
+
+
+@families(case(("byte_moves", "join2", APPLIED), ("byte_moves", "join3", APPLIED), ("byte_steps", "join3", APPLIED), ("integer", "behind", APPLIED), ops=dict(conv=4), bytes_=5), u8=dict(), i8=dict(kind="i8"), of_odd_zeros=dict(zeros=(77, 31, 200)), without_relu=dict(relu=False),
+          quantised_as_a_whole=dict(whole=True), whole_i8=dict(whole=True, kind="i8"), of_a_large_image=dict(size=(64, 40), whole=True))
+def parts_that_others_read(g, kind="u8", zeros=(None,) * 3, relu=True, whole=False, size=(9, 10)):
+    """As the layers of a DenseNet do: every concatenation is of all that there is, whatever it is quantised by."""
+    x = g.input(1, 8, *size)
+    parts = [g.through(x, g.to(kind, zero=zeros[0], around=2 ** -6))]
+    for name, m, zero in (("one", 12, zeros[1]), ("two", 9, zeros[2])):
+        y = g.convolved(parts[-1], 8 if len(parts) == 1 else 12, m, pads=[1] * 4, name=name)
+        parts.append(g.through(y, g.to(kind, zero=zero, like=y)))
+    for n, name in ((2, "middle"), (3, "behind")):
+        both = joined(g, parts[:n], name=f"join{n}")
+        both = g.through(both, kind=kind) if whole else both
+        c = (8, 20, 29)[n - 1]
+        g.gives(g.convolved(normalised(g, both, c, relu), c, 6, name=name), kind)
+
+
+@families(case(("byte_moves", "join", APPLIED), ops={}, bytes_=3), of_channels=dict(axis=1), of_rows=dict(axis=2), of_columns=dict(axis=3))
+def parts_of_any_axis(g, axis):
+    parts = [g.through(g.input(1, 8, 9, 10), g.to(around=2 ** -e, zero=zero)) for e, zero in ((5, 120), (4, 50))]
+    numbers = g.constant(row(g, 8, "Mul").reshape(8, 1, 1))
+    g.gives(g.op("Mul", joined(g, parts, axis), numbers) if axis != 1 else normalised(g, joined(g, parts), 16))
+
+
+@case(("byte_moves", "join", None), ("byte_concat", "hard", APPLIED), ops=dict(conv=1), bytes_=2)
+def parts_of_which_tables_are_made(g):
+    parts = [g.through(g.input(1, 8, 9, 10), g.to(around=2 ** -e)) for e in (5, 4)]
+    g.gives(g.convolved(g.through(g.op("HardSigmoid", joined(g, parts), alpha=0.25, beta=0.5, name="hard")), 16, 6, name="behind"))
+
+
+@case(("byte_moves", "join", None), ops={})
+def parts_of_floats_and_bytes(g):
+    both = joined(g, [g.through(g.input(1, 8, 9, 10)), g.op("Relu", g.input(1, 8, 9, 10))])
+    g.output(normalised(g, both, 16))
+
+
+@families(on_bytes("one", "two", ops=dict(conv=2)), alike=dict(), i8=dict(kind="i8"), otherwise=dict(alike=False), of_which_one_is_read_elsewhere=dict(elsewhere=True), of_rows=dict(axis=2))
+def quantised_parts(g, kind="u8", alike=True, elsewhere=False, axis=1):
+    """Of one value: bytes are cut; and quantised again as they were or otherwise."""
+    to = g.to(kind)
+    x = g.through(g.input(1, 16, 10, 12), to)
+    parts = g.op("Split", x, outputs=2, axis=axis, num_outputs=2)
+    for name, part in zip(("one", "two"), parts):
+        part = g.through(part, to if alike else g.to(kind, around=2 ** -4, zero=77 if kind == "u8" else 7))
+        g.gives(g.convolved(part, 8 if axis == 1 else 16, 12, pads=[1] * 4, name=name), kind)
+    if elsewhere:
+        g.output(g.op("GlobalMaxPool", parts[1]))
+
+
+@families(case(("byte_steps", "gate", APPLIED), ("integer", "behind", APPLIED), ops=dict(conv=1)), u8=dict(), i8=dict(kind="i8"), added_to=dict(residual=True), of_a_large_image=dict(size=(60, 40), residual=True))
+def gated_channels(g, kind="u8", size=(9, 10), residual=False):
+    """Bytes times numbers per image and channel, quantised, and a residual of bytes."""
+    x = g.through(g.input(2, 16, *size), kind=kind)
+    gate = g.op("HardSigmoid", g.op("GlobalMaxPool", x), alpha=0.25, beta=0.5) if g.exact else g.op("Sigmoid", g.op("GlobalMaxPool", x))
+    y = g.through(g.op("Mul", x, gate, name="gate"), kind=kind)
+    y = g.through(g.op("Relu", g.op("Add", y, g.through(g.input(2, 16, *size), kind=kind)))) if residual else y
+    g.gives(g.convolved(y, 16, 6, name="behind", pads=[1] * 4), kind)
+
+
+@families(case(("byte_steps", "sum", APPLIED), ops=dict(conv=2)), sum=dict(op="Add"), difference=dict(op="Sub"), product=dict(op="Mul"), clipped=dict(op="Add", clip=True), with_itself=dict(op="Add", same=True))
+def sum_of_quantised_sums(g, op, clip=False, same=False):
+    """Of bytes that a factor and a summand per channel, and a quantisation, come between."""
+    x = g.through(g.input(1, 8, 9, 10))
+    layers = [g.convolved(x, 8, 8, (1, 1), name=name) for name in ("one", "two")]
+    x, y = (g.through(layer, g.to(zero=zero, like=layer)) for layer, zero in zip(layers, (120, 31)))
+    g.output(g.op("GlobalMaxPool", x), g.op("GlobalMaxPool", y))
+    t = g.op("Mul", x, g.constant(np.abs(row(g, 8, "Mul")).reshape(8, 1, 1)))
+    t = g.op("Clip", t, g.scalar(-1.0), g.scalar(0.75)) if clip else t
+    g.gives(g.op(op, g.through(t, g.to(around=2 ** -5, zero=100)), t if same else y, name="sum"))
+
+
+
 # ---- tables of integers ----
 
 def looked_up(g, index, kind="u8", scales=None, axis=0):

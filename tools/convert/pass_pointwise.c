@@ -33,7 +33,10 @@ static bool becomes_one_byte(const struct ipex_node *node, int32_t index) {
 enum { COPIED_MOST_STEPS = 4 };
 
 static bool may_copy(const struct ipex_node *node) {
-    return node->inputs == 1 && node->input[0]->is_byte && !node->output->is_byte &&
+    for (int32_t i = 1; i < node->inputs; i++)
+        if (!node->input[i]->constant)
+            return false;
+    return node->input[0]->is_byte && !node->output->is_byte &&
            node->u.program->steps <= COPIED_MOST_STEPS;
 }
 
@@ -44,7 +47,8 @@ static void copy_operand(struct ipex_graph *graph, struct ipex_node *node,
     struct ipex_node *own =
         ipex_graph_node(graph, IPEX_KIND_pointwise, producer->name, producer->source_op, node);
     own->u.program = producer->u.program;
-    ipex_node_add_input(own, producer->input[0]);
+    for (int32_t i = 0; i < producer->inputs; i++)
+        ipex_node_add_input(own, producer->input[i]);
     ipex_node_set_output(own,
                          ipex_graph_value(graph, from->name, from->dtype, from->rank, from->dims));
     for (int32_t i = 0; i < node->inputs; i++)
@@ -129,7 +133,8 @@ static struct ipex_node *find_move(const struct ipex_graph *graph, const struct 
 static struct ipex_node *find_dequantised(const struct ipex_graph *graph,
                                           const struct ipex_node *move) {
     struct ipex_node *from = moves(move) ? move->input[0]->producer : NULL;
-    if (!is_pointwise(from) || !may_copy(from) || !ipex_value_only_reader(graph, from->output) ||
+    if (!is_pointwise(from) || from->inputs != 1 || !may_copy(from) ||
+        !ipex_value_only_reader(graph, from->output) ||
         !ipex_same_shape(from->input[0], from->output))
         return NULL;
     const struct ipex_node *reader = ipex_value_only_reader(graph, move->output);
@@ -182,6 +187,7 @@ static void join_all(struct ipex_graph *graph, enum round round) {
 
 void ipex_pass_pointwise(struct ipex_graph *graph) {
     join_all(graph, FIRST);
+    ipex_move_bytes(graph);
     move_moves(graph);
     join_all(graph, FLOATS);
 }

@@ -24,6 +24,9 @@ enum ipex_growth {
     IPEX_GROWTH_none,
 };
 
+/* In the middle of pass_pointwise.c (pass_byte_moves.c). */
+void ipex_move_bytes(struct ipex_graph *graph);
+
 /* After the passes (algorithm.c): which convolutions are computed by Winograd. */
 void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth);
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slices and concatenations are of bytes, not of what they stand for, which is computed behind
+ * them, in the elementwise nodes that read it. */
+#include "tools/convert/match.h"
+#include "tools/convert/passes.h"
+
+#include <math.h>
+
+/* What one part's bytes stand for: (byte - zero) * scale. */
+struct numbers {
+    float scale, zero;
+};
+
+/* One step of (byte - zero) * scale on what is before it, `left` of a number or right of it. */
+static bool read_step(int16_t op, bool left, float number, struct numbers *ret) {
+    if (op == IPEX_STEP_mul) {
+        const bool first = ret->scale == 1;
+        ret->scale = number;
+        return first;
+    }
+    if (ret->scale != 1 || (op != IPEX_STEP_add && (op != IPEX_STEP_sub || left)))
+        return false;
+    ret->zero -= op == IPEX_STEP_add ? number : -number;
+    return ret->zero == rintf(ret->zero) && fabsf(ret->zero) <= 255;
+}
+
+/* Whether the value is that of one byte each; with which numbers. */
+static bool read_numbers(const struct ipex_value *value, struct numbers *ret) {
+    const struct ipex_node *node = value->producer;
+    if (!node || node->kind != IPEX_KIND_pointwise || node->inputs != 1 ||
+        !node->input[0]->is_byte || value->is_byte || !ipex_same_shape(node->input[0], value))
+        return false;
+    const struct ipex_program *p = node->u.program;
+    *ret = (struct numbers){1, 0};
+    for (int32_t i = 0; i < p->steps; i++) {
+        const int16_t before = (int16_t)(i > 0 ? IPEX_POINTWISE_RESULT + i - 1 : 0);
+        const int16_t a = p->step[i].a, b = p->step[i].b;
+        const bool left = a < 0;
+        if ((left ? b : a) != before || (left ? a : b) >= 0 ||
+            !read_step(p->step[i].op, left, p->constant[-1 - (left ? a : b)], ret))
+            return false;
+    }
+    return true;
+}
+
+/* The next node from `node` on that reads the value; NULL: there is none. */
+static struct ipex_node *next_reader(struct ipex_node *node, const struct ipex_value *value) {
+    for (; node; node = node->next)
+        for (int32_t i = 0; i < node->inputs; i++)
+            if (ipex_node_operands(node)[i] == value)
+                return node;
+    return NULL;
+}
+
+static bool is_pointwise(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_pointwise;
+}
+
+/* Whether it moves elements or computes them one by one. */
+static bool is_elementwise(const struct ipex_node *node) {
+    return is_pointwise(node) || node->kind == IPEX_KIND_slice || node->kind == IPEX_KIND_concat ||
+           node->kind == IPEX_KIND_reshape || node->kind == IPEX_KIND_transpose;
+}
+
+/* More than a table of bytes, because of its other operands. */
+static bool has_operands(const struct ipex_node *node) {
+    return is_pointwise(node) && node->inputs > 1;
+}
+
+/* Whether there are readers, and all of them are so. */
+static bool all_read(const struct ipex_value *value, bool (*is)(const struct ipex_node *)) {
+    struct ipex_node *node = next_reader(value->producer->next, value);
+    if (!node || value->is_output)
+        return false;
+    for (; node; node = next_reader(node->next, value))
+        if (!is(node))
+            return false;
+    return true;
+}
+
+static struct ipex_value *bytes_like(struct ipex_graph *graph, const struct ipex_value *y) {
+    struct ipex_value *bytes = ipex_graph_value(graph, y->name, y->dtype, y->rank, y->dims);
+    bytes->is_byte = true;
+    return bytes;
+}
+
+static void applied(struct ipex_graph *graph, const struct ipex_node *node, const char *what) {
+    ipex_ledger_add(graph->ledger, "byte_moves", node->name, IPEX_REASON_applied, what);
+}
+
+/* ---- slices ---- */
+
+static bool fits_slice(const struct ipex_node *node) {
+    struct numbers numbers;
+    return node->kind == IPEX_KIND_slice && read_numbers(node->input[0], &numbers) &&
+           all_read(node->output, is_elementwise);
+}
+
+static void take_slice(struct ipex_graph *graph, struct ipex_node *node) {
+    const struct ipex_node *from = node->input[0]->producer;
+    struct ipex_value *y = node->output, *bytes = bytes_like(graph, y);
+    struct ipex_node *own =
+        ipex_graph_node(graph, IPEX_KIND_pointwise, from->name, from->source_op, node->next);
+    own->u.program = from->u.program;
+    ipex_node_set_input(node, 0, from->input[0]);
+    ipex_node_set_output(node, bytes);
+    ipex_node_add_input(own, bytes);
+    ipex_node_set_output(own, y);
+    applied(graph, node, "takes bytes, not what they stand for");
+}
+
+/* ---- concatenations ---- */
+
+/* A reader that has operands besides, or quantises what only such nodes read: otherwise each part
+ * is better quantised by itself (pass_byte_concat.c). */
+static bool gains(const struct ipex_node *reader) {
+    return is_pointwise(reader) && (reader->inputs > 1 || (reader->output->is_byte &&
+                                                           all_read(reader->output, has_operands)));
+}
+
+static bool fits_concat(const struct ipex_graph *graph, const struct ipex_node *node) {
+    int64_t size;
+    struct numbers numbers;
+    if (node->kind != IPEX_KIND_concat || !all_read(node->output, gains))
+        return false;
+    for (int32_t i = 0; i < node->inputs; i++) {
+        const struct ipex_value *x = node->concat_input[i];
+        if (!read_numbers(x, &numbers) ||
+            !ipex_dim_number(&graph->dims, x->dims[node->u.axis], &size))
+            return false;
+    }
+    return true;
+}
+
+/* One of the numbers of every element along the axis. */
+static struct ipex_value *numbers_of_parts(struct ipex_graph *graph, const struct ipex_node *node,
+                                           const char *what, float (*of)(const struct numbers *)) {
+    const struct ipex_value *y = node->output;
+    int64_t dims[IPEX_MAX_RANK] = {0}, count = 0;
+    for (int32_t i = 0; i < y->rank - node->u.axis; i++)
+        dims[i] = 1;
+    (void)ipex_dim_number(&graph->dims, y->dims[node->u.axis], &dims[0]);
+    float *data = ipex_arena_array(&graph->arena, (size_t)dims[0], sizeof *data);
+    for (int32_t i = 0; i < node->inputs; i++) {
+        struct numbers numbers;
+        int64_t size = 0;
+        (void)read_numbers(node->concat_input[i], &numbers);
+        (void)ipex_dim_number(&graph->dims, node->concat_input[i]->dims[node->u.axis], &size);
+        while (size-- > 0)
+            data[count++] = of(&numbers);
+    }
+    return ipex_graph_constant(graph, ipex_arena_printf(&graph->arena, "%s.%s", y->name, what),
+                               IPEX_DTYPE_f32, y->rank - node->u.axis, dims, data);
+}
+
+static float scale_of(const struct numbers *numbers) {
+    return numbers->scale;
+}
+
+static float zero_of(const struct numbers *numbers) {
+    return numbers->zero;
+}
+
+static void take_concat(struct ipex_graph *graph, struct ipex_node *node) {
+    struct ipex_value *y = node->output, *bytes = bytes_like(graph, y);
+    struct ipex_node *own =
+        ipex_graph_node(graph, IPEX_KIND_pointwise, node->name, node->source_op, node->next);
+    struct ipex_program *p = own->u.program = ipex_arena_alloc(&graph->arena, sizeof *p);
+    ipex_node_add_input(own, bytes);
+    ipex_node_add_input(own, numbers_of_parts(graph, node, "scales", scale_of));
+    ipex_node_add_input(own, numbers_of_parts(graph, node, "zeros", zero_of));
+    p->step[0].op = IPEX_STEP_sub;
+    p->step[0].a = 0;
+    p->step[0].b = 2;
+    p->step[1].op = IPEX_STEP_mul;
+    p->step[1].a = IPEX_POINTWISE_RESULT;
+    p->step[1].b = 1;
+    p->steps = 2;
+    for (int32_t i = 0; i < node->inputs; i++)
+        ipex_node_set_input(node, i, node->concat_input[i]->producer->input[0]);
+    ipex_node_set_output(node, bytes);
+    ipex_node_set_output(own, y);
+    applied(graph, node, "joins bytes, not what they stand for");
+}
+
+void ipex_move_bytes(struct ipex_graph *graph) {
+    for (struct ipex_node *node = graph->first; node; node = node->next)
+        if (fits_slice(node))
+            take_slice(graph, node);
+        else if (fits_concat(graph, node))
+            take_concat(graph, node);
+}
