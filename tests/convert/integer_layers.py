@@ -1030,6 +1030,26 @@ def sum_of_quantised_sums(g, op, clip=False, same=False):
 
 
 
+def averaged(**options):
+    return case(("byte_pool", "pool", APPLIED), ("integer", "pool", APPLIED), ("requantise", "pool", APPLIED), ("integer", "behind", APPLIED), ops=dict(conv=1, depthwise=1), bytes_=3, **options)
+
+
+NOT_AVERAGED = case(("byte_pool", "pool", None), ("integer", "behind", APPLIED), ops=dict(conv=1))
+
+
+@families(averaged(), u8=dict(), i8=dict(kind="i8"), of_zero_0=dict(zero=0), of_2x2=dict(kernel_shape=[2, 2], strides=[2, 2]), padded=dict(pads=[1] * 4, count_include_pad=1),
+          padded_i8=dict(kind="i8", pads=[1, 0, 1, 2], count_include_pad=1), of_a_batch=dict(n=3), of_9_channels=dict(c=9), dilated_by_1=dict(dilations=[1, 1]))
+@families(averaged(exact=(False,)), of_3x3=dict(kernel_shape=[3, 3]), of_7x7=dict(kernel_shape=[7, 7]), of_rows=dict(kernel_shape=[1, 5], strides=[1, 2]))
+@families(NOT_AVERAGED, of_what_there_is=dict(pads=[1] * 4), rounded_up=dict(strides=[2, 2], ceil_mode=1), of_many=dict(kernel_shape=[8, 8]), of_few_channels=dict(c=7), dilated=dict(dilations=[2, 2]), that_another_reads=dict(elsewhere=True))
+def averages(g, kind="u8", zero=None, n=1, c=16, elsewhere=False, **attributes):
+    x = g.through(g.input(n, c, 9, 10), g.to(kind, zero=zero))
+    y = g.op("AveragePool", x, name="pool", **dict(dict(kernel_shape=[4, 4]), **attributes))
+    if elsewhere:
+        g.output(y)
+    g.gives(g.convolved(g.through(y, kind=kind), c, 6, name="behind", pads=[1] * 4), kind)
+
+
+
 # ---- tables of integers ----
 
 def looked_up(g, index, kind="u8", scales=None, axis=0):
