@@ -464,14 +464,21 @@ enum ipex_status ipex_rule_softmax(const struct rule *r, struct ipex_shape_opera
 enum ipex_status ipex_rule_reduce(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0);
     int32_t kind = r->node->int_[0], axes = r->node->int_[1];
-    IPEX_TRY(check_f32(r, 0, -1));
+    const bool bytes = x->dtype == IPEX_DTYPE_u8 && !x->constant && kind == IPEX_REDUCE_mean;
+    int64_t reduced = 1;
+    if (!bytes)
+        IPEX_TRY(check_f32(r, 0, -1));
     if (!in_range(kind, 0, IPEX_REDUCE_COUNT - 1))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown kind");
     if (!in_range(axes, 1, (INT64_C(1) << x->rank) - 1))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "no axis, or one beyond the rank");
     *y = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32, .rank = x->rank};
-    for (int i = 0; i < x->rank; i++)
+    for (int i = 0; i < x->rank; i++) {
         y->dims[i] = (axes >> i & 1) != 0 ? 1 : x->dims[i];
+        reduced *= x->dims[i] / y->dims[i];
+    }
+    if (bytes && reduced > IPEX_INTEGER_MOST_K)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the sum of so many bytes is not exact");
     return IPEX_OK;
 }
 

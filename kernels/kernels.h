@@ -394,9 +394,10 @@ struct ipex_softmax_args {
 /* [outer][middle][inner] -> [outer][inner], kind of format/ops.h. Job = an index of outer.
  *
  * inner == 1: 16 lanes and the fixed tree over middle; else one chain over middle per inner
- * element. mean = sum / middle. max and min keep a NaN. */
+ * element. mean = sum / middle. max and min keep a NaN.
+ * reduce_u8: the mean of bytes, of which f32 holds all sums exactly. */
 struct ipex_reduce_args {
-    const float *x;
+    const void *x; /* f32; reduce_u8: u8 */
     float *y;
     int64_t outer, middle, inner;
     int64_t x_outer, x_middle, y_outer; /* inner is dense */

@@ -18,6 +18,7 @@ static void take_reference(struct ipex_kernels *kernels, struct ipex_kernel_name
 }
 
 static void take_reference_fma(struct ipex_kernels *kernels) {
+#define IPEX_KERNEL_PLAIN(slot, args_struct)
 #define IPEX_KERNEL(slot, args_struct) kernels->slot = ipex_k_##slot##__reference_fma;
 #include "kernels/ops.inc"
 }

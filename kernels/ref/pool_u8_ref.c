@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max pooling of bytes. */
+/* Max pooling of bytes, and their mean. */
 #include "kernels/ref/ref.h"
 
 static void pool_pixel(const struct ipex_pool_args *args, const struct ipex_pool_window *window,
@@ -26,4 +26,17 @@ void IPEX_REF(max_pool_u8)(const struct ipex_pool_args *args, int64_t job_begin,
             pool_pixel(args, &window, (const uint8_t *)args->x + image * args->x_image, y);
         }
     }
+}
+
+void IPEX_REF(reduce_u8)(const struct ipex_reduce_args *args, int64_t job_begin, int64_t job_end,
+                         void *scratch) {
+    (void)scratch;
+    for (int64_t outer = job_begin; outer < job_end; outer++)
+        for (int64_t i = 0; i < args->inner; i++) {
+            const uint8_t *x = (const uint8_t *)args->x + outer * args->x_outer + i;
+            int32_t sum = 0;
+            for (int64_t m = 0; m < args->middle; m++)
+                sum += x[m * args->x_middle];
+            args->y[outer * args->y_outer + i] = (float)sum / (float)args->middle;
+        }
 }

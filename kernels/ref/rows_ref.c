@@ -30,7 +30,7 @@ void IPEX_REF(reduce_f32)(const struct ipex_reduce_args *args, int64_t job_begin
     (void)scratch;
     for (int64_t outer = job_begin; outer < job_end; outer++)
         for (int64_t i = 0; i < args->inner; i++) {
-            const float *x = args->x + outer * args->x_outer + i;
+            const float *x = (const float *)args->x + outer * args->x_outer + i;
             const float value = args->inner == 1
                                     ? ref_reduce_row(args->kind, x, args->middle, args->x_middle)
                                     : reduce_chain(args->kind, x, args->middle, args->x_middle);

@@ -94,7 +94,7 @@ static inline int64_t rows_reduce_short(const struct ipex_reduce_args *args, int
     const vec neutral = rows_neutral(args->kind);
     for (; begin + LANES <= end; begin += LANES) {
         vec column[4] = {neutral, neutral, neutral, neutral};
-        rows_short_load(args->x + begin * args->middle, args->middle, column);
+        rows_short_load((const float *)args->x + begin * args->middle, args->middle, column);
         for (int64_t j = 0; j < args->middle; j++)
             column[j] = rows_combine(args->kind, neutral, column[j]);
         const vec even = rows_combine(args->kind, column[0], column[2]);
@@ -111,7 +111,7 @@ void IPEX_LEVEL(reduce_f32)(const struct ipex_reduce_args *args, int64_t job_beg
     if (args->inner == 1 && (args->middle == 2 || args->middle == 4) && dense)
         job_begin = rows_reduce_short(args, job_begin, job_end);
     for (int64_t outer = job_begin; outer < job_end; outer++) {
-        const float *x = args->x + outer * args->x_outer;
+        const float *x = (const float *)args->x + outer * args->x_outer;
         float *y = args->y + outer * args->y_outer;
         if (args->inner != 1) {
             rows_reduce_inner(args, x, y);

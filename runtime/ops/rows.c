@@ -117,7 +117,10 @@ enum ipex_bound ipex_bind_reduce(struct ipex_bind *bind) {
     share_inner(bind->setup, args);
     IPEX_BIND_REF(bind, reduce, x, 0, 0);
     IPEX_BIND_REF(bind, reduce, y, IPEX_REF_OUTPUT, 0);
-    IPEX_BIND_KERNEL(bind, reduce_f32, reduce);
+    if (x->dtype == IPEX_DTYPE_u8)
+        IPEX_BIND_KERNEL(bind, reduce_u8, reduce);
+    else
+        IPEX_BIND_KERNEL(bind, reduce_f32, reduce);
     bind->jobs = args->outer;
     bind->flops = ipex_info_numel(x);
     return IPEX_BOUND;

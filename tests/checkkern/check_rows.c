@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax_f32 and reduce_f32: every row length around the lanes, gaps, special values; the
- * reference against f64. */
+/* softmax_f32, reduce_f32 and reduce_u8: every row length around the lanes, gaps, special values;
+ * the reference against f64. */
 #include "tests/checkkern/checkkern.h"
 
 #include <math.h>
@@ -118,7 +118,8 @@ static double reduce_error(const struct ipex_reduce_args *a, const float *y) {
         for (int64_t i = 0; i < a->inner; i++) {
             double sum = 0, magnitude = 0, max = -INFINITY, min = INFINITY;
             for (int64_t m = 0; m < a->middle; m++) {
-                const double v = (double)a->x[o * a->x_outer + m * a->x_middle + i];
+                const double v =
+                    (double)((const float *)a->x)[o * a->x_outer + m * a->x_middle + i];
                 sum += v;
                 magnitude += fabs(v);
                 max = fmax(max, v);
@@ -171,9 +172,60 @@ static int check_reduce(const struct context *context, struct rng *rng, int64_t 
     return failed;
 }
 
+/* Means of bytes, against sums of whole numbers. */
+static int check_byte_mean(const struct level *level, struct rng *rng) {
+    struct ipex_reduce_args a = {
+        .outer = rng_range(rng, 1, 3),
+        .middle = rng_one_in(rng, 3) ? rng_range(rng, 60, 300) : rng_range(rng, 1, 70),
+        .inner = rng_range(rng, 1, rng_one_in(rng, 2) ? 20 : 300),
+        .kind = IPEX_REDUCE_mean,
+    };
+    a.x_middle = a.inner + (rng_one_in(rng, 3) ? rng_range(rng, 1, 9) : 0);
+    a.x_outer = a.middle * a.x_middle;
+    a.y_outer = a.inner + (rng_one_in(rng, 2) ? rng_range(rng, 1, 3) : 0);
+    const int64_t last = (a.outer - 1) * a.x_outer + (a.middle - 1) * a.x_middle;
+    struct buffer x = buffer_make((size_t)(last + a.inner));
+    struct buffer y = buffer_make((size_t)((a.outer - 1) * a.y_outer + a.inner) * 4);
+    struct buffer want = buffer_make(y.bytes);
+    const bool most = rng_one_in(rng, 4);
+    for (size_t i = 0; i < x.bytes; i++)
+        ((uint8_t *)x.data)[i] = (uint8_t)(most ? 255 : rng_range(rng, 0, 255));
+    fill_canary(&y);
+    fill_canary(&want);
+    for (int64_t i = 0; i < a.outer * a.inner; i++) {
+        const int64_t o = i / a.inner, c = i % a.inner;
+        int64_t sum = 0;
+        for (int64_t m = 0; m < a.middle; m++)
+            sum += ((const uint8_t *)x.data)[o * a.x_outer + m * a.x_middle + c];
+        ((float *)want.data)[o * a.y_outer + c] = (float)sum / (float)a.middle;
+    }
+    a.x = x.data;
+    a.y = y.data;
+    running("reduce_u8", level->name);
+    run_jobs(rng, (ipex_kernel_fn)level->kernels.reduce_u8, &a, a.outer, 0);
+    const int64_t at = first_difference(&want, &y);
+    if (at >= 0)
+        report(false, "reduce_u8 shape", "%s: %lld x %lld x %lld, element %lld", level->name,
+               (long long)a.outer, (long long)a.middle, (long long)a.inner, (long long)at);
+    buffer_free(&x);
+    buffer_free(&y);
+    buffer_free(&want);
+    return at >= 0;
+}
+
+static void check_byte_means(const struct context *context, struct rng *rng) {
+    int failed = 0;
+    for (int i = 0; i < context->cases; i++)
+        for (size_t level = 0; level < context->n_levels; level++)
+            failed += check_byte_mean(&context->levels[level], rng);
+    report(failed == 0, "reduce_u8: means", "%d failed", failed);
+}
+
 void check_rows(const struct context *context) {
     struct rng rng = {context->seed + 4};
     int failed_softmax = 0, failed_reduce = 0;
+    if (wanted(context, "reduce_u8"))
+        check_byte_means(context, &rng);
     for (int i = 0; i < context->cases * 2; i++) {
         const int64_t n = i < 70 ? i + 1 : rng_range(&rng, 1, 500);
         failed_softmax += wanted(context, "softmax_f32") ? check_softmax(context, &rng, n) : 0;

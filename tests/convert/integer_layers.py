@@ -1050,6 +1050,19 @@ def averages(g, kind="u8", zero=None, n=1, c=16, elsewhere=False, **attributes):
 
 
 
+@families(case(("byte_moves", "mean", APPLIED), ("integer", "behind", APPLIED), ops=dict(conv=1), bytes_=2), u8=dict(), i8=dict(kind="i8"), of_7_channels=dict(c=7), of_a_batch=dict(n=3), that_gates=dict(gates=True), pooled=dict(op="GlobalAveragePool"))
+@families(case(("byte_moves", "mean", None), ("integer", "behind", APPLIED), ops=dict(conv=1)), of_rows=dict(axes=[2]), of_channels=dict(axes=[1]))
+@variant("of sums", case(("byte_moves", "mean", None), ("integer", "behind", APPLIED), ops=dict(conv=1), exact=(True,)), op="ReduceSum")
+def means(g, kind="u8", n=1, c=16, op="ReduceMean", axes=(2, 3), gates=False):
+    """Over images of bytes, which another layer reads, or which they gate."""
+    x = g.through(g.input(n, c, 8, 16), kind=kind)
+    y = g.op(op, x, *([g.ints(*axes)] if op != "GlobalAveragePool" else []), name="mean")
+    z = g.op("Mul", x, g.op("HardSigmoid", y, alpha=0.25, beta=0.5)) if gates else x
+    g.gives(g.convolved(g.through(z, kind=kind) if gates else z, c, 6, name="behind", pads=[1] * 4), kind)
+    if not gates:
+        g.output(y)
+
+
 # ---- tables of integers ----
 
 def looked_up(g, index, kind="u8", scales=None, axis=0):

@@ -139,6 +139,33 @@ def pool(net, x, *sizes):
     return net.graph.op("MaxPool", x, kernel_shape=[3, 3], pads=[1] * 4), sizes
 
 
+@step()
+def average(net, x, c, h, w):
+    """Of windows of a power of two."""
+    if min(h, w) < 4:
+        return None
+    stride = net.pick(1, 2)
+    y = net.graph.op("AveragePool", net.quantised(x), kernel_shape=[2, 4], strides=[stride] * 2)
+    return y, (c, (h - 2) // stride + 1, (w - 4) // stride + 1)
+
+
+@step()
+def gate(net, x, *sizes):
+    """Channels times what their largest numbers say."""
+    x = net.quantised(x)
+    return net.quantised(net.graph.op("Mul", x, net.quantised(net.graph.op("GlobalMaxPool", x)))), sizes
+
+
+@step()
+def separate(net, x, c, h, w):
+    """The halves, quantised again, which both go on."""
+    if c % 2:
+        return None
+    parts = net.graph.op("Split", net.quantised(x), outputs=2, axis=1, num_outputs=2)
+    net.values.append((net.quantised(parts[0]), (c // 2, h, w)))
+    return net.quantised(parts[1]), (c // 2, h, w)
+
+
 def random_quantised(seed):
     net = Net(seed)
     inputs = len(net.values)

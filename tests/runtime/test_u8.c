@@ -290,6 +290,35 @@ static void test_pool(void) {
     check_net(&net, "pools", 0);
 }
 
+/* Means over rows and columns, over either and over channels, of all of x, of a slice and within a
+ * border; of more rows than are summed up at once. */
+static void test_means(void) {
+    struct net net;
+    net_init(&net);
+    const int x = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(2, 31, 6, 93));
+    const int xh = bordered(&net, x, 2, 255);
+    const int part = net_slice(&net, x, 3, 3, 70);
+    const struct {
+        int x, axes, y;
+    } cases[] = {
+        {x, 6, net_tensor(&net, NET_DIMS(2, 1, 1, 93))},
+        {xh, 6, net_tensor(&net, NET_DIMS(2, 1, 1, 93))},
+        {part, 6, net_tensor(&net, NET_DIMS(2, 1, 1, 70))},
+        {part, 2, net_halo(&net, NET_DIMS(2, 1, 6, 70), 1)},
+        {x, 4, net_tensor(&net, NET_DIMS(2, 31, 1, 93))},
+        {x, 8, net_tensor(&net, NET_DIMS(2, 31, 6, 1))},
+        {xh, 10, net_tensor(&net, NET_DIMS(2, 1, 6, 1))},
+        {x, 15, net_tensor(&net, NET_DIMS(1, 1, 1, 1))},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        net_node(&net, IPEX_OP_reduce, cases[i].y, NET_IN(cases[i].x),
+                 NET_INTS_(IPEX_REDUCE_mean, cases[i].axes), 0, NULL);
+        if (net.tensor[cases[i].y].halo[0] == 0)
+            net_output(&net, cases[i].y);
+    }
+    check_net(&net, "means", 0);
+}
+
 /* One session at several sizes; halos move with them. */
 static void make_sized(struct net *net, int64_t lines, int64_t pixels) {
     net_init(net);
@@ -340,6 +369,7 @@ int main(void) {
     test_long_sums();
     test_pointwise();
     test_pool();
+    test_means();
     test_sizes();
     return check_result();
 }

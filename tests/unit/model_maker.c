@@ -297,6 +297,7 @@ void maker_bytes(struct maker_model *m) {
     tensor(m, T_BYTES_DEPTH, "bytes_depth", "1 4 4 8")->dtype = IPEX_DTYPE_u8;
     tensor(m, T_BYTES_RESIZED, "bytes_resized", "1 12 12 8")->dtype = IPEX_DTYPE_u8;
     weight(m, W_BYTES_MIDDLE, T_BYTES_MIDDLE, "bytes.middle", IPEX_LAYOUT_channels, "2 2 8");
+    tensor(m, T_BYTES_MEAN, "bytes_mean", "1 1 1 8");
     m->weights = W_BYTES_COUNT;
     e->tensors = T_BYTES_COUNT;
     (void)by_bytes(&e->node[N_CONV], T_CONV_W, -1, 0);
@@ -314,6 +315,7 @@ void maker_bytes(struct maker_model *m) {
     n = add(m, IPEX_OP_depthwise, T_BYTES, T_BYTES_DEPTH, "3 3 1 1 0 0 0 0 1 1 8 1");
     (void)by_bytes(n, T_BYTES_DEPTH_W, -1, 2);
     (void)add(m, IPEX_OP_resize, T_BYTES, T_BYTES_RESIZED, "0 3 2 0");
+    (void)add(m, IPEX_OP_reduce, T_BYTES_RESIZED, T_BYTES_MEAN, "1 6");
 }
 
 static void products_tensors(struct maker_model *m) {

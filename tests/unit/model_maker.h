@@ -247,6 +247,7 @@ enum {
     T_BYTES_DEPTH,     /* u8 [1][4][4][8] of T_BYTES */
     T_BYTES_RESIZED,   /* u8 [1][12][12][8]: the nearest of T_BYTES */
     T_BYTES_MIDDLE,    /* [2][2][8] */
+    T_BYTES_MEAN,      /* f32 [1][1][1][8] of T_BYTES_RESIZED */
     T_BYTES_COUNT
 };
 enum {
@@ -256,7 +257,8 @@ enum {
     N_BYTES_SUM,
     N_BYTES_MAX,
     N_BYTES_DEPTH,
-    N_BYTES_RESIZED
+    N_BYTES_RESIZED,
+    N_BYTES_MEAN
 };
 enum { W_BYTES = W_COUNT, W_BYTES_DEPTH, W_BYTES_MIDDLE, W_BYTES_COUNT };
 void maker_bytes(struct maker_model *model);

@@ -250,6 +250,19 @@ bool ipex_node_has_sets(const struct ipex_node *node) {
     return ipex_has_sets(w->dims[1], outputs_of_group(node), w->dims[0]);
 }
 
+bool ipex_node_is_byte_mean(const struct ipex_graph *graph, const struct ipex_node *node) {
+    if (node->kind != IPEX_KIND_reduce || node->u.reduce.kind != IPEX_REDUCE_mean)
+        return false;
+    const struct ipex_value *x = node->input[0];
+    const uint32_t axes = node->u.reduce.axes;
+    double elements = 1;
+    for (int32_t d = 0; d < x->rank; d++)
+        if ((axes >> d & 1) != 0)
+            elements *= (double)ipex_dim_at(&graph->dims, x->dims[d], IPEX_DIM_HIGHEST);
+    return (x->rank == 4 ? axes == 0xc : x->rank == 3 && axes == 2) &&
+           elements <= IPEX_INTEGER_MOST_K;
+}
+
 bool ipex_node_is_depthwise(const struct ipex_node *node) {
     return ipex_is_narrow(node->input[1]->dims[1], outputs_of_group(node)) ||
            (node->integer && ipex_node_has_sets(node));

@@ -322,6 +322,10 @@ bool ipex_node_is_depthwise(const struct ipex_node *node);
 /* Whether its groups can be taken in sets. */
 bool ipex_node_has_sets(const struct ipex_node *node);
 
+/* A mean that can be taken of bytes: over rows and columns of images, or over rows, that are not
+ * too many for exact sums. */
+bool ipex_node_is_byte_mean(const struct ipex_graph *graph, const struct ipex_node *node);
+
 /* A resize whose elements are those of its input. */
 static inline bool ipex_node_is_nearest(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_plan && node->u.plan.op == IPEX_OP_resize &&

@@ -118,3 +118,17 @@ struct ipex_value *ipex_before_reshapes(struct ipex_value *x) {
         x = x->producer->input[0];
     return x;
 }
+
+bool ipex_match_image_mean(const struct ipex_node *node) {
+    const struct ipex_value *x = node->input[0];
+    const struct ipex_pool *pool = &node->u.pool;
+    if (node->kind == IPEX_KIND_reduce) /* a pool over an image whose size changes */
+        return node->u.reduce.kind == IPEX_REDUCE_mean && x->rank == 4 &&
+               node->u.reduce.axes == (1u << 2 | 1u << 3);
+    if (node->kind != IPEX_KIND_pool || pool->max)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (pool->kernel[i] != x->dims[2 + i] || pool->pad[i] != 0 || pool->pad[2 + i] != 0)
+            return false;
+    return true;
+}

@@ -38,6 +38,9 @@ bool ipex_match_same(const struct ipex_value *a, const struct ipex_value *b);
 /* Upwards through reshapes. */
 struct ipex_value *ipex_before_reshapes(struct ipex_value *x);
 
+/* A mean over rows and columns: of an image that has always as many, a pool. */
+bool ipex_match_image_mean(const struct ipex_node *node);
+
 bool ipex_same_shape(const struct ipex_value *a, const struct ipex_value *b);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slices and concatenations are of bytes, not of what they stand for, which is computed behind
- * them, in the elementwise nodes that read it. */
+ * them, in the elementwise nodes that read it; and so are means. */
 #include "tools/convert/match.h"
 #include "tools/convert/passes.h"
 
@@ -96,17 +96,33 @@ static bool fits_slice(const struct ipex_node *node) {
            all_read(node->output, is_elementwise);
 }
 
-static void take_slice(struct ipex_graph *graph, struct ipex_node *node) {
+/* The node takes the bytes that its operand is made of; what is made of them is made of the node's
+ * result instead. */
+static void exchange(struct ipex_graph *graph, struct ipex_node *node, struct ipex_value *result) {
     const struct ipex_node *from = node->input[0]->producer;
-    struct ipex_value *y = node->output, *bytes = bytes_like(graph, y);
+    struct ipex_value *y = node->output;
     struct ipex_node *own =
         ipex_graph_node(graph, IPEX_KIND_pointwise, from->name, from->source_op, node->next);
     own->u.program = from->u.program;
     ipex_node_set_input(node, 0, from->input[0]);
-    ipex_node_set_output(node, bytes);
-    ipex_node_add_input(own, bytes);
+    ipex_node_set_output(node, result);
+    ipex_node_add_input(own, result);
     ipex_node_set_output(own, y);
     applied(graph, node, "takes bytes, not what they stand for");
+}
+
+/* ---- means ---- */
+
+/* Pools over all of an image become reductions, which bytes have. */
+static bool fits_mean(const struct ipex_graph *graph, struct ipex_node *node) {
+    struct numbers numbers;
+    if (node->kind == IPEX_KIND_pool && ipex_match_image_mean(node) &&
+        read_numbers(node->input[0], &numbers)) {
+        node->kind = IPEX_KIND_reduce;
+        node->u.reduce.kind = IPEX_REDUCE_mean;
+        node->u.reduce.axes = 1u << 2 | 1u << 3;
+    }
+    return ipex_node_is_byte_mean(graph, node) && read_numbers(node->input[0], &numbers);
 }
 
 /* ---- concatenations ---- */
@@ -186,7 +202,11 @@ static void take_concat(struct ipex_graph *graph, struct ipex_node *node) {
 void ipex_move_bytes(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (fits_slice(node))
-            take_slice(graph, node);
+            exchange(graph, node, bytes_like(graph, node->output));
+        else if (fits_mean(graph, node))
+            exchange(graph, node,
+                     ipex_graph_value(graph, node->output->name, IPEX_DTYPE_f32, node->output->rank,
+                                      node->output->dims));
         else if (fits_concat(graph, node))
             take_concat(graph, node);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Averages over windows of bytes that are quantised again: depthwise layers whose weights are ones,
- * and whose sums are as often too large as a window has elements. What pads them counts. */
+ * and whose sums are as often too large as a window has elements. What pads them counts. Averages
+ * of whole images are reductions: pass_byte_moves.c. */
+#include "tools/convert/match.h"
 #include "tools/convert/passes.h"
 
 #include <string.h>
@@ -32,7 +34,8 @@ static bool is_of_bytes(const struct ipex_value *x) {
 static bool fits(const struct ipex_graph *graph, const struct ipex_node *node) {
     const struct ipex_pool *pool = &node->u.pool;
     int64_t channels;
-    if (node->kind != IPEX_KIND_pool || pool->max || pool->ceil || !is_of_bytes(node->input[0]) ||
+    if (node->kind != IPEX_KIND_pool || ipex_match_image_mean(node) || pool->max || pool->ceil ||
+        !is_of_bytes(node->input[0]) ||
         !ipex_dim_number(&graph->dims, node->output->dims[1], &channels))
         return false;
     const bool padded = pool->pad[0] || pool->pad[1] || pool->pad[2] || pool->pad[3];

@@ -413,10 +413,22 @@ static bool multiply_forms(struct rewrite *w, const struct form *a, const struct
     return true;
 }
 
+static bool is_unary(int16_t op) {
+    switch (op) {
+#define IS_UNARY(id, name, arity)                                                                  \
+    case id:                                                                                       \
+        return arity == 1;
+        IPEX_STEP_LIST(IS_UNARY)
+#undef IS_UNARY
+    default:
+        return false;
+    }
+}
+
 /* As it stands, of values. */
 static struct form keep_step(struct rewrite *w, int16_t op, const struct form *a,
                              const struct form *b) {
-    const int16_t first = emit_form(w, a), second = emit_form(w, b);
+    const int16_t first = emit_form(w, a), second = is_unary(op) ? first : emit_form(w, b);
     const int16_t code = emit(w, op, first, second);
     w->atom[code] = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), false};
     return form_of_atom(w, code);
@@ -454,18 +466,6 @@ static struct form operand(struct rewrite *w, int16_t code, const struct form *r
     if (w->input_of[code] < 0)
         return form_of_numbers(w, numbers_of(w, w->node->input[code]));
     return form_of_atom(w, w->input_of[code]);
-}
-
-static bool is_unary(int16_t op) {
-    switch (op) {
-#define IS_UNARY(id, name, arity)                                                                  \
-    case id:                                                                                       \
-        return arity == 1;
-        IPEX_STEP_LIST(IS_UNARY)
-#undef IS_UNARY
-    default:
-        return false;
-    }
 }
 
 static void rewrite_program(struct rewrite *w) {

@@ -4,21 +4,8 @@
  * reads the layer's input instead, and the layer goes over the one pixel that this gives. Then its
  * result, which is large, has a reader less: often but one, so that it need not exist as a whole.
  */
+#include "tools/convert/match.h"
 #include "tools/convert/passes.h"
-
-static bool is_mean(const struct ipex_node *node) {
-    const struct ipex_value *x = node->input[0];
-    const struct ipex_pool *pool = &node->u.pool;
-    if (node->kind == IPEX_KIND_reduce) /* a pool over an image whose size changes */
-        return node->u.reduce.kind == IPEX_REDUCE_mean && x->rank == 4 &&
-               node->u.reduce.axes == (1u << 2 | 1u << 3);
-    if (node->kind != IPEX_KIND_pool || pool->max)
-        return false;
-    for (int i = 0; i < 2; i++)
-        if (pool->kernel[i] != x->dims[2 + i] || pool->pad[i] != 0 || pool->pad[2 + i] != 0)
-            return false;
-    return true;
-}
 
 /* The layer that makes what the pool reads of pixels alone; NULL: none. */
 static struct ipex_node *find_layer(const struct ipex_node *node) {
@@ -61,7 +48,7 @@ static void apply(struct ipex_graph *graph, struct ipex_node *node, const struct
 
 void ipex_pass_mean(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next) {
-        const struct ipex_node *layer = is_mean(node) ? find_layer(node) : NULL;
+        const struct ipex_node *layer = ipex_match_image_mean(node) ? find_layer(node) : NULL;
         if (!layer)
             continue;
         const enum ipex_reason reason = check(node, layer);

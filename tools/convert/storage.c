@@ -68,8 +68,8 @@ static bool passes_bytes(const struct ipex_node *node) {
 }
 
 static bool takes_bytes(const struct ipex_graph *graph, struct ipex_node *node, int32_t operand) {
-    (void)graph;
     return node->kind == IPEX_KIND_pointwise || (node->integer && operand != 1) ||
+           ipex_node_is_byte_mean(graph, node) ||
            (passes_bytes(node) && node->output->layout->bytes);
 }
 
