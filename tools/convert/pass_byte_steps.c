@@ -21,10 +21,11 @@ struct form {
     bool exact;
 };
 
-/* What is known of a value of the new program. */
+/* What is known of a value of the new program. computed: by sums of products or the like, so that a
+ * factor instead of a divisor changes no more than these rounded. */
 struct atom {
     double *low, *high;
-    bool whole;
+    bool whole, computed;
 };
 
 struct rewrite {
@@ -184,7 +185,7 @@ static void drop_bounds(struct rewrite *w, struct form *f, double slack) {
 
 /* The form as a value of the new program; a number where it is one. */
 static int16_t emit_form(struct rewrite *w, const struct form *f) {
-    struct atom atom = {numbers(w, 0), numbers(w, 0), f->exact && all_whole(w, f->c0)};
+    struct atom atom = {numbers(w, 0), numbers(w, 0), f->exact && all_whole(w, f->c0), true};
     int16_t code = 0;
     for (int32_t t = 0; t < f->terms; t++) {
         const bool plain = all_are(w, f->c[t], 1);
@@ -284,10 +285,10 @@ static bool add_forms(struct rewrite *w, struct form *a, struct form *b, double 
     return add_terms(w, a, 1, ret) && add_terms(w, b, sign, ret);
 }
 
-/* A factor of what a step of the new program gives. */
+/* A factor of what is computed. */
 static bool is_scaled(const struct rewrite *w, const struct form *f) {
-    return f->terms == 1 && f->atom[0] >= IPEX_POINTWISE_RESULT && all_are(w, f->c0, 0) &&
-           !is_clipped(w, f);
+    return f->terms == 1 && all_are(w, f->c0, 0) && !is_clipped(w, f) &&
+           w->atom[f->atom[0]].computed;
 }
 
 /* A product that is a whole number but for the rounding of f64. */
@@ -347,7 +348,7 @@ static struct form round_form(struct rewrite *w, const struct form *f) {
     if (!w->atom[code].whole) {
         const int16_t rounded = emit(w, IPEX_STEP_round, code, code);
         struct atom *atom = &w->atom[rounded];
-        *atom = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), true};
+        *atom = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), true, true};
         for (int64_t i = 0; i < w->n; i++) {
             const double slack = 1e-3; /* more than f32 is off by, of what becomes a byte */
             atom->low[i] = rint(w->atom[code].low[i] - slack);
@@ -379,7 +380,7 @@ static bool is_shifted(struct rewrite *w, const struct form *f, double *shift) {
 
 static void range_of_product(struct rewrite *w, const struct atom *x, const struct atom *y,
                              struct atom *ret) {
-    *ret = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), x->whole && y->whole};
+    *ret = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), x->whole && y->whole, true};
     for (int64_t i = 0; i < w->n && ret->whole; i++) {
         const double corner[4] = {x->low[i] * y->low[i], x->low[i] * y->high[i],
                                   x->high[i] * y->low[i], x->high[i] * y->high[i]};
@@ -430,7 +431,7 @@ static struct form keep_step(struct rewrite *w, int16_t op, const struct form *a
                              const struct form *b) {
     const int16_t first = emit_form(w, a), second = is_unary(op) ? first : emit_form(w, b);
     const int16_t code = emit(w, op, first, second);
-    w->atom[code] = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), false};
+    w->atom[code] = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), false, true};
     return form_of_atom(w, code);
 }
 
@@ -500,14 +501,60 @@ static int32_t axis_of(const struct ipex_node *node, const struct ipex_value *co
     return -2;
 }
 
-static bool begin(struct ipex_graph *graph, struct ipex_node *node, struct rewrite *w) {
+/* In instructions, of which a quotient takes the time of several. */
+static int32_t cost_of(const struct ipex_program *p) {
+    enum { QUOTIENT = 4 };
+    int32_t ret = 0;
+    for (int32_t i = 0; i < p->steps; i++)
+        ret += p->step[i].op == IPEX_STEP_div ? QUOTIENT : 1;
+    return ret;
+}
+
+static bool is_computed(const struct ipex_value *x) {
+    const struct ipex_node *node = x->producer;
+    if (!node)
+        return false;
+    switch (node->kind) {
+    case IPEX_KIND_conv:
+    case IPEX_KIND_linear:
+    case IPEX_KIND_softmax:
+        return true;
+    case IPEX_KIND_plan:
+        return node->u.plan.op == IPEX_OP_matmul || node->u.plan.op == IPEX_OP_attention ||
+               node->u.plan.op == IPEX_OP_layer_norm || node->u.plan.op == IPEX_OP_group_norm;
+    default:
+        return false;
+    }
+}
+
+/* A division that is rounded, which bytes may be stored by without a program (pointwise_bytes.c).
+ */
+static bool only_quantises(const struct ipex_node *node) {
+    struct ipex_program p;
+    ipex_program_trim(node->u.program, &p);
+    return node->output->is_byte && p.step[0].op == IPEX_STEP_div && p.steps <= 3;
+}
+
+/* Of bytes, or of what is quantised and goes on. Of one byte alone a program is a table, whatever
+ * its steps. */
+static bool fits(const struct ipex_node *node) {
+    if (node->kind != IPEX_KIND_pointwise)
+        return false;
+    const struct ipex_program *p = node->u.program;
+    bool bytes = false, rounds = false;
+    for (int32_t i = 0; i < node->inputs; i++)
+        bytes = bytes || node->input[i]->is_byte;
+    for (int32_t i = 0; i < p->steps; i++)
+        rounds = rounds || p->step[i].op == IPEX_STEP_round;
+    return bytes ? node->inputs > 1 : rounds && !only_quantises(node);
+}
+
+static void begin(struct ipex_graph *graph, struct ipex_node *node, struct rewrite *w) {
     *w = (struct rewrite){.graph = graph, .node = node, .n = 1, .axis = node->output->rank};
-    bool bytes = false;
     for (int32_t i = 0; i < node->inputs; i++) {
         const struct ipex_value *x = node->input[i];
         const int32_t axis = x->constant && x->dtype == IPEX_DTYPE_f32 ? axis_of(node, x) : -2;
         const bool first = axis >= 0 && w->n == 1;
-        bytes = bytes || x->is_byte;
         if (first) {
             w->axis = axis;
             w->n = node->output->dims[axis];
@@ -516,12 +563,13 @@ static bool begin(struct ipex_graph *graph, struct ipex_node *node, struct rewri
         if (w->input_of[i] >= 0)
             w->input[w->inputs++] = node->input[i];
     }
-    for (int32_t i = 0; i < w->inputs; i++)
+    for (int32_t i = 0; i < w->inputs; i++) {
+        const bool byte = w->input[i]->is_byte;
         w->atom[i] =
-            (struct atom){numbers(w, w->input[i]->is_byte ? 0 : -INFINITY),
-                          numbers(w, w->input[i]->is_byte ? 255 : INFINITY), w->input[i]->is_byte};
+            (struct atom){numbers(w, byte ? 0 : -INFINITY), numbers(w, byte ? 255 : INFINITY), byte,
+                          is_computed(w->input[i])};
+    }
     w->program = ipex_arena_alloc(&w->arena, sizeof *w->program);
-    return bytes;
 }
 
 static void take(struct ipex_graph *graph, struct ipex_node *node, const struct rewrite *w) {
@@ -538,17 +586,15 @@ static void take(struct ipex_graph *graph, struct ipex_node *node, const struct 
                                       (int)w->program->steps, (int)before));
 }
 
-/* Of one byte alone a program is a table, whatever its steps. */
 void ipex_pass_byte_steps(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next) {
-        if (node->kind != IPEX_KIND_pointwise || node->inputs < 2)
-            continue;
         struct rewrite w;
-        if (begin(graph, node, &w)) {
-            rewrite_program(&w);
-            if (!w.failed && w.program->steps < node->u.program->steps)
-                take(graph, node, &w);
-        }
+        if (!fits(node))
+            continue;
+        begin(graph, node, &w);
+        rewrite_program(&w);
+        if (!w.failed && cost_of(w.program) < cost_of(node->u.program))
+            take(graph, node, &w);
         ipex_arena_finish(&w.arena);
     }
 }
