@@ -191,8 +191,9 @@ static void run_tiles(const struct pointwise *pw, const struct places *at, int64
     }
 }
 
-/* Links that packing an operand, or unpacking, takes as long as. */
-enum { PACKED_LINKS = 3 };
+/* What less packing pays for: links, or of rows that are no shorter than half a strip, as many for
+ * each operand and y. */
+enum { SHORT_CHAIN = 6, PACKED_LINKS = 3 };
 
 /* Rows of n elements: whole strips of them where they lie, the rest packed, as are all where a row
  * has a byte for all of its elements, which no link reads more than once. */
@@ -207,8 +208,9 @@ static void run_rows(const struct pointwise *pw, const struct places *at,
     }
     if (dense)
         all = (struct ipex_pointwise_tile){1, all.rows * all.n};
-    const bool is_short = pw->args->chains->longest <= PACKED_LINKS * packs &&
-                          (all.rows == 1 || all.n >= pw->level->lanes);
+    const int32_t most = all.n * 2 >= strip_of(pw) ? PACKED_LINKS * packs : SHORT_CHAIN;
+    const bool is_short =
+        pw->args->chains->longest <= most && (all.rows == 1 || all.n >= pw->level->lanes);
     const int64_t rest = is_short ? 0 : ipex_divide(all.n, strip_of(pw)).rest;
     const int64_t whole = bytes && all.rows > 1 ? 0 : all.n - rest;
     if (whole > 0)

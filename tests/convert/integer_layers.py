@@ -978,6 +978,7 @@ def parts_that_others_read(g, kind="u8", zeros=(None,) * 3, relu=True, whole=Fal
 @families(case(("byte_moves", "join", APPLIED), ops={}, bytes_=3), of_channels=dict(axis=1), of_rows=dict(axis=2), of_columns=dict(axis=3))
 def parts_of_any_axis(g, axis):
     parts = [g.through(g.input(1, 8, 9, 10), g.to(around=2 ** -e, zero=zero)) for e, zero in ((5, 120), (4, 50))]
+    g.output(*[g.op("GlobalMaxPool", part) for part in parts])
     numbers = g.constant(row(g, 8, "Mul").reshape(8, 1, 1))
     g.gives(g.op("Mul", joined(g, parts, axis), numbers) if axis != 1 else normalised(g, joined(g, parts), 16))
 
@@ -986,6 +987,14 @@ def parts_of_any_axis(g, axis):
 def parts_of_which_tables_are_made(g):
     parts = [g.through(g.input(1, 8, 9, 10), g.to(around=2 ** -e)) for e in (5, 4)]
     g.gives(g.convolved(g.through(g.op("HardSigmoid", joined(g, parts), alpha=0.25, beta=0.5, name="hard")), 16, 6, name="behind"))
+
+
+@case(("byte_moves", "join", None), ("byte_concat", "join", None), ops={})
+def parts_that_nobody_else_reads(g):
+    """But for one, which is the smaller: each could be quantised for itself."""
+    parts = [g.through(g.input(1, c, 9, 10)) for c in (9, 8)]
+    g.output(g.op("GlobalMaxPool", parts[1]))
+    g.gives(normalised(g, joined(g, parts), 17))
 
 
 @case(("byte_moves", "join", None), ops={})

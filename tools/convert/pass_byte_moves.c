@@ -134,8 +134,10 @@ static bool gains(const struct ipex_node *reader) {
                                                            all_read(reader->output, has_operands)));
 }
 
+/* Whether most of what is joined is bytes that others read, too: a part of its own could be
+ * quantised where it is computed. */
 static bool fits_concat(const struct ipex_graph *graph, const struct ipex_node *node) {
-    int64_t size;
+    int64_t size, all = 0, shared = 0;
     struct numbers numbers;
     if (node->kind != IPEX_KIND_concat || !all_read(node->output, gains))
         return false;
@@ -144,8 +146,10 @@ static bool fits_concat(const struct ipex_graph *graph, const struct ipex_node *
         if (!read_numbers(x, &numbers) ||
             !ipex_dim_number(&graph->dims, x->dims[node->u.axis], &size))
             return false;
+        all += size;
+        shared += x->uses > 1 || x->producer->input[0]->uses > 1 ? size : 0;
     }
-    return true;
+    return 2 * shared > all;
 }
 
 /* One of the numbers of every element along the axis. */
