@@ -2,6 +2,8 @@
 /* See pointwise_bytes.h. */
 #include "kernels/pointwise_bytes.h"
 
+#include "kernels/pointwise_rows.h"
+
 #include <string.h>
 
 enum { BLOCK = IPEX_POINTWISE_BLOCK };
@@ -19,20 +21,6 @@ static __attribute__((noinline)) int64_t place(const struct ipex_pointwise_args 
 
 static int64_t row_stride(const struct ipex_pointwise_args *args, const int64_t *stride) {
     return args->rank > 1 ? stride[args->rank - 2] : 0;
-}
-
-/* Rows of n bytes, x_row and y_row apart; what is no whole number of vectors is often short. */
-static __attribute__((noinline)) void copy_bytes(const uint8_t *x, int64_t x_row, uint8_t *y,
-                                                 int64_t y_row, int64_t n, int64_t rows) {
-    for (; rows > 0; rows--, x += x_row, y += y_row) {
-        int64_t i = 0;
-        for (; i + 16 <= n; i += 16)
-            memcpy(y + i, x + i, 16);
-        for (; i + 4 <= n; i += 4)
-            memcpy(y + i, x + i, 4);
-        for (; i < n; i++)
-            y[i] = x[i];
-    }
 }
 
 /* A program that divides f32 by a number, or that then rounds and adds a zero point. */
@@ -194,7 +182,7 @@ static __attribute__((noinline)) void run_at_once(const struct ipex_byte_loops *
         return;
     }
     if (x_gaps) {
-        copy_bytes(ends.x_u8 + x, x_row, x_dense, n, n, rows);
+        ipex_copy_rows(ends.x_u8 + x, x_row, x_dense, n, n, rows);
         ends.x_u8 = x_dense;
         x = 0;
     }
@@ -202,7 +190,7 @@ static __attribute__((noinline)) void run_at_once(const struct ipex_byte_loops *
         ends.y_u8 = y_dense;
     run_row(loops, at_once, &ends, x, y_gaps ? 0 : y, rows * n);
     if (y_gaps)
-        copy_bytes(y_dense, n, args->y_u8 + y, y_row, n, rows);
+        ipex_copy_rows(y_dense, n, args->y_u8 + y, y_row, n, rows);
 }
 
 void ipex_pointwise_bytes(const struct ipex_byte_loops *loops,

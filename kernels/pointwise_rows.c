@@ -2,6 +2,8 @@
 /* See pointwise_rows.h. */
 #include "kernels/pointwise_rows.h"
 
+#include <string.h>
+
 /* A program, who runs it, and the scratch that it has. */
 struct pointwise {
     const struct ipex_pointwise_level *level;
@@ -142,8 +144,22 @@ static void run_steps(const struct pointwise *pw, const struct places *at,
     }
 }
 
+/* What is no whole number of vectors is often short. */
+void ipex_copy_rows(const uint8_t *x, int64_t x_row, uint8_t *y, int64_t y_row, int64_t n,
+                    int64_t rows) {
+    for (; rows > 0; rows--, x += x_row, y += y_row) {
+        int64_t i = 0;
+        for (; i + 16 <= n; i += 16)
+            memcpy(y + i, x + i, 16);
+        for (; i + 4 <= n; i += 4)
+            memcpy(y + i, x + i, 4);
+        for (; i < n; i++)
+            y[i] = x[i];
+    }
+}
+
 /* A tile that is no whole number of strips, in the blocks behind the registers, where there is
- * room for what its last strip computes beside it. */
+ * room for what its last strip computes beside it; bytes stay bytes. */
 static void run_packed(const struct pointwise *pw, const struct places *at,
                        struct ipex_pointwise_tile tile) {
     const struct ipex_pointwise_args *args = pw->args;
@@ -154,13 +170,21 @@ static void run_packed(const struct pointwise *pw, const struct places *at,
         packed.x[k] = at->x[k];
         if (at->x[k].step == 0 && (at->x[k].row == 0 || tile.rows == 1))
             continue; /* one value */
-        pw->level->pack(at->x[k], block, tile);
-        packed.x[k] = ipex_pointwise_floats(block, 1, n);
+        const bool bytes = at->x[k].bytes && at->x[k].step != 0;
+        if (bytes)
+            ipex_copy_rows(at->x[k].p, at->x[k].row, (uint8_t *)block, tile.n, tile.n, tile.rows);
+        else
+            pw->level->pack(at->x[k], block, tile);
+        packed.x[k] = (struct ipex_pointwise_operand){block, 1, n, bytes};
         block += IPEX_POINTWISE_BLOCK;
     }
-    packed.y = ipex_pointwise_floats(block, 1, n);
+    packed.y = (struct ipex_pointwise_operand){block, 1, n, at->y.bytes};
     run_steps(pw, &packed, (struct ipex_pointwise_tile){1, n});
-    pw->level->unpack(block, at->y, tile);
+    if (at->y.bytes)
+        ipex_copy_rows((const uint8_t *)block, tile.n, (uint8_t *)at->y.p, at->y.row, tile.n,
+                       tile.rows);
+    else
+        pw->level->unpack(block, at->y, tile);
 }
 
 /* Columns [begin, end) of all rows, tile by tile, each of as many elements as blocks hold; of any

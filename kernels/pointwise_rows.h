@@ -62,6 +62,10 @@ struct ipex_pointwise_level {
 /* A strip is of as many vectors. */
 enum { IPEX_STRIP_VECTORS = 8 };
 
+/* Rows of n bytes, x_row and y_row apart. */
+void ipex_copy_rows(const uint8_t *x, int64_t x_row, uint8_t *y, int64_t y_row, int64_t n,
+                    int64_t rows);
+
 /* A kernel's whole body: jobs [job_begin, job_end). */
 void ipex_pointwise_rows(const struct ipex_pointwise_level *level,
                          const struct ipex_pointwise_args *args, int64_t job_begin, int64_t job_end,

@@ -214,23 +214,25 @@ static int16_t emit_form(struct rewrite *w, const struct form *f) {
     return code;
 }
 
+/* The bound as a whole number of the atom; false where it is none. */
+static bool bound_atom(double bound, double c, double c0, double *ret) {
+    const double exactly = (bound - c0) / c;
+    *ret = isinf(bound) ? bound : rint(exactly);
+    return isinf(bound) || fabs(exactly - *ret) < 1e-6;
+}
+
 /* A clipped form of one term as a clipped atom, of which any sum may be taken; else it stays. */
 static void clip_atom(struct rewrite *w, struct form *f) {
     if (!f->exact || f->terms != 1 || !is_clipped(w, f))
         return;
     struct form atom = form_of_atom(w, f->atom[0]);
     for (int64_t i = 0; i < w->n; i++) {
-        const double low = (f->low[i] - f->c0[i]) / f->c[0][i];
-        const double high = (f->high[i] - f->c0[i]) / f->c[0][i];
-        if (!(f->c[0][i] > 0))
+        const double c = f->c[0][i], c0 = f->c0[i];
+        if (!(c > 0) || !bound_atom(f->low[i], c, c0, &atom.low[i]) ||
+            !bound_atom(f->high[i], c, c0, &atom.high[i]))
             return;
-        atom.low[i] = fabs(low - rint(low)) < 1e-6 ? rint(low) : low;
-        atom.high[i] = fabs(high - rint(high)) < 1e-6 ? rint(high) : high;
     }
-    const int16_t code = emit_form(w, &atom);
-    if (!w->atom[code].whole)
-        return;
-    f->atom[0] = code;
+    f->atom[0] = emit_form(w, &atom);
     f->low = numbers(w, -INFINITY);
     f->high = numbers(w, INFINITY);
 }
@@ -469,6 +471,55 @@ static struct form operand(struct rewrite *w, int16_t code, const struct form *r
     return form_of_atom(w, w->input_of[code]);
 }
 
+/* ---- the end of a program ---- */
+
+static bool is_used_once(const struct ipex_program *p, int32_t step) {
+    const int16_t code = (int16_t)(IPEX_POINTWISE_RESULT + step);
+    int32_t uses = 0;
+    for (int32_t i = 0; i < p->steps; i++)
+        uses += p->step[i].a == code || (!is_unary(p->step[i].op) && p->step[i].b == code);
+    return uses == 1;
+}
+
+/* Step `at` is op of the step before it, which nobody else reads, and a number. */
+static bool goes_on(const struct ipex_program *p, int32_t at, enum ipex_step op) {
+    return at > 0 && p->step[at].op == (int16_t)op && p->step[at].b < 0 &&
+           p->step[at].a == IPEX_POINTWISE_RESULT + at - 1 && is_used_once(p, at - 1);
+}
+
+/* Takes away step `at`, whose place the step before it has taken. */
+static void drop_step(struct ipex_program *p, int32_t at) {
+    const int16_t code = (int16_t)(IPEX_POINTWISE_RESULT + at);
+    p->steps--;
+    for (int32_t i = at; i < p->steps; i++) {
+        p->step[i] = p->step[i + 1];
+        p->step[i].a = (int16_t)(p->step[i].a - (p->step[i].a >= code));
+        p->step[i].b = (int16_t)(p->step[i].b - (p->step[i].b >= code));
+    }
+}
+
+static double number_of(const struct ipex_program *p, int32_t step) {
+    return (double)p->constant[-1 - p->step[step].b];
+}
+
+/* round(x) + zero, an even number, and bounds behind it, is x + zero rounded as it is stored. */
+static void round_when_stored(struct rewrite *w) {
+    struct ipex_program *p = w->program;
+    int32_t at = p->steps - 1;
+    while (goes_on(p, at, IPEX_STEP_max) || goes_on(p, at, IPEX_STEP_min))
+        at--;
+    if (!goes_on(p, at, IPEX_STEP_add) || p->step[at - 1].op != IPEX_STEP_round ||
+        fmod(number_of(p, at), 2) != 0)
+        return;
+    p->step[at - 1].op = IPEX_STEP_add;
+    p->step[at - 1].b = p->step[at].b;
+    drop_step(p, at--);
+    if (!goes_on(p, at, IPEX_STEP_add) || !goes_on(p, at - 1, IPEX_STEP_add))
+        return;
+    p->step[at - 1].b = emit_constant(w, number_of(p, at - 1) + number_of(p, at));
+    drop_step(p, at);
+}
+
 static void rewrite_program(struct rewrite *w) {
     const struct ipex_program *p = w->node->u.program;
     struct form *results = ipex_arena_array(&w->arena, (size_t)p->steps, sizeof *results);
@@ -486,6 +537,8 @@ static void rewrite_program(struct rewrite *w) {
     const int16_t code = emit_form(w, &results[p->steps - 1]);
     if (code != IPEX_POINTWISE_RESULT + w->program->steps - 1)
         (void)emit(w, IPEX_STEP_copy, code, code);
+    if (w->node->output->is_byte)
+        round_when_stored(w);
 }
 
 /* ---- nodes ---- */
@@ -535,18 +588,20 @@ static bool only_quantises(const struct ipex_node *node) {
     return node->output->is_byte && p.step[0].op == IPEX_STEP_div && p.steps <= 3;
 }
 
-/* Of bytes, or of what is quantised and goes on. Of one byte alone a program is a table, whatever
- * its steps. */
+/* Of bytes, or of what is rounded and cut and goes on. Of one byte alone a program is a table,
+ * whatever its steps. */
 static bool fits(const struct ipex_node *node) {
     if (node->kind != IPEX_KIND_pointwise)
         return false;
     const struct ipex_program *p = node->u.program;
-    bool bytes = false, rounds = false;
+    bool bytes = false, rounds = false, cuts = false;
     for (int32_t i = 0; i < node->inputs; i++)
         bytes = bytes || node->input[i]->is_byte;
-    for (int32_t i = 0; i < p->steps; i++)
+    for (int32_t i = 0; i < p->steps; i++) {
         rounds = rounds || p->step[i].op == IPEX_STEP_round;
-    return bytes ? node->inputs > 1 : rounds && !only_quantises(node);
+        cuts = cuts || (rounds && p->step[i].op == IPEX_STEP_min);
+    }
+    return bytes ? node->inputs > 1 : cuts && !only_quantises(node);
 }
 
 static void begin(struct ipex_graph *graph, struct ipex_node *node, struct rewrite *w) {
