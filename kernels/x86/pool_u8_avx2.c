@@ -3,6 +3,8 @@
  */
 #include "kernels/x86/vec_avx2.h"
 
+#include <string.h>
+
 #include "kernels/jobs.h"
 #include "kernels/x86/lanes.h"
 
@@ -127,6 +129,7 @@ void ipex_k_reduce_u8__avx2(const struct ipex_reduce_args *args, int64_t job_beg
     const int64_t stride = args->x_middle;
     for (int64_t outer = job_begin; outer < job_end; outer++) {
         const uint8_t *x = (const uint8_t *)args->x + outer * args->x_outer;
+        memset(args->y + outer * args->y_outer, 0, (size_t)args->inner * sizeof *args->y);
         for (int64_t row = 0, n; row < args->middle; row += n, x += n * stride) {
             n = ipex_smaller(args->middle - row, SUMMED_ROWS);
             const vec divisor = vec_set(row + n == args->middle ? (float)args->middle : 1);
@@ -145,8 +148,8 @@ void ipex_k_reduce_u8__avx2(const struct ipex_reduce_args *args, int64_t job_beg
                     AS_WRITTEN;
                     const __m128i whole = _mm_loadu_si128((const __m128i *)(void *)(sums + i));
                     const vec sum = _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(whole));
-                    const vec before = row > 0 ? vec_load_part(y, step) : vec_set(0);
-                    vec_store_part(y, step, vec_div(vec_add(before, sum), divisor));
+                    const vec all = vec_add(vec_load_part(y, step), sum);
+                    vec_store_part(y, step, vec_div(all, divisor));
                 }
             }
         }
