@@ -81,6 +81,7 @@ static bool is_float(double number) {
     return number == 0 || isnormal((float)number);
 }
 
+/* A step, of whose result nothing is known yet. */
 static int16_t emit(struct rewrite *w, int16_t op, int16_t a, int16_t b) {
     struct ipex_program *p = w->program;
     if (p->steps == IPEX_POINTWISE_STEPS) {
@@ -90,7 +91,9 @@ static int16_t emit(struct rewrite *w, int16_t op, int16_t a, int16_t b) {
     p->step[p->steps].op = op;
     p->step[p->steps].a = a;
     p->step[p->steps].b = b;
-    return (int16_t)(IPEX_POINTWISE_RESULT + p->steps++);
+    const int16_t code = (int16_t)(IPEX_POINTWISE_RESULT + p->steps++);
+    w->atom[code] = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), false, true};
+    return code;
 }
 
 static int16_t emit_constant(struct rewrite *w, double number) {
@@ -168,14 +171,14 @@ static void range_of(const struct rewrite *w, const struct form *f, double *low,
     }
 }
 
-/* Bounds that nothing reaches are none; `slack`: by how much rounding may be off. */
-static void drop_bounds(struct rewrite *w, struct form *f, double slack) {
+/* Bounds that nothing reaches are none. */
+static void drop_bounds(struct rewrite *w, struct form *f) {
     double *low = numbers(w, 0), *high = numbers(w, 0);
     bool below = false, above = false;
     range_of(w, f, low, high);
     for (int64_t i = 0; i < w->n; i++) {
-        below = below || !(low[i] - slack >= f->low[i]);
-        above = above || !(high[i] + slack <= f->high[i]);
+        below = below || !(low[i] >= f->low[i]);
+        above = above || !(high[i] <= f->high[i]);
     }
     if (!below)
         f->low = numbers(w, -INFINITY);
@@ -334,10 +337,12 @@ static bool clip_form(struct rewrite *w, int16_t op, const struct form *a, const
     ret->high = numbers(w, 0);
     for (int64_t i = 0; i < w->n; i++) {
         const double bound = b->c0[i];
+        if (isnan(bound))
+            return false;
         ret->low[i] = op == IPEX_STEP_max ? fmax(a->low[i], bound) : fmin(a->low[i], bound);
         ret->high[i] = op == IPEX_STEP_max ? fmax(a->high[i], bound) : fmin(a->high[i], bound);
     }
-    drop_bounds(w, ret, 0);
+    drop_bounds(w, ret);
     return true;
 }
 
@@ -350,7 +355,7 @@ static struct form round_form(struct rewrite *w, const struct form *f) {
     if (!w->atom[code].whole) {
         const int16_t rounded = emit(w, IPEX_STEP_round, code, code);
         struct atom *atom = &w->atom[rounded];
-        *atom = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), true, true};
+        atom->whole = true;
         for (int64_t i = 0; i < w->n; i++) {
             const double slack = 1e-3; /* more than f32 is off by, of what becomes a byte */
             atom->low[i] = rint(w->atom[code].low[i] - slack);
@@ -363,7 +368,7 @@ static struct form round_form(struct rewrite *w, const struct form *f) {
         ret.low[i] = rint(f->low[i]);
         ret.high[i] = rint(f->high[i]);
     }
-    drop_bounds(w, &ret, 0);
+    drop_bounds(w, &ret);
     return ret;
 }
 
@@ -380,9 +385,9 @@ static bool is_shifted(struct rewrite *w, const struct form *f, double *shift) {
     return true;
 }
 
-static void range_of_product(struct rewrite *w, const struct atom *x, const struct atom *y,
+static void range_of_product(const struct rewrite *w, const struct atom *x, const struct atom *y,
                              struct atom *ret) {
-    *ret = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), x->whole && y->whole, true};
+    ret->whole = x->whole && y->whole;
     for (int64_t i = 0; i < w->n && ret->whole; i++) {
         const double corner[4] = {x->low[i] * y->low[i], x->low[i] * y->high[i],
                                   x->high[i] * y->low[i], x->high[i] * y->high[i]};
@@ -432,9 +437,7 @@ static bool is_unary(int16_t op) {
 static struct form keep_step(struct rewrite *w, int16_t op, const struct form *a,
                              const struct form *b) {
     const int16_t first = emit_form(w, a), second = is_unary(op) ? first : emit_form(w, b);
-    const int16_t code = emit(w, op, first, second);
-    w->atom[code] = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), false, true};
-    return form_of_atom(w, code);
+    return form_of_atom(w, emit(w, op, first, second));
 }
 
 static bool rewrite_step(struct rewrite *w, int16_t op, struct form *a, struct form *b,
