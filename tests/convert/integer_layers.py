@@ -1039,6 +1039,21 @@ def sum_of_quantised_sums(g, op, clip=False, same=False):
 
 
 
+@families(case(("byte_steps", "join", APPLIED), ops=dict(conv=2)), of_an_even_zero=dict(zero=120), of_an_odd_zero=dict(zero=121), of_zero_0=dict(zero=0), of_i8=dict(kind="i8", zero=-18), with_relu=dict(zero=64, act="Relu"),
+          in_bytes=dict(zero=120, inside=True), in_bytes_with_relu=dict(zero=64, act="Relu", inside=True), in_bytes_of_i8=dict(kind="i8", zero=-18, inside=True))
+def sum_that_is_rounded(g, zero, kind="u8", act=None, inside=False):
+    """Where it is stored in bytes, or before it is stored as floats, since it is an output, too."""
+    x = g.through(g.input(1, 8, 9, 10))
+    parts = [g.through(g.convolved(x, 8, 8, (1, 1), name=name)) for name in ("one", "two")]
+    g.output(*[g.op("GlobalMaxPool", part) for part in parts])
+    y = g.op("Add", *parts, name="join")
+    q = g.quantize(g.op(act, y) if act else y, g.to(kind, zero=zero, like=y))
+    if inside:
+        g.gives_numbers(g.op("Transpose", q, perm=[0, 2, 3, 1]), kind)
+    else:
+        g.gives_numbers(q, kind)
+
+
 def averaged(**options):
     return case(("byte_pool", "pool", APPLIED), ("integer", "pool", APPLIED), ("requantise", "pool", APPLIED), ("integer", "behind", APPLIED), ops=dict(conv=1, depthwise=1), bytes_=3, **options)
 

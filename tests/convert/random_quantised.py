@@ -39,7 +39,8 @@ class Net:
         """As before, mostly: then what was quantised between is quantised again as it was."""
         if self.usual is None or self.pick(True, False, False):
             kind = self.pick("u8", "u8", "i8")
-            self.usual = kind, self.graph.to(kind, around=2.0 ** self.pick(-5, -4, -3))
+            zero = self.pick(None, 120, 0, 64) if kind == "u8" else self.pick(None, -18, 4)
+            self.usual = kind, self.graph.to(kind, around=2.0 ** self.pick(-5, -4, -3), zero=zero)
         kind, to = self.usual
         return self.graph.through(x, to, kind)
 

@@ -69,7 +69,7 @@ static void lower_pointwise(struct lower *lower, struct ipex_node *node) {
     const struct ipex_program *p = node->u.program;
     struct ipex_program trimmed;
     if (node->output->layout->bytes) {
-        ipex_program_trim(p, &trimmed);
+        ipex_program_trim(node, &trimmed);
         p = &trimmed;
     }
     struct ipex_value *value = node->output;

@@ -421,22 +421,11 @@ static bool multiply_forms(struct rewrite *w, const struct form *a, const struct
     return true;
 }
 
-static bool is_unary(int16_t op) {
-    switch (op) {
-#define IS_UNARY(id, name, arity)                                                                  \
-    case id:                                                                                       \
-        return arity == 1;
-        IPEX_STEP_LIST(IS_UNARY)
-#undef IS_UNARY
-    default:
-        return false;
-    }
-}
-
 /* As it stands, of values. */
 static struct form keep_step(struct rewrite *w, int16_t op, const struct form *a,
                              const struct form *b) {
-    const int16_t first = emit_form(w, a), second = is_unary(op) ? first : emit_form(w, b);
+    const int16_t first = emit_form(w, a),
+                  second = ipex_step_is_unary(op) ? first : emit_form(w, b);
     return form_of_atom(w, emit(w, op, first, second));
 }
 
@@ -474,62 +463,13 @@ static struct form operand(struct rewrite *w, int16_t code, const struct form *r
     return form_of_atom(w, w->input_of[code]);
 }
 
-/* ---- the end of a program ---- */
-
-static bool is_used_once(const struct ipex_program *p, int32_t step) {
-    const int16_t code = (int16_t)(IPEX_POINTWISE_RESULT + step);
-    int32_t uses = 0;
-    for (int32_t i = 0; i < p->steps; i++)
-        uses += p->step[i].a == code || (!is_unary(p->step[i].op) && p->step[i].b == code);
-    return uses == 1;
-}
-
-/* Step `at` is op of the step before it, which nobody else reads, and a number. */
-static bool goes_on(const struct ipex_program *p, int32_t at, enum ipex_step op) {
-    return at > 0 && p->step[at].op == (int16_t)op && p->step[at].b < 0 &&
-           p->step[at].a == IPEX_POINTWISE_RESULT + at - 1 && is_used_once(p, at - 1);
-}
-
-/* Takes away step `at`, whose place the step before it has taken. */
-static void drop_step(struct ipex_program *p, int32_t at) {
-    const int16_t code = (int16_t)(IPEX_POINTWISE_RESULT + at);
-    p->steps--;
-    for (int32_t i = at; i < p->steps; i++) {
-        p->step[i] = p->step[i + 1];
-        p->step[i].a = (int16_t)(p->step[i].a - (p->step[i].a >= code));
-        p->step[i].b = (int16_t)(p->step[i].b - (p->step[i].b >= code));
-    }
-}
-
-static double number_of(const struct ipex_program *p, int32_t step) {
-    return (double)p->constant[-1 - p->step[step].b];
-}
-
-/* round(x) + zero, an even number, and bounds behind it, is x + zero rounded as it is stored. */
-static void round_when_stored(struct rewrite *w) {
-    struct ipex_program *p = w->program;
-    int32_t at = p->steps - 1;
-    while (goes_on(p, at, IPEX_STEP_max) || goes_on(p, at, IPEX_STEP_min))
-        at--;
-    if (!goes_on(p, at, IPEX_STEP_add) || p->step[at - 1].op != IPEX_STEP_round ||
-        fmod(number_of(p, at), 2) != 0)
-        return;
-    p->step[at - 1].op = IPEX_STEP_add;
-    p->step[at - 1].b = p->step[at].b;
-    drop_step(p, at--);
-    if (!goes_on(p, at, IPEX_STEP_add) || !goes_on(p, at - 1, IPEX_STEP_add))
-        return;
-    p->step[at - 1].b = emit_constant(w, number_of(p, at - 1) + number_of(p, at));
-    drop_step(p, at);
-}
-
 static void rewrite_program(struct rewrite *w) {
     const struct ipex_program *p = w->node->u.program;
     struct form *results = ipex_arena_array(&w->arena, (size_t)p->steps, sizeof *results);
     for (int32_t i = 0; i < p->steps && !w->failed; i++) {
         const int16_t op = p->step[i].op;
         struct form a = operand(w, p->step[i].a, results);
-        struct form b = is_unary(op) ? a : operand(w, p->step[i].b, results);
+        struct form b = ipex_step_is_unary(op) ? a : operand(w, p->step[i].b, results);
         if (op == IPEX_STEP_round && !is_number(&a))
             results[i] = round_form(w, &a);
         else if (!rewrite_step(w, op, &a, &b, &results[i]))
@@ -540,8 +480,6 @@ static void rewrite_program(struct rewrite *w) {
     const int16_t code = emit_form(w, &results[p->steps - 1]);
     if (code != IPEX_POINTWISE_RESULT + w->program->steps - 1)
         (void)emit(w, IPEX_STEP_copy, code, code);
-    if (w->node->output->is_byte)
-        round_when_stored(w);
 }
 
 /* ---- nodes ---- */
@@ -587,7 +525,7 @@ static bool is_computed(const struct ipex_value *x) {
  */
 static bool only_quantises(const struct ipex_node *node) {
     struct ipex_program p;
-    ipex_program_trim(node->u.program, &p);
+    ipex_program_trim(node, &p);
     return node->output->is_byte && p.step[0].op == IPEX_STEP_div && p.steps <= 3;
 }
 

@@ -52,9 +52,11 @@ void ipex_affine_to_pointwise(struct ipex_graph *graph, struct ipex_node *node);
 /* Puts the program of `producer` (whose output is operand `index` of `reader`) in front of the
  * reader's own; false, changing nothing, when the result would not fit. The producer is removed. */
 bool ipex_program_join(struct ipex_graph *graph, struct ipex_node *reader, int32_t index);
-/* The program without what storing its result in bytes does: rounding what nothing is added to, and
- * cutting to 0 and 255. */
-void ipex_program_trim(const struct ipex_program *program, struct ipex_program *ret);
+/* The node's program without what storing its result in bytes does: rounding what nothing is added
+ * to, or an even number in a program that is no table, and cutting to 0 and 255. */
+void ipex_program_trim(const struct ipex_node *node, struct ipex_program *ret);
+/* Whether a step of this kind (enum ipex_step) has one operand. */
+bool ipex_step_is_unary(int16_t op);
 /* Scalar constant operands become program constants. */
 void ipex_program_absorb_scalars(struct ipex_node *node);
 

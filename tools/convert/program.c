@@ -123,15 +123,79 @@ static void drop_last(struct ipex_program *p) {
     p->step[last].b = a;
 }
 
-void ipex_program_trim(const struct ipex_program *program, struct ipex_program *ret) {
+bool ipex_step_is_unary(int16_t op) {
+    switch (op) {
+#define IS_UNARY(id, name, arity)                                                                  \
+    case id:                                                                                       \
+        return arity == 1;
+        IPEX_STEP_LIST(IS_UNARY)
+#undef IS_UNARY
+    default:
+        return false;
+    }
+}
+
+static bool is_used_once(const struct ipex_program *p, int32_t step) {
+    const int16_t code = (int16_t)(IPEX_POINTWISE_RESULT + step);
+    int32_t uses = 0;
+    for (int32_t i = 0; i < p->steps; i++)
+        uses +=
+            p->step[i].a == code || (!ipex_step_is_unary(p->step[i].op) && p->step[i].b == code);
+    return uses == 1;
+}
+
+/* Step `at` is op of the step before it, which nobody else reads, and a number. */
+static bool goes_on(const struct ipex_program *p, int32_t at, enum ipex_step op) {
+    return at > 0 && p->step[at].op == (int16_t)op && p->step[at].b < 0 &&
+           p->step[at].a == IPEX_POINTWISE_RESULT + at - 1 && is_used_once(p, at - 1);
+}
+
+/* Takes away step `at`, whose place the step before it has taken. */
+static void drop_step(struct ipex_program *p, int32_t at) {
+    const int16_t code = (int16_t)(IPEX_POINTWISE_RESULT + at);
+    p->steps--;
+    for (int32_t i = at; i < p->steps; i++) {
+        p->step[i] = p->step[i + 1];
+        p->step[i].a = (int16_t)(p->step[i].a - (p->step[i].a >= code));
+        p->step[i].b = (int16_t)(p->step[i].b - (p->step[i].b >= code));
+    }
+}
+
+static float *number_of(struct ipex_program *p, int32_t step) {
+    return &p->constant[-1 - p->step[step].b];
+}
+
+/* round(x) + zero, an even number, and bounds behind it, is x + zero rounded as it is stored; a
+ * number that was added to x and zero are one. */
+static void add_before_rounding(struct ipex_program *p) {
+    int32_t at = p->steps - 1;
+    while (goes_on(p, at, IPEX_STEP_max) || goes_on(p, at, IPEX_STEP_min))
+        at--;
+    if (!goes_on(p, at, IPEX_STEP_add) || p->step[at - 1].op != IPEX_STEP_round ||
+        fmod((double)*number_of(p, at), 2) != 0)
+        return;
+    p->step[at - 1].op = IPEX_STEP_add;
+    p->step[at - 1].b = p->step[at].b;
+    drop_step(p, at--);
+    if (!goes_on(p, at, IPEX_STEP_add) || !goes_on(p, at - 1, IPEX_STEP_add) ||
+        p->constants == IPEX_POINTWISE_CONSTANTS)
+        return;
+    p->constant[p->constants] = (float)((double)*number_of(p, at - 1) + (double)*number_of(p, at));
+    p->step[at - 1].b = (int16_t)(-1 - p->constants++);
+    drop_step(p, at);
+}
+
+void ipex_program_trim(const struct ipex_node *node, struct ipex_program *ret) {
     float number = 0;
-    *ret = *program;
+    *ret = *node->u.program;
     if (ends_with(ret, IPEX_STEP_min, &number) && number == 255)
         drop_last(ret);
     if (ends_with(ret, IPEX_STEP_max, &number) && number == 0)
         drop_last(ret);
     if (ends_with(ret, IPEX_STEP_round, &number)) /* to which nothing is added */
         drop_last(ret);
+    if (node->inputs > 1)
+        add_before_rounding(ret);
 }
 
 /* ---- recognising activations ---- */
