@@ -171,6 +171,19 @@ enum ipex_step {
         IPEX_STEP_COUNT,
 };
 
+/* 1 or 2; 0: there is no such step. */
+static inline int32_t ipex_step_operands(int32_t op) {
+    switch (op) {
+#define IPEX_STEP_OPERANDS(id, name, operands)                                                     \
+    case id:                                                                                       \
+        return operands;
+        IPEX_STEP_LIST(IPEX_STEP_OPERANDS)
+#undef IPEX_STEP_OPERANDS
+    default:
+        return 0;
+    }
+}
+
 #define IPEX_POINTWISE_INPUTS    8
 #define IPEX_POINTWISE_RESULT    16 /* operand code of step 0's result */
 #define IPEX_POINTWISE_STEPS     64

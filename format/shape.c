@@ -415,11 +415,6 @@ static bool step_operand_ok(const struct rule *r, int32_t code, int32_t step) {
 }
 
 static enum ipex_status check_program(const struct rule *r) {
-    static const uint8_t arity[IPEX_STEP_COUNT] = {
-#define ARITY(id, name, operands) [id] = operands,
-        IPEX_STEP_LIST(ARITY)
-#undef ARITY
-    };
     uint32_t steps = r->node->ints / 3;
     if (r->node->ints % 3 != 0 || steps < 1 || steps > IPEX_POINTWISE_STEPS ||
         r->node->floats > IPEX_POINTWISE_CONSTANTS)
@@ -430,7 +425,7 @@ static enum ipex_status check_program(const struct rule *r) {
             return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown step");
         if (!step_operand_ok(r, step[1], (int32_t)i) || !step_operand_ok(r, step[2], (int32_t)i))
             return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a step's operand does not exist");
-        if (arity[step[0]] == 1 && step[2] != step[1])
+        if (ipex_step_operands(step[0]) == 1 && step[2] != step[1])
             return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "operand b of a unary step is not a");
     }
     return IPEX_OK;

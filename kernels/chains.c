@@ -28,15 +28,7 @@ static bool chain_has(int16_t op) {
 }
 
 int16_t ipex_second_operand(const struct ipex_pointwise_step *step) {
-    switch (step->op) {
-#define CHAIN_ARITY(id, name, arity)                                                               \
-    case id:                                                                                       \
-        return arity == 2 ? step->b : IPEX_LINK_NONE;
-        IPEX_STEP_LIST(CHAIN_ARITY)
-#undef CHAIN_ARITY
-    default:
-        return IPEX_LINK_NONE;
-    }
+    return ipex_step_operands(step->op) == 2 ? step->b : IPEX_LINK_NONE;
 }
 
 /* What a step reads: into the strip, or none, where it goes on with what that holds, and

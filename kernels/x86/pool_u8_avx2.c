@@ -22,6 +22,10 @@ static inline const uint8_t *tap(const struct taps *t, int64_t i, int64_t j, int
     return t->first + i * t->row + j * t->column + channel;
 }
 
+static inline __m128i bytes_16(const uint8_t *p) {
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
 static inline __m256i bytes_32(const uint8_t *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
@@ -40,7 +44,7 @@ static __attribute__((noinline)) void largest_16(const struct taps *t, uint8_t *
                                                  int64_t channel) {
     __m128i a = _mm_setzero_si128();
     FOR_TAPS(t)
-    a = _mm_max_epu8(a, _mm_loadu_si128((const __m128i *)(const void *)tap(t, i, j, channel)));
+    a = _mm_max_epu8(a, bytes_16(tap(t, i, j, channel)));
     _mm_storeu_si128((__m128i *)(void *)(y + channel), a);
 }
 
@@ -84,10 +88,6 @@ void ipex_k_max_pool_u8__avx2(const struct ipex_pool_args *args, int64_t job_beg
 
 /* Rows that are summed up in 16 bits before y takes them, and the columns of a cache line. */
 enum { SUMMED_ROWS = 64, SUMMED_COLUMNS = 64 };
-
-static inline __m128i bytes_16(const uint8_t *p) {
-    return _mm_loadu_si128((const __m128i *)(const void *)p);
-}
 
 /* The sums of n rows, `row` apart, of so many columns, eight, or one. */
 static __attribute__((noinline)) void sum_line(const uint8_t *x, int64_t n, int64_t row,

@@ -117,6 +117,16 @@ void ipex_graph_remove(struct ipex_graph *graph, struct ipex_node *node) {
     graph->nodes--;
 }
 
+struct ipex_value *ipex_graph_axis_constant(struct ipex_graph *graph, const char *name,
+                                            int32_t rank, int32_t axis, const double *numbers,
+                                            int64_t n) {
+    const int64_t dims[IPEX_MAX_RANK] = {n, 1, 1, 1, 1, 1, 1, 1};
+    float *data = ipex_arena_array(&graph->arena, (size_t)n, sizeof *data);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = (float)numbers[i];
+    return ipex_graph_constant(graph, name, IPEX_DTYPE_f32, rank - axis, dims, data);
+}
+
 struct ipex_value *ipex_graph_constant_as(struct ipex_graph *graph, const struct ipex_value *x,
                                           const char *name, int32_t rank, const int64_t *dims) {
     struct ipex_value *ret =
@@ -184,16 +194,19 @@ void ipex_graph_replace(struct ipex_graph *graph, struct ipex_value *from, struc
         }
 }
 
-struct ipex_node *ipex_value_only_reader(const struct ipex_graph *graph,
-                                         const struct ipex_value *value) {
-    if (value->uses != 1 || value->is_output)
-        return NULL;
-    struct ipex_node *node = value->producer ? value->producer->next : graph->first;
+struct ipex_node *ipex_value_next_reader(struct ipex_node *node, const struct ipex_value *value) {
     for (; node; node = node->next)
         for (int32_t i = 0; i < node->inputs; i++)
             if (ipex_node_operands(node)[i] == value)
                 return node;
     return NULL;
+}
+
+struct ipex_node *ipex_value_only_reader(const struct ipex_graph *graph,
+                                         const struct ipex_value *value) {
+    if (value->uses != 1 || value->is_output)
+        return NULL;
+    return ipex_value_next_reader(value->producer ? value->producer->next : graph->first, value);
 }
 
 void ipex_graph_prune(struct ipex_graph *graph) {
@@ -248,19 +261,6 @@ static int64_t outputs_of_group(const struct ipex_node *node) {
 bool ipex_node_has_sets(const struct ipex_node *node) {
     const struct ipex_value *w = node->input[1];
     return ipex_has_sets(w->dims[1], outputs_of_group(node), w->dims[0]);
-}
-
-bool ipex_node_is_byte_mean(const struct ipex_graph *graph, const struct ipex_node *node) {
-    if (node->kind != IPEX_KIND_reduce || node->u.reduce.kind != IPEX_REDUCE_mean)
-        return false;
-    const struct ipex_value *x = node->input[0];
-    const uint32_t axes = node->u.reduce.axes;
-    double elements = 1;
-    for (int32_t d = 0; d < x->rank; d++)
-        if ((axes >> d & 1) != 0)
-            elements *= (double)ipex_dim_at(&graph->dims, x->dims[d], IPEX_DIM_HIGHEST);
-    return (x->rank == 4 ? axes == 0xc : x->rank == 3 && axes == 2) &&
-           elements <= IPEX_INTEGER_MOST_K;
 }
 
 bool ipex_node_is_depthwise(const struct ipex_node *node) {

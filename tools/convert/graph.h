@@ -271,6 +271,12 @@ struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *nam
                                        enum ipex_dtype dtype, int32_t rank, const int64_t *dims,
                                        const void *data);
 
+/* n numbers, rounded to f32, along one axis of values of this rank, as elementwise operands want
+ * them. */
+struct ipex_value *ipex_graph_axis_constant(struct ipex_graph *graph, const char *name,
+                                            int32_t rank, int32_t axis, const double *numbers,
+                                            int64_t n);
+
 /* A constant x under another name and other dims of as many elements. */
 struct ipex_value *ipex_graph_constant_as(struct ipex_graph *graph, const struct ipex_value *x,
                                           const char *name, int32_t rank, const int64_t *dims);
@@ -306,6 +312,8 @@ bool ipex_node_is_before(const struct ipex_node *node, const struct ipex_node *o
 
 /* Every operand and graph output that is `from` becomes `to`. */
 void ipex_graph_replace(struct ipex_graph *graph, struct ipex_value *from, struct ipex_value *to);
+/* The first node from `node` on that reads a value; NULL: there is none. */
+struct ipex_node *ipex_value_next_reader(struct ipex_node *node, const struct ipex_value *value);
 /* The one node that reads a value; NULL when there are none, several, or the value is an output. */
 struct ipex_node *ipex_value_only_reader(const struct ipex_graph *graph,
                                          const struct ipex_value *value);
@@ -321,10 +329,6 @@ const char *ipex_graph_join(struct ipex_graph *graph, const char *a, const char 
 bool ipex_node_is_depthwise(const struct ipex_node *node);
 /* Whether its groups can be taken in sets. */
 bool ipex_node_has_sets(const struct ipex_node *node);
-
-/* A mean that can be taken of bytes: over rows and columns of images, or over rows, that are not
- * too many for exact sums. */
-bool ipex_node_is_byte_mean(const struct ipex_graph *graph, const struct ipex_node *node);
 
 /* A resize whose elements are those of its input. */
 static inline bool ipex_node_is_nearest(const struct ipex_node *node) {

@@ -132,3 +132,16 @@ bool ipex_match_image_mean(const struct ipex_node *node) {
             return false;
     return true;
 }
+
+bool ipex_match_byte_mean(const struct ipex_graph *graph, const struct ipex_node *node) {
+    if (node->kind != IPEX_KIND_reduce || node->u.reduce.kind != IPEX_REDUCE_mean)
+        return false;
+    const struct ipex_value *x = node->input[0];
+    const uint32_t axes = node->u.reduce.axes;
+    double elements = 1;
+    for (int32_t d = 0; d < x->rank; d++)
+        if ((axes >> d & 1) != 0)
+            elements *= (double)ipex_dim_at(&graph->dims, x->dims[d], IPEX_DIM_HIGHEST);
+    return (ipex_match_image_mean(node) || (x->rank == 3 && axes == 1u << 1)) &&
+           elements <= IPEX_INTEGER_MOST_K;
+}

@@ -41,6 +41,10 @@ struct ipex_value *ipex_before_reshapes(struct ipex_value *x);
 /* A mean over rows and columns: of an image that has always as many, a pool. */
 bool ipex_match_image_mean(const struct ipex_node *node);
 
+/* A reduction that can be one of bytes: the mean over rows and columns of images, or over rows,
+ * that are not too many for exact sums. */
+bool ipex_match_byte_mean(const struct ipex_graph *graph, const struct ipex_node *node);
+
 bool ipex_same_shape(const struct ipex_value *a, const struct ipex_value *b);
 
 #endif

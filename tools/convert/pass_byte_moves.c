@@ -43,15 +43,6 @@ static bool read_numbers(const struct ipex_value *value, struct numbers *ret) {
     return true;
 }
 
-/* The next node from `node` on that reads the value; NULL: there is none. */
-static struct ipex_node *next_reader(struct ipex_node *node, const struct ipex_value *value) {
-    for (; node; node = node->next)
-        for (int32_t i = 0; i < node->inputs; i++)
-            if (ipex_node_operands(node)[i] == value)
-                return node;
-    return NULL;
-}
-
 static bool is_pointwise(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_pointwise;
 }
@@ -69,10 +60,10 @@ static bool has_operands(const struct ipex_node *node) {
 
 /* Whether there are readers, and all of them are so. */
 static bool all_read(const struct ipex_value *value, bool (*is)(const struct ipex_node *)) {
-    struct ipex_node *node = next_reader(value->producer->next, value);
+    struct ipex_node *node = ipex_value_next_reader(value->producer->next, value);
     if (!node || value->is_output)
         return false;
-    for (; node; node = next_reader(node->next, value))
+    for (; node; node = ipex_value_next_reader(node->next, value))
         if (!is(node))
             return false;
     return true;
@@ -113,16 +104,22 @@ static void exchange(struct ipex_graph *graph, struct ipex_node *node, struct ip
 
 /* ---- means ---- */
 
-/* Pools over all of an image become reductions, which bytes have. */
-static bool fits_mean(const struct ipex_graph *graph, struct ipex_node *node) {
+static bool is_whole_pool(const struct ipex_node *node) {
     struct numbers numbers;
-    if (node->kind == IPEX_KIND_pool && ipex_match_image_mean(node) &&
-        read_numbers(node->input[0], &numbers)) {
-        node->kind = IPEX_KIND_reduce;
-        node->u.reduce.kind = IPEX_REDUCE_mean;
-        node->u.reduce.axes = 1u << 2 | 1u << 3;
-    }
-    return ipex_node_is_byte_mean(graph, node) && read_numbers(node->input[0], &numbers);
+    return node->kind == IPEX_KIND_pool && ipex_match_image_mean(node) &&
+           read_numbers(node->input[0], &numbers);
+}
+
+/* A pool over all of an image as the reduction that bytes have. */
+static void become_reduction(struct ipex_node *node) {
+    node->kind = IPEX_KIND_reduce;
+    node->u.reduce.kind = IPEX_REDUCE_mean;
+    node->u.reduce.axes = 1u << 2 | 1u << 3;
+}
+
+static bool fits_mean(const struct ipex_graph *graph, const struct ipex_node *node) {
+    struct numbers numbers;
+    return ipex_match_byte_mean(graph, node) && read_numbers(node->input[0], &numbers);
 }
 
 /* ---- concatenations ---- */
@@ -152,33 +149,28 @@ static bool fits_concat(const struct ipex_graph *graph, const struct ipex_node *
     return 2 * shared > all;
 }
 
-/* One of the numbers of every element along the axis. */
-static struct ipex_value *numbers_of_parts(struct ipex_graph *graph, const struct ipex_node *node,
-                                           const char *what, float (*of)(const struct numbers *)) {
+/* What the parts' bytes stand for, of every element along the axis, as operands 1 and 2. */
+static void add_numbers(struct ipex_graph *graph, const struct ipex_node *node,
+                        struct ipex_node *own) {
     const struct ipex_value *y = node->output;
-    int64_t dims[IPEX_MAX_RANK] = {0}, count = 0;
-    for (int32_t i = 0; i < y->rank - node->u.axis; i++)
-        dims[i] = 1;
-    (void)ipex_dim_number(&graph->dims, y->dims[node->u.axis], &dims[0]);
-    float *data = ipex_arena_array(&graph->arena, (size_t)dims[0], sizeof *data);
+    const int32_t axis = node->u.axis;
+    int64_t size = 0, count = 0;
+    (void)ipex_dim_number(&graph->dims, y->dims[axis], &size);
+    double *scale = ipex_arena_array(&graph->arena, (size_t)size, sizeof *scale);
+    double *zero = ipex_arena_array(&graph->arena, (size_t)size, sizeof *zero);
     for (int32_t i = 0; i < node->inputs; i++) {
         struct numbers numbers;
-        int64_t size = 0;
         (void)read_numbers(node->concat_input[i], &numbers);
-        (void)ipex_dim_number(&graph->dims, node->concat_input[i]->dims[node->u.axis], &size);
-        while (size-- > 0)
-            data[count++] = of(&numbers);
+        (void)ipex_dim_number(&graph->dims, node->concat_input[i]->dims[axis], &size);
+        for (; size > 0; size--, count++) {
+            scale[count] = (double)numbers.scale;
+            zero[count] = (double)numbers.zero;
+        }
     }
-    return ipex_graph_constant(graph, ipex_arena_printf(&graph->arena, "%s.%s", y->name, what),
-                               IPEX_DTYPE_f32, y->rank - node->u.axis, dims, data);
-}
-
-static float scale_of(const struct numbers *numbers) {
-    return numbers->scale;
-}
-
-static float zero_of(const struct numbers *numbers) {
-    return numbers->zero;
+    const char *scales = ipex_arena_printf(&graph->arena, "%s.scales", y->name);
+    const char *zeros = ipex_arena_printf(&graph->arena, "%s.zeros", y->name);
+    ipex_node_add_input(own, ipex_graph_axis_constant(graph, scales, y->rank, axis, scale, count));
+    ipex_node_add_input(own, ipex_graph_axis_constant(graph, zeros, y->rank, axis, zero, count));
 }
 
 static void take_concat(struct ipex_graph *graph, struct ipex_node *node) {
@@ -187,15 +179,8 @@ static void take_concat(struct ipex_graph *graph, struct ipex_node *node) {
         ipex_graph_node(graph, IPEX_KIND_pointwise, node->name, node->source_op, node->next);
     struct ipex_program *p = own->u.program = ipex_arena_alloc(&graph->arena, sizeof *p);
     ipex_node_add_input(own, bytes);
-    ipex_node_add_input(own, numbers_of_parts(graph, node, "scales", scale_of));
-    ipex_node_add_input(own, numbers_of_parts(graph, node, "zeros", zero_of));
-    p->step[0].op = IPEX_STEP_sub;
-    p->step[0].a = 0;
-    p->step[0].b = 2;
-    p->step[1].op = IPEX_STEP_mul;
-    p->step[1].a = IPEX_POINTWISE_RESULT;
-    p->step[1].b = 1;
-    p->steps = 2;
+    add_numbers(graph, node, own);
+    ipex_program_emit(p, IPEX_STEP_mul, ipex_program_emit(p, IPEX_STEP_sub, 0, 2), 1);
     for (int32_t i = 0; i < node->inputs; i++)
         ipex_node_set_input(node, i, node->concat_input[i]->producer->input[0]);
     ipex_node_set_output(node, bytes);
@@ -204,13 +189,15 @@ static void take_concat(struct ipex_graph *graph, struct ipex_node *node) {
 }
 
 void ipex_move_bytes(struct ipex_graph *graph) {
-    for (struct ipex_node *node = graph->first; node; node = node->next)
+    for (struct ipex_node *node = graph->first; node; node = node->next) {
+        const struct ipex_value *y = node->output;
+        if (is_whole_pool(node))
+            become_reduction(node);
         if (fits_slice(node))
-            exchange(graph, node, bytes_like(graph, node->output));
+            exchange(graph, node, bytes_like(graph, y));
         else if (fits_mean(graph, node))
-            exchange(graph, node,
-                     ipex_graph_value(graph, node->output->name, IPEX_DTYPE_f32, node->output->rank,
-                                      node->output->dims));
+            exchange(graph, node, ipex_graph_value(graph, y->name, y->dtype, y->rank, y->dims));
         else if (fits_concat(graph, node))
             take_concat(graph, node);
+    }
 }

@@ -14,9 +14,7 @@ enum { TAPS = 49 };
 static const struct ipex_node *next_step(const struct ipex_graph *graph, const struct ipex_value *x,
                                          enum ipex_step op) {
     const struct ipex_node *reader = ipex_value_only_reader(graph, x);
-    const bool is = reader && reader->kind == IPEX_KIND_pointwise &&
-                    reader->u.program->steps == 1 && reader->u.program->step[0].op == (int16_t)op;
-    return is ? reader : NULL;
+    return reader && ipex_match_step(reader->output, op) == reader ? reader : NULL;
 }
 
 static bool is_quantised(const struct ipex_graph *graph, const struct ipex_value *x) {

@@ -88,10 +88,7 @@ static int16_t emit(struct rewrite *w, int16_t op, int16_t a, int16_t b) {
         w->failed = true;
         return IPEX_POINTWISE_RESULT;
     }
-    p->step[p->steps].op = op;
-    p->step[p->steps].a = a;
-    p->step[p->steps].b = b;
-    const int16_t code = (int16_t)(IPEX_POINTWISE_RESULT + p->steps++);
+    const int16_t code = ipex_program_emit(p, op, a, b);
     w->atom[code] = (struct atom){numbers(w, -INFINITY), numbers(w, INFINITY), false, true};
     return code;
 }
@@ -122,17 +119,12 @@ static int16_t emit_numbers(struct rewrite *w, const double *c) {
         w->failed = true;
         return 0;
     }
-    const struct ipex_value *y = w->node->output;
-    int64_t dims[IPEX_MAX_RANK] = {w->n, 1, 1, 1, 1, 1, 1, 1};
-    float *data = ipex_arena_array(&w->graph->arena, (size_t)w->n, sizeof *data);
-    for (int64_t i = 0; i < w->n; i++) {
-        data[i] = (float)c[i];
+    for (int64_t i = 0; i < w->n; i++)
         w->failed = w->failed || !is_float(c[i]);
-    }
+    const struct ipex_value *y = w->node->output;
+    const char *name = ipex_arena_printf(&w->graph->arena, "%s.numbers%d", y->name, (int)w->inputs);
     w->vector[w->inputs] = c;
-    w->input[w->inputs] = ipex_graph_constant(
-        w->graph, ipex_arena_printf(&w->graph->arena, "%s.numbers%d", y->name, (int)w->inputs),
-        IPEX_DTYPE_f32, y->rank - w->axis, dims, data);
+    w->input[w->inputs] = ipex_graph_axis_constant(w->graph, name, y->rank, w->axis, c, w->n);
     return (int16_t)w->inputs++;
 }
 
@@ -425,7 +417,7 @@ static bool multiply_forms(struct rewrite *w, const struct form *a, const struct
 static struct form keep_step(struct rewrite *w, int16_t op, const struct form *a,
                              const struct form *b) {
     const int16_t first = emit_form(w, a),
-                  second = ipex_step_is_unary(op) ? first : emit_form(w, b);
+                  second = ipex_step_operands(op) == 1 ? first : emit_form(w, b);
     return form_of_atom(w, emit(w, op, first, second));
 }
 
@@ -469,7 +461,7 @@ static void rewrite_program(struct rewrite *w) {
     for (int32_t i = 0; i < p->steps && !w->failed; i++) {
         const int16_t op = p->step[i].op;
         struct form a = operand(w, p->step[i].a, results);
-        struct form b = ipex_step_is_unary(op) ? a : operand(w, p->step[i].b, results);
+        struct form b = ipex_step_operands(op) == 1 ? a : operand(w, p->step[i].b, results);
         if (op == IPEX_STEP_round && !is_number(&a))
             results[i] = round_form(w, &a);
         else if (!rewrite_step(w, op, &a, &b, &results[i]))

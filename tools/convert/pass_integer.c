@@ -284,14 +284,10 @@ static struct ipex_value *moved_alike(struct ipex_graph *graph, const struct ipe
  * per pixel. */
 static void correct(struct ipex_graph *graph, struct ipex_node *node, enum ipex_step op,
                     const double *each, struct ipex_value *by, bool per_pixel) {
-    const int64_t n = node->fold.n, column[3] = {n, 1, 1};
-    const int32_t rank = node->kind == IPEX_KIND_conv ? 3 : 1;
     struct ipex_value *y = node->output, *given = like(graph, y);
-    float *data = ipex_arena_array(&graph->arena, (size_t)n, sizeof *data);
-    for (int64_t i = 0; i < n; i++)
-        data[i] = (float)each[i];
+    const int32_t axis = node->kind == IPEX_KIND_conv ? 1 : y->rank - 1;
     struct ipex_value *c =
-        ipex_graph_constant(graph, node->input[1]->name, IPEX_DTYPE_f32, rank, column, data);
+        ipex_graph_axis_constant(graph, node->input[1]->name, y->rank, axis, each, node->fold.n);
     struct ipex_value *product = like(graph, per_pixel ? y : c);
     struct ipex_node *behind = node->next;
     ipex_node_set_output(node, given);

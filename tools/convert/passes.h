@@ -55,8 +55,8 @@ bool ipex_program_join(struct ipex_graph *graph, struct ipex_node *reader, int32
 /* The node's program without what storing its result in bytes does: rounding what nothing is added
  * to, or an even number in a program that is no table, and cutting to 0 and 255. */
 void ipex_program_trim(const struct ipex_node *node, struct ipex_program *ret);
-/* Whether a step of this kind (enum ipex_step) has one operand. */
-bool ipex_step_is_unary(int16_t op);
+/* Appends a step (op: enum ipex_step), for which there is room; its result's operand code. */
+int16_t ipex_program_emit(struct ipex_program *program, int16_t op, int16_t a, int16_t b);
 /* Scalar constant operands become program constants. */
 void ipex_program_absorb_scalars(struct ipex_node *node);
 

@@ -123,24 +123,12 @@ static void drop_last(struct ipex_program *p) {
     p->step[last].b = a;
 }
 
-bool ipex_step_is_unary(int16_t op) {
-    switch (op) {
-#define IS_UNARY(id, name, arity)                                                                  \
-    case id:                                                                                       \
-        return arity == 1;
-        IPEX_STEP_LIST(IS_UNARY)
-#undef IS_UNARY
-    default:
-        return false;
-    }
-}
-
 static bool is_used_once(const struct ipex_program *p, int32_t step) {
     const int16_t code = (int16_t)(IPEX_POINTWISE_RESULT + step);
     int32_t uses = 0;
     for (int32_t i = 0; i < p->steps; i++)
-        uses +=
-            p->step[i].a == code || (!ipex_step_is_unary(p->step[i].op) && p->step[i].b == code);
+        uses += p->step[i].a == code ||
+                (ipex_step_operands(p->step[i].op) == 2 && p->step[i].b == code);
     return uses == 1;
 }
 
@@ -416,8 +404,8 @@ enum ipex_act ipex_program_act(const struct ipex_program *p, float *ret_a, float
     return act;
 }
 
-static int16_t emit(struct ipex_program *p, enum ipex_step op, int16_t a, int16_t b) {
-    p->step[p->steps].op = (int16_t)op;
+int16_t ipex_program_emit(struct ipex_program *p, int16_t op, int16_t a, int16_t b) {
+    p->step[p->steps].op = op;
     p->step[p->steps].a = a;
     p->step[p->steps].b = b;
     return (int16_t)(IPEX_POINTWISE_RESULT + p->steps++);
@@ -429,75 +417,73 @@ static int16_t number(struct ipex_program *p, float value) {
 }
 
 static int16_t emit_clip01(struct ipex_program *p, float a, float b) {
-    int16_t x = emit(p, IPEX_STEP_mul, 0, number(p, a));
-    x = emit(p, IPEX_STEP_add, x, number(p, b));
-    x = emit(p, IPEX_STEP_max, x, number(p, 0));
-    return emit(p, IPEX_STEP_min, x, number(p, 1));
+    int16_t x = ipex_program_emit(p, IPEX_STEP_mul, 0, number(p, a));
+    x = ipex_program_emit(p, IPEX_STEP_add, x, number(p, b));
+    x = ipex_program_emit(p, IPEX_STEP_max, x, number(p, 0));
+    return ipex_program_emit(p, IPEX_STEP_min, x, number(p, 1));
 }
 
 void ipex_program_make(struct ipex_program *p, enum ipex_act act, float a, float b) {
     *p = (struct ipex_program){0};
     switch (act) {
     case IPEX_ACT_relu:
-        emit(p, IPEX_STEP_max, 0, number(p, 0));
+        ipex_program_emit(p, IPEX_STEP_max, 0, number(p, 0));
         break;
     case IPEX_ACT_clip:
-        emit(p, IPEX_STEP_min, emit(p, IPEX_STEP_max, 0, number(p, a)), number(p, b));
+        ipex_program_emit(p, IPEX_STEP_min, ipex_program_emit(p, IPEX_STEP_max, 0, number(p, a)),
+                          number(p, b));
         break;
     case IPEX_ACT_leaky_relu:
-        emit(p, IPEX_STEP_leaky, 0, number(p, a));
+        ipex_program_emit(p, IPEX_STEP_leaky, 0, number(p, a));
         break;
     case IPEX_ACT_hard_sigmoid:
         emit_clip01(p, a, b);
         break;
     case IPEX_ACT_hard_swish:
-        emit(p, IPEX_STEP_mul, 0, emit_clip01(p, 1.0f / 6.0f, 0.5f));
+        ipex_program_emit(p, IPEX_STEP_mul, 0, emit_clip01(p, 1.0f / 6.0f, 0.5f));
         break;
     case IPEX_ACT_sigmoid:
-        emit(p, IPEX_STEP_sigmoid, 0, 0);
+        ipex_program_emit(p, IPEX_STEP_sigmoid, 0, 0);
         break;
     case IPEX_ACT_silu:
-        emit(p, IPEX_STEP_mul, 0, emit(p, IPEX_STEP_sigmoid, 0, 0));
+        ipex_program_emit(p, IPEX_STEP_mul, 0, ipex_program_emit(p, IPEX_STEP_sigmoid, 0, 0));
         break;
     case IPEX_ACT_tanh:
-        emit(p, IPEX_STEP_tanh, 0, 0);
+        ipex_program_emit(p, IPEX_STEP_tanh, 0, 0);
         break;
     case IPEX_ACT_gelu:
-        emit(p, IPEX_STEP_gelu, 0, 0);
+        ipex_program_emit(p, IPEX_STEP_gelu, 0, 0);
         break;
     case IPEX_ACT_gelu_tanh:
-        emit(p, IPEX_STEP_gelu_tanh, 0, 0);
+        ipex_program_emit(p, IPEX_STEP_gelu_tanh, 0, 0);
         break;
     case IPEX_ACT_mish:
-        emit(p, IPEX_STEP_mish, 0, 0);
+        ipex_program_emit(p, IPEX_STEP_mish, 0, 0);
         break;
     case IPEX_ACT_elu:
-        emit(p, IPEX_STEP_elu, 0, number(p, a));
+        ipex_program_emit(p, IPEX_STEP_elu, 0, number(p, a));
         break;
     case IPEX_ACT_softplus:
-        emit(p, IPEX_STEP_softplus, 0, 0);
+        ipex_program_emit(p, IPEX_STEP_softplus, 0, 0);
         break;
     case IPEX_ACT_hard_swish_affine: {
-        const int16_t y = emit(p, IPEX_STEP_mul, 0, emit_clip01(p, 1.0f / 6.0f, 0.5f));
-        emit(p, IPEX_STEP_add, emit(p, IPEX_STEP_mul, y, number(p, a)), number(p, b));
+        const int16_t y = ipex_program_emit(p, IPEX_STEP_mul, 0, emit_clip01(p, 1.0f / 6.0f, 0.5f));
+        ipex_program_emit(p, IPEX_STEP_add, ipex_program_emit(p, IPEX_STEP_mul, y, number(p, a)),
+                          number(p, b));
         break;
     }
     case IPEX_ACT_none:
     case IPEX_ACT_COUNT:
-        emit(p, IPEX_STEP_copy, 0, 0);
+        ipex_program_emit(p, IPEX_STEP_copy, 0, 0);
         break;
     }
 }
 
 static struct ipex_value *channel_constant(struct ipex_graph *graph, const struct ipex_node *node,
                                            const char *what, const double *from) {
-    int64_t n = node->u.affine.n, dims[IPEX_MAX_RANK] = {n, 1, 1, 1, 1, 1, 1, 1};
-    float *data = ipex_arena_array(&graph->arena, (size_t)n, sizeof *data);
-    for (int64_t i = 0; i < n; i++)
-        data[i] = (float)from[i];
-    return ipex_graph_constant(
-        graph, ipex_arena_printf(&graph->arena, "%s.%s", node->output->name, what), IPEX_DTYPE_f32,
-        node->output->rank - node->u.affine.axis, dims, data);
+    const char *name = ipex_arena_printf(&graph->arena, "%s.%s", node->output->name, what);
+    return ipex_graph_axis_constant(graph, name, node->output->rank, node->u.affine.axis, from,
+                                    node->u.affine.n);
 }
 
 void ipex_affine_to_pointwise(struct ipex_graph *graph, struct ipex_node *node) {
@@ -507,5 +493,6 @@ void ipex_affine_to_pointwise(struct ipex_graph *graph, struct ipex_node *node) 
     node->u.program = ipex_arena_alloc(&graph->arena, sizeof *node->u.program);
     ipex_node_add_input(node, scale);
     ipex_node_add_input(node, shift);
-    emit(node->u.program, IPEX_STEP_add, emit(node->u.program, IPEX_STEP_mul, 0, 1), 2);
+    ipex_program_emit(node->u.program, IPEX_STEP_add,
+                      ipex_program_emit(node->u.program, IPEX_STEP_mul, 0, 1), 2);
 }

@@ -5,6 +5,7 @@
  * as the residual of one: values that only products read would be rounded for them anyway;
  * residuals lose the bits of theirs that bf16 has not. */
 #include "tools/convert/lower.h"
+#include "tools/convert/match.h"
 
 static bool moves_elements(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_reshape || node->kind == IPEX_KIND_transpose ||
@@ -69,8 +70,7 @@ static bool passes_bytes(const struct ipex_node *node) {
 
 static bool takes_bytes(const struct ipex_graph *graph, struct ipex_node *node, int32_t operand) {
     return node->kind == IPEX_KIND_pointwise || (node->integer && operand != 1) ||
-           ipex_node_is_byte_mean(graph, node) ||
-           (passes_bytes(node) && node->output->layout->bytes);
+           ipex_match_byte_mean(graph, node) || (passes_bytes(node) && node->output->layout->bytes);
 }
 
 /* Of elementwise programs, and of layers that round what they give. */
