@@ -61,8 +61,22 @@ enum ipex_integer_attr {
 /* Products of u8 and i8 in a segment, and most in a sum, which 32 bits then hold. */
 #define IPEX_INTEGER_LEAST_K 4
 #define IPEX_INTEGER_MOST_K  65793
+/* The same of two bytes, of either of which a zero point is taken away. */
+#define IPEX_INTEGER_MATMUL_MOST_K 33025
 /* Fewest channels of depthwise in them, in groups of one. */
 #define IPEX_INTEGER_LEAST_CHANNELS 8
+
+/* Positions in `ints` and `floats` of matmul. */
+enum ipex_matmul_attr {
+    IPEX_MATMUL_TRANS_B,
+    IPEX_MATMUL_A_ZERO,
+    IPEX_MATMUL_B_ZERO,
+    IPEX_MATMUL_INTS,
+    IPEX_MATMUL_SCALE = 0,
+    IPEX_MATMUL_Y_SCALE,
+    IPEX_MATMUL_Y_ZERO,
+    IPEX_MATMUL_FLOATS,
+};
 
 /* Positions in `ints` of upsampled_conv. */
 enum ipex_upsampled_attr {

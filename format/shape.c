@@ -71,14 +71,6 @@ static enum ipex_status check_bias(const struct rule *r, int64_t channels) {
     return check_vector(r, 2, channels);
 }
 
-/* Of a float: 0 of zeros and of denormals, which kernels take for zeros; 255 of what is no number.
- * Comparing floats may raise an exception. */
-static uint32_t exponent(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits >> 23 & 0xff;
-}
-
 /* Groups of depthwise in i8 that are taken in sets. */
 static bool has_sets(const struct rule *r) {
     const int64_t groups = r->node->int_[IPEX_CONV_GROUPS], outputs = operand(r, 1)->dims[2];
@@ -111,9 +103,9 @@ static enum ipex_status check_scales(const struct rule *r, int64_t channels, uin
                    ? bad(r, IPEX_ERROR_MODEL_OPERATOR, "a scale or middle without i8")
                    : IPEX_OK;
     for (int i = 0; i < IPEX_SCALES; i++)
-        if (exponent(floats[i]) == 0xff)
+        if (float_exponent(floats[i]) == 0xff)
             return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a scale is no number");
-    if (wanted == IPEX_DTYPE_u8 && exponent(floats[IPEX_Y_SCALE - IPEX_RESIDUAL_SCALE]) == 0)
+    if (wanted == IPEX_DTYPE_u8 && float_exponent(floats[IPEX_Y_SCALE - IPEX_RESIDUAL_SCALE]) == 0)
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "u8 without a y scale");
     if (!operand(r, 4))
         return bad(r, IPEX_ERROR_MODEL_OPERATOR, "i8 without a scale");

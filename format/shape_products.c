@@ -9,9 +9,10 @@ static struct ipex_shape_operand batch_of(const struct ipex_shape_operand *x) {
     return ret;
 }
 
-/* R100: f32 or bf16, as the first operand, of at least two dims. */
-static enum ipex_status check_matrices(const struct rule *r, uint32_t i) {
-    IPEX_TRY(check_f32_or_bf16(r, i, -1));
+/* R100: f32, bf16 or, where that is known, u8, as the first operand, of at least two dims. */
+static enum ipex_status check_matrices(const struct rule *r, uint32_t i, bool bytes) {
+    if (!bytes)
+        IPEX_TRY(check_f32_or_bf16(r, i, -1));
     if (operand(r, i)->dtype != operand(r, 0)->dtype)
         return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the operands differ in dtype");
     if (operand(r, i)->rank < 2)
@@ -29,11 +30,36 @@ static struct ipex_shape_operand append_matrix(const struct ipex_shape_operand *
     return ret;
 }
 
-/* R101 */
+static bool is_bytes(const struct rule *r, uint32_t i) {
+    const struct ipex_shape_operand *x = operand(r, i);
+    return x->dtype == IPEX_DTYPE_u8 && x->layout == IPEX_LAYOUT_plain && !x->constant;
+}
+
+/* R120: zero points are bytes, and there are few enough products; of what is no u8 they, and the
+ * scale and zero point of y, are 0. */
+static enum ipex_status check_zeros(const struct rule *r, bool bytes, uint8_t wanted) {
+    const int32_t *zero = r->node->int_ + IPEX_MATMUL_A_ZERO, most = bytes ? 255 : 0;
+    const uint32_t y_scale = float_exponent(r->node->float_[IPEX_MATMUL_Y_SCALE]);
+    const struct ipex_shape_operand *a = operand(r, 0);
+    if (!in_range(zero[0], 0, most) || !in_range(zero[1], 0, most))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a zero point is no byte, or of what is none");
+    for (int i = 0; i < IPEX_MATMUL_FLOATS && bytes; i++)
+        if (float_exponent(r->node->float_[i]) == 0xff)
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a scale is no number");
+    if (bytes ? wanted == IPEX_DTYPE_u8 && y_scale == 0 : y_scale != 0)
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "u8 without a y scale, or one without u8");
+    return bytes && a->dims[a->rank - 1] > IPEX_INTEGER_MATMUL_MOST_K
+               ? bad(r, IPEX_ERROR_MODEL_SHAPE, "too few or too many products")
+               : IPEX_OK;
+}
+
+/* R101; R116: of bytes or of f32, as is wanted. */
 enum ipex_status ipex_rule_matmul(const struct rule *r, struct ipex_shape_operand *y) {
-    const int32_t transposed = r->node->int_[0];
+    const bool bytes = is_bytes(r, 0) && is_bytes(r, 1);
+    const uint8_t wanted = bytes && y->dtype == IPEX_DTYPE_u8 ? IPEX_DTYPE_u8 : IPEX_DTYPE_f32;
     for (uint32_t i = 0; i < 2; i++)
-        IPEX_TRY(check_matrices(r, i));
+        IPEX_TRY(check_matrices(r, i, bytes));
+    const int32_t transposed = r->node->int_[IPEX_MATMUL_TRANS_B];
     if (!in_range(transposed, 0, 1))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "trans_b is neither 0 nor 1");
     const struct ipex_shape_operand *a = operand(r, 0), *b = operand(r, 1);
@@ -44,7 +70,8 @@ enum ipex_status ipex_rule_matmul(const struct rule *r, struct ipex_shape_operan
     if (!broadcast(&batch, &other))
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the batch dims do not broadcast together");
     *y = append_matrix(&batch, a->dims[a->rank - 2], last[1 - transposed]);
-    return IPEX_OK;
+    y->dtype = wanted;
+    return check_zeros(r, bytes, wanted);
 }
 
 /* R102: batch dims of q, k and v together; the heads of q may be a multiple of those of k and v. */
@@ -89,7 +116,7 @@ enum ipex_status ipex_rule_attention(const struct rule *r, struct ipex_shape_ope
     if (!in_range(rows, 0, IPEX_ROWS_first))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "unknown place of the rows");
     for (uint32_t i = 0; i < 3; i++) {
-        IPEX_TRY(check_matrices(r, i));
+        IPEX_TRY(check_matrices(r, i, false));
         x[i] = *operand(r, i);
         if (rows != IPEX_ROWS_behind_heads && x[i].rank < 3)
             return bad(r, IPEX_ERROR_MODEL_SHAPE, "an operand has no heads");

@@ -36,6 +36,14 @@ static inline bool same_dims(const struct ipex_shape_operand *a,
     return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }
 
+/* Of a float: 0 of zeros and of denormals, which kernels take for zeros; 255 of what is no number.
+ * Comparing floats may raise an exception. */
+static inline uint32_t float_exponent(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> 23 & 0xff;
+}
+
 /* R61: an activation or a plain constant of this rank (-1: any) and f32. */
 static inline enum ipex_status check_f32(const struct rule *r, uint32_t i, int rank) {
     const struct ipex_shape_operand *x = operand(r, i);

@@ -407,9 +407,11 @@ struct ipex_reduce_args {
 /* y[..][m][n] = scale * chain, chain from +0, for k ascending: fma(a[m][k], b[k][n], chain); with
  * transposed b is [n][k]. matmul_bf16: a and b are bf16, and K counts in pairs as in conv_bf16.
  * matmul_bf16t: the same, and K counts in tiles as in conv_bf16t.
- * Dense along the last axis of a, b and y. Work inside a job goes by blocks of k_block of K, whose
- * part of b is packed into panels. Job = ((batch * row blocks + row block) * column blocks + column
- * block). */
+ * matmul_u8: a and b are u8; v = fma(sum a (b - b_zero), scale, scale * (-a_zero * sum (b -
+ * b_zero))), both sums exact, modulo 2^32, as f32; y = v or, with a y_scale, bytes of it as in
+ * conv_u8. Dense along the last axis of a, b and y. Work inside a job goes by blocks of k_block of
+ * K, whose part of b is packed into panels. Job = ((batch * row blocks + row block) * column blocks
+ * + column block). */
 struct ipex_matmul_args {
     const void *a, *b;
     const float *zeros; /* [columns_per_job] */
@@ -423,6 +425,10 @@ struct ipex_matmul_args {
     int32_t cache_l2;
     bool transposed;
     float scale;
+    /* matmul_u8 only */
+    uint8_t *y_u8; /* NULL, or instead of y */
+    int32_t a_zero, b_zero;
+    float y_scale, y_zero;
 };
 
 /* So few queries of a head read its keys and values once, part by part. */
@@ -743,6 +749,11 @@ int64_t ipex_group_norm_jobs(const struct ipex_group_norm_args *args);
 int64_t ipex_recurrent_jobs(const struct ipex_recurrent_args *args); /* of a round */
 int64_t ipex_recurrent_rounds(const struct ipex_recurrent_args *args);
 size_t ipex_matmul_scratch(const struct ipex_matmul_args *args);
+size_t ipex_matmul_u8_scratch(const struct ipex_matmul_args *args);
+/* Bytes of a panel of b; and the most that the scratch of these sizes or smaller ones takes,
+ * whatever the blocks, where a job's panels take l2_part or are one. */
+int64_t ipex_matmul_u8_panel(const struct ipex_matmul_args *args);
+size_t ipex_matmul_u8_scratch_most(const struct ipex_matmul_args *args, int64_t l2_part);
 size_t ipex_attention_scratch(const struct ipex_attention_args *args);
 size_t ipex_group_norm_scratch(const struct ipex_group_norm_args *args);
 size_t ipex_recurrent_scratch(const struct ipex_recurrent_args *args); /* enough for lstm and gru */

@@ -18,7 +18,9 @@ struct ipex_matmul_job ipex_matmul_job(const struct ipex_matmul_args *args, int6
             ipex_row_offset(args->batch, args->a_batch, args->batch_rank, job) * size;
     ret.b = (const char *)args->b +
             ipex_row_offset(args->batch, args->b_batch, args->batch_rank, job) * size;
-    ret.y = args->y + ipex_row_offset(args->batch, args->y_batch, args->batch_rank, job);
+    const int64_t y = ipex_row_offset(args->batch, args->y_batch, args->batch_rank, job);
+    ret.y = args->y + y;
+    ret.y_u8 = args->y_u8 ? args->y_u8 + y : NULL;
     return ret;
 }
 
@@ -58,6 +60,39 @@ int64_t ipex_group_norm_jobs(const struct ipex_group_norm_args *args) {
 
 size_t ipex_matmul_scratch(const struct ipex_matmul_args *args) {
     return (size_t)ipex_packed_floats(args->k_block, args->columns_per_job) * sizeof(float);
+}
+
+int64_t ipex_matmul_u8_panel(const struct ipex_matmul_args *args) {
+    const int64_t tile = 4 * IPEX_TILE_ROWS;
+    return ipex_div_up(ipex_matmul_u8_depth(args), tile) * tile * IPEX_PANEL;
+}
+
+/* Blocks of rows in L1: several register blocks, or one where they are long. */
+enum { ROWS_BYTES = 16384, BLOCK_ROWS = 14 };
+
+struct ipex_matmul_u8_layout ipex_matmul_u8_layout(const struct ipex_matmul_args *args) {
+    const int64_t columns = ipex_round_up_16(ipex_smaller(args->columns_per_job, args->n));
+    const int64_t depth = ipex_matmul_u8_depth(args), fit = ROWS_BYTES / depth / BLOCK_ROWS;
+    struct ipex_matmul_u8_layout ret;
+    ret.scale = columns / IPEX_PANEL * ipex_matmul_u8_panel(args);
+    ret.bias = ret.scale + columns * (int64_t)sizeof(float);
+    ret.rows = ret.bias + columns * (int64_t)sizeof(float);
+    ret.rows_at_once = fit > 1 ? fit * BLOCK_ROWS : BLOCK_ROWS;
+    ret.total = ret.rows + ret.rows_at_once * depth + IPEX_PANEL;
+    return ret;
+}
+
+size_t ipex_matmul_u8_scratch(const struct ipex_matmul_args *args) {
+    return (size_t)ipex_matmul_u8_layout(args).total;
+}
+
+size_t ipex_matmul_u8_scratch_most(const struct ipex_matmul_args *args, int64_t l2_part) {
+    const int64_t panel =
+        ipex_matmul_u8_panel(args) + 2 * IPEX_PANEL * (int64_t)sizeof(float); /* and its factors */
+    const int64_t all = ipex_div_up(args->n, IPEX_PANEL) * panel,
+                  rows = BLOCK_ROWS * ipex_matmul_u8_depth(args);
+    const int64_t most = l2_part + l2_part / 8 > panel ? l2_part + l2_part / 8 : panel;
+    return (size_t)(ipex_smaller(all, most) + (rows > ROWS_BYTES ? rows : ROWS_BYTES) + IPEX_PANEL);
 }
 
 size_t ipex_attention_scratch(const struct ipex_attention_args *args) {

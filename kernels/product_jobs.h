@@ -19,12 +19,34 @@ static inline int64_t ipex_packed_floats(int64_t k, int64_t n) {
 struct ipex_matmul_job {
     const void *a, *b;
     float *y;
+    uint8_t *y_u8; /* NULL: y */
     int64_t row, row_end, column, column_end;
 };
 
 /* Of operands with elements of `size` bytes. */
 struct ipex_matmul_job ipex_matmul_job(const struct ipex_matmul_args *args, int64_t job,
                                        int64_t size);
+
+/* Bytes of b's zero point behind the elements of a row of a in matmul_u8
+ * (kernels/x86/matmul_u8_avx2.c).
+ */
+enum { IPEX_MATMUL_FACTOR = 127 };
+static inline int64_t ipex_matmul_u8_tail(const struct ipex_matmul_args *args) {
+    const int64_t zero = 128 - (int64_t)args->b_zero, by = zero < 0 ? -zero : zero;
+    return by > 0 ? ipex_div_up(by * args->k, IPEX_MATMUL_FACTOR) + 1 : 0;
+}
+
+/* Elements of K as matmul_u8 multiplies them, in fours. */
+static inline int64_t ipex_matmul_u8_depth(const struct ipex_matmul_args *args) {
+    return (ipex_div_up(args->k, 4) + ipex_div_up(ipex_matmul_u8_tail(args), 4)) * 4;
+}
+
+/* The parts of its scratch, in bytes: panels, scales and biases of a job's columns, some of its
+ * rows. */
+struct ipex_matmul_u8_layout {
+    int64_t scale, bias, rows, rows_at_once, total;
+};
+struct ipex_matmul_u8_layout ipex_matmul_u8_layout(const struct ipex_matmul_args *args);
 
 /* Queries [row, row_end) of one head, and its operands. */
 struct ipex_attention_job {

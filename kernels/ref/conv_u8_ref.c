@@ -2,12 +2,6 @@
 /* Convolution and linear on u8 and i8: exact sums, then a scale per output channel. */
 #include "kernels/ref/math_ref.h"
 
-/* What becomes bytes (kernels.h, conv_u8). */
-static float ref_byte(float value, float scale, float zero) {
-    const float whole = fmaf(value, scale, IPEX_WHOLE_NUMBERS) - (IPEX_WHOLE_NUMBERS - zero);
-    return whole > 0.0f ? whole < 255.0f ? whole : 255.0f : 0.0f;
-}
-
 /* Element k of a panel's column c, of tiles of four k per row. */
 static int32_t weight(const int8_t *w, int64_t k, int64_t c) {
     return w[(k / 4 * IPEX_PANEL + c) * 4 + k % 4];

@@ -11,6 +11,11 @@ enum { BLOCK = 256, OPERANDS = 3, MAX_SIZE = 8 };
 /* n results from dense operands. */
 typedef void (*map_fn)(const void *const *x, void *restrict y, int64_t n);
 
+/* The second, or NULL, is of the i64 that the first one gives. */
+struct map_fns {
+    map_fn first, second;
+};
+
 /* `rows` rows of n elements, and how far rows and their elements lie apart. */
 struct map_tile {
     int64_t rows, n, row, step;
@@ -61,6 +66,7 @@ struct map_sizes {
 /* Blocks at work. same: operands that are one element, of which `x` is full. */
 struct map_blocks {
     _Alignas(32) char x[OPERANDS][BLOCK * MAX_SIZE], y[BLOCK * MAX_SIZE];
+    int64_t between[BLOCK];
     bool same[OPERANDS];
 };
 
@@ -87,9 +93,10 @@ static int64_t map_place(const struct ipex_map_args *args, const int64_t *stride
 }
 
 /* `rows` rows from `row` on, elements [begin, begin + n) of each. */
-static void map_block(const struct ipex_map_args *args, map_fn fn, const struct map_sizes *size,
-                      struct map_blocks *blocks, int64_t row, int64_t rows, int64_t begin,
-                      int64_t n) {
+static __attribute__((noinline)) void map_block(const struct ipex_map_args *args,
+                                                struct map_fns fns, const struct map_sizes *size,
+                                                struct map_blocks *blocks, int64_t row,
+                                                int64_t rows, int64_t begin, int64_t n) {
     const void *operand[OPERANDS];
     struct map_tile tile = {.rows = rows, .n = n};
     for (int32_t i = 0; i < args->inputs; i++) {
@@ -101,13 +108,18 @@ static void map_block(const struct ipex_map_args *args, map_fn fn, const struct 
     }
     char *to = (char *)args->y + map_place(args, args->y_stride, row, begin, &tile) * size->y;
     const bool dense = map_dense(&tile);
-    fn(operand, dense ? to : blocks->y, rows * n);
+    void *const y = dense ? to : blocks->y;
+    const void *const between[] = {blocks->between};
+    fns.first(operand, fns.second ? blocks->between : y, rows * n);
+    if (fns.second)
+        fns.second(between, y, rows * n);
     if (!dense)
         map_scatter(blocks->y, to, tile, size->y);
 }
 
-static void map_run(const struct ipex_map_args *args, map_fn fn, struct map_sizes size,
-                    int64_t job_begin, int64_t job_end) {
+static __attribute__((noinline)) void map_run(const struct ipex_map_args *args, struct map_fns fns,
+                                              struct map_sizes size, int64_t job_begin,
+                                              int64_t job_end) {
     const int32_t last = args->rank - 1;
     const int64_t n = args->dims[last], neighbours = last > 0 ? args->dims[last - 1] : 1;
     const int64_t limit = job_end * args->rows_per_job;
@@ -118,7 +130,7 @@ static void map_run(const struct ipex_map_args *args, map_fn fn, struct map_size
         const int64_t left = ipex_smaller(end - row, neighbours - row % neighbours);
         rows = n > BLOCK / 2 ? 1 : ipex_smaller(left, BLOCK / n);
         for (int64_t begin = 0; begin < n; begin += BLOCK)
-            map_block(args, fn, &size, &blocks, row, rows, begin, ipex_smaller(n - begin, BLOCK));
+            map_block(args, fns, &size, &blocks, row, rows, begin, ipex_smaller(n - begin, BLOCK));
     }
 }
 
@@ -134,7 +146,8 @@ static void map_run(const struct ipex_map_args *args, map_fn fn, struct map_size
         }                                                                                          \
     }
 #define BINARY(name, T, R, EXPR)                                                                   \
-    static void name(const void *const *x, void *restrict y, int64_t n) {                          \
+    static __attribute__((noinline)) void name(const void *const *x, void *restrict y,             \
+                                               int64_t n) {                                        \
         const T *a = x[0], *b = x[1];                                                              \
         R *restrict to = y;                                                                        \
         for (int64_t i = 0; i < n; i++) {                                                          \
@@ -146,17 +159,15 @@ static void map_run(const struct ipex_map_args *args, map_fn fn, struct map_size
 /* ---- cast ---- */
 
 /* Cut towards zero; out of range is the nearest that is in range, NaN is 0. */
-#define FLOAT_TO(name, R, low, high)                                                               \
+#define FLOAT_TO(name, R, limit)                                                                   \
     static inline R name(float v) {                                                                \
-        return v != v        ? 0                                                                   \
-               : v <= (low)  ? (R)(low)                                                            \
-               : v >= (high) ? (R)((high) > 256 ? -1 - (int64_t)(low) : (int64_t)(high)-1)         \
-                             : (R)v;                                                               \
+        return v != v          ? 0                                                                 \
+               : v <= -(limit) ? (R) - (limit)                                                     \
+               : v >= (limit)  ? (R)(-1 - (int64_t) - (limit))                                     \
+                               : (R)v;                                                              \
     }
-FLOAT_TO(f32_to_i32, int32_t, -0x1p31f, 0x1p31f)
-FLOAT_TO(f32_to_i64, int64_t, -0x1p63f, 0x1p63f)
-FLOAT_TO(f32_to_i8, int8_t, -128.0f, 128.0f)
-FLOAT_TO(f32_to_u8, uint8_t, 0.0f, 256.0f)
+FLOAT_TO(f32_to_i32, int32_t, 0x1p31f)
+FLOAT_TO(f32_to_i64, int64_t, 0x1p63f)
 
 /* X(name, type) */
 #define TYPES(X)                                                                                   \
@@ -173,9 +184,8 @@ FLOAT_TO(f32_to_u8, uint8_t, 0.0f, 256.0f)
 
 #define CAST_TO_BOOL(from, T) UNARY(cast_##from##_bool, T, uint8_t, p != 0)
 #define CAST_OF_BOOL(to, R)   UNARY(cast_bool_##to, uint8_t, R, p != 0)
-#define CAST_OF_F32(to, R)    UNARY(cast_f32_##to, float, R, f32_to_##to(p))
 #define CAST_TO_F32(from, T)  UNARY(cast_##from##_f32, T, float, p)
-#define CAST_OF_I64(to, R)    UNARY(cast_i64_##to, int64_t, R, p)
+#define CAST_OF_I64(to, R)    UNARY(cast_i64_##to, int64_t, R, p) /* i8: as u8 */
 #define CAST_TO_I64(from, T)  UNARY(cast_##from##_i64, T, int64_t, p)
 #define NARROW(X)                                                                                  \
     X(i32, int32_t)                                                                                \
@@ -185,92 +195,125 @@ CAST_TO_BOOL(f32, float)
 CAST_TO_BOOL(i64, int64_t)
 CAST_OF_BOOL(f32, float)
 CAST_OF_BOOL(i64, int64_t)
-CAST_OF_BOOL(bool, uint8_t)
-INTEGERS(CAST_OF_F32)
+UNARY(cast_f32_i32, float, int32_t, f32_to_i32(p))
+UNARY(cast_f32_i64, float, int64_t, f32_to_i64(p))
 INTEGERS(CAST_TO_F32)
-NARROW(CAST_OF_I64)
-NARROW(CAST_TO_I64)
+CAST_OF_I64(i32, int32_t)
+CAST_OF_I64(u8, uint8_t)
 CAST_OF_I64(i64, int64_t)
+NARROW(CAST_TO_I64)
 UNARY(cast_f32_f32, float, float, p)
 
 UNARY(cast_f32_bf16, uint32_t, uint16_t, ipex_bf16_of(p))
 UNARY(cast_bf16_f32, uint16_t, uint32_t, (uint32_t)p << 16)
 
-/* All others of integers by way of i64. */
-#define TWICE(from, to)                                                                            \
-    static void cast_##from##_##to(const void *const *x, void *restrict y, int64_t n) {            \
-        int64_t wide[BLOCK];                                                                       \
-        const void *const between[] = {wide};                                                      \
-        cast_##from##_i64(x, wide, n);                                                             \
-        cast_i64_##to(between, y, n);                                                              \
-    }
-#define TWICE_OF(from)                                                                             \
-    TWICE(from, i32)                                                                               \
-    TWICE(from, u8)                                                                                \
-    TWICE(from, i8)
-TWICE_OF(i32)
-TWICE_OF(u8)
-TWICE_OF(i8)
-TWICE(i32, bool)
-TWICE(u8, bool)
-TWICE(i8, bool)
-TWICE(bool, i32)
-TWICE(bool, u8)
-TWICE(bool, i8)
+UNARY(cut_i32, int32_t, uint8_t, p)
 
-static map_fn cast_fn(int32_t from, int32_t to) {
-#define CAST_PAIR(to_name, from_name)                                                              \
-    if (from == IPEX_DTYPE_##from_name && to == IPEX_DTYPE_##to_name)                              \
-        return cast_##from_name##_##to_name;
-#define CAST_ROW(from_name)                                                                        \
-    CAST_PAIR(f32, from_name)                                                                      \
-    CAST_PAIR(i32, from_name)                                                                      \
-    CAST_PAIR(i64, from_name)                                                                      \
-    CAST_PAIR(u8, from_name)                                                                       \
-    CAST_PAIR(i8, from_name)                                                                       \
-    CAST_PAIR(bool, from_name)
-    CAST_ROW(f32)
-    CAST_ROW(i32)
-    CAST_ROW(i64)
-    CAST_ROW(u8)
-    CAST_ROW(i8)
-    CAST_PAIR(f32, bool)
-    CAST_PAIR(i32, bool)
-    CAST_PAIR(i64, bool)
-    CAST_PAIR(u8, bool)
-    CAST_PAIR(i8, bool)
-    CAST_PAIR(bool, bool)
-    CAST_PAIR(bf16, f32)
-    CAST_PAIR(f32, bf16)
-    return NULL;
+static __attribute__((noinline)) void clamp_i32(int32_t *y, int64_t n, int32_t low, int32_t high) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = y[i] < low ? low : y[i] > high ? high : y[i];
+}
+
+/* Those of f32 to bytes by way of i32. */
+#define CLAMPED(to, low, high)                                                                     \
+    static void cast_f32_##to(const void *const *x, void *restrict y, int64_t n) {                 \
+        int32_t wide[BLOCK];                                                                       \
+        const void *const between[] = {wide};                                                      \
+        cast_f32_i32(x, wide, n);                                                                  \
+        clamp_i32(wide, n, low, high);                                                             \
+        cut_i32(between, y, n);                                                                    \
+    }
+CLAMPED(u8, 0, 255)
+CLAMPED(i8, -128, 127)
+
+/* Which, for every other type; bf16 is only from and to f32. */
+#define BY_TYPE(dtype, f32, i32, i64, u8, i8, boolean)                                             \
+    ((dtype) == IPEX_DTYPE_f32   ? (f32)                                                           \
+     : (dtype) == IPEX_DTYPE_i32 ? (i32)                                                           \
+     : (dtype) == IPEX_DTYPE_i64 ? (i64)                                                           \
+     : (dtype) == IPEX_DTYPE_u8  ? (u8)                                                            \
+     : (dtype) == IPEX_DTYPE_i8  ? (i8)                                                            \
+                                 : (boolean))
+
+static map_fn cast_to_f32(int32_t from) {
+    return from == IPEX_DTYPE_bf16 ? cast_bf16_f32
+                                   : BY_TYPE(from, cast_f32_f32, cast_i32_f32, cast_i64_f32,
+                                             cast_u8_f32, cast_i8_f32, cast_bool_f32);
+}
+
+static map_fn cast_of_f32(int32_t to) {
+    return to == IPEX_DTYPE_bf16 ? cast_f32_bf16
+                                 : BY_TYPE(to, cast_f32_f32, cast_f32_i32, cast_f32_i64,
+                                           cast_f32_u8, cast_f32_i8, cast_f32_bool);
+}
+
+/* Integers by way of i64. */
+static struct map_fns cast_fns(int32_t from, int32_t to) {
+    if (to == IPEX_DTYPE_f32)
+        return (struct map_fns){cast_to_f32(from), NULL};
+    if (from == IPEX_DTYPE_f32)
+        return (struct map_fns){cast_of_f32(to), NULL};
+    const map_fn second =
+        BY_TYPE(to, NULL, cast_i64_i32, NULL, cast_i64_u8, cast_i64_u8, cast_i64_bool);
+    if (from == IPEX_DTYPE_i64 && second)
+        return (struct map_fns){second, NULL};
+    return (struct map_fns){
+        BY_TYPE(from, NULL, cast_i32_i64, cast_i64_i64, cast_u8_i64, cast_i8_i64, cast_bool_i64),
+        second};
 }
 
 void IPEX_REF(cast)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
                     void *scratch) {
     (void)scratch;
-    const map_fn fn = cast_fn(args->dtype, args->y_dtype);
+    const struct map_fns fns = cast_fns(args->dtype, args->y_dtype);
     const struct map_sizes size = {{ref_dtype_size(args->dtype)}, ref_dtype_size(args->y_dtype)};
-    if (fn)
-        map_run(args, fn, size, job_begin, job_end);
+    map_run(args, fns, size, job_begin, job_end);
 }
 
 /* ---- compare ---- */
 
-/* The others are these of b and a. */
+static __attribute__((noinline)) void invert(uint8_t *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] ^= 1;
+}
+
+/* Those of operands the other way round; and what they do not say. */
+#define TURNED(name, of)                                                                           \
+    static void name(const void *const *x, void *restrict y, int64_t n) {                          \
+        const void *const turned[] = {x[1], x[0]};                                                 \
+        of(turned, y, n);                                                                          \
+    }
+#define NOT(name, of)                                                                              \
+    static void name(const void *const *x, void *restrict y, int64_t n) {                          \
+        of(x, y, n);                                                                               \
+        invert(y, n);                                                                              \
+    }
 #define COMPARE(dtype, T)                                                                          \
     BINARY(dtype##_equal, T, uint8_t, p == q)                                                      \
-    BINARY(dtype##_not_equal, T, uint8_t, p != q)                                                  \
     BINARY(dtype##_less, T, uint8_t, p < q)                                                        \
-    BINARY(dtype##_less_equal, T, uint8_t, p <= q)                                                 \
+    NOT(dtype##_not_equal, dtype##_equal)                                                          \
+    TURNED(dtype##_greater, dtype##_less)
+#define COMPARE_FN(dtype)                                                                          \
     static map_fn dtype##_compare(int32_t kind) {                                                  \
-        return kind == IPEX_COMPARE_equal                                  ? dtype##_equal         \
-               : kind == IPEX_COMPARE_less || kind == IPEX_COMPARE_greater ? dtype##_less          \
-               : kind == IPEX_COMPARE_not_equal                            ? dtype##_not_equal     \
-                                                                           : dtype##_less_equal;                              \
+        return kind == IPEX_COMPARE_equal        ? dtype##_equal                                   \
+               : kind == IPEX_COMPARE_less       ? dtype##_less                                    \
+               : kind == IPEX_COMPARE_less_equal ? dtype##_less_equal                              \
+               : kind == IPEX_COMPARE_greater    ? dtype##_greater                                 \
+               : kind == IPEX_COMPARE_not_equal  ? dtype##_not_equal                               \
+                                                 : dtype##_greater_equal;                           \
     }
 COMPARE(f32, float)
-COMPARE(i32, int32_t)
-COMPARE(i64, int64_t)
+BINARY(f32_less_equal, float, uint8_t, p <= q)
+TURNED(f32_greater_equal, f32_less_equal)
+COMPARE_FN(f32)
+/* Of integers a <= b unless b < a. */
+#define COMPARE_INTEGERS(dtype, T)                                                                 \
+    COMPARE(dtype, T)                                                                              \
+    NOT(dtype##_less_equal, dtype##_greater)                                                       \
+    NOT(dtype##_greater_equal, dtype##_less)                                                       \
+    COMPARE_FN(dtype)
+COMPARE_INTEGERS(i32, int32_t)
+COMPARE_INTEGERS(i64, int64_t)
 
 void IPEX_REF(compare)(const struct ipex_map_args *args, int64_t job_begin, int64_t job_end,
                        void *scratch) {
@@ -279,13 +322,8 @@ void IPEX_REF(compare)(const struct ipex_map_args *args, int64_t job_begin, int6
                       : args->dtype == IPEX_DTYPE_i32 ? i32_compare(args->kind)
                                                       : i64_compare(args->kind);
     const int64_t size = ref_dtype_size(args->dtype);
-    struct ipex_map_args turned = *args;
-    if (args->kind == IPEX_COMPARE_greater || args->kind == IPEX_COMPARE_greater_equal)
-        for (int i = 0; i < 2; i++) {
-            turned.x[i] = args->x[1 - i];
-            memcpy(turned.x_stride[i], args->x_stride[1 - i], sizeof turned.x_stride[i]);
-        }
-    map_run(&turned, fn, (struct map_sizes){{size, size}, 1}, job_begin, job_end);
+    map_run(args, (struct map_fns){fn, NULL}, (struct map_sizes){{size, size}, 1}, job_begin,
+            job_end);
 }
 
 /* ---- logical ---- */
@@ -303,7 +341,7 @@ void IPEX_REF(logical)(const struct ipex_map_args *args, int64_t job_begin, int6
                       : kind == IPEX_LOGICAL_xor ? logical_xor
                                                  : logical_not;
     (void)scratch;
-    map_run(args, fn, (struct map_sizes){{1, 1}, 1}, job_begin, job_end);
+    map_run(args, (struct map_fns){fn, NULL}, (struct map_sizes){{1, 1}, 1}, job_begin, job_end);
 }
 
 /* ---- where ---- */
@@ -327,7 +365,8 @@ void IPEX_REF(where)(const struct ipex_map_args *args, int64_t job_begin, int64_
     (void)scratch;
     const int64_t size = ref_dtype_size(args->dtype);
     const map_fn fn = size == 1 ? where_uint8_t : size == 4 ? where_uint32_t : where_uint64_t;
-    map_run(args, fn, (struct map_sizes){{1, size, size}, size}, job_begin, job_end);
+    map_run(args, (struct map_fns){fn, NULL}, (struct map_sizes){{1, size, size}, size}, job_begin,
+            job_end);
 }
 
 /* ---- integer ---- */
@@ -370,6 +409,6 @@ void IPEX_REF(integer)(const struct ipex_map_args *args, int64_t job_begin, int6
     (void)scratch;
     const bool wide = args->dtype == IPEX_DTYPE_i64;
     const int64_t size = wide ? 8 : 4;
-    map_run(args, (wide ? i64_integer : i32_integer)(args->kind),
+    map_run(args, (struct map_fns){(wide ? i64_integer : i32_integer)(args->kind), NULL},
             (struct map_sizes){{size, size}, size}, job_begin, job_end);
 }

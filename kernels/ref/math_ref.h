@@ -13,4 +13,10 @@ static inline float ref_act(float x, int32_t act, float a, float b) {
     return act == IPEX_ACT_none ? x : IPEX_REF(act)(x, act, a, b);
 }
 
+/* What becomes bytes (kernels.h, conv_u8). */
+static inline float ref_byte(float value, float scale, float zero) {
+    const float whole = fmaf(value, scale, IPEX_WHOLE_NUMBERS) - (IPEX_WHOLE_NUMBERS - zero);
+    return whole > 0.0f ? whole < 255.0f ? whole : 255.0f : 0.0f;
+}
+
 #endif

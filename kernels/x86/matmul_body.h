@@ -158,7 +158,7 @@ static inline void matmul_packed(product_conv_fn conv, const struct ipex_matmul_
     struct product p = {
         .conv = conv,
         .packed = packed,
-        .zeros = args->zeros,
+        .bias = args->zeros,
         .y = job->y + job->row * args->y_row + job->column,
         .x_row = args->a_row,
         .y_row = args->y_row,
@@ -236,7 +236,7 @@ static inline void attention_dots(struct attention_work *w, int64_t row, int64_t
         .conv = w->conv,
         .x = (const element *)w->job.q + row * args->q_row,
         .packed = w->packed_k,
-        .zeros = args->zeros,
+        .bias = args->zeros,
         .x_row = args->q_row,
         .y_row = w->score_row,
         .rows = rows,
@@ -421,7 +421,7 @@ static inline void attention_values(struct attention_work *w, int64_t row, int64
     struct product p = {
         .conv = w->conv,
         .packed = w->packed_v,
-        .zeros = args->zeros,
+        .bias = args->zeros,
         .y = w->job.y + row * args->y_row,
         .x_row = w->score_row * (int64_t)(sizeof(float) / sizeof(element)),
         .y_row = args->y_row,

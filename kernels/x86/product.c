@@ -7,8 +7,12 @@ void ipex_multiply_packed(const struct product *p) {
     const struct ipex_conv_args conv = {
         .x = p->x,
         .w = p->packed,
-        .bias = p->zeros,
+        .bias = p->bias,
+        .scale = p->scale,
         .y = p->y,
+        .y_u8 = p->y_u8,
+        .y_scale = p->y_scale,
+        .y_zero = p->y_zero,
         .x_pixel = p->x_row,
         .y_pixel = p->y_row,
         .images = 1,

@@ -8,11 +8,14 @@
 
 typedef void (*product_conv_fn)(const struct ipex_conv_args *, int64_t, int64_t, void *);
 
-/* y = or, with resume, y += x [rows][k] times packed [k][n]. */
+/* y = bias or, with resume, y += x [rows][k] times packed [k][n]; of bytes as conv_u8 does. */
 struct product {
     product_conv_fn conv;
     const void *x;
-    const float *packed, *zeros;
+    const float *packed, *bias;
+    const float *scale; /* this and the next three: conv_u8 only */
+    uint8_t *y_u8;
+    float y_scale, y_zero;
     float *y;
     int64_t x_row, y_row, rows, k, n;
     int32_t cache_l2;

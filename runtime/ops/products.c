@@ -63,12 +63,10 @@ static void fold_batch(struct ipex_loops *loops, struct ipex_matmul_args *args, 
     }
 }
 
-static void choose_matmul_blocks(const struct ipex_setup *setup, struct ipex_matmul_args *args) {
-    const int64_t budget = setup->l2_bytes / 2, column = IPEX_PANEL * (int64_t)sizeof(float);
-    const int64_t k_most = ipex_max_i64(MATMUL_K_LEAST, budget / (4 * column) / K_TILE * K_TILE);
+/* Panels that stay in L2, `fit` of them, and rows and columns for all threads. */
+static void share_matmul(const struct ipex_setup *setup, struct ipex_matmul_args *args,
+                         int64_t fit) {
     args->cache_l2 = setup->l2_bytes;
-    args->k_block = (int32_t)ipex_min_i64(round_up_16(args->k), k_most);
-    const int64_t fit = ipex_max_i64(4, budget / (args->k_block * column) / 4 * 4);
     args->columns_per_job = (int32_t)ipex_min_i64(round_up_16(args->n), fit * IPEX_PANEL);
     args->rows_per_job = args->m;
     while (ipex_matmul_jobs(args) < ipex_jobs_wanted(setup)) {
@@ -84,6 +82,21 @@ static void choose_matmul_blocks(const struct ipex_setup *setup, struct ipex_mat
         else
             return;
     }
+}
+
+static void choose_matmul_blocks(const struct ipex_setup *setup, struct ipex_matmul_args *args) {
+    const int64_t budget = setup->l2_bytes / 2, column = IPEX_PANEL * (int64_t)sizeof(float);
+    const int64_t k_most = ipex_max_i64(MATMUL_K_LEAST, budget / (4 * column) / K_TILE * K_TILE);
+    args->k_block = (int32_t)ipex_min_i64(round_up_16(args->k), k_most);
+    share_matmul(setup, args, ipex_max_i64(4, budget / (args->k_block * column) / 4 * 4));
+}
+
+/* Of bytes all of K at once. */
+static void choose_byte_blocks(struct ipex_bind *bind) {
+    struct ipex_matmul_args *args = &bind->args.matmul;
+    const int64_t panel = ipex_matmul_u8_panel(args), budget = bind->setup->l2_bytes / 2;
+    share_matmul(bind->setup, args, ipex_max_i64(1, budget / panel));
+    bind->scratch = ipex_matmul_u8_scratch_most(args, budget);
 }
 
 /* Scratch and zeros are stated as bounds that grow with every dim, not as what these blocks take: a
@@ -117,6 +130,23 @@ static void turn_column(struct ipex_matmul_args *args) {
     args->transposed = true;
 }
 
+static void bind_bytes(struct ipex_bind *bind) {
+    struct ipex_matmul_args *args = &bind->args.matmul;
+    args->a_zero = bind->ints[IPEX_MATMUL_A_ZERO];
+    args->b_zero = bind->ints[IPEX_MATMUL_B_ZERO];
+    args->y_scale = bind->floats[IPEX_MATMUL_Y_SCALE];
+    args->y_zero = bind->floats[IPEX_MATMUL_Y_ZERO];
+    choose_byte_blocks(bind);
+    IPEX_BIND_REF(bind, matmul, a, 0, 0);
+    IPEX_BIND_REF(bind, matmul, b, 1, 0);
+    if (bind->output->dtype == IPEX_DTYPE_u8)
+        IPEX_BIND_REF(bind, matmul, y_u8, IPEX_REF_OUTPUT, 0);
+    else
+        IPEX_BIND_REF(bind, matmul, y, IPEX_REF_OUTPUT, 0);
+    bind->jobs = ipex_matmul_jobs(args);
+    IPEX_BIND_KERNEL(bind, matmul_u8, matmul);
+}
+
 enum ipex_bound ipex_bind_matmul(struct ipex_bind *bind) {
     const struct ipex_tensor_info *a = bind->input[0], *b = bind->input[1], *y = bind->output;
     struct ipex_matmul_args *args = &bind->args.matmul;
@@ -131,8 +161,8 @@ enum ipex_bound ipex_bind_matmul(struct ipex_bind *bind) {
     args->a_row = row_stride(a);
     args->b_row = row_stride(b);
     args->y_row = row_stride(y);
-    args->transposed = bind->ints[0] != 0;
-    args->scale = bind->floats[0];
+    args->transposed = bind->ints[IPEX_MATMUL_TRANS_B] != 0;
+    args->scale = bind->floats[IPEX_MATMUL_SCALE];
     fold_batch(&loops, args, &m);
     if (!set_i32(&args->m, m) || !set_i32(&args->n, dim_from_end(y, 1)) ||
         !set_i32(&args->k, dim_from_end(a, 1)))
@@ -143,6 +173,11 @@ enum ipex_bound ipex_bind_matmul(struct ipex_bind *bind) {
     memcpy(args->a_batch, loops.stride[0], sizeof args->a_batch);
     memcpy(args->b_batch, loops.stride[1], sizeof args->b_batch);
     memcpy(args->y_batch, loops.stride[2], sizeof args->y_batch);
+    bind->flops = ipex_mul_sat(ipex_info_numel(y), 2 * (int64_t)args->k);
+    if (a->dtype == IPEX_DTYPE_u8) {
+        bind_bytes(bind);
+        return IPEX_BOUND;
+    }
     const bool turned = is_column(args);
     if (turned)
         turn_column(args);
@@ -153,7 +188,6 @@ enum ipex_bound ipex_bind_matmul(struct ipex_bind *bind) {
     IPEX_BIND_REF(bind, matmul, y, IPEX_REF_OUTPUT, 0);
     bound_matmul_memory(bind);
     bind->jobs = ipex_matmul_jobs(args);
-    bind->flops = ipex_mul_sat(ipex_info_numel(y), 2 * (int64_t)args->k);
     if (a->dtype == IPEX_DTYPE_bf16)
         IPEX_BIND_BF16_KERNEL(bind, matmul, matmul);
     else

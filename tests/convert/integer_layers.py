@@ -860,8 +860,8 @@ def moved_integers(g, op, kind):
     g.gives(g.convolved(g.dequantize(q, to), c, 12, pads=[1] * 4), kind)
 
 
-@families(on_floats("not_quantised"), resized=dict(op="Resize"), turned=dict(op="Transpose"))
-@families(on_bytes("layer", ops=dict(conv=1)), cut=dict(op="Slice"), cut_i8=dict(op="Slice", kind="i8"), reshaped=dict(op="Reshape"), reshaped_i8=dict(op="Reshape", kind="i8"), padded=dict(op="Pad"),
+@families(on_floats("not_quantised"), resized=dict(op="Resize"))
+@families(on_bytes("layer", ops=dict(conv=1)), turned=dict(op="Transpose"), turned_i8=dict(op="Transpose", kind="i8"), cut=dict(op="Slice"), cut_i8=dict(op="Slice", kind="i8"), reshaped=dict(op="Reshape"), reshaped_i8=dict(op="Reshape", kind="i8"), padded=dict(op="Pad"),
           padded_i8=dict(op="Pad", kind="i8"))
 def moved_floats(g, op, kind="u8"):
     x, (c, _, _) = moved(g, g.through(g.input(1, 8, 9, 10), g.to(kind)), op)
@@ -1320,6 +1320,114 @@ def ConvInteger_of_long_sums(g, **attributes):
     g.output(g.op("ConvInteger", x, w, g.point("u8", 3), g.point("u8", 120), name="layer", **attributes), dtype=P.INT32)
 
 
+# ---- products of two ----
+
+def products(*names, fused=(), **options):
+    rows = [("byte_products", name, APPLIED) for name in names or ("product",)] + [("requantise", name, APPLIED) for name in fused]
+    return case(*rows, **{"ops": dict(matmul=1, linear=1)} | options)
+
+
+def not_a_product(reason, **options):
+    return case(("byte_products", "product", reason), **{"ops": {}} | options)
+
+
+@families(products(fused=("product",), bytes_=2),
+          of_rows=dict(a=(7, 40), b=(40, 9)), of_zero_0=dict(zeros=(0, 0)), of_zero_255=dict(zeros=(255, 255)), of_the_middle=dict(zeros=(3, 128)),
+          of_i8=dict(kinds=("i8", "i8")), of_i8_around_0=dict(kinds=("i8", "i8"), zeros=(0, 0)), of_i8_and_u8=dict(kinds=("i8", "u8")), of_u8_and_i8=dict(kinds=("u8", "i8")),
+          of_a_batch=dict(a=(2, 3, 7, 40), b=(2, 3, 40, 9)), of_one_of_a_batch=dict(a=(2, 3, 7, 40), b=(3, 40, 9)), of_broadcasts=dict(a=(3, 1, 7, 40), b=(1, 2, 40, 9)),
+          of_three=dict(a=(7, 3), b=(3, 9)), of_one=dict(a=(7, 1), b=(1, 9)), of_a_row=dict(a=(1, 65), b=(65, 40)),
+          of_many=dict(a=(130, 70), b=(70, 150)), of_long_sums=dict(a=(9, 1500), b=(1500, 20)))
+@families(products(ops=dict(matmul=1)), of_a_column=dict(a=(70, 65), b=(65, 1)))
+def product(g, a=(5, 16), b=(16, 20), kinds=("u8", "u8"), zeros=(None, None)):
+    x = [g.through(g.input(*dims), g.to(kind, zero=zero)) for dims, kind, zero in zip((a, b), kinds, zeros)]
+    y = g.through(g.op("MatMul", *x, name="product"))
+    g.gives(g.op("MatMul", y, g.weights(b[-1], 7, axis=1)) if b[-1] > 4 else g.op("Neg", y))
+
+
+@products(exact=(True,), ops=dict(matmul=1))
+def product_that_is_an_output(g):
+    g.output(g.op("MatMul", g.through(g.input(5, 40)), g.through(g.input(40, 30)), name="product"))
+
+
+@families(products("scores", "product", fused=("scores", "product"), ops=dict(matmul=2, linear=2), bytes_=5), of_heads=dict(), of_i8=dict(kind="i8"), of_short_heads=dict(size=3),
+          of_many=dict(positions=70, size=33))
+@families(products("scores", "product", fused=("scores", "product"), ops=dict(matmul=2, linear=2), bytes_=5, flags=("--dim", "N=1..3", "--dim", "P=2..40"),
+                   sizes=({"N": 1, "P": 17}, {"N": 3, "P": 40}, {"N": 2, "P": 2})), of_any_sizes=dict(n="N", positions="P"))
+def attention_of_bytes(g, kind="u8", n=2, positions=19, heads=4, size=16):
+    """Quantised after every step, as ONNX Runtime's quantiser does."""
+    width = heads * size
+    x = g.through(g.input(n, positions, 24), kind=kind)
+    y = g.through(g.op("MatMul", x, g.weights(24, 3 * width, axis=1), name="first"), kind=kind)
+    y = g.op("Transpose", g.op("Reshape", y, g.ints(0, 0, 3, heads, size)), perm=[2, 0, 3, 1, 4])
+    q, k, v = (g.op("Squeeze", part, g.ints(0)) for part in g.op("Split", y, outputs=3, axis=0, num_outputs=3))
+    scores = g.through(g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2]), name="scores"), kind=kind)
+    weight = g.through(g.op("Softmax", g.op("Mul", scores, g.scalar(0.25)), axis=-1), g.to(kind, around=2 ** -8, zero={"u8": 0, "i8": -128}[kind]), kind)
+    y = g.through(g.op("MatMul", weight, v, name="product"), kind=kind)
+    y = g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3]), g.ints(0, 0, width))
+    g.gives(g.op("MatMul", y, g.weights(width, 20, axis=1), name="last"))
+
+
+@products(fused=("product",))
+def product_that_is_scaled(g):
+    x, y = g.through(g.input(5, 40)), g.through(g.input(40, 30))
+    y = g.through(g.op("Mul", g.op("MatMul", x, y, name="product"), g.scalar(0.125)))
+    g.gives(g.op("MatMul", y, g.weights(30, 7, axis=1)))
+
+
+@products(bytes_=2)
+def product_and_a_sum(g):
+    """What is added is added to floats."""
+    y = g.op("MatMul", g.through(g.input(5, 40)), g.through(g.input(40, 30)), name="product")
+    y = g.through(g.op("Add", y, g.through(g.input(5, 30))))
+    g.gives(g.op("MatMul", y, g.weights(30, 7, axis=1)))
+
+
+@products(fused=("product",))
+def product_with_itself(g):
+    x = g.through(g.input(3, 9, 40))
+    y = g.through(g.op("MatMul", x, g.op("Transpose", x, perm=[0, 2, 1]), name="product"))
+    g.gives(g.op("MatMul", y, g.weights(9, 7, axis=1)))
+
+
+@products(fused=("product",))
+def product_that_turns_the_first(g):
+    x = g.op("Transpose", g.through(g.input(3, 40, 9)), perm=[0, 2, 1])
+    y = g.through(g.op("MatMul", x, g.through(g.input(3, 40, 12)), name="product"))
+    g.gives(g.op("MatMul", y, g.weights(12, 7, axis=1)))
+
+
+@not_a_product("operands_differ")
+def product_of_one(g):
+    g.gives(g.op("MatMul", g.through(g.input(5, 40)), g.input(40, 30), name="product"))
+
+
+@not_a_product("operands_differ")
+def product_of_16_bits(g):
+    x = g.through(g.input(5, 40), (g.scale(2 ** -9), g.point("i16", 0)), "i16")
+    g.gives(g.op("MatMul", x, g.through(g.input(40, 30)), name="product"))
+
+
+@not_a_product("operands_differ", exact=(False,))
+def product_of_a_scale_per_row(g):
+    scale, zero = g.scale(2 ** -5, 5), g.constant(np.zeros(5, np.uint8))
+    x = g.op("DequantizeLinear", g.op("QuantizeLinear", g.input(5, 40), scale, zero, axis=0), scale, zero, axis=0)
+    g.gives(g.op("MatMul", x, g.through(g.input(40, 30)), name="product"))
+
+
+@not_a_product("operands_differ", exact=(True,))
+def product_with_a_zero_point_of_the_run(g):
+    x = g.op("Clip", g.input(5, 40), g.scalar(-40.0), g.scalar(215.0))
+    q, scale, zero = g.op("DynamicQuantizeLinear", g.op("Concat", x, g.constant(np.array([[-40, 215] * 20], np.float32)), axis=0), outputs=3)
+    b = g.quantize(g.input(40, 30), g.to(zero=7))
+    g.output(g.op("MatMulInteger", q, b, zero, g.point("u8", 7), name="product"), dtype=P.INT32)
+
+
+@not_a_product("many_products", exact=(True,))
+def product_of_too_many(g):
+    y = g.op("MatMul", g.through(g.input(1, 33026)), g.through(g.input(33026, 2)), name="product")
+    g.output(g.op("Round", g.op("Mul", y, g.scalar(2 ** -8))))
+
+
 # ---- sizes and precision ----
 
 @families(case(("integer", "layer", APPLIED), ("byte_sum", "add", APPLIED), ops=dict(conv=2), flags=("--dim", "N=1..5"),
@@ -1353,8 +1461,8 @@ def in_bf16(g):
 # ---- checks ----
 
 def steps_on_bytes(file):
-    """How many steps of which operator have a weight in i8 and read u8, and how many tensors hold bytes; or what is wrong
-    with one."""
+    """How many steps of which operator have a weight in i8 and read u8, or multiply two in u8, and how many tensors hold
+    bytes; or what is wrong with one."""
     found = cli_json("inspect", file)
     tensors, steps = found["tensors"], {}
     for node in found["entries"][0]["nodes"]:
@@ -1363,6 +1471,8 @@ def steps_on_bytes(file):
             if kinds[0] != "u8":
                 return f"{node['name']} multiplies {kinds[0]} by i8", 0
             steps[node["op"]] = steps.get(node["op"], 0) + 1
+        if node["op"] == "matmul" and kinds == ["u8", "u8"]:
+            steps["matmul"] = steps.get("matmul", 0) + 1
     return steps, sum(t["dtype"] == "u8" for t in tensors)
 
 
@@ -1439,7 +1549,7 @@ def check(tap, bench, title, fill, exact, expected, flags, sizes, ops, bytes_, o
         wanted = ops_of(expected, ops)
         why = None if steps == wanted and held >= (bytes_ or 0) else f"steps on bytes {steps}, expected {wanted}; {held} tensors of bytes"
     tap.ok(f"{title}: is on integers, or says why not", not why, why, *[f"{r['pass']} {r['site']}: {r['reason']}" for r in bench.ledger()
-           if r["pass"] in ("integer", "requantise", "byte_sum")])
+           if r["pass"] in ("integer", "byte_products", "requantise", "byte_sum")])
 
 
 def main(only=""):

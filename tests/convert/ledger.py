@@ -1075,6 +1075,21 @@ def layer_of_four_outputs(g):
     g.output(g.op("MatMul", quantised(g, g.input(4, 8)), whole_weight(g, 8, 4), name="layer"))
 
 
+@case(("byte_products", "product", APPLIED), steps=dict(matmul=1, pointwise=2))
+def product_of_two_quantised(g):
+    g.output(g.op("MatMul", quantised(g, g.input(4, 8)), quantised(g, g.input(8, 5)), name="product"))
+
+
+@case(("byte_products", "product", "operands_differ"))
+def product_of_one_quantised(g):
+    g.output(g.op("MatMul", quantised(g, g.input(4, 8)), g.input(8, 5), name="product"))
+
+
+@case(("byte_products", "product", "many_products"))
+def product_of_too_many(g):
+    g.output(g.op("MatMul", quantised(g, g.input(1, 33026)), quantised(g, g.input(33026, 2)), name="product"))
+
+
 @case(("integer", "one", APPLIED), ("integer", "two", "padded_otherwise"), steps=dict(conv=2))
 def layers_that_pad_with_two_numbers(g):
     q = g.op("QuantizeLinear", g.input(1, 8, 6, 6), g.scalar(2.0 ** -5), g.constant(np.uint8(120)))

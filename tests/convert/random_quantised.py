@@ -96,6 +96,14 @@ def multiply(net, x, c, h, w):
     return net.graph.op("MatMul", net.quantised(x), net.graph.weights(w, n, axis=1), name=f"layer{len(net.graph.nodes)}"), (c, h, n)
 
 
+@step(often=2)
+def multiply_two(net, x, c, h, w):
+    """Of any two whose products fit, one of them turned."""
+    y, (_, n, k) = net.other(lambda other: other[0] in (1, c) and other[2] == w)
+    y = net.graph.op("Transpose", net.quantised(y), perm=[0, 1, 3, 2])
+    return net.graph.op("MatMul", net.quantised(x), y, name=f"product{len(net.graph.nodes)}"), (c, h, n)
+
+
 @step()
 def add(net, x, *sizes):
     return net.graph.op("Add", x, net.other(lambda other: other == sizes)[0]), sizes

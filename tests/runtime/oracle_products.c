@@ -33,6 +33,29 @@ static float matrix_at(const struct net *net, int x, int y, int rows, const int6
     return *net_element(net, x, in);
 }
 
+/* Of bytes, whose sums are those of 64-bit integers. */
+static float matmul_u8_at(const struct net *net, const struct net_node *node, const int64_t *at) {
+    const struct net_tensor *a = &net->tensor[node->inputs[0]];
+    const int y = node->output[0], rank = net->tensor[y].rank;
+    const int64_t row = at[rank - 2], column = at[rank - 1];
+    const int32_t *zero = node->ints + IPEX_MATMUL_A_ZERO;
+    const float *s = node->floats;
+    const bool transposed = node->ints[IPEX_MATMUL_TRANS_B] != 0;
+    int64_t products = 0, sum = 0;
+    for (int64_t k = 0; k < a->dims[a->rank - 1]; k++) {
+        const int64_t b = (int64_t)matrix_at(net, node->inputs[1], y, 0, at, 1,
+                                             transposed ? column : k, transposed ? k : column);
+        products += (int64_t)matrix_at(net, node->inputs[0], y, 0, at, 1, row, k) * (b - zero[1]);
+        sum += b - zero[1];
+    }
+    const float bias = s[IPEX_MATMUL_SCALE] * (float)(-zero[0] * sum);
+    const float v = fmaf((float)products, s[IPEX_MATMUL_SCALE], bias);
+    if (s[IPEX_MATMUL_Y_SCALE] == 0.0f)
+        return v;
+    return net_to_byte((float)rint((double)v * (double)s[IPEX_MATMUL_Y_SCALE]) +
+                       s[IPEX_MATMUL_Y_ZERO]);
+}
+
 static float matmul_at(const struct net *net, const struct net_node *node, const int64_t *at) {
     const struct net_tensor *a = &net->tensor[node->inputs[0]];
     const int y = node->output[0], rank = net->tensor[y].rank;
@@ -270,7 +293,8 @@ bool net_product_at(const struct net *net, const struct net_node *node, int outp
         *ret = recurrent_at(net, node, output, at);
         return true;
     case IPEX_OP_matmul:
-        *ret = matmul_at(net, node, at);
+        *ret = net->tensor[node->inputs[0]].dtype == IPEX_DTYPE_u8 ? matmul_u8_at(net, node, at)
+                                                                   : matmul_at(net, node, at);
         return true;
     case IPEX_OP_attention:
         *ret = attention_at(net, node, at);

@@ -210,7 +210,7 @@ static void test_matmul(enum operands operands) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         net_node(&net, IPEX_OP_matmul, cases[i].y, NET_IN(cases[i].a, cases[i].b),
-                 NET_INTS_(cases[i].trans_b), NET_FLOATS(i == 1 ? 0.125f : 1.0f));
+                 NET_INTS_(cases[i].trans_b, 0, 0), NET_FLOATS(i == 1 ? 0.125f : 1.0f, 0, 0));
         net_output(&net, cases[i].y);
     }
     check_named(&net, "matmul", operands, 0);

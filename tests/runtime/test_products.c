@@ -4,7 +4,8 @@
 #include "tests/runtime/harness.h"
 
 static void matmul(struct net *net, int a, int b, int y, int trans_b, float scale) {
-    net_node(net, IPEX_OP_matmul, y, NET_IN(a, b), NET_INTS_(trans_b), NET_FLOATS(scale));
+    net_node(net, IPEX_OP_matmul, y, NET_IN(a, b), NET_INTS_(trans_b, 0, 0),
+             NET_FLOATS(scale, 0, 0));
 }
 
 static void test_matmul(void) {

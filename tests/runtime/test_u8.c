@@ -319,6 +319,55 @@ static void test_means(void) {
     check_net(&net, "means", 0);
 }
 
+/* Products of two, of any zero points: batches and broadcasts, slices, either order of b, vectors,
+ * several jobs; results as bytes and floats, rounded or not. */
+static void test_products(void) {
+    struct net net;
+    net_init(&net);
+    const int a = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(2, 3, 37, 50));
+    const int b = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(3, 50, 35));
+    const int c = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(2, 1, 61, 50));
+    const int wide = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(150, 700));
+    const int tall = net_typed_input(&net, IPEX_DTYPE_u8, NET_DIMS(130, 700));
+    const int left = net_slice(&net, a, 3, 0, 16), row = net_slice(&net, wide, 0, 7, 1);
+    const int low = net_slice(&net, c, 2, 11, 22), few = net_slice(&net, tall, 1, 3, 2);
+    const int y = net_bytes(&net, NET_DIMS(2, 3, 37, 83), 0, 0);
+    const struct {
+        int a, b, y, ints[3];
+        float floats[3];
+    } products[] = {
+        {a, b, net_slice(&net, y, 3, 0, 35), {0, 120, 131}, {0.003f, 1, 90}},
+        {a, low, net_slice(&net, y, 3, 35, 22), {1, 0, 128}, {0.001f, 2.5f, 7}},
+        {left,
+         net_slice(&net, low, 3, 20, 16),
+         net_slice(&net, y, 3, 57, 22),
+         {1, 255, 0},
+         {0.01f, 1, 255}},
+        {a,
+         net_slice(&net, b, 2, 9, 4),
+         net_slice(&net, y, 3, 79, 4),
+         {0, 7, 250},
+         {0.002f, -1, 130}},
+        {a, b, net_tensor(&net, NET_DIMS(2, 3, 37, 35)), {0, 99, 126}, {0.01f}},
+        {a, c, net_tensor(&net, NET_DIMS(2, 3, 37, 61)), {1, 128, 128}, {0.01f, 0.7f, 100}},
+        {wide, tall, net_bytes(&net, NET_DIMS(150, 130), 0, 0), {1, 130, 140}, {1e-4f, 1, 128}},
+        {row, tall, net_tensor(&net, NET_DIMS(1, 130)), {1, 0, 3}, {1e-4f}},
+        {few,
+         net_slice(&net, wide, 0, 2, 2),
+         net_tensor(&net, NET_DIMS(130, 700)),
+         {0, 1, 2},
+         {0.5f}},
+    };
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        net_node(&net, IPEX_OP_matmul, products[i].y, NET_IN(products[i].a, products[i].b), 3,
+                 products[i].ints, 3, products[i].floats);
+        if (i > 3)
+            net_output(&net, products[i].y);
+    }
+    net_output(&net, y);
+    check_net(&net, "products of two", 0);
+}
+
 /* One session at several sizes; halos move with them. */
 static void make_sized(struct net *net, int64_t lines, int64_t pixels) {
     net_init(net);
@@ -367,6 +416,7 @@ int main(void) {
     test_borders(0);
     test_linear();
     test_long_sums();
+    test_products();
     test_pointwise();
     test_pool();
     test_means();

@@ -298,6 +298,7 @@ void maker_bytes(struct maker_model *m) {
     tensor(m, T_BYTES_RESIZED, "bytes_resized", "1 12 12 8")->dtype = IPEX_DTYPE_u8;
     weight(m, W_BYTES_MIDDLE, T_BYTES_MIDDLE, "bytes.middle", IPEX_LAYOUT_channels, "2 2 8");
     tensor(m, T_BYTES_MEAN, "bytes_mean", "1 1 1 8");
+    tensor(m, T_BYTES_PRODUCT, "bytes_product", "1 6 6 6")->dtype = IPEX_DTYPE_u8;
     m->weights = W_BYTES_COUNT;
     e->tensors = T_BYTES_COUNT;
     (void)by_bytes(&e->node[N_CONV], T_CONV_W, -1, 0);
@@ -316,6 +317,9 @@ void maker_bytes(struct maker_model *m) {
     (void)by_bytes(n, T_BYTES_DEPTH_W, -1, 2);
     (void)add(m, IPEX_OP_resize, T_BYTES, T_BYTES_RESIZED, "0 3 2 0");
     (void)add(m, IPEX_OP_reduce, T_BYTES_RESIZED, T_BYTES_MEAN, "1 6");
+    n = add(m, IPEX_OP_matmul, T_BYTES, T_BYTES_PRODUCT, "1 3 200");
+    operands(n, T_MIXED, -2);
+    n->float_[IPEX_MATMUL_Y_SCALE] = 2;
 }
 
 static void products_tensors(struct maker_model *m) {
@@ -340,7 +344,7 @@ static void products_tensors(struct maker_model *m) {
 
 void maker_products(struct maker_model *m) {
     products_tensors(m);
-    operands(add(m, IPEX_OP_matmul, T_TURNED, T_PRODUCT, "0"), T_LIN, -2);
+    operands(add(m, IPEX_OP_matmul, T_TURNED, T_PRODUCT, "0 0 0"), T_LIN, -2);
     operands(add(m, IPEX_OP_attention, T_SLICED, T_ATTENDED, "0 0"), T_PADDED, T_PADDED);
     operands(add(m, IPEX_OP_layer_norm, T_LIN, T_NORMED, "0 0"), T_SCALE, -2);
     add(m, IPEX_OP_group_norm, T_DEPTH, T_GROUPED, "3 0");

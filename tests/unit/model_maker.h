@@ -248,6 +248,7 @@ enum {
     T_BYTES_RESIZED,   /* u8 [1][12][12][8]: the nearest of T_BYTES */
     T_BYTES_MIDDLE,    /* [2][2][8] */
     T_BYTES_MEAN,      /* f32 [1][1][1][8] of T_BYTES_RESIZED */
+    T_BYTES_PRODUCT,   /* [1][6][6][6] of T_BYTES by T_MIXED */
     T_BYTES_COUNT
 };
 enum {
@@ -258,7 +259,8 @@ enum {
     N_BYTES_MAX,
     N_BYTES_DEPTH,
     N_BYTES_RESIZED,
-    N_BYTES_MEAN
+    N_BYTES_MEAN,
+    N_BYTES_PRODUCT
 };
 enum { W_BYTES = W_COUNT, W_BYTES_DEPTH, W_BYTES_MIDDLE, W_BYTES_COUNT };
 void maker_bytes(struct maker_model *model);

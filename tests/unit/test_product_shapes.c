@@ -16,7 +16,7 @@
 enum { OUTPUTS = 3 };
 
 /* "2x3x4" is an activation; "t2x3" is a constant of tiles, "c7" one of layout channels, "p2x3" a
- * plain constant; "i4" is i64; "-" is none. */
+ * plain constant; "i4" is i64, "b4" u8; "-" is none. */
 static const struct ipex_shape_operand *parse(const char *text, struct ipex_shape_operand *ret) {
     *ret = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32};
     if (strcmp(text, "-") == 0)
@@ -27,7 +27,9 @@ static const struct ipex_shape_operand *parse(const char *text, struct ipex_shap
                                  : IPEX_LAYOUT_plain;
     if (*text == 'i')
         ret->dtype = IPEX_DTYPE_i64;
-    text += ret->constant || *text == 'i';
+    if (*text == 'b')
+        ret->dtype = IPEX_DTYPE_u8;
+    text += ret->constant || *text == 'i' || *text == 'b';
     for (int used = 0; sscanf(text, "%ld%n", &ret->dims[ret->rank], &used) == 1; text += used) {
         ret->rank++;
         used = text[used] == 'x' ? used + 1 : used;
@@ -63,6 +65,16 @@ static const struct shape_case cases[] = {
     {IPEX_OP_matmul, {0}, {"3x4", "c4x5"}, {0}, OPERATOR},
     {IPEX_OP_matmul, {0}, {"i3x4", "4x5"}, {0}, OPERATOR},
     {IPEX_OP_matmul, {0}, {"2147483647x2", "2x2147483647"}, {0}, SHAPE},
+    {IPEX_OP_matmul, {1, 3, 255}, {"b2x3x4", "b5x4"}, {"2x3x5"}, 0},
+    {IPEX_OP_matmul, {0}, {"b3x33025", "b33025x5"}, {"3x5"}, 0},
+    {IPEX_OP_matmul, {0}, {"b3x33026", "b33026x5"}, {0}, SHAPE},
+    {IPEX_OP_matmul, {0, 256}, {"b3x4", "b4x5"}, {0}, ATTRIBUTE},
+    {IPEX_OP_matmul, {0, 0, -1}, {"b3x4", "b4x5"}, {0}, ATTRIBUTE},
+    {IPEX_OP_matmul, {0, 0, 1}, {"3x4", "4x5"}, {0}, ATTRIBUTE},
+    {IPEX_OP_matmul, {0, 1}, {"3x4", "4x5"}, {0}, ATTRIBUTE},
+    {IPEX_OP_matmul, {0}, {"b3x4", "4x5"}, {0}, OPERATOR},
+    {IPEX_OP_matmul, {0}, {"3x4", "b4x5"}, {0}, OPERATOR},
+    {IPEX_OP_matmul, {0}, {"b3x4", "b4"}, {0}, SHAPE},
     {IPEX_OP_attention, {0}, {"6x8", "9x8", "9x5"}, {"6x5"}, 0},
     {IPEX_OP_attention, {1}, {"2x4x6x8", "2x4x9x8", "2x4x9x5", "6x9"}, {"2x4x6x5"}, 0},
     {IPEX_OP_attention, {0}, {"2x4x6x8", "2x2x9x8", "2x2x9x5", "2x1x1x9"}, {"2x4x6x5"}, 0},

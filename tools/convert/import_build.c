@@ -288,8 +288,9 @@ struct ipex_value *ipex_build_matmul(struct ipex_import *import, struct ipex_val
                                               IPEX_DTYPE_f32, rank, dims, false);
     ipex_node_add_input(node, a);
     ipex_node_add_input(node, b);
-    node->u.plan.ints = node->u.plan.floats = 1;
-    node->u.plan.float_[0] = 1;
+    node->u.plan.ints = IPEX_MATMUL_INTS;
+    node->u.plan.floats = IPEX_MATMUL_FLOATS;
+    node->u.plan.float_[IPEX_MATMUL_SCALE] = 1;
     return node->output;
 }
 

@@ -146,8 +146,9 @@ static void dynamic_matmul(struct ipex_import *import, struct ipex_value *a, str
                                               IPEX_DTYPE_f32, rank, dims, !row && !column);
     ipex_node_add_input(node, x);
     ipex_node_add_input(node, w);
-    node->u.plan.ints = node->u.plan.floats = 1;
-    node->u.plan.float_[0] = 1;
+    node->u.plan.ints = IPEX_MATMUL_INTS;
+    node->u.plan.floats = IPEX_MATMUL_FLOATS;
+    node->u.plan.float_[IPEX_MATMUL_SCALE] = 1;
     if (!row && !column)
         return;
     int32_t n = 0;

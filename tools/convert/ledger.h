@@ -83,6 +83,8 @@
       "fewer than 8 channels or with groups of 2 or 4 that are not 4 channels to 4 of 16 or more") \
     X(zero_moves, "it is padded with a zero point that every run computes")                        \
     X(few_products, "too few products in a row of the kernel, or too many for an exact sum")       \
+    X(operands_differ, "the operands are no integers of 8 bits with one scale each")               \
+    X(many_products, "too many products for an exact sum")                                         \
     X(weight_differs, "the weight is not of integers from -128 to 127 with a scale per output")    \
     X(weight_in_blocks, "the weight has scales for blocks of its numbers: it becomes the floats "  \
                         "that they stand for")                                                     \

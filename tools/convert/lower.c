@@ -304,9 +304,12 @@ static int32_t plan_operand(struct lower *lower, struct ipex_node *node, int32_t
     return ipex_lower_identity(lower, x);
 }
 
-/* The factors of a product, in bf16; a mask stays as it is. */
+/* The factors of a product, in bf16 or in bytes; a mask stays as it is. */
 static int32_t plan_factor(struct lower *lower, struct ipex_node *node, int32_t i) {
     const struct ipex_plan_op *p = &node->u.plan;
+    if (node->integer)
+        return ipex_lower_as(lower, node->input[i], IPEX_DTYPE_u8, node->input[i]->rank,
+                             ipex_identity_order, NULL);
     if (i >= ipex_factors(node) || !ipex_reads_bf16(lower->graph, node))
         return plan_operand(lower, node, i);
     if (p->op == IPEX_OP_attention || (i == 0 && p->policy != IPEX_ORDER_logical))
@@ -314,6 +317,13 @@ static int32_t plan_factor(struct lower *lower, struct ipex_node *node, int32_t 
                              node->output->layout->order, NULL);
     return ipex_lower_as(lower, node->input[i], IPEX_DTYPE_bf16, node->input[i]->rank,
                          ipex_identity_order, NULL);
+}
+
+/* Of a product of bytes. */
+static void set_byte_scales(const struct ipex_node *node, struct ipex_plan_node *step) {
+    step->float_[IPEX_MATMUL_SCALE] = (float)node->fold.scale[0];
+    step->float_[IPEX_MATMUL_Y_SCALE] = (float)node->integer->y_scale;
+    step->float_[IPEX_MATMUL_Y_ZERO] = node->integer->y_zero;
 }
 
 static void lower_plan_op(struct lower *lower, struct ipex_node *node) {
@@ -336,6 +346,8 @@ static void lower_plan_op(struct lower *lower, struct ipex_node *node) {
         step->int_[1] = ipex_attention_rows(node->output);
     ipex_plan_set_floats(lower->plan, step, p->floats);
     memcpy(step->float_, p->float_, (size_t)p->floats * sizeof *p->float_);
+    if (node->integer)
+        set_byte_scales(node, step);
 }
 
 static void lower_node(struct lower *lower, struct ipex_node *node) {

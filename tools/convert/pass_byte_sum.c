@@ -140,9 +140,10 @@ static struct sum *read_columns(struct ipex_graph *graph, struct site site) {
 
 static bool is_layer(const struct ipex_graph *graph, const struct ipex_value *x) {
     const struct ipex_node *node = x->producer;
-    return node && node->integer && node->integer->requantised && !node->epilogue.residual &&
-           node->integer->middles < IPEX_MIDDLES && ipex_act_is_clamp(node->epilogue.act) &&
-           node->integer->y_scale > 0 && ipex_value_only_reader(graph, x) && x->is_byte;
+    return node && node->integer && node->kind != IPEX_KIND_plan && node->integer->requantised &&
+           !node->epilogue.residual && node->integer->middles < IPEX_MIDDLES &&
+           ipex_act_is_clamp(node->epilogue.act) && node->integer->y_scale > 0 &&
+           ipex_value_only_reader(graph, x) && x->is_byte;
 }
 
 /* A number, or one per output of the layer. */

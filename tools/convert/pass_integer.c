@@ -10,65 +10,18 @@
  *
  * What such a layer writes may be rounded to bytes as it is stored: pass_requantise.c. Which values
  * are stored so: storage.c. */
-#include "tools/convert/passes.h"
+#include "tools/convert/byte_operands.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { SIGN = 128 };
 
 /* Sums of the input cost as much as 16 outputs, and what they are needed for a pass over the
  * result: layers of fewer outputs, or products for each, are as fast on floats (measured on Zen 5).
  */
 enum { SUMS_OUTPUTS = 32, SUMS_PRODUCTS = 64 };
 
-/* ---- operands ---- */
-
-/* The element of a scale or zero point for element i of what it is of. */
-static double parameter_at(const struct ipex_dequantised *d, const struct ipex_value *p, int64_t i,
-                           double otherwise) {
-    if (!p)
-        return otherwise;
-    const int64_t n = ipex_value_numel(p);
-    return ipex_constant_f64(p, n == 1 ? 0 : i / d->inner % n);
-}
-
-/* Whether it stands for whole numbers of 8 bits that are computed at run time. */
-static bool is_of_bytes(const struct ipex_dequantised *d) {
-    return d && d->whole && d->whole->producer && d->low >= -SIGN && d->high <= 255 &&
-           (d->low >= 0 || d->high < SIGN);
-}
-
-/* Its zero point is computed at run time, as DynamicQuantizeLinear does. */
-static bool zero_moves(const struct ipex_dequantised *d) {
-    return d->zero && !d->zero->constant;
-}
-
-/* What stands for 0, without a sign. */
-static double zero_of(const struct ipex_dequantised *d) {
-    return zero_moves(d) ? 0 : parameter_at(d, d->zero, 0, 0) + (d->low < 0 ? SIGN : 0);
-}
-
-/* One zero point, which is a byte without a sign. */
-static bool has_byte_for_zero(const struct ipex_dequantised *d) {
-    const double zero = zero_of(d);
-    return zero_moves(d)
-               ? d->low == 0
-               : ipex_is_one_number(d->zero) && zero >= 0 && zero <= 255 && zero == rint(zero);
-}
-
-static bool is_move(const struct ipex_node *node) {
-    return node && (node->kind == IPEX_KIND_reshape || node->kind == IPEX_KIND_slice);
-}
-
-/* x, or what it is a reshape or slice of, that does with one scale; NULL. */
-static const struct ipex_dequantised *quantised_input(const struct ipex_value *x) {
-    while (!x->dequantised && is_move(x->producer))
-        x = x->producer->input[0];
-    const struct ipex_dequantised *d = x->dequantised;
-    return is_of_bytes(d) && ipex_is_one_number(d->scale) && has_byte_for_zero(d) ? d : NULL;
-}
+/* ---- weights ---- */
 
 /* A weight's integers per output, of their own zero point or, where that leaves i8, less `rest`
  * than they should be; their sums and scales. */
@@ -99,7 +52,7 @@ static bool is_per_output(const struct ipex_node *node, const struct ipex_dequan
 static bool read_integers(const struct ipex_node *node, const struct ipex_dequantised *d,
                           const double *middle, int8_t *integers, double *sum) {
     for (int64_t i = 0; i < ipex_value_numel(node->input[1]); i++) {
-        const double zero = middle ? *middle : parameter_at(d, d->zero, i, 0);
+        const double zero = middle ? *middle : ipex_quantised_parameter(d, d->zero, i, 0);
         const double value = ipex_constant_f64(d->raw, i) - zero;
         if (!(value >= INT8_MIN && value <= INT8_MAX) || value != rint(value))
             return false;
@@ -113,7 +66,7 @@ static bool read_integers(const struct ipex_node *node, const struct ipex_dequan
 static enum ipex_reason read_shifted(struct ipex_graph *graph, const struct ipex_node *node,
                                      const struct ipex_dequantised *d, int8_t *integers,
                                      struct weight *ret) {
-    const double middle = d->low + SIGN;
+    const double middle = d->low + IPEX_BYTE_SIGN;
     const bool bytes = d->high - d->low == 255;
     if (!bytes || (node->kind == IPEX_KIND_conv && node->u.conv.groups != 1))
         return IPEX_REASON_weight_differs;
@@ -123,7 +76,7 @@ static enum ipex_reason read_shifted(struct ipex_graph *graph, const struct ipex
     memset(ret->sum, 0, (size_t)node->fold.n * sizeof *ret->sum);
     ret->rest = ipex_arena_array(&graph->arena, (size_t)node->fold.n, sizeof *ret->rest);
     for (int64_t i = 0; i < ipex_value_numel(node->input[1]); i++)
-        ret->rest[output_of(node, i)] = middle - parameter_at(d, d->zero, i, 0);
+        ret->rest[output_of(node, i)] = middle - ipex_quantised_parameter(d, d->zero, i, 0);
     return read_integers(node, d, &middle, integers, ret->sum) ? IPEX_REASON_applied
                                                                : IPEX_REASON_weight_differs;
 }
@@ -142,7 +95,7 @@ static enum ipex_reason read_weight(struct ipex_graph *graph, const struct ipex_
     ret->sum = ipex_arena_array(&graph->arena, (size_t)node->fold.n, sizeof *ret->sum);
     ret->scale = ipex_arena_array(&graph->arena, (size_t)node->fold.n, sizeof *ret->scale);
     for (int64_t i = 0; i < count; i++)
-        ret->scale[output_of(node, i)] = parameter_at(d, d->scale, i, 1);
+        ret->scale[output_of(node, i)] = ipex_quantised_parameter(d, d->scale, i, 1);
     ret->integers = ipex_graph_constant(graph, w->name, IPEX_DTYPE_i8, w->rank, w->dims, integers);
     return read_integers(node, d, NULL, integers, ret->sum)
                ? IPEX_REASON_applied
@@ -197,102 +150,26 @@ static enum ipex_reason check(const struct ipex_node *node, const struct ipex_de
         return IPEX_REASON_no_byte_kernel;
     if (!x)
         return IPEX_REASON_not_quantised;
-    if (zero_moves(x) && is_padded(node))
+    if (ipex_zero_moves(x) && is_padded(node))
         return IPEX_REASON_zero_moves;
     if (node->fold.n <= IPEX_FEW_COLUMNS)
         return IPEX_REASON_few_outputs;
     return is_deep_enough(node) ? IPEX_REASON_applied : IPEX_REASON_few_products;
 }
 
-/* ---- bytes ---- */
-
-/* An elementwise node before `before`, for `site`, of one step: a op b or, where b is NULL, a op
- * number; gives y. */
-static struct ipex_value *one_step(struct ipex_graph *graph, const struct ipex_node *site,
-                                   struct ipex_node *before, enum ipex_step op,
-                                   struct ipex_value *a, struct ipex_value *b, float number,
-                                   struct ipex_value *y) {
-    struct ipex_node *node =
-        ipex_graph_node(graph, IPEX_KIND_pointwise, site->name, site->source_op, before);
-    struct ipex_program *program = ipex_arena_alloc(&graph->arena, sizeof *program);
-    *program = (struct ipex_program){.steps = 1, .constants = !b, .constant = {number}};
-    program->step[0].op = (int16_t)op;
-    program->step[0].b = b ? 1 : -1;
-    node->u.program = program;
-    ipex_node_add_input(node, a);
-    if (b)
-        ipex_node_add_input(node, b);
-    ipex_node_set_output(node, y);
-    return y;
-}
-
-static struct ipex_value *like(struct ipex_graph *graph, const struct ipex_value *x) {
-    return ipex_graph_value(graph, x->name, IPEX_DTYPE_f32, x->rank, x->dims);
-}
-
-static struct ipex_value *plus_number(struct ipex_graph *graph, struct ipex_value *x, float number,
-                                      struct ipex_node *before) {
-    return one_step(graph, before, before, IPEX_STEP_add, x, NULL, number, like(graph, x));
-}
-
-/* What else reads x reads y - SIGN instead, each a node of its own, which can be part of it. */
-static void reroute(struct ipex_graph *graph, struct ipex_value *x, struct ipex_value *y) {
-    for (struct ipex_node *node = y->producer->next; node; node = node->next)
-        for (int32_t i = 0; node->kind != IPEX_KIND_concat && i < node->inputs; i++)
-            if (node->input[i] == x) {
-                struct ipex_value *again = plus_number(graph, y, -SIGN, node);
-                again->dequantised = x->dequantised; /* where x has neither scale nor zero point */
-                ipex_node_set_input(node, i, again);
-            }
-}
-
-/* The numbers without a sign. */
-static struct ipex_value *bytes_of(struct ipex_graph *graph, const struct ipex_dequantised *d) {
-    struct ipex_value *x = d->whole;
-    if (d->low < 0 && !x->unsigned_) {
-        struct ipex_node *before = x->producer ? x->producer->next : graph->first;
-        x->unsigned_ = plus_number(graph, x, SIGN, before);
-        reroute(graph, x, x->unsigned_);
-    }
-    x = d->low < 0 ? x->unsigned_ : x;
-    x->is_byte = true;
-    return x;
-}
-
-/* The bytes q of what x is made of by moves, moved alike. */
-static struct ipex_value *moved_alike(struct ipex_graph *graph, const struct ipex_value *x,
-                                      struct ipex_value *q, struct ipex_node *before) {
-    if (x->dequantised)
-        return q;
-    const struct ipex_node *move = x->producer;
-    q = moved_alike(graph, move->input[0], q, before);
-    if (move->kind == IPEX_KIND_reshape) {
-        q = ipex_graph_reshaped(graph, q, x->rank, x->dims, before);
-    } else {
-        struct ipex_node *slice =
-            ipex_graph_node(graph, IPEX_KIND_slice, move->name, move->source_op, before);
-        slice->u = move->u;
-        ipex_node_add_input(slice, q);
-        q = ipex_graph_value(graph, q->name, IPEX_DTYPE_f32, x->rank, x->dims);
-        ipex_node_set_output(slice, q);
-    }
-    q->is_byte = true;
-    return q;
-}
-
 /* What the node gives becomes that op each * by, of numbers per output; `by` is one number, or one
  * per pixel. */
 static void correct(struct ipex_graph *graph, struct ipex_node *node, enum ipex_step op,
                     const double *each, struct ipex_value *by, bool per_pixel) {
-    struct ipex_value *y = node->output, *given = like(graph, y);
+    struct ipex_value *y = node->output, *given = ipex_floats_like(graph, y);
     const int32_t axis = node->kind == IPEX_KIND_conv ? 1 : y->rank - 1;
     struct ipex_value *c =
         ipex_graph_axis_constant(graph, node->input[1]->name, y->rank, axis, each, node->fold.n);
-    struct ipex_value *product = like(graph, per_pixel ? y : c);
+    struct ipex_value *product = ipex_floats_like(graph, per_pixel ? y : c);
     struct ipex_node *behind = node->next;
     ipex_node_set_output(node, given);
-    (void)one_step(graph, node, behind, IPEX_STEP_mul, c, by, 0, product);
-    (void)one_step(graph, node, behind, op, given, product, 0, y);
+    (void)ipex_one_step(graph, node, behind, IPEX_STEP_mul, c, by, 0, product);
+    (void)ipex_one_step(graph, node, behind, op, given, product, 0, y);
 }
 
 /* The node multiplies these bytes, which x stands for, by the weight. */
@@ -300,12 +177,12 @@ static void multiply_bytes(struct ipex_graph *graph, struct ipex_node *node,
                            const struct ipex_dequantised *x, struct ipex_value *q,
                            const struct weight *weight) {
     struct ipex_fold *fold = &node->fold;
-    const double scale = parameter_at(x, x->scale, 0, 1);
+    const double scale = ipex_quantised_parameter(x, x->scale, 0, 1);
     double *scales = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *scales);
     double *bias = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *bias);
     for (int64_t i = 0; i < fold->n; i++) {
         scales[i] = (fold->scale ? fold->scale[i] : 1) * scale * weight->scale[i];
-        bias[i] = (fold->bias ? fold->bias[i] : 0) - scales[i] * zero_of(x) * weight->sum[i];
+        bias[i] = (fold->bias ? fold->bias[i] : 0) - scales[i] * ipex_zero_byte(x) * weight->sum[i];
     }
     fold->scale = scales;
     fold->bias = bias;
@@ -313,7 +190,7 @@ static void multiply_bytes(struct ipex_graph *graph, struct ipex_node *node,
     ipex_node_set_input(node, 1, weight->integers);
     node->integer = ipex_arena_alloc(&graph->arena, sizeof *node->integer);
     *node->integer = (struct ipex_integer_layer){.r_scale = 1};
-    if (!zero_moves(x))
+    if (!ipex_zero_moves(x))
         return;
     double *sums = ipex_arena_array(&graph->arena, (size_t)fold->n, sizeof *sums);
     for (int64_t i = 0; i < fold->n; i++)
@@ -364,10 +241,10 @@ static enum ipex_reason take(struct ipex_graph *graph, struct ipex_node *node,
     const enum ipex_reason reason = read_weight(graph, node, &weight);
     if (reason != IPEX_REASON_applied)
         return reason;
-    const struct ipex_value *input = node->input[0]; /* bytes_of() may give the node another */
-    struct ipex_value *q = moved_alike(graph, input, bytes_of(graph, x), node);
+    const struct ipex_value *input = node->input[0]; /* ipex_bytes_of() may give the node another */
+    struct ipex_value *q = ipex_bytes_moved_alike(graph, input, ipex_bytes_of(graph, x), node);
     if (is_padded(node)) {
-        const double zero = zero_of(x);
+        const double zero = ipex_zero_byte(x);
         if (q->has_zero && q->zero_byte != zero)
             return IPEX_REASON_padded_otherwise;
         q->has_zero = true;
@@ -384,8 +261,8 @@ static enum ipex_reason take(struct ipex_graph *graph, struct ipex_node *node,
 static void mark_bytes(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next) {
         const struct ipex_dequantised *d = node->output->dequantised;
-        if (is_of_bytes(d) && d->whole->producer->kind == IPEX_KIND_pointwise)
-            (void)bytes_of(graph, d);
+        if (ipex_is_of_bytes(d) && d->whole->producer->kind == IPEX_KIND_pointwise)
+            (void)ipex_bytes_of(graph, d);
         if (node->kind == IPEX_KIND_pool && node->u.pool.max)
             node->output->is_byte = node->input[0]->is_byte;
     }
@@ -409,7 +286,7 @@ void ipex_pass_integer(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next) {
         if (!is_layer(node))
             continue;
-        const struct ipex_dequantised *x = quantised_input(node->input[0]);
+        const struct ipex_dequantised *x = ipex_quantised_operand(node->input[0]);
         if (!x && !node->input[1]->dequantised)
             continue;
         enum ipex_reason reason = check(node, x);
