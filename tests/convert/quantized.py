@@ -338,6 +338,68 @@ def MatMulIntegerToFloat(g, kinds):
         g.output(g.contrib("MatMulIntegerToFloat", *operands))
 
 
+def attention(g, kinds, rows, columns=(), mask="", past=None, **attributes):
+    operands = [g.quantised_input(kinds[0], 2, rows, 20), g.weights(kinds[1], 20, 72), g.weight(72), g.scales(), g.scales(*columns, around=2 ** -7)]
+    operands += [mask, g.points(kinds[0]), g.points(kinds[1], *columns), *([g.input(2, 2, 3, past, 8)] if past else [])]
+    return g.op("QAttention", *operands, outputs=2 if past else 1, domain=DOMAIN, num_heads=3, **attributes)
+
+
+@for_types("u8 u8", "u8 i8", exact=(False,))
+def QAttention(g, kinds):
+    for columns in (), (72,):
+        g.output(attention(g, kinds, 7, columns))
+
+
+@for_types("u8 i8", exact=(False,))
+def QAttention_with_masks(g, kinds):
+    g.output(attention(g, kinds, 7, mask=g.constant(np.int32([7, 4]))))
+    g.output(attention(g, kinds, 7, mask=g.constant(np.int32([[1] * 7, [1] * 5 + [0] * 2]))))
+    g.output(attention(g, kinds, 7, unidirectional=1))
+
+
+@for_types("u8 i8", exact=(False,))
+def QAttention_with_past_keys(g, kinds):
+    g.output(*attention(g, kinds, 4, past=5, unidirectional=1))
+
+
+@for_types("u8 i8", exact=(False,))
+def QAttention_of_what_a_run_quantises(g, kinds):
+    q, scale, zero = g.op("DynamicQuantizeLinear", g.input(2, 7, 20), outputs=3)
+    operands = [q, g.weights(kinds[1], 20, 72), g.weight(72), scale, g.scales(around=2 ** -7), "", zero, g.points(kinds[1])]
+    g.output(g.contrib("QAttention", *operands, num_heads=3))
+
+
+@refused("weight in1 of rank 2", "a constant [size][columns]")
+def QAttention_of_a_weight_of_the_run(g):
+    operands = [g.quantised_input("u8", 2, 7, 20), g.quantised_input("i8", 20, 72), g.weight(72), g.scales(), g.scales()]
+    g.output(g.contrib("QAttention", *operands, "", g.points("u8"), g.points("i8"), num_heads=3))
+
+
+def embeddings(g, kind, segments=True, mask=True):
+    ids = [g.input(2, 5, dtype=P.INT32) for _ in range(1 + segments)]
+    dims = [(12, 16), (16, 16), (6, 16), (16,), (16,)]
+    absent = () if segments else (2,)
+    each = lambda make: ["" if i in absent else make(i) for i in range(5)]
+    operands = [ids[0], ids[-1] if segments else "", *each(lambda i: g.weights(kind, *dims[i]))]
+    operands += [g.input(2, 5, dtype=P.INT32) if mask else "", *each(lambda i: g.scales(around=2 ** -6)), *each(lambda i: g.points(kind))]
+    return g.op("QEmbedLayerNormalization", *operands, outputs=2, domain=DOMAIN, epsilon=1e-5)
+
+
+@for_types("u8", "i8", exact=(False,))
+def QEmbedLayerNormalization(g, kinds):
+    for options in dict(), dict(segments=False), dict(mask=False):
+        y, lengths = embeddings(g, kinds[0], **options)
+        g.output(y)
+        g.output(lengths, dtype=P.INT32)
+
+
+@refused("input in1 or its scale or zero point is no constant")
+def QEmbedLayerNormalization_of_a_table_of_the_run(g):
+    operands = [g.input(2, 5, dtype=P.INT32), "", g.quantised_input("u8", 12, 16), g.weights("u8", 16, 16), "", g.weights("u8", 16), g.weights("u8", 16), ""]
+    operands += [*(g.scales() if i != 2 else "" for i in range(5)), *(g.points("u8") if i != 2 else "" for i in range(5))]
+    g.output(g.op("QEmbedLayerNormalization", *operands, outputs=2, domain=DOMAIN)[0])
+
+
 @for_types("u8", "i8", exact=(False,))
 def DynamicQuantizeMatMul(g, kinds):
     for columns, bias in ((), False), ((7,), True):
@@ -586,7 +648,7 @@ def zero_points_that_do_not_fit(g):
 
 @refused("which ONNX Runtime's quantiser writes", "convert the model from before that quantisation")
 def an_operator_of_the_quantiser_that_is_not_known(g):
-    g.output(g.contrib("QAttention", g.input(4)))
+    g.output(g.contrib("DynamicQuantizeLSTM", g.input(4)))
 
 
 @refused("which ONNX Runtime's optimiser writes", "convert the model from before that optimisation")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention of the domain com.microsoft. */
 #include "tools/convert/import_attention.h"
+#include "tools/convert/import_quantized.h"
 
 /* Elements [start, start + n) of a bias vector added to the last axis of x; x without a bias. */
 static struct ipex_value *add_part(struct ipex_import *import, struct ipex_value *x,
@@ -205,35 +206,66 @@ static void bind_present(struct ipex_import *import, const struct ipex_attention
         ipex_build_out(import, 1, ipex_build_concat(import, 0, 2, part));
 }
 
-/* Queries, keys and values by one product: input [B][S][K], weight [K][sizes of all three]. */
-static void import_fused_attention(struct ipex_import *import) {
-    struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_f32(import, 1) : NULL,
-                      *bias = ipex_import_in(import, 2) ? ipex_import_f32(import, 2) : NULL;
+/* Where the operators of queries, keys and values by one product have their inputs. */
+struct fused {
+    size_t mask, bias, past;
+};
+
+/* `all` is that product with its bias, [B][S][sizes of all three]; NULL: refused. */
+static void attend(struct ipex_import *import, struct ipex_value *all, const struct fused *at) {
     struct ipex_value *past[2] = {NULL, NULL};
     struct ipex_attention a = {.q = NULL};
-    int64_t size[3], start = 0;
-    if (!w || (ipex_import_in(import, 2) && !bias) || ipex_attention_uses_more(import, 6, 2))
-        return;
-    if (!w->constant || w->rank != 2 || x->rank != 3 || ipex_import_int(import, "do_rotary", 0)) {
-        ipex_import_refuse(import,
-                           "input %s of rank %d, weight %s of rank %d: [batch][rows][size] "
-                           "and a constant [size][columns] without do_rotary are supported",
-                           x->name, x->rank, w->name, w->rank);
-        return;
-    }
-    if (!read_sizes(import, w->dims[1], size) || !read_past(import, 4, past) ||
-        !read_masks(import, 3, 5, x->dims[0], all_rows(import, past[0], x->dims[1]), &a))
-        return;
-    struct ipex_value *all = add_part(import, ipex_build_linear(import, x, w, true), bias, 0);
     struct ipex_value **part[] = {&a.q, &a.k, &a.v};
+    int64_t size[3], start = 0;
+    if (!all || !read_sizes(import, all->dims[2], size) || !read_past(import, at->past, past) ||
+        !read_masks(import, at->mask, at->bias, all->dims[0],
+                    all_rows(import, past[0], all->dims[1]), &a))
+        return;
     for (size_t i = 0; i < 3; start += size[i++])
         *part[i] = ipex_build_slice(import, all, 2, start, size[i]);
-    if (all && finish_attention(import, &a, past))
+    if (finish_attention(import, &a, past))
         bind_present(import, &a);
+}
+
+/* Input [B][S][K], weight [K][sizes of all three]; false after refusing. */
+static bool can_fuse(struct ipex_import *import, const struct ipex_value *x,
+                     const struct ipex_value *w) {
+    if (w->constant && w->rank == 2 && x->rank == 3 && !ipex_import_int(import, "do_rotary", 0))
+        return true;
+    ipex_import_refuse(import,
+                       "input %s of rank %d, weight %s of rank %d: [batch][rows][size] "
+                       "and a constant [size][columns] without do_rotary are supported",
+                       ipex_import_in(import, 0)->name, x->rank, ipex_import_in(import, 1)->name,
+                       w->rank);
+    return false;
+}
+
+static void import_fused_attention(struct ipex_import *import) {
+    static const struct fused at = {.mask = 3, .past = 4, .bias = 5};
+    struct ipex_value *x = ipex_import_f32(import, 0), *w = x ? ipex_import_f32(import, 1) : NULL,
+                      *bias = ipex_import_in(import, 2) ? ipex_import_f32(import, 2) : NULL;
+    if (!w || (ipex_import_in(import, 2) && !bias) || ipex_attention_uses_more(import, 6, 2) ||
+        !can_fuse(import, x, w))
+        return;
+    attend(import, add_part(import, ipex_build_linear(import, x, w, true), bias, 0), &at);
+}
+
+/* Of integers, whose product is scaled. */
+static void import_quantized_attention(struct ipex_import *import) {
+    static const struct fused at = {.mask = 5, .past = 8, .bias = SIZE_MAX};
+    struct ipex_value *x = ipex_quantized_centred(import, 0, 6, -1),
+                      *w = x ? ipex_quantized_centred(import, 1, 7, 1) : NULL,
+                      *bias = w ? ipex_import_f32(import, 2) : NULL;
+    if (!bias || ipex_attention_uses_more(import, 9, 2) || !can_fuse(import, x, w))
+        return;
+    struct ipex_value *all = ipex_build_linear(import, x, w, true);
+    all = all ? ipex_quantized_scaled(import, all, 3, 4, 2) : NULL;
+    attend(import, add_part(import, all, bias, 0), &at);
 }
 
 const struct ipex_import_op ipex_import_contrib_attention[] = {
     {"Attention", import_fused_attention},
     {"MultiHeadAttention", import_multi_head_attention},
+    {"QAttention", import_quantized_attention},
     {NULL, NULL},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisations of the domain com.microsoft: behind an addition, of embeddings, and
  * of groups of channels. */
-#include "tools/convert/import_build.h"
+#include "tools/convert/import_quantized.h"
 
 /* Normalised by vectors of a row's size; `kind`, gamma, beta: as ipex_build_layer_norm. NULL after
  * refusing. */
@@ -62,10 +62,19 @@ static void import_skip_rms_norm(struct ipex_import *import) {
 /* ---- embeddings ---- */
 
 enum { WORDS = 2, POSITIONS, SEGMENTS, GAMMA, BETA, MASK, POSITION_IDS };
+/* Of quantised ones, so many inputs behind them. */
+enum { SCALE = 6, ZERO = 11 };
+
+/* Input i, of WORDS to BETA. NULL after refusing. */
+static struct ipex_value *table_of(struct ipex_import *import, size_t i, bool quantised) {
+    return quantised ? ipex_quantized_constant(import, i, i + SCALE, i + ZERO)
+                     : ipex_import_f32(import, i);
+}
 
 /* The rows of a table that operand `ids_at` names. NULL after refusing. */
-static struct ipex_value *looked_up(struct ipex_import *import, size_t table_at, size_t ids_at) {
-    struct ipex_value *table = ipex_import_f32(import, table_at),
+static struct ipex_value *looked_up(struct ipex_import *import, size_t table_at, size_t ids_at,
+                                    bool quantised) {
+    struct ipex_value *table = table_of(import, table_at, quantised),
                       *ids = table ? ipex_import_any(import, ids_at) : NULL;
     if (!ids)
         return NULL;
@@ -77,12 +86,13 @@ static struct ipex_value *looked_up(struct ipex_import *import, size_t table_at,
                            ids->name, table->name);
         return NULL;
     }
-    return ipex_build_gather(import, table, ids, 0);
+    return ipex_quantized_rows(import, table, ids);
 }
 
 /* The rows of the first `steps` positions. NULL after refusing. */
-static struct ipex_value *first_positions(struct ipex_import *import, int64_t steps) {
-    struct ipex_value *table = ipex_import_f32(import, POSITIONS);
+static struct ipex_value *first_positions(struct ipex_import *import, int64_t steps,
+                                          bool quantised) {
+    struct ipex_value *table = table_of(import, POSITIONS, quantised);
     int64_t least, most;
     if (!table)
         return NULL;
@@ -117,19 +127,20 @@ static struct ipex_value *lengths_of_mask(struct ipex_import *import,
 }
 
 /* Rows for words, positions and (optional) segments, added up and normalised. */
-static void import_embed_layer_norm(struct ipex_import *import) {
+static void embed(struct ipex_import *import, bool quantised) {
     const struct ipex_value *ids = ipex_import_in(import, 0);
-    struct ipex_value *sum = looked_up(import, WORDS, 0);
+    struct ipex_value *sum = looked_up(import, WORDS, 0, quantised);
     if (sum && ipex_import_in(import, SEGMENTS) && ipex_import_in(import, 1))
-        sum = ipex_build_binary(import, IPEX_STEP_add, sum, looked_up(import, SEGMENTS, 1));
+        sum = ipex_build_binary(import, IPEX_STEP_add, sum,
+                                looked_up(import, SEGMENTS, 1, quantised));
     if (!sum)
         return;
-    struct ipex_value *position = ipex_import_in(import, POSITION_IDS)
-                                      ? looked_up(import, POSITIONS, POSITION_IDS)
-                                      : first_positions(import, ids->dims[1]);
+    struct ipex_value *position = !quantised && ipex_import_in(import, POSITION_IDS)
+                                      ? looked_up(import, POSITIONS, POSITION_IDS, false)
+                                      : first_positions(import, ids->dims[1], quantised);
     sum = ipex_build_binary(import, IPEX_STEP_add, sum, position);
-    struct ipex_value *gamma = sum ? ipex_import_f32(import, GAMMA) : NULL,
-                      *beta = gamma ? ipex_import_f32(import, BETA) : NULL,
+    struct ipex_value *gamma = sum ? table_of(import, GAMMA, quantised) : NULL,
+                      *beta = gamma ? table_of(import, BETA, quantised) : NULL,
                       *y = beta ? normalised(import, sum, gamma, beta, 0) : NULL,
                       *lengths = y ? lengths_of_mask(import, ids) : NULL;
     if (!lengths)
@@ -137,6 +148,14 @@ static void import_embed_layer_norm(struct ipex_import *import) {
     ipex_import_out(import, 0, y);
     ipex_import_out(import, 1, lengths);
     ipex_import_out(import, 2, sum);
+}
+
+static void import_embed_layer_norm(struct ipex_import *import) {
+    embed(import, false);
+}
+
+static void import_quantized_embed_layer_norm(struct ipex_import *import) {
+    embed(import, true);
 }
 
 /* ---- groups of channels, which are last unless said otherwise ---- */
@@ -162,6 +181,7 @@ static void import_group_norm(struct ipex_import *import) {
 const struct ipex_import_op ipex_import_contrib_norm[] = {
     {"EmbedLayerNormalization", import_embed_layer_norm},
     {"GroupNorm", import_group_norm},
+    {"QEmbedLayerNormalization", import_quantized_embed_layer_norm},
     {"SkipLayerNormalization", import_skip_layer_norm},
     {"SkipSimplifiedLayerNormalization", import_skip_rms_norm},
     {NULL, NULL},

@@ -26,9 +26,8 @@ static struct ipex_value *joint_scale(struct ipex_import *import, struct ipex_va
     return ret;
 }
 
-/* y times scale a times scale b. */
-static struct ipex_value *scaled(struct ipex_import *import, struct ipex_value *y, size_t a,
-                                 size_t b, int64_t axis) {
+struct ipex_value *ipex_quantized_scaled(struct ipex_import *import, struct ipex_value *y, size_t a,
+                                         size_t b, int64_t axis) {
     return ipex_build_binary(import, IPEX_STEP_mul, y, joint_scale(import, y, a, b, axis, 0));
 }
 
@@ -109,7 +108,7 @@ static void import_qgemm(struct ipex_import *import) {
         y = ipex_build_with(import, IPEX_STEP_mul, y, alpha);
     if (ipex_import_in(import, 7))
         scaled_out(import, y, 1, 4, 1, 7);
-    else if ((y = scaled(import, y, 1, 4, 1)) != NULL)
+    else if ((y = ipex_quantized_scaled(import, y, 1, 4, 1)) != NULL)
         ipex_import_out(import, 0, y);
 }
 
@@ -126,7 +125,7 @@ static void import_matmul_integer_to_float(struct ipex_import *import) {
                       *b = a ? ipex_quantized_centred(import, 1, 5, axis_from_end(import, 1, 1))
                              : NULL,
                       *y = b ? ipex_quantized_product(import, a, b) : NULL;
-    biased_out(import, y ? scaled(import, y, 2, 3, y->rank - 1) : NULL, 6);
+    biased_out(import, y ? ipex_quantized_scaled(import, y, 2, 3, y->rank - 1) : NULL, 6);
 }
 
 static void import_dynamic_quantize_matmul(struct ipex_import *import) {

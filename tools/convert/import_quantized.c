@@ -414,6 +414,38 @@ struct ipex_value *ipex_quantized_real(struct ipex_import *import, size_t at) {
     return scale ? ipex_build_binary(import, IPEX_STEP_mul, x, scale) : NULL;
 }
 
+struct ipex_value *ipex_quantized_constant(struct ipex_import *import, size_t at, size_t scale_at,
+                                           size_t zero_at) {
+    struct ipex_node *last = import->graph->last;
+    struct ipex_value *x = ipex_quantized_centred(import, at, zero_at, -1),
+                      *scale = x ? ipex_quantized_parameter(import, scale_at, x, -1) : NULL;
+    const struct ipex_dequantised *d = x ? x->dequantised : NULL;
+    if (!scale)
+        return NULL;
+    if (!x->constant || !scale->constant) {
+        ipex_import_refuse(import, "input %s or its scale or zero point is no constant",
+                           ipex_import_in(import, at)->name);
+        return NULL;
+    }
+    x = ipex_build_binary(import, IPEX_STEP_mul, x, scale);
+    if (d)
+        note_integers(import, x, d->raw, NULL, scale, d->zero, -1);
+    ipex_import_fold(import, last);
+    return x;
+}
+
+struct ipex_value *ipex_quantized_rows(struct ipex_import *import, struct ipex_value *table,
+                                       struct ipex_value *indices) {
+    struct ipex_value *bytes =
+        table && indices && !indices->constant ? ipex_quantized_table(table) : NULL;
+    if (!bytes)
+        return ipex_build_gather(import, table, indices, 0);
+    struct ipex_value *rows = ipex_build_gather(import, bytes, indices, 0);
+    return rows ? ipex_quantized_again(import, ipex_build_cast(import, rows, IPEX_DTYPE_f32),
+                                       table->dequantised)
+                : NULL;
+}
+
 void ipex_quantized_round(struct ipex_import *import, struct ipex_value *y, size_t zero_at,
                           size_t like, enum ipex_rounding order) {
     const struct ipex_value *point = ipex_import_in(import, zero_at);

@@ -40,6 +40,16 @@ struct ipex_value *ipex_quantized_centred(struct ipex_import *import, size_t at,
                                           int64_t axis);
 /* The operands x, scale and zero point from input `at` on: (x - zero point) * scale. */
 struct ipex_value *ipex_quantized_real(struct ipex_import *import, size_t at);
+/* The same of a constant x, of inputs anywhere: right away. NULL after refusing. */
+struct ipex_value *ipex_quantized_constant(struct ipex_import *import, size_t at, size_t scale_at,
+                                           size_t zero_at);
+/* Rows of a table along axis 0; of one that ipex_quantized_table knows those of its bytes, a
+ * quarter of the room, which are turned into floats behind. NULL after refusing, and of NULL. */
+struct ipex_value *ipex_quantized_rows(struct ipex_import *import, struct ipex_value *table,
+                                       struct ipex_value *indices);
+/* y times scale a times scale b, inputs of one number each, or b of one per element of y's axis. */
+struct ipex_value *ipex_quantized_scaled(struct ipex_import *import, struct ipex_value *y, size_t a,
+                                         size_t b, int64_t axis);
 /* ONNX adds the zero point to what is rounded; some of ONNX Runtime's operators round after that,
  * which is another number where y is in the middle of two steps and the zero point is odd. */
 enum ipex_rounding { IPEX_ROUND_THEN_ZERO, IPEX_ZERO_THEN_ROUND };
