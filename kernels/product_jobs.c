@@ -19,7 +19,7 @@ struct ipex_matmul_job ipex_matmul_job(const struct ipex_matmul_args *args, int6
     ret.b = (const char *)args->b +
             ipex_row_offset(args->batch, args->b_batch, args->batch_rank, job) * size;
     const int64_t y = ipex_row_offset(args->batch, args->y_batch, args->batch_rank, job);
-    ret.y = args->y + y;
+    ret.y = args->y ? args->y + y : NULL;
     ret.y_u8 = args->y_u8 ? args->y_u8 + y : NULL;
     return ret;
 }

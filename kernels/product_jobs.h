@@ -18,7 +18,7 @@ static inline int64_t ipex_packed_floats(int64_t k, int64_t n) {
 /* Rows [row, row_end) and columns [column, column_end) of one product, and its operands. */
 struct ipex_matmul_job {
     const void *a, *b;
-    float *y;
+    float *y;      /* NULL: y_u8 */
     uint8_t *y_u8; /* NULL: y */
     int64_t row, row_end, column, column_end;
 };
@@ -27,9 +27,8 @@ struct ipex_matmul_job {
 struct ipex_matmul_job ipex_matmul_job(const struct ipex_matmul_args *args, int64_t job,
                                        int64_t size);
 
-/* Bytes of b's zero point behind the elements of a row of a in matmul_u8
- * (kernels/x86/matmul_u8_avx2.c).
- */
+/* Bytes behind the elements of a row of a in matmul_u8, for what b's zero point lacks of 128
+ * (kernels/x86/matmul_u8_avx2.c). */
 enum { IPEX_MATMUL_FACTOR = 127 };
 static inline int64_t ipex_matmul_u8_tail(const struct ipex_matmul_args *args) {
     const int64_t zero = 128 - (int64_t)args->b_zero, by = zero < 0 ? -zero : zero;

@@ -226,7 +226,7 @@ static void multiply(product_conv_fn conv_u8, const struct ipex_matmul_args *arg
         for (int64_t r = 0; r < p.rows && !as_it_is; r++)
             extend_row(&tail, a + r * args->a_row, rows + r * tail.depth);
         p.x = as_it_is ? a : rows;
-        p.y = job->y + y;
+        p.y = job->y ? job->y + y : NULL;
         p.y_u8 = job->y_u8 ? job->y_u8 + y : NULL;
         ipex_multiply_packed(&p);
     }
