@@ -95,17 +95,14 @@ static enum ipex_status check_depthwise_integers(const struct rule *r) {
  * four elements or more; none, and no scales of residual and y, elsewhere. */
 static enum ipex_status check_scales(const struct rule *r, int64_t channels, uint8_t wanted) {
     const struct ipex_shape_operand *w = operand(r, 1);
-    const float *floats = r->node->float_ + IPEX_RESIDUAL_SCALE;
     const int64_t k = w->rank == 5 ? w->dims[3] * w->dims[4] : w->dims[1];
     const int64_t segments = w->rank == 5 ? w->dims[1] : 1;
     if (!is_integer(r))
         return operand(r, 4) || operand(r, 5)
                    ? bad(r, IPEX_ERROR_MODEL_OPERATOR, "a scale or middle without i8")
                    : IPEX_OK;
-    for (int i = 0; i < IPEX_SCALES; i++)
-        if (float_exponent(floats[i]) == 0xff)
-            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a scale is no number");
-    if (wanted == IPEX_DTYPE_u8 && float_exponent(floats[IPEX_Y_SCALE - IPEX_RESIDUAL_SCALE]) == 0)
+    IPEX_TRY(check_numbers(r, IPEX_RESIDUAL_SCALE));
+    if (wanted == IPEX_DTYPE_u8 && float_exponent(r->node->float_[IPEX_Y_SCALE]) == 0)
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "u8 without a y scale");
     if (!operand(r, 4))
         return bad(r, IPEX_ERROR_MODEL_OPERATOR, "i8 without a scale");

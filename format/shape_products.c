@@ -43,9 +43,8 @@ static enum ipex_status check_zeros(const struct rule *r, bool bytes, uint8_t wa
     const struct ipex_shape_operand *a = operand(r, 0);
     if (!in_range(zero[0], 0, most) || !in_range(zero[1], 0, most))
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a zero point is no byte, or of what is none");
-    for (int i = 0; i < IPEX_MATMUL_FLOATS && bytes; i++)
-        if (float_exponent(r->node->float_[i]) == 0xff)
-            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a scale is no number");
+    if (bytes)
+        IPEX_TRY(check_numbers(r, IPEX_MATMUL_SCALE));
     if (bytes ? wanted == IPEX_DTYPE_u8 && y_scale == 0 : y_scale != 0)
         return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "u8 without a y scale, or one without u8");
     return bytes && a->dims[a->rank - 1] > IPEX_INTEGER_MATMUL_MOST_K

@@ -44,6 +44,14 @@ static inline uint32_t float_exponent(float value) {
     return bits >> 23 & 0xff;
 }
 
+/* R117, R120: the floats from that one on are numbers. */
+static inline enum ipex_status check_numbers(const struct rule *r, uint32_t first) {
+    for (uint32_t i = first; i < r->node->floats; i++)
+        if (float_exponent(r->node->float_[i]) == 0xff)
+            return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "a scale is no number");
+    return IPEX_OK;
+}
+
 /* R61: an activation or a plain constant of this rank (-1: any) and f32. */
 static inline enum ipex_status check_f32(const struct rule *r, uint32_t i, int rank) {
     const struct ipex_shape_operand *x = operand(r, i);

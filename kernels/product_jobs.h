@@ -27,8 +27,8 @@ struct ipex_matmul_job {
 struct ipex_matmul_job ipex_matmul_job(const struct ipex_matmul_args *args, int64_t job,
                                        int64_t size);
 
-/* Bytes behind the elements of a row of a in matmul_u8, for what b's zero point lacks of 128
- * (kernels/x86/matmul_u8_avx2.c). */
+/* What b has behind its elements in matmul_u8, for what its zero point lacks of 128, and how many
+ * bytes a row of a has there (kernels/x86/matmul_u8_avx2.c). */
 enum { IPEX_MATMUL_FACTOR = 127 };
 static inline int64_t ipex_matmul_u8_tail(const struct ipex_matmul_args *args) {
     const int64_t zero = 128 - (int64_t)args->b_zero, by = zero < 0 ? -zero : zero;

@@ -159,23 +159,17 @@ static __attribute__((noinline)) void map_run(const struct ipex_map_args *args, 
 /* ---- cast ---- */
 
 /* Cut towards zero; out of range is the nearest that is in range, NaN is 0. */
-#define FLOAT_TO(name, R, limit)                                                                   \
+#define FLOAT_TO(name, R, least)                                                                   \
     static inline R name(float v) {                                                                \
         return v != v          ? 0                                                                 \
-               : v <= -(limit) ? (R) - (limit)                                                     \
-               : v >= (limit)  ? (R)(-1 - (int64_t) - (limit))                                     \
-                               : (R)v;                                                              \
+               : v <= (least)  ? (R)(least)                                                        \
+               : v >= -(least) ? (R)(-1 - (int64_t)(least))                                        \
+                               : (R)v;                                                             \
     }
-FLOAT_TO(f32_to_i32, int32_t, 0x1p31f)
-FLOAT_TO(f32_to_i64, int64_t, 0x1p63f)
+FLOAT_TO(f32_to_i32, int32_t, -0x1p31f)
+FLOAT_TO(f32_to_i64, int64_t, -0x1p63f)
 
 /* X(name, type) */
-#define TYPES(X)                                                                                   \
-    X(f32, float)                                                                                  \
-    X(i32, int32_t)                                                                                \
-    X(i64, int64_t)                                                                                \
-    X(u8, uint8_t)                                                                                 \
-    X(i8, int8_t)
 #define INTEGERS(X)                                                                                \
     X(i32, int32_t)                                                                                \
     X(i64, int64_t)                                                                                \

@@ -7,8 +7,7 @@
 static void store(const struct ipex_matmul_args *args, const struct ipex_matmul_job *job,
                   int64_t at, float value) {
     if (args->y_scale != 0.0f)
-        value = ref_byte(value != value ? -copysignf(INFINITY, args->y_scale) : value,
-                         args->y_scale, args->y_zero);
+        value = ref_byte(value, args->y_scale, args->y_zero);
     if (job->y_u8)
         job->y_u8[at] = (uint8_t)value;
     else

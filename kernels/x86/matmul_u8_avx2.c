@@ -138,9 +138,9 @@ static void factors_of(const struct ipex_matmul_args *args, const int8_t *panel,
 
 /* Panels, scales and biases of a job's columns. */
 static void pack_right(const struct ipex_matmul_args *args, const struct ipex_matmul_job *job,
-                       const struct ipex_matmul_u8_layout *layout, char *scratch) {
+                       const struct ipex_matmul_u8_layout *layout, const struct tail *tail,
+                       char *scratch) {
     const int64_t panel_bytes = ipex_matmul_u8_panel(args), groups = ipex_div_up(args->k, FOUR);
-    const struct tail tail = tail_of(args);
     float *scale = (float *)(void *)(scratch + layout->scale);
     float *bias = (float *)(void *)(scratch + layout->bias);
     int8_t *panel = (int8_t *)scratch;
@@ -148,7 +148,7 @@ static void pack_right(const struct ipex_matmul_args *args, const struct ipex_ma
         const uint8_t *b = (const uint8_t *)job->b + c * (args->transposed ? args->b_row : 1);
         (args->transposed ? pack_columns : pack_rows)(b, args->b_row, args->k, job->column_end - c,
                                                       panel);
-        pack_tail(&tail, panel + groups * GROUP);
+        pack_tail(tail, panel + groups * GROUP);
         factors_of(args, panel, scale, bias);
         panel += panel_bytes;
         scale += IPEX_PANEL;
@@ -201,9 +201,8 @@ static void extend_row(const struct tail *tail, const uint8_t *x, uint8_t *to) {
 /* Products of a job's rows with what has been packed. */
 static void multiply(product_conv_fn conv_u8, const struct ipex_matmul_args *args,
                      const struct ipex_matmul_job *job, const struct ipex_matmul_u8_layout *layout,
-                     char *scratch) {
-    const struct tail tail = tail_of(args);
-    const bool as_it_is = tail.depth == tail.k;
+                     const struct tail *tail, char *scratch) {
+    const bool as_it_is = tail->depth == tail->k;
     const int64_t most = as_it_is ? args->m : layout->rows_at_once;
     uint8_t *rows = (uint8_t *)scratch + layout->rows;
     struct product p = {
@@ -213,9 +212,9 @@ static void multiply(product_conv_fn conv_u8, const struct ipex_matmul_args *arg
         .bias = (const float *)(const void *)(scratch + layout->bias),
         .y_scale = args->y_scale,
         .y_zero = args->y_zero,
-        .x_row = as_it_is ? args->a_row : tail.depth,
+        .x_row = as_it_is ? args->a_row : tail->depth,
         .y_row = args->y_row,
-        .k = tail.depth,
+        .k = tail->depth,
         .n = job->column_end - job->column,
         .cache_l2 = args->cache_l2,
     };
@@ -224,7 +223,7 @@ static void multiply(product_conv_fn conv_u8, const struct ipex_matmul_args *arg
         const int64_t y = row * args->y_row + job->column;
         p.rows = ipex_smaller(most, job->row_end - row);
         for (int64_t r = 0; r < p.rows && !as_it_is; r++)
-            extend_row(&tail, a + r * args->a_row, rows + r * tail.depth);
+            extend_row(tail, a + r * args->a_row, rows + r * tail->depth);
         p.x = as_it_is ? a : rows;
         p.y = job->y ? job->y + y : NULL;
         p.y_u8 = job->y_u8 ? job->y_u8 + y : NULL;
@@ -237,10 +236,11 @@ static __attribute__((noinline)) void matmul_jobs(product_conv_fn conv_u8,
                                                   int64_t job_begin, int64_t job_end,
                                                   void *scratch) {
     const struct ipex_matmul_u8_layout layout = ipex_matmul_u8_layout(args);
+    const struct tail tail = tail_of(args);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_matmul_job job = ipex_matmul_job(args, j, 1);
-        pack_right(args, &job, &layout, scratch);
-        multiply(conv_u8, args, &job, &layout, scratch);
+        pack_right(args, &job, &layout, &tail, scratch);
+        multiply(conv_u8, args, &job, &layout, &tail, scratch);
     }
 }
 

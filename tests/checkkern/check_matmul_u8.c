@@ -4,11 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/checkkern/checkkern.h"
+#include "tests/checkkern/matrices.h"
 
-enum { MOST_BATCH = 3 };
-
-/* A batch of matrices [rows][columns], dense along columns; the batch may be broadcast. */
 struct matrices {
     struct buffer buffer;
     int64_t row, batch[8];
@@ -16,32 +13,15 @@ struct matrices {
 
 static struct matrices make_matrices(struct rng *rng, const struct ipex_matmul_args *args,
                                      int64_t rows, int64_t columns, bool broadcast, size_t size) {
-    struct matrices ret = {.row = columns + (rng_one_in(rng, 3) ? rng_range(rng, 1, 9) : 0)};
-    int64_t stride = rows * ret.row, last = (rows - 1) * ret.row + columns;
-    for (int32_t i = args->batch_rank - 1; i >= 0; i--) {
-        if (broadcast && rng_one_in(rng, 2))
-            continue;
-        ret.batch[i] = stride;
-        last += (args->batch[i] - 1) * stride;
-        stride *= args->batch[i];
-    }
-    ret.buffer = buffer_make((size_t)last * size);
+    const struct matrices_place place =
+        matrices_random(rng, args->batch, args->batch_rank, rows, columns, broadcast);
+    struct matrices ret = {.buffer = buffer_make((size_t)place.elements * size), .row = place.row};
     const bool ends = rng_one_in(rng, 4); /* the largest sums */
+    memcpy(ret.batch, place.batch, sizeof ret.batch);
     for (size_t i = 0; i < ret.buffer.bytes; i++)
         ((uint8_t *)ret.buffer.data)[i] =
             (uint8_t)(ends ? rng_one_in(rng, 9) - 1 : (int)rng_range(rng, 0, 255));
     return ret;
-}
-
-static int64_t offset_of(const int64_t *dims, const int64_t *strides, int32_t rank, int64_t index) {
-    int64_t ret = 0;
-    for (int32_t i = rank - 1; i >= 0; index /= dims[i--])
-        ret += index % dims[i] * strides[i];
-    return ret;
-}
-
-static int64_t random_size(struct rng *rng) {
-    return rng_range(rng, 1, rng_one_in(rng, 3) ? 130 : 20);
 }
 
 static int32_t random_zero(struct rng *rng) {
@@ -82,17 +62,16 @@ static double error(const struct ipex_matmul_args *args, const struct buffer *y,
            (exact < 0 || exact > 255 ? fabs(scale) * bound + most : most);
 }
 
-static double worst_error(const struct ipex_matmul_args *a, const struct buffer *y) {
+static double worst_error(const struct ipex_matmul_args *a, const struct buffer *y,
+                          int64_t batches) {
     double worst = 0;
-    int64_t batches = 1;
-    for (int32_t i = 0; i < a->batch_rank; i++)
-        batches *= a->batch[i];
     for (int64_t i = 0; i < batches * a->m * a->n; i++) {
         const int64_t b = i / a->n / a->m, row = i / a->n % a->m, column = i % a->n;
         const uint8_t *pa = (const uint8_t *)a->a +
-                            offset_of(a->batch, a->a_batch, a->batch_rank, b) + row * a->a_row;
+                            matrices_offset(a->batch, a->a_batch, a->batch_rank, b) +
+                            row * a->a_row;
         const uint8_t *pb =
-            (const uint8_t *)a->b + offset_of(a->batch, a->b_batch, a->batch_rank, b);
+            (const uint8_t *)a->b + matrices_offset(a->batch, a->b_batch, a->batch_rank, b);
         int64_t sum = 0, products = 0, others = 0;
         for (int64_t k = 0; k < a->k; k++) {
             const int64_t w =
@@ -104,7 +83,7 @@ static double worst_error(const struct ipex_matmul_args *a, const struct buffer 
         const double scale = (double)a->scale;
         const double magnitude = fabs(scale) * (fabs((double)products) + fabs((double)others));
         const int64_t at =
-            offset_of(a->batch, a->y_batch, a->batch_rank, b) + row * a->y_row + column;
+            matrices_offset(a->batch, a->y_batch, a->batch_rank, b) + row * a->y_row + column;
         worst = fmax(worst, error(a, y, at, (double)sum * scale, magnitude));
     }
     return worst;
@@ -113,18 +92,16 @@ static double worst_error(const struct ipex_matmul_args *a, const struct buffer 
 static int check(const struct context *context, struct rng *rng, bool big) {
     uint8_t byte;
     struct ipex_matmul_args args = {
-        .m = (int32_t)random_size(rng),
-        .n = (int32_t)random_size(rng),
-        .k = (int32_t)(big ? rng_range(rng, 200, 3000) : random_size(rng)),
+        .m = (int32_t)matrices_random_size(rng),
+        .n = (int32_t)matrices_random_size(rng),
+        .k = (int32_t)(big ? rng_range(rng, 200, 3000) : matrices_random_size(rng)),
         .transposed = rng_one_in(rng, 2),
         .scale = 0.01f * rng_float(rng),
         .a_zero = random_zero(rng),
         .b_zero = random_zero(rng),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 2000, 20000),
     };
-    args.batch_rank = (int32_t)rng_range(rng, 0, 2);
-    for (int32_t i = 0; i < args.batch_rank; i++)
-        args.batch[i] = rng_range(rng, 1, MOST_BATCH);
+    const int64_t batches = matrices_random_batch(rng, args.batch, &args.batch_rank);
     args.rows_per_job = (int32_t)rng_range(rng, 1, args.m);
     args.columns_per_job = 16 * (int32_t)rng_range(rng, 1, (args.n + 15) / 16);
     if (rng_one_in(rng, 2)) {
@@ -147,7 +124,7 @@ static int check(const struct context *context, struct rng *rng, bool big) {
     memcpy(args.b_batch, b.batch, sizeof args.b_batch);
     memcpy(args.y_batch, y.batch, sizeof args.y_batch);
     struct buffer want = run(&context->levels[0], &args, &y, rng);
-    const double worst = worst_error(&args, &want);
+    const double worst = worst_error(&args, &want, batches);
     int failed = worst <= 1
                      ? 0
                      : !report(false, "matmul_u8 reference against integers",

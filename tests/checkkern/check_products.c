@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/checkkern/checkkern.h"
+#include "tests/checkkern/matrices.h"
 
-enum { OPERANDS = 5, MOST_BATCH = 3 };
+enum { OPERANDS = 5 };
 
 /* What the slots' operands are, and how K counts. */
 enum kind { F32, BF16, BF16T, KINDS };
@@ -21,8 +21,8 @@ static int32_t random_block(struct rng *rng, enum kind kind, int32_t k) {
     return tile * (int32_t)rng_range(rng, 1, (k + tile - 1) / tile);
 }
 
-/* A batch of matrices [rows][columns], dense along columns; the batch may be broadcast. For slots
- * on bf16 values are cut to it, and `bf16` holds the same elements. */
+/* A batch of matrices; its values are cut to bf16 for slots on that, and `bf16` holds the same
+ * elements. */
 struct matrices {
     struct buffer buffer, bf16;
     int64_t row, batch[8];
@@ -30,17 +30,10 @@ struct matrices {
 
 static struct matrices make_matrices(struct rng *rng, const int64_t *batch, int32_t rank,
                                      int64_t rows, int64_t columns, bool broadcast, bool special) {
-    struct matrices ret = {.row = columns + (rng_one_in(rng, 3) ? rng_range(rng, 1, 9) : 0)};
-    int64_t stride = rows * ret.row, last = (rows - 1) * ret.row + columns;
-    for (int32_t i = rank - 1; i >= 0; i--) {
-        if (broadcast && rng_one_in(rng, 2))
-            continue;
-        ret.batch[i] = stride;
-        last += (batch[i] - 1) * stride;
-        stride *= batch[i];
-    }
-    ret.buffer = buffer_make((size_t)last * 4);
-    for (int64_t i = 0; i < last; i++)
+    const struct matrices_place place = matrices_random(rng, batch, rank, rows, columns, broadcast);
+    struct matrices ret = {.buffer = buffer_make((size_t)place.elements * 4), .row = place.row};
+    memcpy(ret.batch, place.batch, sizeof ret.batch);
+    for (int64_t i = 0; i < place.elements; i++)
         ((float *)ret.buffer.data)[i] = rng_value(rng, special);
     return ret;
 }
@@ -49,25 +42,6 @@ static void free_matrices(struct matrices *x) {
     buffer_free(&x->buffer);
     if (x->bf16.map)
         buffer_free(&x->bf16);
-}
-
-static int64_t offset_of(const int64_t *dims, const int64_t *strides, int32_t rank, int64_t index) {
-    int64_t ret = 0;
-    for (int32_t i = rank - 1; i >= 0; index /= dims[i--])
-        ret += index % dims[i] * strides[i];
-    return ret;
-}
-
-static int64_t random_batch(struct rng *rng, int64_t *batch, int32_t *ret_rank) {
-    int64_t count = 1;
-    *ret_rank = (int32_t)rng_range(rng, 0, 2);
-    for (int32_t i = 0; i < *ret_rank; i++)
-        count *= batch[i] = rng_range(rng, 1, MOST_BATCH);
-    return count;
-}
-
-static int64_t random_size(struct rng *rng) {
-    return rng_range(rng, 1, rng_one_in(rng, 3) ? 130 : 20);
 }
 
 /* ---- matmul ---- */
@@ -95,9 +69,10 @@ static double matmul_error(const struct ipex_matmul_args *a, const float *y, int
     double worst = 0;
     for (int64_t i = 0; i < batches * a->m * a->n; i++) {
         const int64_t b = i / a->n / a->m, row = i / a->n % a->m, column = i % a->n;
-        const float *pa = (const float *)a->a + offset_of(a->batch, a->a_batch, a->batch_rank, b) +
-                          row * a->a_row;
-        const float *pb = (const float *)a->b + offset_of(a->batch, a->b_batch, a->batch_rank, b);
+        const float *pa = (const float *)a->a +
+                          matrices_offset(a->batch, a->a_batch, a->batch_rank, b) + row * a->a_row;
+        const float *pb =
+            (const float *)a->b + matrices_offset(a->batch, a->b_batch, a->batch_rank, b);
         double sum = 0, magnitude = 0;
         for (int64_t k = 0; k < a->k; k++) {
             const double term = (double)pa[k] * (double)(a->transposed ? pb[column * a->b_row + k]
@@ -105,8 +80,8 @@ static double matmul_error(const struct ipex_matmul_args *a, const float *y, int
             sum += term;
             magnitude += fabs(term);
         }
-        const double got =
-            (double)y[offset_of(a->batch, a->y_batch, a->batch_rank, b) + row * a->y_row + column];
+        const double got = (double)
+            y[matrices_offset(a->batch, a->y_batch, a->batch_rank, b) + row * a->y_row + column];
         const double scale = (double)a->scale;
         const double bound = ((double)a->k + 2) * 0x1p-24 * magnitude * fabs(scale) + 0x1p-120;
         worst = fmax(worst, fabs(got - sum * scale) / bound);
@@ -116,14 +91,14 @@ static double matmul_error(const struct ipex_matmul_args *a, const float *y, int
 
 static int check_matmul(const struct context *context, struct rng *rng, enum kind kind, bool big) {
     struct ipex_matmul_args args = {
-        .m = (int32_t)random_size(rng),
-        .n = (int32_t)random_size(rng),
-        .k = (int32_t)(big ? rng_range(rng, 200, 600) : random_size(rng)),
+        .m = (int32_t)matrices_random_size(rng),
+        .n = (int32_t)matrices_random_size(rng),
+        .k = (int32_t)(big ? rng_range(rng, 200, 600) : matrices_random_size(rng)),
         .transposed = rng_one_in(rng, 2),
         .scale = rng_one_in(rng, 2) ? 1.0f : rng_float(rng),
         .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 2000, 20000),
     };
-    const int64_t batches = random_batch(rng, args.batch, &args.batch_rank);
+    const int64_t batches = matrices_random_batch(rng, args.batch, &args.batch_rank);
     args.rows_per_job = (int32_t)rng_range(rng, 1, args.m);
     args.columns_per_job = 16 * (int32_t)rng_range(rng, 1, (args.n + 15) / 16);
     args.k_block = random_block(rng, kind, args.k);
@@ -203,11 +178,13 @@ enum { KEYS_MOST = 500 };
 static double query_error(const struct ipex_attention_args *a, const float *y, int64_t batch,
                           int64_t row, bool bf16) {
     double s[KEYS_MOST], max = -INFINITY, sum = 0, size = 0, worst = 0;
-    const float *q = (const float *)a->q + offset_of(a->batch, a->q_batch, a->batch_rank, batch) +
-                     row * a->q_row;
-    const float *k = (const float *)a->k + offset_of(a->batch, a->k_batch, a->batch_rank, batch);
-    const float *v = (const float *)a->v + offset_of(a->batch, a->v_batch, a->batch_rank, batch);
-    y += offset_of(a->batch, a->y_batch, a->batch_rank, batch) + row * a->y_row;
+    const float *q = (const float *)a->q +
+                     matrices_offset(a->batch, a->q_batch, a->batch_rank, batch) + row * a->q_row;
+    const float *k =
+        (const float *)a->k + matrices_offset(a->batch, a->k_batch, a->batch_rank, batch);
+    const float *v =
+        (const float *)a->v + matrices_offset(a->batch, a->v_batch, a->batch_rank, batch);
+    y += matrices_offset(a->batch, a->y_batch, a->batch_rank, batch) + row * a->y_row;
     for (int64_t j = 0; j < a->n; j++) {
         double magnitude = 0;
         s[j] = 0;
@@ -219,7 +196,7 @@ static double query_error(const struct ipex_attention_args *a, const float *y, i
         magnitude *= fabs((double)a->scale);
         if (a->mask) {
             const double m =
-                (double)a->mask[offset_of(a->batch, a->mask_batch, a->batch_rank, batch) +
+                (double)a->mask[matrices_offset(a->batch, a->mask_batch, a->batch_rank, batch) +
                                 row * a->mask_row + j * a->mask_column];
             s[j] += m;
             magnitude += fabs(m);
@@ -257,8 +234,8 @@ static double attention_error(const struct ipex_attention_args *a, const float *
 
 static struct ipex_attention_args random_attention(struct rng *rng, enum kind kind) {
     struct ipex_attention_args ret = {
-        .m = (int32_t)random_size(rng),
-        .n = (int32_t)random_size(rng),
+        .m = (int32_t)matrices_random_size(rng),
+        .n = (int32_t)matrices_random_size(rng),
         .d = (int32_t)rng_range(rng, 1, rng_one_in(rng, 4) ? 130 : 33),
         .e = (int32_t)rng_range(rng, 1, rng_one_in(rng, 4) ? 130 : 33),
         .causal = rng_one_in(rng, 3),
@@ -288,7 +265,7 @@ static int check_attention(const struct context *context, struct rng *rng, enum 
     const bool small = rng_one_in(rng, 3);
     if (small)
         make_heads_small(rng, &args);
-    const int64_t batches = random_batch(rng, args.batch, &args.batch_rank);
+    const int64_t batches = matrices_random_batch(rng, args.batch, &args.batch_rank);
     const int32_t rank = args.batch_rank;
     const bool special = rng_one_in(rng, 5) && !context->only_normal;
     const int64_t mask_rows = rng_one_in(rng, 2) ? 1 : args.m;

@@ -86,7 +86,7 @@ static struct ipex_value *looked_up(struct ipex_import *import, size_t table_at,
                            ids->name, table->name);
         return NULL;
     }
-    return ipex_quantized_rows(import, table, ids);
+    return ipex_quantized_look_up(import, table, ids, 0);
 }
 
 /* The rows of the first `steps` positions. NULL after refusing. */

@@ -124,39 +124,24 @@ static void import_gemm(struct ipex_import *import) {
 
 /* Both operands computed at run time, or a constant right one of higher rank: numpy's matmul. */
 static void dynamic_matmul(struct ipex_import *import, struct ipex_value *a, struct ipex_value *b) {
-    int64_t dims[IPEX_MAX_RANK], flat[IPEX_MAX_RANK];
+    int64_t flat[IPEX_MAX_RANK];
     const bool row = a->rank == 1, column = b->rank == 1;
     const int64_t row_dims[2] = {1, a->dims[0]}, column_dims[2] = {b->dims[0], 1};
     struct ipex_value *x = row ? ipex_import_reshape(import, a, a->name, 2, row_dims) : a;
     struct ipex_value *w = column ? ipex_import_reshape(import, b, b->name, 2, column_dims) : b;
-    struct ipex_value x_batch = *x, w_batch = *w; /* only their leading dims are broadcast */
-    int32_t rank = 0;
-    x_batch.rank -= 2;
-    w_batch.rank -= 2;
-    if (!ipex_import_broadcast(import, &x_batch, &rank, dims) ||
-        !ipex_import_broadcast(import, &w_batch, &rank, dims))
-        return;
     if (x->dims[x->rank - 1] != w->dims[w->rank - 2]) {
         refuse_inner(import, x->dims[x->rank - 1], w->dims[w->rank - 2]);
         return;
     }
-    dims[rank++] = x->dims[x->rank - 2];
-    dims[rank++] = w->dims[w->rank - 1];
-    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_matmul, IPEX_ORDER_logical,
-                                              IPEX_DTYPE_f32, rank, dims, !row && !column);
-    ipex_node_add_input(node, x);
-    ipex_node_add_input(node, w);
-    node->u.plan.ints = IPEX_MATMUL_INTS;
-    node->u.plan.floats = IPEX_MATMUL_FLOATS;
-    node->u.plan.float_[IPEX_MATMUL_SCALE] = 1;
-    if (!row && !column)
-        return;
+    struct ipex_value *y = ipex_build_matmul(import, x, w);
     int32_t n = 0;
-    for (int32_t i = 0; i < rank; i++)
-        if (!(row && i == rank - 2) && !(column && i == rank - 1))
-            flat[n++] = dims[i];
-    ipex_import_out(import, 0,
-                    ipex_import_reshape(import, node->output, import->node->output[0], n, flat));
+    for (int32_t i = 0; y && i < y->rank; i++)
+        if (!(row && i == y->rank - 2) && !(column && i == y->rank - 1))
+            flat[n++] = y->dims[i];
+    if (y && (row || column))
+        y = ipex_import_reshape(import, y, import->node->output[0], n, flat);
+    if (y)
+        ipex_import_out(import, 0, y);
 }
 
 static void import_matmul(struct ipex_import *import) {

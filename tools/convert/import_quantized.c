@@ -434,16 +434,14 @@ struct ipex_value *ipex_quantized_constant(struct ipex_import *import, size_t at
     return x;
 }
 
-struct ipex_value *ipex_quantized_rows(struct ipex_import *import, struct ipex_value *table,
-                                       struct ipex_value *indices) {
+struct ipex_value *ipex_quantized_look_up(struct ipex_import *import, struct ipex_value *table,
+                                          struct ipex_value *indices, int64_t axis) {
     struct ipex_value *bytes =
         table && indices && !indices->constant ? ipex_quantized_table(table) : NULL;
-    if (!bytes)
-        return ipex_build_gather(import, table, indices, 0);
-    struct ipex_value *rows = ipex_build_gather(import, bytes, indices, 0);
-    return rows ? ipex_quantized_again(import, ipex_build_cast(import, rows, IPEX_DTYPE_f32),
-                                       table->dequantised)
-                : NULL;
+    struct ipex_value *y = ipex_build_gather(import, bytes ? bytes : table, indices, axis);
+    return y && bytes ? ipex_quantized_again(import, ipex_build_cast(import, y, IPEX_DTYPE_f32),
+                                             table->dequantised)
+                      : y;
 }
 
 void ipex_quantized_round(struct ipex_import *import, struct ipex_value *y, size_t zero_at,

@@ -43,10 +43,10 @@ struct ipex_value *ipex_quantized_real(struct ipex_import *import, size_t at);
 /* The same of a constant x, of inputs anywhere: right away. NULL after refusing. */
 struct ipex_value *ipex_quantized_constant(struct ipex_import *import, size_t at, size_t scale_at,
                                            size_t zero_at);
-/* Rows of a table along axis 0; of one that ipex_quantized_table knows those of its bytes, a
+/* Parts of a table along an axis; of one that ipex_quantized_table knows those of its bytes, a
  * quarter of the room, which are turned into floats behind. NULL after refusing, and of NULL. */
-struct ipex_value *ipex_quantized_rows(struct ipex_import *import, struct ipex_value *table,
-                                       struct ipex_value *indices);
+struct ipex_value *ipex_quantized_look_up(struct ipex_import *import, struct ipex_value *table,
+                                          struct ipex_value *indices, int64_t axis);
 /* y times scale a times scale b, inputs of one number each, or b of one per element of y's axis. */
 struct ipex_value *ipex_quantized_scaled(struct ipex_import *import, struct ipex_value *y, size_t a,
                                          size_t b, int64_t axis);

@@ -217,17 +217,7 @@ static void import_gather(struct ipex_import *import) {
     }
     if (import_position(import, x, index, axis, rank, dims))
         return;
-    struct ipex_value *table = index->constant ? NULL : ipex_quantized_table(x);
-    struct ipex_node *node = ipex_import_plan(import, IPEX_OP_gather, IPEX_ORDER_logical,
-                                              table ? table->dtype : x->dtype, rank, dims, !table);
-    ipex_node_add_input(node, table ? table : x);
-    ipex_node_add_input(node, index);
-    set_kind(node, axis);
-    if (table) /* which takes a quarter of the room */
-        ipex_import_out(import, 0,
-                        ipex_quantized_again(import,
-                                             ipex_build_cast(import, node->output, IPEX_DTYPE_f32),
-                                             x->dequantised));
+    ipex_import_out(import, 0, ipex_quantized_look_up(import, x, index, axis));
 }
 
 static void import_expand(struct ipex_import *import) {

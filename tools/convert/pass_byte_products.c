@@ -5,6 +5,8 @@
  * pass_requantise.c. */
 #include "tools/convert/byte_operands.h"
 
+#include <string.h>
+
 static bool is_product(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_plan && node->u.plan.op == IPEX_OP_matmul;
 }
@@ -14,21 +16,16 @@ static struct ipex_value *without_exchange(struct ipex_graph *graph, struct ipex
                                            struct ipex_node *before, bool *ret_exchanged) {
     const struct ipex_node *move = q->producer;
     const int32_t last = q->rank - 1;
+    int32_t perm[IPEX_MAX_RANK];
     *ret_exchanged = move && move->kind == IPEX_KIND_transpose && move->u.perm[last] != last;
     if (!*ret_exchanged)
         return q;
-    struct ipex_node *node =
-        ipex_graph_node(graph, IPEX_KIND_transpose, move->name, move->source_op, before);
-    struct ipex_value *y = ipex_graph_value(graph, q->name, IPEX_DTYPE_f32, q->rank, q->dims);
-    node->u = move->u;
-    node->u.perm[last] = move->u.perm[last - 1];
-    node->u.perm[last - 1] = move->u.perm[last];
-    y->dims[last] = q->dims[last - 1];
-    y->dims[last - 1] = q->dims[last];
-    y->is_byte = true;
-    ipex_node_add_input(node, move->input[0]);
-    ipex_node_set_output(node, y);
-    return y;
+    memcpy(perm, move->u.perm, sizeof perm);
+    perm[last] = move->u.perm[last - 1];
+    perm[last - 1] = move->u.perm[last];
+    q = ipex_graph_transposed(graph, move->input[0], perm, before);
+    q->is_byte = true;
+    return q;
 }
 
 static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_node *node,

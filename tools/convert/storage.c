@@ -69,8 +69,8 @@ static bool passes_bytes(const struct ipex_node *node) {
 }
 
 static bool takes_bytes(const struct ipex_graph *graph, struct ipex_node *node, int32_t operand) {
-    return node->kind == IPEX_KIND_pointwise ||
-           (node->integer && (operand != 1 || node->kind == IPEX_KIND_plan)) ||
+    (void)operand; /* weights are constants */
+    return node->kind == IPEX_KIND_pointwise || node->integer ||
            ipex_match_byte_mean(graph, node) || (passes_bytes(node) && node->output->layout->bytes);
 }
 
