@@ -155,7 +155,18 @@ static enum ipex_status check_product_x(const struct rule *r, int rank) {
     return check_f32_or_bf16(r, 0, rank);
 }
 
-/* R65: x [..., K], w [N][K] -> y [..., N] */
+/* R63 to R65: x [..., K] by N columns, bias, residual -> y [..., N] */
+static enum ipex_status linear_output(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    const int64_t n = operand(r, 1)->dims[0];
+    *y = (struct ipex_shape_operand){.dtype = result_dtype(r, y->dtype), .rank = x->rank};
+    memcpy(y->dims, x->dims, sizeof y->dims);
+    y->dims[x->rank - 1] = n;
+    IPEX_TRY(check_bias(r, n));
+    return check_residual(r, y);
+}
+
+/* R65: w [N][K] */
 enum ipex_status ipex_rule_linear(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0), *w = operand(r, 1);
     IPEX_TRY(check_floats(r));
@@ -164,12 +175,42 @@ enum ipex_status ipex_rule_linear(const struct rule *r, struct ipex_shape_operan
     IPEX_TRY(check_act(r, r->node->int_[0]));
     if (x->rank < 1 || x->dims[x->rank - 1] != w->dims[1])
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the last dim of x is not the weight's K");
-    *y = (struct ipex_shape_operand){.dtype = result_dtype(r, y->dtype), .rank = x->rank};
-    memcpy(y->dims, x->dims, sizeof y->dims);
-    y->dims[x->rank - 1] = w->dims[0];
-    IPEX_TRY(check_bias(r, w->dims[0]));
-    IPEX_TRY(check_scales(r, w->dims[0], y->dtype));
-    return check_residual(r, y);
+    IPEX_TRY(linear_output(r, y));
+    return check_scales(r, w->dims[0], y->dtype);
+}
+
+/* R121: operand i is a constant of this dtype, layout and these dims. */
+static enum ipex_status check_part(const struct rule *r, uint32_t i, enum ipex_dtype dtype,
+                                   enum ipex_layout layout, int rank, const int64_t *dims) {
+    const struct ipex_shape_operand *v = operand(r, i);
+    if (!v || !v->constant || v->dtype != dtype || v->layout != layout)
+        return bad(r, IPEX_ERROR_MODEL_OPERATOR,
+                   "the weight, scale or zero is of another layout or dtype, or no constant");
+    if (v->rank != rank || memcmp(v->dims, dims, (size_t)rank * sizeof *dims) != 0)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "the dims of the weight, scale or zero do not fit");
+    return IPEX_OK;
+}
+
+/* R65, R121, R122: w [N][4 * ceil(K / 8)], scale and zero [ceil(N / 16)][ceil(K / block)][16] */
+enum ipex_status ipex_rule_linear_blocks(const struct rule *r, struct ipex_shape_operand *y) {
+    const struct ipex_shape_operand *x = operand(r, 0);
+    const int32_t *ints = r->node->int_, block = ints[IPEX_BLOCKS_SIZE];
+    IPEX_TRY(check_f32(r, 0, -1));
+    IPEX_TRY(check_act(r, ints[IPEX_BLOCKS_ACT]));
+    if (ints[IPEX_BLOCKS_BITS] != 4 || block % IPEX_BLOCK_LEAST != 0 ||
+        !in_range(block, IPEX_BLOCK_LEAST, IPEX_BLOCK_MOST) || !is_flag(ints[IPEX_BLOCKS_BYTES]))
+        return bad(r, IPEX_ERROR_MODEL_ATTRIBUTE, "bits, block or bytes is out of range");
+    if (x->rank < 1)
+        return bad(r, IPEX_ERROR_MODEL_SHAPE, "a scalar has no last axis");
+    const int64_t n = operand(r, 1)->dims[0], k = x->dims[x->rank - 1];
+    const int64_t bytes = (k + IPEX_BLOCK_STEP - 1) / IPEX_BLOCK_STEP * (IPEX_BLOCK_STEP / 2);
+    const int64_t panels = (n + IPEX_PANEL - 1) / IPEX_PANEL, blocks = (k + block - 1) / block;
+    const int64_t w[] = {n, bytes}, scale[] = {panels, blocks, IPEX_PANEL};
+    IPEX_TRY(check_part(r, 1, IPEX_DTYPE_u8, IPEX_LAYOUT_tiles, 2, w));
+    IPEX_TRY(check_part(r, 4, IPEX_DTYPE_f32, IPEX_LAYOUT_plain, 3, scale));
+    if (operand(r, 5))
+        IPEX_TRY(check_part(r, 5, IPEX_DTYPE_u8, IPEX_LAYOUT_plain, 3, scale));
+    return linear_output(r, y);
 }
 
 /* One spatial axis of a window operator. */

@@ -6,6 +6,9 @@
  *   wide. Row r of an f32 tile holds k = 16 * tile + r for the panel's 16 columns, which are
  *   n = 16 * panel + 0..15; of bf16 it holds 2, of i8 4 neighbouring k of a column, then those of
  *   the next, so a tile has 32 or 64 k. Edges (k >= K, n >= N) are zero.
+ *   Tiles of u8 are those of linear_blocks: byte 4 * i + j of a column, j < 4, holds its number
+ *   k = 8 * i + j in the lower, k = 8 * i + 4 + j in the upper 4 bits, so a row of 64 bytes has 8
+ *   numbers of each column; numbers behind K are 0.
  *   A linear weight has one group and one segment of K elements. A convolution has groups, which
  *   panels never span, and per group KH segments of KW * C/G elements (taps of one kernel row,
  *   contiguous in a channels-last activation), or, where groups > 1 or dilation_w > 1, KH * KW
@@ -82,6 +85,7 @@ static inline int64_t ipex_tile_k_per_row(enum ipex_dtype dtype) {
     case IPEX_DTYPE_bf16:
         return 2;
     case IPEX_DTYPE_i8:
+    case IPEX_DTYPE_u8:
         return 4;
     default:
         return 0;
@@ -144,6 +148,7 @@ bool ipex_tiles_make(enum ipex_dtype dtype, int64_t groups, int64_t segments, in
 
 /* Bytes of a weight: dims are logical. For tiles the dims are
  *   rank 2  [N][K]                            linear
+ *           [N][bytes of K]                   linear_blocks, the only one of u8
  *   rank 5  [G][segments][M/G][taps][C/G]     conv: taps = KW with KH segments, or 1 with KH*KW
  *           [1][36, 16 or 6][M][1][C]         winograd
  *           [1][9][M][1][C]                   upsampled_conv

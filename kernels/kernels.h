@@ -185,6 +185,34 @@ static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
     return (size_t)(args->k + IPEX_PANEL) * sizeof(float);
 }
 
+/* A linear layer whose weights are numbers of 4 bits, with a scale and a zero point for each block
+ * of `block` elements of K of each column. y[m][n] = act(chain + residual[m][n]); without residual
+ * nothing is added. Dense along the last axis of x, residual and y.
+ *
+ * linear_blocks_f32: chain = bias[n], then for k ascending chain = fma(x[m][k], weight, chain),
+ * with weight = (float)(number - zero) * scale. linear_blocks_i8: top = the greatest of a block of
+ * a row of x, as bits without their sign, so that a NaN is greater than all; q = cvt(x * (127 /
+ * top)), or of a top of 0 cvt(x * 0), where cvt rounds to nearest, ties to even, and cuts to -128
+ * to 127, a NaN and what is beyond 32 bits to -128; behind K q is 0. chain = bias[n], then for
+ * blocks ascending chain = fma((float)(sum of q * (number - zero)) * scale, top / 127, chain)
+ *
+ * Job = (block of rows, block of panels). */
+struct ipex_blocks_args {
+    const float *x;
+    const uint8_t *w;      /* [panels][k_tiles] tiles of u8 (format/tile.h) */
+    const float *scale;    /* [panels][blocks][16] */
+    const uint8_t *zero;   /* likewise, of which the lower 4 bits count; NULL: 8 throughout */
+    const float *bias;     /* [n], never NULL; readable up to a multiple of 16 */
+    const float *residual; /* NULL, or addressed like y with r_row; may be y */
+    float *y;
+    int64_t x_row, r_row, y_row;
+    int32_t rows, k, n, block; /* block: a multiple of 16, up to IPEX_BLOCK_MOST */
+    int32_t rows_per_job, panels_per_job;
+    int32_t act;
+    float act_a, act_b;
+    int32_t cache_l2;
+};
+
 /* 3x3 convolution of stride 1 by Winograd's F(4,3), 36 products for the 16 outputs of a tile
  * instead of 144, or F(2,3), 16 for 4 instead of 36; 5x5 by F(2,5), 36 for 4 instead of 100; a row
  * or a column of 3, 4 or 5 taps by F(4,3), F(3,4) or F(2,5), 6 for 4, 3 or 2.
@@ -738,6 +766,7 @@ void ipex_kernels_init(struct ipex_kernels *kernels, struct ipex_kernel_names *n
 
 /* Number of jobs of a step, and bytes of scratch per thread (the same for every level). */
 int64_t ipex_conv_jobs(const struct ipex_conv_args *args);
+int64_t ipex_blocks_jobs(const struct ipex_blocks_args *args);
 int64_t ipex_winograd_jobs(const struct ipex_winograd_args *args);
 int64_t ipex_depthwise_jobs(const struct ipex_depthwise_args *args);
 size_t ipex_depthwise_rounded_scratch(const struct ipex_depthwise_args *args);
@@ -754,6 +783,7 @@ size_t ipex_matmul_u8_scratch(const struct ipex_matmul_args *args);
  * whatever the blocks, where a job's panels take l2_part or are one. */
 int64_t ipex_matmul_u8_panel(const struct ipex_matmul_args *args);
 size_t ipex_matmul_u8_scratch_most(const struct ipex_matmul_args *args, int64_t l2_part);
+size_t ipex_blocks_scratch(const struct ipex_blocks_args *args, bool bytes); /* of which slot */
 size_t ipex_attention_scratch(const struct ipex_attention_args *args);
 size_t ipex_group_norm_scratch(const struct ipex_group_norm_args *args);
 size_t ipex_recurrent_scratch(const struct ipex_recurrent_args *args); /* enough for lstm and gru */

@@ -95,6 +95,50 @@ size_t ipex_matmul_u8_scratch_most(const struct ipex_matmul_args *args, int64_t 
     return (size_t)(ipex_smaller(all, most) + (rows > ROWS_BYTES ? rows : ROWS_BYTES) + IPEX_PANEL);
 }
 
+int64_t ipex_blocks_jobs(const struct ipex_blocks_args *args) {
+    return ipex_div_up(args->rows, args->rows_per_job) *
+           ipex_div_up(ipex_div_up(args->n, IPEX_PANEL), args->panels_per_job);
+}
+
+struct ipex_blocks_job ipex_blocks_job(const struct ipex_blocks_args *args, int64_t job) {
+    const int64_t panels = ipex_div_up(args->n, IPEX_PANEL);
+    const struct ipex_quotient at = ipex_divide(job, ipex_div_up(panels, args->panels_per_job));
+    struct ipex_blocks_job ret;
+    ret.row = at.whole * args->rows_per_job;
+    ret.panel = at.rest * args->panels_per_job;
+    ret.row_end = ipex_smaller(ret.row + args->rows_per_job, args->rows);
+    ret.panel_end = ipex_smaller(ret.panel + args->panels_per_job, panels);
+    return ret;
+}
+
+struct ipex_blocks_layout ipex_blocks_layout(const struct ipex_blocks_args *args) {
+    const int64_t blocks = ipex_blocks_count(args), row = blocks * args->block;
+    const int64_t fit = ipex_div(args->cache_l2 / 4, row * IPEX_BLOCKS_ROWS);
+    const int64_t step = IPEX_BLOCKS_ROWS_STEP;
+    struct ipex_blocks_layout ret;
+    ret.rows_at_once =
+        ipex_smaller((fit > 1 ? fit : 1) * IPEX_BLOCKS_ROWS, ipex_div_up(args->rows, step) * step);
+    ret.scale = ret.rows_at_once * row;
+    ret.sum = ret.scale + ret.rows_at_once * blocks * (int64_t)sizeof(float);
+    ret.tile = ret.sum + ret.rows_at_once * blocks * (int64_t)sizeof(int32_t);
+    ret.total = ret.tile + IPEX_BLOCKS_ROWS * IPEX_PANEL * (int64_t)sizeof(float);
+    return ret;
+}
+
+int64_t ipex_blocks_panels_at_once(const struct ipex_blocks_args *args) {
+    const int64_t panels = ipex_div_up(args->n, IPEX_PANEL);
+    const int64_t fit = ipex_div(args->cache_l2 / 2,
+                                 ipex_packed_floats(args->k, IPEX_PANEL) * (int64_t)sizeof(float));
+    return ipex_smaller(fit > 2 ? fit : 2, panels);
+}
+
+size_t ipex_blocks_scratch(const struct ipex_blocks_args *args, bool bytes) {
+    return bytes ? (size_t)ipex_blocks_layout(args).total
+                 : (size_t)(ipex_blocks_panels_at_once(args) *
+                            ipex_packed_floats(args->k, IPEX_PANEL)) *
+                       sizeof(float);
+}
+
 size_t ipex_attention_scratch(const struct ipex_attention_args *args) {
     return (size_t)ipex_attention_layout(args).total * sizeof(float);
 }

@@ -47,6 +47,35 @@ struct ipex_matmul_u8_layout {
 };
 struct ipex_matmul_u8_layout ipex_matmul_u8_layout(const struct ipex_matmul_args *args);
 
+/* Rows [row, row_end) and panels [panel, panel_end) of a layer of weights in blocks. */
+struct ipex_blocks_job {
+    int64_t row, row_end, panel, panel_end;
+};
+
+struct ipex_blocks_job ipex_blocks_job(const struct ipex_blocks_args *args, int64_t job);
+
+static inline int64_t ipex_blocks_count(const struct ipex_blocks_args *args) {
+    return ipex_div_up(args->k, args->block);
+}
+
+/* Bytes of a panel's tiles. */
+static inline int64_t ipex_blocks_panel(const struct ipex_blocks_args *args) {
+    return ipex_div_up(args->k, IPEX_TILE_ROWS * IPEX_BLOCK_STEP) * IPEX_TILE_BYTES;
+}
+
+/* Rows that a register block of the widest level has, and of a smaller one a multiple of this. */
+enum { IPEX_BLOCKS_ROWS = 12, IPEX_BLOCKS_ROWS_STEP = 4 };
+
+/* The parts of the scratch of linear_blocks_i8, in bytes, of rows_at_once rows: from 0 on q, then
+ * tops divided by 127 and sums of q, both [rows][blocks], and the results of one panel. */
+struct ipex_blocks_layout {
+    int64_t rows_at_once, scale, sum, tile, total;
+};
+struct ipex_blocks_layout ipex_blocks_layout(const struct ipex_blocks_args *args);
+
+/* Panels that linear_blocks_f32 makes floats of at once, and those floats. */
+int64_t ipex_blocks_panels_at_once(const struct ipex_blocks_args *args);
+
 /* Queries [row, row_end) of one head, and its operands. */
 struct ipex_attention_job {
     const void *q, *k, *v;

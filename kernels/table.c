@@ -45,6 +45,7 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(conv_bf16w, avx512);
     TAKE(conv_bf16, avx512);
     TAKE(conv_bf16t, avx512);
+    TAKE(linear_blocks_f32, avx512);
     TAKE(winograd_f32, avx512);
     TAKE(depthwise_f32, avx512);
     TAKE(depthwise_bf16y, avx512);
@@ -75,6 +76,7 @@ static void take_avx512_vnni(struct ipex_kernels *kernels, struct ipex_kernel_na
                              bool vbmi) {
     TAKE(conv_u8, avx512_vnni);
     TAKE(matmul_u8, avx512_vnni);
+    TAKE(linear_blocks_i8, avx512_vnni);
     TAKE(depthwise_u8, avx512_vnni);
     if (!vbmi)
         return;

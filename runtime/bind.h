@@ -90,6 +90,7 @@ struct ipex_bind {
     int8_t order[IPEX_MAX_RANK];
     union {
         struct ipex_conv_args conv;
+        struct ipex_blocks_args blocks;
         struct ipex_winograd_args winograd;
         struct ipex_depthwise_args depthwise;
         struct ipex_pool_args pool;

@@ -112,6 +112,7 @@ static bool read_by_element(const struct ipex_plan_node *node, uint32_t input) {
     case IPEX_OP_conv:
         return input == 3 && !node->ints[IPEX_CONV_COLUMNS]; /* or chains are parked there */
     case IPEX_OP_linear:
+    case IPEX_OP_linear_blocks:
     case IPEX_OP_depthwise:
     case IPEX_OP_winograd:
     case IPEX_OP_upsampled_conv:

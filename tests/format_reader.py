@@ -47,8 +47,8 @@ OPERATORS = {1: "linear", 2: "conv", 3: "depthwise", 4: "max_pool", 5: "avg_pool
              15: "layer_norm", 16: "group_norm", 17: "conv_transpose", 18: "resize", 19: "gather", 20: "cast",
              21: "compare", 22: "logical", 23: "where", 24: "integer", 25: "expand", 26: "arg", 27: "topk",
              28: "cumsum", 29: "lstm", 30: "gru", 31: "winograd", 32: "scatter", 33: "grid_sample",
-             34: "upsampled_conv"}
-TILE_K_PER_ROW = {"f32": 1, "bf16": 2, "i8": 4}
+             34: "upsampled_conv", 35: "linear_blocks"}
+TILE_K_PER_ROW = {"f32": 1, "bf16": 2, "i8": 4, "u8": 4}
 
 
 class FormatError(Exception):

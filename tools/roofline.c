@@ -52,9 +52,9 @@ struct ipex_roofline ipex_step_roofline(const struct ipex_machine *machine, enum
                                         const struct ipex_step_info *step) {
     const double flops = (double)(step->flops - step->spared_flops);
     const bool of_bf16 = strstr(step->kernel, "_bf16t__") || strstr(step->kernel, "_bf16__");
-    const bool of_bytes = strstr(step->kernel, "conv_u8__") ||
-                          strstr(step->kernel, "depthwise_u8__") ||
-                          strstr(step->kernel, "matmul_u8__");
+    const bool of_bytes =
+        strstr(step->kernel, "conv_u8__") || strstr(step->kernel, "depthwise_u8__") ||
+        strstr(step->kernel, "matmul_u8__") || strstr(step->kernel, "linear_blocks_i8__");
     const bool tiles = strstr(step->kernel, "_bf16t__") || !strcmp(step->kernel, "conv_u8__amx");
     return ipex_machine_roofline(machine, ipex_step_isa(isa, tiles),
                                  of_bf16    ? IPEX_DTYPE_bf16

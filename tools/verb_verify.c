@@ -106,9 +106,11 @@ static void compare(const struct ipex_tensor_data *got, const struct ipex_tensor
     ret->passed = ret->passed && ret->top1 == TOP1_EQUAL;
 }
 
-/* A linear layer or convolution, whose weight is in i8. */
+/* A linear layer or convolution whose weight is in i8, or that rounds what it reads to i8. */
 static bool multiplies_bytes(struct ipex_fb_entry entry, struct ipex_fb_node node) {
     const uint16_t op = ipex_fb_node_op(node);
+    if (op == IPEX_OP_linear_blocks)
+        return ipex_fb_node_ints(node)[IPEX_BLOCKS_BYTES] != 0;
     if (op != IPEX_OP_linear && op != IPEX_OP_conv)
         return false;
     const uint32_t w = (uint32_t)ipex_fb_node_inputs(node)[1];

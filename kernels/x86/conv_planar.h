@@ -164,7 +164,7 @@ static inline void planar_columns(struct planar_product *p, int64_t groups, int6
 
 /* All chains that were collected. Blocks have about the same size, for those of few chains wait for
  * one another; what they see of x stays in L1 for all columns. */
-static inline void planar_multiply(struct planar_product *p) {
+static __attribute__((noinline)) void planar_multiply(struct planar_product *p) {
     if (p->columns == 0)
         return;
     const int64_t columns = p->columns < PLANAR_COLUMNS ? p->columns : PLANAR_COLUMNS;
@@ -202,7 +202,7 @@ static inline void planar_transpose(const float *lanes[8], int64_t elements, flo
 }
 
 /* Transposes a row of x for lines of p->pixels. */
-static inline void planar_take(const struct planar *p, const float *x) {
+static __attribute__((noinline)) void planar_take(const struct planar *p, const float *x) {
     const int64_t elements = (p->part - 1) * p->args->x_pixel + p->args->k;
     for (int64_t eight = 0; eight < LANES; eight += 8) {
         const float *lanes[8];
@@ -212,7 +212,7 @@ static inline void planar_take(const struct planar *p, const float *x) {
     }
 }
 
-static inline void planar_begin(const struct planar *p, float *chains) {
+static __attribute__((noinline)) void planar_begin(const struct planar *p, float *chains) {
     for (int64_t u = 0; u < p->up; u++)
         for (int64_t c = 0; c < p->n; c++) {
             const vec bias = vec_set(p->args->bias[c]);
@@ -240,7 +240,7 @@ static inline void planar_add(const struct planar *p, const float *residual) {
         }
 }
 
-static inline void planar_activate(const struct planar *p) {
+static __attribute__((noinline)) void planar_activate(const struct planar *p) {
     const struct ipex_conv_args *args = p->args;
     const struct ipex_act_rows rows = ipex_act_rows(p->line, args->n, p->pixels, p->line_row,
                                                     args->act, args->act_a, args->act_b);
@@ -286,7 +286,8 @@ static inline void planar_store(const struct planar *p, const float *line, float
         }
 }
 
-static inline void planar_finish(const struct planar *p, const float *chains, int64_t line) {
+static __attribute__((noinline)) void planar_finish(const struct planar *p, const float *chains,
+                                                    int64_t line) {
     const struct ipex_conv_args *args = p->args;
     for (int64_t c = 0; c < args->n; c++)
         planar_order(p, chains + c * p->part * LANES, p->line + c * p->line_row);
@@ -369,7 +370,7 @@ static inline void planar_row(struct planar *p, int64_t r) {
 }
 
 /* A column's in a row. */
-static inline void planar_weights(const struct planar *p, float *to) {
+static __attribute__((noinline)) void planar_weights(const struct planar *p, float *to) {
     const float *w = p->args->w;
     const int64_t k = p->args->k;
     for (int64_t h = 0; h < p->args->segments_h * p->up;

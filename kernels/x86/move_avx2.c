@@ -19,7 +19,8 @@ struct copy {
     bool empty;
 };
 
-static void append(struct copy *copy, int64_t dim, int64_t x_stride, int64_t y_stride) {
+static __attribute__((noinline)) void append(struct copy *copy, int64_t dim, int64_t x_stride,
+                                             int64_t y_stride) {
     const int32_t last = copy->rank - 1;
     copy->empty |= dim == 0;
     if (dim == 1)
@@ -36,7 +37,8 @@ static void append(struct copy *copy, int64_t dim, int64_t x_stride, int64_t y_s
     copy->y_stride[copy->rank++] = y_stride;
 }
 
-static struct copy simplify(const struct ipex_move_args *args, int64_t begin, int64_t end) {
+static __attribute__((noinline)) struct copy simplify(const struct ipex_move_args *args,
+                                                      int64_t begin, int64_t end) {
     struct copy ret = {
         .x = (const char *)args->x + begin * args->x_stride[0] * args->size,
         .y = (char *)args->y + begin * args->y_stride[0] * args->size,
@@ -49,7 +51,7 @@ static struct copy simplify(const struct ipex_move_args *args, int64_t begin, in
 }
 
 /* Takes dim i out of the copy and puts it last. */
-static void move_last(struct copy *copy, int32_t i) {
+static __attribute__((noinline)) void move_last(struct copy *copy, int32_t i) {
     const int64_t dim = copy->dims[i], x = copy->x_stride[i], y = copy->y_stride[i];
     for (; i + 1 < copy->rank; i++) {
         copy->dims[i] = copy->dims[i + 1];
@@ -69,8 +71,10 @@ static int32_t find_dense(const int64_t *stride, int32_t rank) {
 }
 
 /* Columns from `from` on, and all columns of rows from `whole` on. */
-static void transpose_edges(const float *x, int64_t x_stride, float *y, int64_t y_stride,
-                            int64_t rows, int64_t columns, int64_t whole, int64_t from) {
+static __attribute__((noinline)) void transpose_edges(const float *x, int64_t x_stride, float *y,
+                                                      int64_t y_stride, int64_t rows,
+                                                      int64_t columns, int64_t whole,
+                                                      int64_t from) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = r < whole ? from : 0; c < columns; c++)
             y[c * y_stride + r] = x[r * x_stride + c];
@@ -346,7 +350,7 @@ static int32_t find_long(const struct copy *copy) {
 
 /* Brings the dims that the inner loops take to the end: a dense one, or two that are dense on one
  * side each and hold more than single elements of a block. */
-static enum inner choose_inner(struct copy *copy) {
+static __attribute__((noinline)) enum inner choose_inner(struct copy *copy) {
     const int32_t dense_y = find_dense(copy->y_stride, copy->rank);
     const int32_t dense_x = find_dense(copy->x_stride, copy->rank);
     if (dense_y >= 0 && copy->x_stride[dense_y] == 1) {
@@ -445,7 +449,7 @@ static struct copy simplify_box(const struct ipex_fill_args *args, int64_t begin
     return ret;
 }
 
-static void fill_row(const struct copy *c, char *to, uint32_t pattern) {
+static __attribute__((noinline)) void fill_row(const struct copy *c, char *to, uint32_t pattern) {
     const int32_t last = c->rank - 1;
     const int64_t n = c->rank > 0 ? c->dims[last] : 1;
     const int64_t step = c->rank > 0 ? c->y_stride[last] : 1;

@@ -29,8 +29,11 @@ static __attribute__((noinline)) void pack_rows(const float *b, int64_t b_row, i
 static inline void pack_elements(const float *b, int64_t b_row, int64_t begin, int64_t end,
                                  int64_t columns, float *panel) {
     for (int64_t i = begin; i < end; i++)
-        for (int64_t c = 0; c < IPEX_PANEL; c++)
+#pragma GCC unroll 1
+        for (int64_t c = 0; c < IPEX_PANEL; c++) {
+            AS_WRITTEN;
             panel[i * IPEX_PANEL + c] = c < columns ? b[c * b_row + i] : 0.0f;
+        }
 }
 
 /* b [n][k] */
@@ -40,10 +43,12 @@ static __attribute__((noinline)) void pack_columns(const float *b, int64_t b_row
     for (int64_t c = 0; c < n; c += IPEX_PANEL, packed += panel_floats) {
         const float *columns = b + c * b_row;
         const int64_t whole = n - c >= IPEX_PANEL ? k / 8 * 8 : 0;
-        for (int64_t i = 0; i < whole; i += 8) {
-            transpose_8x8(columns + i, b_row, packed + i * IPEX_PANEL, IPEX_PANEL);
-            transpose_8x8(columns + 8 * b_row + i, b_row, packed + i * IPEX_PANEL + 8, IPEX_PANEL);
-        }
+        for (int64_t i = 0; i < whole; i += 8)
+            for (int64_t first = 0; first < IPEX_PANEL; first += 8) {
+                AS_WRITTEN;
+                transpose_8x8(columns + first * b_row + i, b_row, packed + i * IPEX_PANEL + first,
+                              IPEX_PANEL);
+            }
         pack_elements(columns, b_row, whole, k, n - c, packed);
     }
 }

@@ -67,8 +67,10 @@ static inline void pool_pixels(const struct pool_taps *taps, float *y, int64_t c
 
 /* A window without taps lies in the padding alone: 0, or for an average 0 / divisor. */
 static inline void pool_empty(float *y, int64_t channels, bool average, float divisor) {
-    for (int64_t c = 0; c < channels; c++)
+    for (int64_t c = 0; c < channels; c++) {
+        AS_WRITTEN;
         y[c] = average ? 0.0f / divisor : 0.0f;
+    }
 }
 
 /* From `pixel` on: how many have the same window, whole along the line, or else 1. */
@@ -82,8 +84,9 @@ static inline int64_t pool_alike(const struct ipex_pool_args *args,
     return alike < left ? alike : left;
 }
 
-static inline void pool_lines(const struct ipex_pool_args *args, int64_t job_begin, int64_t job_end,
-                              bool average) {
+static __attribute__((noinline)) void pool_lines(const struct ipex_pool_args *args,
+                                                 int64_t job_begin, int64_t job_end, bool average) {
+    __asm__("" : "+r"(average)); /* or there would be a copy for each */
     for (int64_t job = job_begin; job < job_end; job++) {
         const struct ipex_quotient at = ipex_divide(job, args->lines);
         const int64_t image = at.whole, line = at.rest;

@@ -17,6 +17,12 @@ struct resize_line {
     float *y;
 };
 
+/* Once a line and a pixel: one copy of it. */
+static __attribute__((noinline)) struct ipex_resize_taps
+resize_taps(const struct ipex_resize_axis *axis, int64_t at) {
+    return ipex_resize_taps(axis, (int32_t)at);
+}
+
 /* Bytes that do not overlap; of a vector or more, the last vector may be of some copied before. */
 static inline void resize_copy(char *y, const char *x, int64_t bytes) {
     enum { VECTOR = LANES * sizeof(float) };
@@ -84,7 +90,7 @@ static inline void resize_lines(const struct ipex_resize_args *args,
     const float *x = (const float *)args->x + job->image * args->x_image;
     float *y = (float *)args->y + job->image * args->y_image;
     for (int64_t line = job->line; line < job->line_end; line++) {
-        const struct ipex_resize_taps h = ipex_resize_taps(vertical, (int32_t)line);
+        const struct ipex_resize_taps h = resize_taps(vertical, line);
         struct resize_line l = {.y = y + line * args->y_line};
         for (int32_t i = 0; i < IPEX_RESIZE_TAPS; i++) {
             l.row[i] = x + h.index[i] * args->x_row;
@@ -105,7 +111,7 @@ static inline void resize_nearest_lines(const struct ipex_resize_args *args,
         (char *)args->y + (job->image * args->y_image + job->line * args->y_line) * args->size;
     int32_t before = -1;
     for (int64_t line = job->line; line < job->line_end; line++, y += args->y_line * args->size) {
-        const int32_t row = ipex_resize_taps(vertical, (int32_t)line).index[0];
+        const int32_t row = resize_taps(vertical, line).index[0];
         if (dense && row == before)
             memcpy(y, y - args->y_line * args->size,
                    (size_t)args->pixels * args->y_pixel * args->size);
@@ -129,7 +135,7 @@ void IPEX_LEVEL(resize_f32)(const struct ipex_resize_args *args, int64_t job_beg
     const struct ipex_resize_axis horizontal = ipex_resize_axis(args, false);
     struct ipex_resize_taps *w = scratch;
     for (int32_t pixel = 0; pixel < args->pixels; pixel++)
-        w[pixel] = ipex_resize_taps(&horizontal, pixel);
+        w[pixel] = resize_taps(&horizontal, pixel);
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_resize_job job = ipex_resize_job(args, j);
         if (LANES == 8 && args->mode == IPEX_RESIZE_nearest)

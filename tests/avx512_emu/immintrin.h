@@ -83,6 +83,7 @@ EMU_INT_2(max_epi32)
 EMU_INT_2(packs_epi32)
 EMU_INT_2(packus_epi16)
 EMU_INT_2(adds_epi16)
+EMU_INT_2(madd_epi16)
 EMU_INT_2(max_epu8)
 EMU_INT_2(min_epu8)
 EMU_SHIFT(slli_epi32)
@@ -410,7 +411,10 @@ EMU __m512i emu_dpbusd_epi32(__m512i c, __m512i a, __m512i b) {
     memcpy(&c, sums, sizeof c);
     return c;
 }
-#define _mm512_dpbusd_epi32 emu_dpbusd_epi32
+#define _mm512_dpbusd_epi32       emu_dpbusd_epi32
+#define DPBUSD_WORD(sum, a, word) (sum) = emu_dpbusd_epi32(sum, a, _mm512_set1_epi32(word))
+#define DPWSSD_WORD(sum, a, word)                                                                  \
+    (sum) = emu_add_epi32(sum, emu_madd_epi16(a, _mm512_set1_epi32(word)))
 #define DPBUSD_256(sum, a, w)                                                                      \
     (sum) = emu_low(emu_dpbusd_epi32(emu_join(sum, sum), emu_join(a, a), emu_join(w, w)))
 

@@ -112,6 +112,7 @@ void check_pointwise(const struct context *context);
 void check_rows(const struct context *context);
 void check_move(const struct context *context);
 void check_products(const struct context *context);
+void check_linear_blocks(const struct context *context);
 void check_matmul_u8(const struct context *context);
 void check_norms(const struct context *context);
 void check_recurrent(const struct context *context);

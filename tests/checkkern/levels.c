@@ -45,6 +45,7 @@ void check_all(const struct context *context) {
     check_rows(context);
     check_move(context);
     check_products(context);
+    check_linear_blocks(context);
     check_matmul_u8(context);
     check_norms(context);
     check_recurrent(context);

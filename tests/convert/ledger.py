@@ -1065,6 +1065,64 @@ def layer_of_weights_in_blocks(g):
     g.output(g.op("MatMul", g.input(4, 8), w, name="layer"))
 
 
+def four_bits(g, k, n, block=16, axis=0, values=None, scales=None):
+    """A weight [k][n] of numbers of 4 bits in blocks along an axis."""
+    g.ir_version, name = 10, f"four{len(g.constants)}"
+    values = g.random.integers(-8, 8, (k, n)) if values is None else values
+    g.constants.append(onnx.helper.make_tensor(name, onnx.TensorProto.INT4, (k, n), values.flatten().tolist()))
+    dims = (-(-k // block), n) if axis == 0 else (k, -(-n // block))
+    scales = g.random.uniform(0.01, 0.1, dims) if scales is None else scales
+    return g.op("DequantizeLinear", name, g.constant(scales.astype(np.float32)), axis=axis, block_size=block)
+
+
+@case(("blocks", "layer", APPLIED), steps=dict(linear_blocks=1, linear=0), opset=21)
+def layer_of_4_bits(g):
+    g.output(g.op("MatMul", g.input(4, 48), four_bits(g, 48, 5), name="layer"))
+
+
+@case(("blocks", "layer", "block_size"), steps=dict(linear=1), opset=21)
+def layer_of_4_bits_in_blocks_of_24(g):
+    g.output(g.op("MatMul", g.input(4, 48), four_bits(g, 48, 5, block=24), name="layer"))
+
+
+@case(("blocks", "layer", "blocks_of_outputs"), steps=dict(linear=1), opset=21)
+def layer_of_4_bits_with_a_scale_of_several_outputs(g):
+    g.output(g.op("MatMul", g.input(4, 5), four_bits(g, 5, 48, axis=1), name="layer"))
+
+
+@case(("blocks", "layer", "zero_points"), steps=dict(linear=1), opset=21)
+def layer_of_4_bits_about_a_fraction(g):
+    g.domains = ("com.microsoft",)
+    w, scales = g.random.integers(0, 256, (5, 3, 8)).astype(np.uint8), g.random.uniform(0.01, 0.1, 15).astype(np.float32)
+    g.output(g.op("MatMulNBits", g.input(4, 48), g.constant(w), g.constant(scales), g.constant(np.full(15, 7.5, np.float32)), name="layer",
+                  domain="com.microsoft", K=48, N=5, bits=4, block_size=16))
+
+
+@case(("blocks", "layer+behind", "scale_too_large"), steps=dict(linear=1), opset=21)
+def layer_of_4_bits_with_a_large_scale_of_zeros(g):
+    values, scales = g.random.integers(-8, 8, (48, 5)), g.random.uniform(1e-9, 1e-8, (3, 5))
+    values[:16, 0], scales[0, 0] = 0, 1e30
+    y = g.op("MatMul", g.input(4, 48), four_bits(g, 48, 5, values=values, scales=scales), name="layer")
+    g.output(g.op("Mul", y, g.scalar(1e9), name="behind"))
+
+
+@case(("merge", "four", "blocks_differ"), ("merge", "floats", "blocks_differ"), steps=dict(linear=1, linear_blocks=1), opset=21)
+def layers_of_4_bits_and_of_floats(g):
+    x = g.input(4, 48)
+    g.output(g.op("Neg", g.op("MatMul", x, four_bits(g, 48, 5), name="four")), g.op("Neg", g.op("MatMul", x, g.weight(48, 6), name="floats")))
+
+
+@case(("integer", "layer", "keeps_blocks"), ("blocks", "layer", APPLIED), steps=dict(linear_blocks=1), opset=21)
+def layer_of_4_bits_on_bytes(g):
+    g.output(g.op("MatMul", quantised(g, g.input(4, 48)), four_bits(g, 48, 5), name="layer"))
+
+
+@case(("flatten", "flat", "keeps_blocks"), ("blocks", "layer", APPLIED), steps=dict(linear_blocks=1), opset=21)
+def layer_of_4_bits_of_a_flattened_image(g):
+    y = g.op("Flatten", g.conv(g.input(1, 3, 6, 6), 3, 8), name="flat")
+    g.output(g.op("MatMul", y, four_bits(g, 128, 5), name="layer"))
+
+
 @case(("integer", "layer", "sums_cost_more"))
 def small_layer_of_wide_weights(g):
     g.output(g.op("MatMul", quantised(g, g.input(4, 8)), whole_weight(g, 8, 5, zero=-90), name="layer"))

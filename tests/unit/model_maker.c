@@ -35,11 +35,11 @@ static void halo(struct maker_tensor *t) {
 }
 
 /* A weight, and the constant tensor that holds it (-1: none). */
-static void weight(struct maker_model *m, int index, int tensor_index, const char *name, int layout,
-                   const char *dims) {
+static void weight_of(struct maker_model *m, enum ipex_dtype dtype, int index, int tensor_index,
+                      const char *name, int layout, const char *dims) {
     struct maker_weight *w = &m->weight[index];
     int64_t bytes = 0;
-    *w = (struct maker_weight){.dtype = IPEX_DTYPE_f32, .layout = (uint8_t)layout};
+    *w = (struct maker_weight){.dtype = (uint8_t)dtype, .layout = (uint8_t)layout};
     snprintf(w->name, sizeof w->name, "%s", name);
     set_dims(&w->rank, w->dims, dims);
     if (!ipex_weight_bytes(w->dtype, w->layout, w->dims, w->rank, &bytes))
@@ -49,8 +49,16 @@ static void weight(struct maker_model *m, int index, int tensor_index, const cha
     w->offset = (m->section[w->section].stored + 1023) & ~UINT64_C(1023);
     m->section[w->section].stored = w->offset + w->bytes;
     m->section[w->section].raw = m->section[w->section].stored;
-    if (tensor_index >= 0)
-        tensor(m, tensor_index, name, dims)->weight = index;
+    if (tensor_index < 0)
+        return;
+    struct maker_tensor *t = tensor(m, tensor_index, name, dims);
+    t->weight = index;
+    t->dtype = w->dtype;
+}
+
+static void weight(struct maker_model *m, int index, int tensor_index, const char *name, int layout,
+                   const char *dims) {
+    weight_of(m, IPEX_DTYPE_f32, index, tensor_index, name, layout, dims);
 }
 
 static struct maker_node *node(struct maker_model *m, int index, int op, int input, int output) {
@@ -252,6 +260,29 @@ void maker_upsampled(struct maker_model *m) {
     m->weights = W_COUNT + 1;
     m->entry[0].tensors = T_UPSAMPLED_COUNT;
     operands(add(m, IPEX_OP_upsampled_conv, T_XH, T_UPSAMPLED, "2 0"), T_UPSAMPLED_W, T_CONV_B);
+}
+
+void maker_blocks(struct maker_model *m) {
+    weight_of(m, IPEX_DTYPE_u8, W_BLOCKS, T_BLOCKS_W, "blocks.w", IPEX_LAYOUT_tiles, "10 48");
+    weight(m, W_BLOCKS_SCALE, T_BLOCKS_SCALE, "blocks.scale", IPEX_LAYOUT_plain, "1 3 16");
+    weight_of(m, IPEX_DTYPE_u8, W_BLOCKS_ZERO, T_BLOCKS_ZERO, "blocks.zero", IPEX_LAYOUT_plain,
+              "1 3 16");
+    tensor(m, T_BLOCKS, "blocks", "1 10");
+    weight_of(m, IPEX_DTYPE_u8, W_BLOCKS_BYTES, T_BLOCKS_BYTES_W, "blocks.bytes.w",
+              IPEX_LAYOUT_tiles, "20 4");
+    weight(m, W_BLOCKS_BYTES_SCALE, T_BLOCKS_BYTES_SCALE, "blocks.bytes.scale", IPEX_LAYOUT_plain,
+           "2 1 16");
+    tensor(m, T_BLOCKS_BYTES, "blocks_bytes", "1 6 6 20");
+    m->weights = W_BLOCKS_COUNT;
+    m->entry[0].tensors = T_BLOCKS_COUNT;
+    struct maker_node *n = add(m, IPEX_OP_linear_blocks, T_FLAT, T_BLOCKS, "1 4 32 0");
+    const int32_t all[] = {T_FLAT, T_BLOCKS_W, T_LIN_B, T_LIN, T_BLOCKS_SCALE, T_BLOCKS_ZERO};
+    memcpy(n->input, all, sizeof all);
+    n->inputs = 6;
+    n = add(m, IPEX_OP_linear_blocks, T_X, T_BLOCKS_BYTES, "0 4 16 1");
+    const int32_t few[] = {T_X, T_BLOCKS_BYTES_W, -1, -1, T_BLOCKS_BYTES_SCALE};
+    memcpy(n->input, few, sizeof few);
+    n->inputs = 5;
 }
 
 void maker_bf16(struct maker_model *m) {

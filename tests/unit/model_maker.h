@@ -231,6 +231,29 @@ enum {
 };
 void maker_upsampled(struct maker_model *model);
 
+/* Adds nodes that multiply by numbers of 4 bits: N_BLOCKS has all operands, N_BLOCKS_BYTES none
+ * that may be absent. */
+enum {
+    T_BLOCKS_W = T_COUNT, /* constant tiles of u8 [10][48] */
+    T_BLOCKS_SCALE,       /* constant plain [1][3][16] */
+    T_BLOCKS_ZERO,        /* the same in u8 */
+    T_BLOCKS,             /* [1][10] of T_FLAT, residual T_LIN, in blocks of 32 */
+    T_BLOCKS_BYTES_W,     /* constant tiles of u8 [20][4] */
+    T_BLOCKS_BYTES_SCALE, /* constant plain [2][1][16] */
+    T_BLOCKS_BYTES,       /* [1][6][6][20] of T_X, rounded to bytes */
+    T_BLOCKS_COUNT
+};
+enum { N_BLOCKS = N_COUNT, N_BLOCKS_BYTES };
+enum {
+    W_BLOCKS = W_COUNT,
+    W_BLOCKS_SCALE,
+    W_BLOCKS_ZERO,
+    W_BLOCKS_BYTES,
+    W_BLOCKS_BYTES_SCALE,
+    W_BLOCKS_COUNT
+};
+void maker_blocks(struct maker_model *model);
+
 /* T_XH and the weights of the two nodes that read it become bf16. */
 void maker_bf16(struct maker_model *model);
 

@@ -178,6 +178,12 @@ static void weight_bytes(void **state) {
     assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_tiles, linear, 2), 2 * 3 * 1024);
     assert_int_equal(bytes_of(IPEX_DTYPE_bf16, IPEX_LAYOUT_tiles, linear, 2), 2 * 2 * 1024);
     assert_int_equal(bytes_of(IPEX_DTYPE_i8, IPEX_LAYOUT_tiles, linear, 2), 2 * 1 * 1024);
+    /* bytes, of two numbers each, are as those of i8, but of no convolution */
+    assert_int_equal(bytes_of(IPEX_DTYPE_u8, IPEX_LAYOUT_tiles, linear, 2), 2 * 1 * 1024);
+    assert_int_equal(bytes_of(IPEX_DTYPE_u8, IPEX_LAYOUT_tiles, (int64_t[]){16, 64}, 2), 1024);
+    assert_int_equal(bytes_of(IPEX_DTYPE_u8, IPEX_LAYOUT_tiles, (int64_t[]){17, 68}, 2), 4 * 1024);
+    assert_int_equal(bytes_of(IPEX_DTYPE_i8, IPEX_LAYOUT_tiles, conv, 5), 2 * 3 * 2 * 1 * 1024);
+    assert_int_equal(bytes_of(IPEX_DTYPE_u8, IPEX_LAYOUT_tiles, conv, 5), -1);
     /* groups x segments x panels x k tiles */
     assert_int_equal(bytes_of(IPEX_DTYPE_f32, IPEX_LAYOUT_tiles, conv, 5), 2 * 3 * 2 * 1 * 1024);
     /* rows an odd multiple of 16 apart, the last one of a multiple of 16 */

@@ -15,19 +15,19 @@
 
 enum { OUTPUTS = 3 };
 
-/* "2x3x4" is an activation; "t2x3" is a constant of tiles, "c7" one of layout channels, "p2x3" a
- * plain constant; "i4" is i64, "b4" u8; "-" is none. */
+/* "2x3x4" is an activation; "t2x3" is a constant of tiles, "q2x3" one of tiles of u8, "c7" one of
+ * layout channels, "p2x3" a plain constant; "i4" is i64, "b4" u8; "-" is none. */
 static const struct ipex_shape_operand *parse(const char *text, struct ipex_shape_operand *ret) {
     *ret = (struct ipex_shape_operand){.dtype = IPEX_DTYPE_f32};
     if (strcmp(text, "-") == 0)
         return NULL;
-    ret->constant = *text != 0 && strchr("tcp", *text) != NULL;
-    ret->layout = *text == 't'   ? IPEX_LAYOUT_tiles
-                  : *text == 'c' ? IPEX_LAYOUT_channels
-                                 : IPEX_LAYOUT_plain;
+    ret->constant = *text != 0 && strchr("tqcp", *text) != NULL;
+    ret->layout = *text == 't' || *text == 'q' ? IPEX_LAYOUT_tiles
+                  : *text == 'c'               ? IPEX_LAYOUT_channels
+                                               : IPEX_LAYOUT_plain;
     if (*text == 'i')
         ret->dtype = IPEX_DTYPE_i64;
-    if (*text == 'b')
+    if (*text == 'b' || *text == 'q')
         ret->dtype = IPEX_DTYPE_u8;
     text += ret->constant || *text == 'i' || *text == 'b';
     for (int used = 0; sscanf(text, "%ld%n", &ret->dims[ret->rank], &used) == 1; text += used) {
@@ -75,6 +75,7 @@ static const struct shape_case cases[] = {
     {IPEX_OP_matmul, {0}, {"b3x4", "4x5"}, {0}, OPERATOR},
     {IPEX_OP_matmul, {0}, {"3x4", "b4x5"}, {0}, OPERATOR},
     {IPEX_OP_matmul, {0}, {"b3x4", "b4"}, {0}, SHAPE},
+    {IPEX_OP_matmul, {0}, {"b3x4", "q4x5"}, {0}, OPERATOR},
     {IPEX_OP_attention, {0}, {"6x8", "9x8", "9x5"}, {"6x5"}, 0},
     {IPEX_OP_attention, {1}, {"2x4x6x8", "2x4x9x8", "2x4x9x5", "6x9"}, {"2x4x6x5"}, 0},
     {IPEX_OP_attention, {0}, {"2x4x6x8", "2x2x9x8", "2x2x9x5", "2x1x1x9"}, {"2x4x6x5"}, 0},
@@ -110,6 +111,7 @@ static const struct shape_case cases[] = {
     {IPEX_OP_layer_norm, {0, 0}, {"2x4", "1x4"}, {0}, SHAPE},
     {IPEX_OP_layer_norm, {0, 0}, {"2x4", "4", "i4"}, {0}, OPERATOR},
     {IPEX_OP_layer_norm, {0, 0}, {"2x4", "t4x4"}, {0}, OPERATOR},
+    {IPEX_OP_layer_norm, {0, 0}, {"2x4", "q4x4"}, {0}, OPERATOR},
     {IPEX_OP_group_norm, {4, 0}, {"2x3x3x12", "12", "c12"}, {"2x3x3x12"}, 0},
     {IPEX_OP_group_norm, {12, 0}, {"2x3x3x12"}, {"2x3x3x12"}, 0},
     {IPEX_OP_group_norm, {0, 0}, {"2x3x3x12"}, {0}, ATTRIBUTE},
@@ -147,6 +149,8 @@ static const struct shape_case cases[] = {
      {"7x2x5", "t1x1x9x1x5", "t1x1x9x1x3", "1x18", "1x2x3"},
      {"7x1x2x3", "1x2x3"},
      0},
+    {IPEX_OP_lstm, {1, 0}, {"7x2x5", "q1x1x12x1x5", "q1x1x12x1x3"}, {0}, OPERATOR},
+    {IPEX_OP_gru, {1, 0, 0}, {"7x2x5", "q1x1x9x1x5", "q1x1x9x1x3"}, {0}, OPERATOR},
     {IPEX_OP_gru, {1, 0, 2}, {"7x2x5", "t1x1x9x1x5", "t1x1x9x1x3"}, {0}, ATTRIBUTE},
     {IPEX_OP_gru, {1, 0, 0}, {"7x2x5", "t1x1x12x1x5", "t1x1x12x1x3"}, {0}, SHAPE},
 };

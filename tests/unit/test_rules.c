@@ -96,12 +96,18 @@ static void model_of_bytes_is_valid(void **state) {
     check_valid(maker_bytes);
 }
 
+static void model_of_blocks_is_valid(void **state) {
+    (void)state;
+    check_valid(maker_blocks);
+}
+
 int main(void) {
-    enum { COUNT = sizeof cases / sizeof cases[0], VALID = 3 };
+    enum { COUNT = sizeof cases / sizeof cases[0], VALID = 4 };
     static struct CMUnitTest rules[COUNT + VALID];
     rules[0] = (struct CMUnitTest)cmocka_unit_test(default_model_is_valid);
     rules[1] = (struct CMUnitTest)cmocka_unit_test(dynamic_model_is_valid);
     rules[2] = (struct CMUnitTest)cmocka_unit_test(model_of_bytes_is_valid);
+    rules[3] = (struct CMUnitTest)cmocka_unit_test(model_of_blocks_is_valid);
     for (size_t i = 0; i < COUNT; i++)
         rules[i + VALID] = (struct CMUnitTest){.name = cases[i].name,
                                                .test_func = run_case,

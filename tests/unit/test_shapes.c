@@ -377,6 +377,53 @@ static void upsampled_conv_shapes(void **state) {
     assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_ATTRIBUTE);
 }
 
+/* A constant of the dims of a scale or zero. */
+static struct ipex_shape_operand of_blocks(enum ipex_dtype dtype, int64_t panels, int64_t blocks) {
+    return (struct ipex_shape_operand){
+        .dtype = (uint8_t)dtype, .rank = 3, .constant = true, .dims = {panels, blocks, 16}};
+}
+
+/* All sizes of K and of blocks, also with an operand that is one too long or too short. */
+static void linear_blocks_shapes(void **state) {
+    (void)state;
+    for (int64_t k = 1; k <= 600; k += k < 70 ? 1 : 37)
+        for (int32_t block = 0; block <= IPEX_BLOCK_MOST + 16; block += 8) {
+            const int32_t ints[IPEX_BLOCKS_ATTRS] = {IPEX_ACT_relu, 4, block, block % 32 / 16};
+            const bool known = block % 16 == 0 && block >= 16 && block <= 256;
+            const int64_t n = 1 + k % 40, panels = n <= 16 ? 1 : n <= 32 ? 2 : 3;
+            const int64_t blocks = known ? k / block + (k % block > 0) : 1;
+            struct ipex_shape_operand x = {.dtype = IPEX_DTYPE_f32, .rank = 3, .dims = {2, 5, k}};
+            struct ipex_shape_operand w = {.dtype = IPEX_DTYPE_u8,
+                                           .rank = 2,
+                                           .layout = IPEX_LAYOUT_tiles,
+                                           .constant = true,
+                                           .dims = {n, 4 * (k / 8 + (k % 8 > 0))}};
+            struct ipex_shape_operand scale = of_blocks(IPEX_DTYPE_f32, panels, blocks);
+            struct ipex_shape_operand zero = of_blocks(IPEX_DTYPE_u8, panels, blocks);
+            struct ipex_shape_operand y = {.dtype = IPEX_DTYPE_u8};
+            struct ipex_shape_node node =
+                conv_node(IPEX_OP_linear_blocks, IPEX_BLOCKS_ATTRS, ints, &x, &w);
+            node.inputs = 5 + (uint32_t)(k % 2);
+            node.input[4] = &scale;
+            node.input[5] = &zero;
+            assert_int_equal(ipex_shape_infer(&node, &y, NULL),
+                             known ? IPEX_OK : IPEX_ERROR_MODEL_ATTRIBUTE);
+            if (!known)
+                continue;
+            assert_int_equal(y.dtype, IPEX_DTYPE_f32);
+            assert_int_equal(y.rank, 3);
+            assert_memory_equal(y.dims, ((int64_t[]){2, 5, n}), 24);
+            int64_t *const sizes[] = {&w.dims[1],     &scale.dims[0], &scale.dims[1],
+                                      &scale.dims[2], &zero.dims[0],  &zero.dims[1]};
+            for (size_t i = 0; i < (node.inputs == 6 ? 6 : 4); i++)
+                for (int by = -1; by <= 1; by += 2) {
+                    *sizes[i] += by;
+                    assert_int_equal(ipex_shape_infer(&node, &y, NULL), IPEX_ERROR_MODEL_SHAPE);
+                    *sizes[i] -= by;
+                }
+        }
+}
+
 static void broadcast_shapes(void **state) {
     const int32_t add[3] = {IPEX_STEP_add, 0, 1};
     struct ipex_shape_operand a = {.dtype = IPEX_DTYPE_f32, .rank = 3, .dims = {4, 1, 6}};
@@ -421,7 +468,7 @@ int main(void) {
         cmocka_unit_test(bf16_results),          cmocka_unit_test(u8_results),
         cmocka_unit_test(products_of_bytes),     cmocka_unit_test(winograd_shapes),
         cmocka_unit_test(upsampled_conv_shapes), cmocka_unit_test(broadcast_shapes),
-        cmocka_unit_test(slice_shapes),
+        cmocka_unit_test(slice_shapes),          cmocka_unit_test(linear_blocks_shapes),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,16 +83,23 @@ static int64_t winograd_bytes(const struct ipex_value *w, int64_t points) {
     return points == 0 ? 0 : tile_bytes(IPEX_DTYPE_f32, 1, points, w->dims[0], w->dims[1]);
 }
 
+/* Of two numbers to a byte, with a scale and a zero point for each block. */
+static int64_t blocks_bytes(const struct ipex_block_layer *layer, int64_t n, int64_t k) {
+    const int64_t panels = (n - 1) / IPEX_PANEL + 1, blocks = (k - 1) / layer->block + 1;
+    return tile_bytes(IPEX_DTYPE_u8, 1, 1, n, k / 2) + panels * IPEX_PANEL * blocks * 5;
+}
+
 /* A weight with several readers counts once. */
 static int64_t weight_bytes(const struct ipex_graph *graph, const struct ipex_node *node) {
     const struct ipex_value *w = node->input[1];
     if (node->kind == IPEX_KIND_conv)
         return conv_bytes(graph, node) / w->uses;
-    if (node->kind == IPEX_KIND_linear)
-        return tile_bytes(weight_dtype(graph), 1, 1, node->fold.n,
-                          w->dims[node->weight_kn ? 0 : 1]) /
-               w->uses;
-    return 0;
+    if (node->kind != IPEX_KIND_linear)
+        return 0;
+    const int64_t n = node->fold.n, k = w->dims[node->weight_kn ? 0 : 1];
+    return (node->blocks ? blocks_bytes(node->blocks, n, k)
+                         : tile_bytes(weight_dtype(graph), 1, 1, n, k)) /
+           w->uses;
 }
 
 /* Products of a tile; 0: the kernel has no such tiles. */

@@ -92,6 +92,13 @@ static enum ipex_precision recorded_precision(const struct ipex_contrast *c) {
                                                : IPEX_PRECISION_f32;
 }
 
+static enum ipex_activations recorded_activations(const struct ipex_contrast *c) {
+    const char *options = ipex_fb_model_options(c->metadata.model);
+    return strstr(options, "--activations i8")    ? IPEX_ACTIVATIONS_i8
+           : strstr(options, "--activations f32") ? IPEX_ACTIVATIONS_f32
+                                                  : IPEX_ACTIVATIONS_as_stated;
+}
+
 static enum ipex_status write_part(void *user, const void *bytes, size_t size, uint64_t offset,
                                    const struct ipex_report *report) {
     return ipex_atomic_write(user, bytes, size, offset, report);
@@ -123,6 +130,7 @@ static int convert(struct ipex_contrast *c, const char *inner, const char *path)
         if (inner)
             add_output(&graph, ipex_import_lookup(&state, inner), inner);
         graph.precision = recorded_precision(c);
+        graph.activations = recorded_activations(c);
         graph.arithmetic = (enum ipex_arithmetic)ipex_fb_entry_arithmetic(c->sizes.entry);
         ipex_passes_run(&graph);
         ipex_choose_algorithms(&graph, recorded_growth(c));

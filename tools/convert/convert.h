@@ -34,13 +34,14 @@ struct ipex_convert {
     struct ipex_cli_list images, entry_list, dims, shapes, constants, labels, golden_from;
     int64_t golden;
     bool speed, size, quiet, json;
-    const char *dtype, *weights, *profile;
+    const char *dtype, *weights, *profile, *activations_text;
 
     struct ipex_arena arena;          /* of the command line and the labels */
     struct ipex_convert_entry *entry; /* [entries] in the arena */
     size_t entries;
     struct ipex_const_option *constant; /* [constants.count], owns the tensors */
     enum ipex_precision precision;
+    enum ipex_activations activations;
     enum ipex_arithmetic arithmetic; /* to be pinned */
     const char *options_text;        /* what decided the result, for the file */
     struct ipex_written written;

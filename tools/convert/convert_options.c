@@ -424,6 +424,18 @@ static bool take_arithmetic(struct ipex_convert *c, const struct ipex_cli_verb *
     return false;
 }
 
+static bool take_activations(struct ipex_convert *c, const struct ipex_cli_verb *verb) {
+    const char *given = c->activations_text;
+    if (!given)
+        return true;
+    c->activations = !strcmp(given, "i8") ? IPEX_ACTIVATIONS_i8 : IPEX_ACTIVATIONS_f32;
+    if (strcmp(given, "f32") && strcmp(given, "i8")) {
+        ipex_cli_wrong(verb, "--activations %s: f32 or i8 is expected", given);
+        return false;
+    }
+    return true;
+}
+
 const char *ipex_convert_text(struct ipex_convert *c, const char *text) {
     if (ipex_check_text(text, (uint32_t)strlen(text), UINT32_MAX, "", NULL) == IPEX_OK)
         return text;
@@ -458,6 +470,9 @@ static const char *describe(struct ipex_convert *c) {
         text = ipex_arena_printf(&c->arena, "%s%s--dtype %s", text, *text ? " " : "", c->dtype);
     if (c->weights)
         text = ipex_arena_printf(&c->arena, "%s%s--weights %s", text, *text ? " " : "", c->weights);
+    if (c->activations_text)
+        text = ipex_arena_printf(&c->arena, "%s%s--activations %s", text, *text ? " " : "",
+                                 c->activations_text);
     if (c->profile)
         text = ipex_arena_printf(&c->arena, "%s --arithmetic %s", text, c->profile);
     if (c->speed || c->size)
@@ -470,7 +485,8 @@ int ipex_convert_take_options(struct ipex_convert *c, const struct ipex_cli_verb
     if (c->speed && c->size)
         return ipex_cli_wrong(verb, "--speed and --size contradict each other");
     if (!take_entries(c, verb) || !take_sizes(c, verb) || !take_images(c, verb) ||
-        !take_files(c, verb) || !take_precision(c, verb) || !take_arithmetic(c, verb))
+        !take_files(c, verb) || !take_precision(c, verb) || !take_arithmetic(c, verb) ||
+        !take_activations(c, verb))
         return IPEX_EXIT_USAGE;
     const int code = take_constants(c, verb);
     if (code != IPEX_EXIT_DONE)

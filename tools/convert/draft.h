@@ -44,9 +44,12 @@ enum ipex_recipe {
     IPEX_RECIPE_winograd,       /* [M][C][kh][kw] -> tiles of transformed kernels, scaled */
     IPEX_RECIPE_linear,         /* [N][K] or [K][N] -> tiles, scaled per column, K reordered */
     IPEX_RECIPE_depthwise,      /* [C][1][KH][KW] -> [KH][KW][C], scaled */
-    IPEX_RECIPE_vector,         /* doubles -> f32 */
-    IPEX_RECIPE_permute,        /* a constant in another axis order */
-    IPEX_RECIPE_bytes,          /* known answers: as they are */
+    IPEX_RECIPE_block_numbers,  /* of linear_blocks: pack_blocks.c */
+    IPEX_RECIPE_block_scales,   /* likewise, scaled per column */
+    IPEX_RECIPE_block_zeros,
+    IPEX_RECIPE_vector,  /* doubles -> f32 */
+    IPEX_RECIPE_permute, /* a constant in another axis order */
+    IPEX_RECIPE_bytes,   /* known answers: as they are */
 };
 
 struct ipex_plan_weight {
@@ -63,6 +66,7 @@ struct ipex_plan_weight {
     const struct ipex_value *source;
     const struct ipex_fold *fold;
     bool weight_kn;
+    int64_t block; /* of scales and zero points of blocks */
     const double *vector;
     const void *data;
     int32_t perm[IPEX_MAX_RANK]; /* permute: axis i of the weight is axis perm[i] of the source,
@@ -109,5 +113,7 @@ int32_t ipex_plan_add_weight(struct ipex_plan *plan, const struct ipex_plan_weig
 /* pack.c: carries out a recipe into `out` (weight->bytes, zeroed by the callee where padding lies).
  */
 void ipex_pack(const struct ipex_plan_weight *weight, uint8_t *out);
+/* pack_blocks.c: those of blocks, into zeros. */
+void ipex_pack_blocks(const struct ipex_plan_weight *weight, uint8_t *out);
 
 #endif

@@ -3,8 +3,8 @@
  * constant store it so, with --dtype bf16 all operands are rounded to it, as they are stored
  * (storage.c), or by casts before the node. Sums, norms, softmax and functions stay in f32. So do
  * the products of depthwise convolutions, which are too few to gain, attention by heads of few
- * channels, convolutions to few columns, and what recurrent layers and convolutions by small groups
- * multiply their weights with, which are bf16. */
+ * channels, convolutions to few columns, linear layers on numbers of 4 bits, and what recurrent
+ * layers and convolutions by small groups multiply their weights with, which are bf16. */
 #include "tools/convert/lower.h"
 
 /* A node that multiplies by a weight, or by an activation: its verdict is in the ledger. */
@@ -66,9 +66,14 @@ static bool has_few_columns(const struct ipex_node *node) {
     return conv->dilation[1] == 1 && (w[0] == 1 || (w[0] <= IPEX_FEW_COLUMNS && overlap));
 }
 
+/* Its weight is integers. */
+static bool has_integers(const struct ipex_node *node) {
+    return node->integer || node->blocks;
+}
+
 /* Multiplies by a constant that can be bf16. */
 static bool has_weight(const struct ipex_node *node) {
-    if (node->integer)
+    if (has_integers(node))
         return false;
     return node->kind == IPEX_KIND_linear || is_recurrent(node) ||
            (node->kind == IPEX_KIND_conv && !node->u.conv.winograd && !is_depthwise(node) &&
@@ -84,7 +89,7 @@ int32_t ipex_factors(const struct ipex_node *node) {
 }
 
 bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *node) {
-    return graph->precision == IPEX_PRECISION_bf16 && is_product(node) && !node->integer &&
+    return graph->precision == IPEX_PRECISION_bf16 && is_product(node) && !has_integers(node) &&
            !is_recurrent(node) && !is_depthwise(node) && !has_few_columns(node) &&
            !has_small_groups(node) && !has_small_heads(graph, node) &&
            !(node->kind == IPEX_KIND_conv && node->u.conv.winograd);
@@ -107,7 +112,7 @@ static enum ipex_reason reason_of(const struct ipex_graph *graph, const struct i
 
 /* Has weights or operands that could be bf16. */
 static bool is_site(const struct ipex_node *node) {
-    return is_product(node) && !node->integer;
+    return is_product(node) && !has_integers(node);
 }
 
 static const char *what_is_bf16(const struct ipex_graph *graph, const struct ipex_node *node) {

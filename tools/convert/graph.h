@@ -54,6 +54,21 @@ struct ipex_dequantised {
                                  bits to a number; nothing else is known of it */
 };
 
+/* What a matrix of constants is made of, where it is numbers q of few bits with a scale for each
+ * block of them along an axis: (q - zero) * scale. Of element [i][j], q lies at i * stride[0] + j *
+ * stride[1]; scale and zero at i * by[0] + j * by[1], of which the axis counts blocks. */
+struct ipex_blocks {
+    const uint8_t *q; /* 0 .. 15 */
+    const float *scale;
+    const uint8_t *zero; /* 0 .. 15; NULL: IPEX_BLOCKS_MIDDLE throughout */
+    int64_t stride[2], by[2];
+    int64_t block;
+    int32_t axis, bits;
+    bool bytes;               /* the model wants what it multiplies rounded to i8 */
+    enum ipex_reason wanting; /* why no layer can keep it; applied: one can */
+};
+#define IPEX_BLOCKS_MIDDLE 8
+
 struct ipex_value {
     const char *name;
     enum ipex_dtype dtype;
@@ -67,6 +82,7 @@ struct ipex_value {
     const double *exact;                  /* of a small constant of f32 that the source has as
                                              doubles: its elements; import_double.c */
     const struct ipex_dequantised *dequantised; /* of integers; NULL: it is not */
+    const struct ipex_blocks *blocks;     /* of a constant; NULL: it is made of none that fit */
     struct ipex_value *unsigned_;         /* of integers with a sign: 128 more; pass_integer.c */
     const struct ipex_float_size *floats; /* the elements of few floats that are computed from
                                              sizes; NULL: not known */
@@ -165,6 +181,13 @@ struct ipex_integer_layer {
     double r_scale; /* of the residual */
 };
 
+/* A linear layer that keeps its weight as numbers of 4 bits in blocks: weight_blocks.c. */
+struct ipex_block_layer {
+    int64_t block; /* of the file; its last one may be cut */
+    bool bytes;    /* x is rounded to i8, block by block */
+    bool zeros;    /* a zero point is another than IPEX_BLOCKS_MIDDLE */
+};
+
 struct ipex_pool {
     bool max, ceil, count_pad;
     int64_t kernel[2], stride[2], pad[4], dilation[2];
@@ -213,6 +236,7 @@ struct ipex_node {
     struct ipex_fold fold;              /* conv, linear */
     struct ipex_epilogue epilogue;      /* conv, linear */
     struct ipex_integer_layer *integer; /* conv, linear; NULL: on floats */
+    struct ipex_block_layer *blocks;    /* linear; NULL: its weight becomes floats or integers */
     bool weight_kn;                     /* linear */
     union {
         struct ipex_conv conv;
@@ -249,9 +273,17 @@ enum ipex_precision {
     IPEX_PRECISION_bf16,         /* products of bf16 operands, summed in f32 */
 };
 
+/* How layers with weights of 4 bits in blocks read what they multiply: --activations. */
+enum ipex_activations {
+    IPEX_ACTIVATIONS_as_stated, /* as the model says */
+    IPEX_ACTIVATIONS_f32,
+    IPEX_ACTIVATIONS_i8, /* rounded, block by block */
+};
+
 struct ipex_graph {
     struct ipex_arena arena;
     enum ipex_precision precision;
+    enum ipex_activations activations;
     enum ipex_arithmetic arithmetic; /* to be pinned, of products on bf16; AUTO: none */
     struct ipex_node *first, *last;
     size_t nodes;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of few bits in blocks along their columns, as ONNX Runtime's quantiser packs them into
- * bytes, and tables of such rows: they become f32. */
+ * bytes, and tables of such rows: they become f32. Of weights of up to 4 bits it is noted what they
+ * are made of, so that a linear layer can keep it (weight_blocks.h). */
 #include "tools/convert/import_quantized.h"
 #include "tools/convert/import_scope.h"
+#include "tools/convert/weight_blocks.h"
 
 #include <string.h>
 
@@ -76,6 +78,57 @@ static float zero_point(const struct packed *p, int64_t n, int64_t block) {
                          p->bits);
 }
 
+/* ---- as they are ---- */
+
+/* [n][k]; `more` is added to each. */
+static const uint8_t *numbers(struct ipex_import *import, const struct packed *p, unsigned more) {
+    const int64_t bytes = p->block * p->bits / 8;
+    uint8_t *ret = ipex_arena_array(&import->graph->arena, (size_t)(p->n * p->k), sizeof *ret),
+            *to = ret;
+    for (int64_t n = 0; n < p->n; n++) {
+        const uint8_t *column = p->weight->constant->data + n * p->blocks * bytes;
+        for (int64_t k = 0; k < p->k; k++)
+            *to++ = (uint8_t)(number(column + k / p->block * bytes, k % p->block, p->bits) + more);
+    }
+    return ret;
+}
+
+/* [n][blocks]; NULL where one of them is no whole number from 0 to 15. */
+static const uint8_t *zero_points(struct ipex_import *import, const struct packed *p) {
+    uint8_t *ret = ipex_arena_array(&import->graph->arena, (size_t)(p->n * p->blocks), sizeof *ret);
+    for (int64_t i = 0; i < p->n * p->blocks; i++) {
+        const float zero = zero_point(p, i / p->blocks, i % p->blocks);
+        if (!(zero >= 0 && zero <= 15) || zero != (float)(int)zero)
+            return NULL;
+        ret[i] = (uint8_t)zero;
+    }
+    return ret;
+}
+
+/* Without zero points it is the middle of 4 bits that stands for 0, numbers of 2 bits included. */
+static void note_blocks(struct ipex_import *import, const struct packed *p, struct ipex_value *y) {
+    struct ipex_blocks *note = ipex_arena_alloc(&import->graph->arena, sizeof *note);
+    float *scale =
+        ipex_arena_array(&import->graph->arena, (size_t)(p->n * p->blocks), sizeof *scale);
+    for (int64_t i = 0; i < p->n * p->blocks; i++)
+        scale[i] = (float)ipex_constant_f64(p->scale, i);
+    *note = (struct ipex_blocks){
+        .q = numbers(import, p, p->zero ? 0 : IPEX_BLOCKS_MIDDLE - (1u << (p->bits - 1))),
+        .scale = scale,
+        .zero = p->zero ? zero_points(import, p) : NULL,
+        .stride = {p->k, 1},
+        .by = {p->blocks, 1},
+        .block = p->block,
+        .axis = 1,
+        .bits = (int32_t)p->bits,
+        .bytes = ipex_import_int(import, "accuracy_level", 0) == 4};
+    if (p->zero && !note->zero)
+        note->wanting = IPEX_REASON_zero_points;
+    y->blocks = note;
+}
+
+/* ---- as f32 ---- */
+
 /* [n][k] */
 static struct ipex_value *unpacked(struct ipex_import *import, const struct packed *p) {
     const int64_t dims[2] = {p->n, p->k}, bytes = p->block * p->bits / 8;
@@ -90,7 +143,10 @@ static struct ipex_value *unpacked(struct ipex_import *import, const struct pack
         }
     struct ipex_value *ret =
         ipex_graph_constant(import->graph, p->weight->name, IPEX_DTYPE_f32, 2, dims, data);
-    ipex_quantized_note_blocks(import, ret, (int32_t)p->bits);
+    if (p->bits <= 4)
+        note_blocks(import, p, ret);
+    else
+        ipex_quantized_note_blocks(import, ret, (int32_t)p->bits);
     return ret;
 }
 

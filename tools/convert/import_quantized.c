@@ -5,6 +5,7 @@
 #include "tools/convert/import_quantized.h"
 #include "tools/convert/import_narrow.h"
 #include "tools/convert/import_scope.h"
+#include "tools/convert/weight_blocks.h"
 
 #include <string.h>
 
@@ -227,6 +228,17 @@ static void import_quantize(struct ipex_import *import) {
         ipex_import_out(import, 0, y);
 }
 
+/* Notes on y = (q - zero) * scale, of a constant q, which of its scales are whose. */
+static void note_scales(struct ipex_import *import, struct ipex_value *y, struct ipex_value *q,
+                        int64_t axis, int64_t block) {
+    const int32_t bits = integer_of(q)->bits;
+    if (bits == 4)
+        ipex_blocks_note(import->graph, y, q, ipex_import_in(import, 1), ipex_import_in(import, 2),
+                         axis, block);
+    if (block && !y->blocks)
+        ipex_quantized_note_blocks(import, y, bits);
+}
+
 static void import_dequantize(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0), *zero = NULL;
     const struct ipex_value *point = ipex_import_in(import, 2);
@@ -248,12 +260,13 @@ static void import_dequantize(struct ipex_import *import) {
         return;
     struct ipex_value *whole = ipex_build_cast(import, x, IPEX_DTYPE_f32),
                       *y = dequantised(import, whole, zero, scale);
-    const int64_t axis = ipex_import_int(import, "axis", 1);
-    const bool blocks = ipex_import_int(import, "block_size", 0) != 0;
-    if (y && !sums && blocks && x->constant)
-        ipex_quantized_note_blocks(import, y, integer_of(x)->bits);
-    else if (!sums && !blocks)
-        note_integers(import, y, x, whole, scale, zero, axis < 0 ? axis + x->rank : axis);
+    const int64_t given = ipex_import_int(import, "axis", 1),
+                  axis = given < 0 ? given + x->rank : given,
+                  block = ipex_import_int(import, "block_size", 0);
+    if (y && !sums && x->constant)
+        note_scales(import, y, x, axis, block);
+    if (!sums && !block)
+        note_integers(import, y, x, whole, scale, zero, axis);
     if (y)
         ipex_import_out(import, 0, y);
 }
@@ -362,6 +375,8 @@ void ipex_quantized_note_transposed(struct ipex_import *import, struct ipex_valu
                                     const struct ipex_value *x, const int32_t *perm) {
     const struct ipex_dequantised *d = x->dequantised;
     struct ipex_node *last = import->graph->last;
+    if (x->blocks && y != x)
+        y->blocks = perm[0] ? ipex_blocks_turned(import->graph, x->blocks) : x->blocks;
     if (!is_constant(d))
         return;
     const int32_t from = axis_of(d);

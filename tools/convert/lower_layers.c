@@ -66,15 +66,16 @@ static const char *weight_name(struct lower *lower, const struct ipex_node *node
     return name;
 }
 
+/* The fold without its factors, which are in a tensor of their own. */
+static const struct ipex_fold *unscaled_fold(struct lower *lower, const struct ipex_node *node) {
+    struct ipex_fold *ret = ipex_arena_alloc(lower->plan->arena, sizeof *ret);
+    *ret = node->fold;
+    ret->scale = NULL;
+    return ret;
+}
+
 static int32_t weight_of(struct lower *lower, const struct ipex_node *node, enum ipex_recipe recipe,
                          enum ipex_layout layout, int32_t rank, const int64_t *dims) {
-    const struct ipex_fold *fold = &node->fold;
-    if (node->integer) { /* the scale is a tensor of its own */
-        struct ipex_fold *unscaled = ipex_arena_alloc(lower->plan->arena, sizeof *unscaled);
-        *unscaled = node->fold;
-        unscaled->scale = NULL;
-        fold = unscaled;
-    }
     struct ipex_plan_weight w = {.name = weight_name(lower, node),
                                  .dtype = node->integer ? IPEX_DTYPE_i8
                                           : ipex_weight_is_bf16(lower->graph, node)
@@ -84,9 +85,50 @@ static int32_t weight_of(struct lower *lower, const struct ipex_node *node, enum
                                  .rank = rank,
                                  .recipe = recipe,
                                  .source = node->input[1],
-                                 .fold = fold,
+                                 .fold = node->integer ? unscaled_fold(lower, node) : &node->fold,
                                  .weight_kn = node->weight_kn};
     memcpy(w.dims, dims, (size_t)rank * sizeof *dims);
+    return ipex_lower_weight(lower, &w);
+}
+
+static int64_t inner_of(const struct ipex_node *linear) {
+    return linear->input[1]->dims[linear->weight_kn ? 0 : 1];
+}
+
+/* ---- weights in blocks ---- */
+
+/* Numbers of 4 bits, two to a byte. */
+static int32_t block_numbers(struct lower *lower, const struct ipex_node *node) {
+    const int64_t rows = (inner_of(node) + IPEX_BLOCK_STEP - 1) / IPEX_BLOCK_STEP;
+    const struct ipex_plan_weight w = {.name = weight_name(lower, node),
+                                       .dtype = IPEX_DTYPE_u8,
+                                       .layout = IPEX_LAYOUT_tiles,
+                                       .rank = 2,
+                                       .dims = {node->fold.n, rows * IPEX_BLOCK_STEP / 2},
+                                       .recipe = IPEX_RECIPE_block_numbers,
+                                       .source = node->input[1],
+                                       .fold = unscaled_fold(lower, node),
+                                       .weight_kn = node->weight_kn};
+    return ipex_lower_weight(lower, &w);
+}
+
+/* Scales or zero points; -1: there are none. */
+static int32_t block_parameters(struct lower *lower, const struct ipex_node *node, bool scales) {
+    if (!scales && !node->blocks->zeros)
+        return -1;
+    const int64_t block = node->blocks->block, panels = (node->fold.n - 1) / IPEX_PANEL + 1;
+    const struct ipex_plan_weight w = {
+        .name = ipex_arena_printf(lower->plan->arena, "%s.%s", weight_name(lower, node),
+                                  scales ? "scale" : "zero"),
+        .dtype = scales ? IPEX_DTYPE_f32 : IPEX_DTYPE_u8,
+        .layout = IPEX_LAYOUT_plain,
+        .rank = 3,
+        .dims = {panels, (inner_of(node) - 1) / block + 1, IPEX_PANEL},
+        .recipe = scales ? IPEX_RECIPE_block_scales : IPEX_RECIPE_block_zeros,
+        .source = node->input[1],
+        .fold = scales ? &node->fold : unscaled_fold(lower, node),
+        .weight_kn = node->weight_kn,
+        .block = block};
     return ipex_lower_weight(lower, &w);
 }
 
@@ -110,14 +152,17 @@ static void set_epilogue(struct lower *lower, const struct ipex_node *node,
     }
 }
 
-/* bias, residual and scale operands, and those of roundings, trailing absent ones dropped */
+/* Bias, residual and scale operands, and those of roundings or zero points, trailing absent ones
+ * dropped. */
 static void set_operands(struct lower *lower, const struct ipex_node *node,
                          struct ipex_plan_node *step, int32_t x, int32_t w, int32_t bias,
                          int32_t residual) {
-    const int32_t scale = scale_tensor(lower, node), middle = middle_tensor(lower, node);
-    const int32_t operand[6] = {x, w, bias, residual, scale, middle};
+    const bool blocks = node->blocks;
+    const int32_t scale = blocks ? block_parameters(lower, node, true) : scale_tensor(lower, node),
+                  last = blocks ? block_parameters(lower, node, false) : middle_tensor(lower, node);
+    const int32_t operand[6] = {x, w, bias, residual, scale, last};
     memcpy(step->input, operand, sizeof operand);
-    step->inputs = middle >= 0 ? 6 : scale >= 0 ? 5 : residual >= 0 ? 4 : bias >= 0 ? 3 : 2;
+    step->inputs = last >= 0 ? 6 : scale >= 0 ? 5 : residual >= 0 ? 4 : bias >= 0 ? 3 : 2;
 }
 
 /* The taps of a kernel row are one segment of the weight. */
@@ -288,20 +333,33 @@ void ipex_lower_conv(struct lower *lower, struct ipex_node *node) {
     set_epilogue(lower, node, step, IPEX_CONV_ACT);
 }
 
+static void set_block_ints(struct lower *lower, const struct ipex_node *node,
+                           struct ipex_plan_node *step) {
+    ipex_plan_set_ints(lower->plan, step, IPEX_BLOCKS_ATTRS);
+    step->int_[IPEX_BLOCKS_BITS] = 4;
+    step->int_[IPEX_BLOCKS_SIZE] = (int32_t)node->blocks->block;
+    step->int_[IPEX_BLOCKS_BYTES] = node->blocks->bytes;
+}
+
 void ipex_lower_linear(struct lower *lower, struct ipex_node *node) {
-    const struct ipex_value *weight = node->input[1];
-    const int64_t dims[2] = {node->fold.n, weight->dims[node->weight_kn ? 0 : 1]};
+    const int64_t dims[2] = {node->fold.n, inner_of(node)};
     struct ipex_value *value = node->input[0];
     const int32_t *order = node->output->layout->order, rank = node->output->rank;
     int32_t x = ipex_lower_as(lower, value, read_dtype(lower, node), rank, order, NULL);
     int32_t residual = node->epilogue.residual
                            ? ipex_lower_tensor(lower, node->epilogue.residual, rank, order, NULL)
                            : -1;
-    int32_t w = weight_of(lower, node, IPEX_RECIPE_linear, IPEX_LAYOUT_tiles, 2, dims),
+    int32_t w = node->blocks
+                    ? block_numbers(lower, node)
+                    : weight_of(lower, node, IPEX_RECIPE_linear, IPEX_LAYOUT_tiles, 2, dims),
             bias = bias_tensor(lower, node, 1);
     int32_t y = ipex_lower_own(lower, node->output);
-    struct ipex_plan_node *step = ipex_plan_add_node(lower->plan, IPEX_OP_linear, node->name, y);
+    struct ipex_plan_node *step = ipex_plan_add_node(
+        lower->plan, node->blocks ? IPEX_OP_linear_blocks : IPEX_OP_linear, node->name, y);
     set_operands(lower, node, step, x, w, bias, residual);
-    ipex_plan_set_ints(lower->plan, step, 1);
-    set_epilogue(lower, node, step, 0);
+    if (node->blocks)
+        set_block_ints(lower, node, step);
+    else
+        ipex_plan_set_ints(lower->plan, step, 1);
+    set_epilogue(lower, node, step, node->blocks ? IPEX_BLOCKS_ACT : 0);
 }

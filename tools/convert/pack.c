@@ -285,6 +285,11 @@ void ipex_pack(const struct ipex_plan_weight *weight, uint8_t *out) {
         else
             pack_depthwise(weight, f32);
         break;
+    case IPEX_RECIPE_block_numbers:
+    case IPEX_RECIPE_block_scales:
+    case IPEX_RECIPE_block_zeros:
+        ipex_pack_blocks(weight, out);
+        break;
     case IPEX_RECIPE_vector:
         pack_vector(weight, f32);
         break;

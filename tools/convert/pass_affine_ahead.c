@@ -4,12 +4,15 @@
  * shifted, so a shift needs windows that never leave the input. All in f64, as behind a layer.
  *
  * What a shift takes away before the product must not be much larger than what is left: W x rounds
- * by the size of x. Only BatchNorm says how its x lies, and only f32 has bits to spare. */
+ * by the size of x. Only BatchNorm says how its x lies, and only f32 has bits to spare.
+ *
+ * Numbers of 4 bits in blocks would become floats by it: their layers take none. */
 #include "tools/convert/affine.h"
 
 #include <math.h>
 
 #include "tools/convert/match.h"
+#include "tools/convert/weight_blocks.h"
 
 #define READERS_MOST 16
 
@@ -60,12 +63,14 @@ static bool fits(const struct ipex_affine *affine, struct reader *reader) {
     return affine->axis == -1 || (affine->axis == (conv ? 1 : x->rank - 1) && affine->n == columns);
 }
 
-static bool can_take(const struct ipex_affine *affine, struct reader *reader) {
+static bool can_take(const struct ipex_graph *graph, const struct ipex_affine *affine,
+                     struct reader *reader) {
     const struct ipex_node *layer = reader->layer;
     if ((layer->kind != IPEX_KIND_conv && layer->kind != IPEX_KIND_linear) || layer->integer)
         return false;
     const struct ipex_value *w = layer->input[1];
-    if (!w->constant || w->uses != 1 || layer->fold.parts || layer->fold.k_order)
+    if (!w->constant || w->uses != 1 || layer->fold.parts || layer->fold.k_order ||
+        ipex_keeps_blocks(graph, layer))
         return false;
     if (affine->shift && layer->kind == IPEX_KIND_conv && reads_outside(&layer->u.conv))
         return false;
@@ -109,7 +114,7 @@ static bool find_readers(const struct ipex_graph *graph, const struct ipex_affin
         if (!at->inputs || ipex_node_operands(at)[0] != y)
             continue;
         struct reader reader = {layer_behind(graph, y, at), at, 1};
-        if (readers->count == READERS_MOST || !reader.layer || !can_take(affine, &reader))
+        if (readers->count == READERS_MOST || !reader.layer || !can_take(graph, affine, &reader))
             return false;
         readers->reader[readers->count++] = reader;
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flatten(image) -> linear: the image lies channels-last in memory, the linear layer's weight
  * expects channels-first. Reordering the weight's columns once, here, saves a transpose in every
- * run. */
+ * run; but numbers of 4 bits in blocks would become floats. */
 #include "tools/convert/passes.h"
+#include "tools/convert/weight_blocks.h"
 
 /* The value is computed channels-last: a chain of pointwise nodes down to a convolution or a pool.
  */
@@ -30,8 +31,9 @@ static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_
                     return IPEX_REASON_not_adjacent;
                 if (reader->input[1]->uses > 1)
                     return IPEX_REASON_shared_weight;
+                if (ipex_keeps_blocks(graph, reader))
+                    return IPEX_REASON_keeps_blocks;
             }
-    (void)graph;
     return IPEX_REASON_applied;
 }
 

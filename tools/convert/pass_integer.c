@@ -11,6 +11,7 @@
  * What such a layer writes may be rounded to bytes as it is stored: pass_requantise.c. Which values
  * are stored so: storage.c. */
 #include "tools/convert/byte_operands.h"
+#include "tools/convert/weight_blocks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -139,11 +140,15 @@ static bool has_kernel(const struct ipex_node *node) {
 
 /* Of each number of a weight whose scales are those of blocks; else 0. */
 static int32_t block_bits(const struct ipex_node *node) {
-    const struct ipex_dequantised *w = node->input[1]->dequantised;
-    return w ? w->block_bits : 0;
+    const struct ipex_value *w = node->input[1];
+    return w->dequantised ? w->dequantised->block_bits : w->blocks ? w->blocks->bits : 0;
 }
 
-static enum ipex_reason check(const struct ipex_node *node, const struct ipex_dequantised *x) {
+/* Numbers of 4 bits with scales for blocks stay that; one for each output is as good as 8 bits. */
+static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_node *node,
+                              const struct ipex_dequantised *x) {
+    if (!node->input[1]->dequantised && ipex_keeps_blocks(graph, node))
+        return IPEX_REASON_keeps_blocks;
     if (block_bits(node))
         return IPEX_REASON_weight_in_blocks;
     if (!has_kernel(node))
@@ -289,7 +294,7 @@ void ipex_pass_integer(struct ipex_graph *graph) {
         const struct ipex_dequantised *x = ipex_quantised_operand(node->input[0]);
         if (!x && !node->input[1]->dequantised)
             continue;
-        enum ipex_reason reason = check(node, x);
+        enum ipex_reason reason = check(graph, node, x);
         if (reason == IPEX_REASON_applied)
             reason = take(graph, node, x);
         report(graph, node, reason);

@@ -10,6 +10,7 @@
  * gaps between rows, and by reading what was written longer ago (measured: 2 to 28 %): for them a
  * group must save columns of padding (measured: 11 % for 4 + 80 + 1 outputs). */
 #include "tools/convert/passes.h"
+#include "tools/convert/weight_blocks.h"
 
 #include <string.h>
 
@@ -120,12 +121,15 @@ static bool is_large(const struct ipex_node *node) {
              node->u.plan.op == IPEX_OP_lstm || node->u.plan.op == IPEX_OP_gru));
 }
 
-static enum ipex_reason check_pair(const struct member *first, const struct member *second) {
+static enum ipex_reason check_pair(const struct ipex_graph *graph, const struct member *first,
+                                   const struct member *second) {
     const struct ipex_epilogue *a = &first->node->epilogue, *b = &second->node->epilogue;
     if (a->act != b->act || a->a != b->a || a->b != b->b)
         return IPEX_REASON_epilogue_differs;
     if (first->node->fold.k_order != second->node->fold.k_order)
         return IPEX_REASON_layout_differs;
+    if (!ipex_blocks_alike(graph, first->node, second->node))
+        return IPEX_REASON_blocks_differ;
     return first->large == second->large ? IPEX_REASON_applied : IPEX_REASON_far_apart;
 }
 
@@ -308,22 +312,24 @@ static struct readers members_of(struct ipex_graph *graph, const struct ipex_val
 }
 
 /* Why a layer that could be merged has nobody to be merged with. */
-static enum ipex_reason why_alone(const struct readers *r, int32_t i) {
+static enum ipex_reason why_alone(const struct ipex_graph *graph, const struct readers *r,
+                                  int32_t i) {
     for (int32_t k = 0; k < r->count; k++)
         if (k != i && r->member[k].reason == IPEX_REASON_applied) {
-            enum ipex_reason reason = check_pair(&r->member[i], &r->member[k]);
+            enum ipex_reason reason = check_pair(graph, &r->member[i], &r->member[k]);
             return reason == IPEX_REASON_applied ? IPEX_REASON_shape_mismatch : reason;
         }
     return IPEX_REASON_no_partner;
 }
 
 /* Member i and those behind it that fit; their nodes go to `node`. */
-static struct group take_group(const struct readers *r, int32_t i, struct ipex_node **node) {
+static struct group take_group(const struct ipex_graph *graph, const struct readers *r, int32_t i,
+                               struct ipex_node **node) {
     struct group group = {.node = node, .split = 1};
     for (int32_t k = i; k < r->count; k++) {
         struct member *m = &r->member[k];
         if (m->reason == IPEX_REASON_applied && !m->taken &&
-            (!group.count || check_pair(group.last, m) == IPEX_REASON_applied))
+            (!group.count || check_pair(graph, group.last, m) == IPEX_REASON_applied))
             m->taken = join(&group, m);
     }
     return group;
@@ -359,9 +365,9 @@ static void try_value(struct ipex_graph *graph, const struct ipex_value *x) {
         const struct member *m = &r.member[i];
         enum ipex_reason verdict = m->reason;
         if (verdict == IPEX_REASON_applied && !m->taken) {
-            group[i] = take_group(&r, i, node + taken);
+            group[i] = take_group(graph, &r, i, node + taken);
             if (group[i].count == 1)
-                verdict = why_alone(&r, i);
+                verdict = why_alone(graph, &r, i);
             taken += group[i].count;
         }
         if (verdict != IPEX_REASON_applied)

@@ -40,6 +40,8 @@ static int compute_answers(struct ipex_convert_entry *entry, struct ipex_convert
     if (!c->golden)
         return IPEX_EXIT_DONE;
     int code = import(entry, c, &plain, NULL);
+    if (code == IPEX_EXIT_DONE && c->activations != IPEX_ACTIVATIONS_f32)
+        ipex_keep_rounding_blocks(&plain);
     if (code == IPEX_EXIT_DONE &&
         ipex_golden_compute(&entry->answers, &plain, c->golden, &c->report) != IPEX_OK)
         code = ipex_cli_failed("%s: known answers: %s", entry->model_path, c->text);
@@ -73,6 +75,7 @@ static int plan_entry(struct ipex_convert_entry *entry, struct ipex_convert *c) 
     ipex_progress_say("optimising %.45s", entry->name);
     entry->graph.precision = c->precision;
     entry->graph.arithmetic = c->arithmetic;
+    entry->graph.activations = c->activations;
     ipex_passes_run(&entry->graph);
     ipex_choose_algorithms(&entry->graph, c->speed  ? IPEX_GROWTH_any
                                           : c->size ? IPEX_GROWTH_none
@@ -248,6 +251,11 @@ int ipex_verb_convert(int argc, char **argv) {
          "fewer products is faster, it stays) or bf16-amx (default: not pinned; sessions take what "
          "is fastest)",
          IPEX_CLI_TEXT, false, &c.profile, 0, 0},
+        {"activations", "f32|i8",
+         "how layers with weights of 4 bits in blocks read what they multiply: as it is, or "
+         "rounded "
+         "to i8 block by block (default: as the model says, which is i8 with accuracy_level 4)",
+         IPEX_CLI_TEXT, false, &c.activations_text, 0, 0},
         {"speed", NULL,
          "let weights grow as far as it makes the network faster (default: to 1.5 times)",
          IPEX_CLI_FLAG, false, &c.speed, 0, 0},

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binder of linear layers whose weights have a scale for each block of K. */
+#include "runtime/bind.h"
+#include "runtime/loops.h"
+
+/* Jobs are worth their call from so many operations on. */
+#define JOB_FLOPS 1000000
+
+/* Rows of which a job has as many again are cut, else panels: each job rounds its rows, or makes
+ * floats of its panels, anew. */
+#define SHARE_ROWS (2 * 12)
+
+static bool all_rows(const struct ipex_tensor_info *info, int64_t *ret_stride) {
+    *ret_stride = 0;
+    return info == NULL ||
+           ipex_loops_merge(info->dims, info->strides, 0, info->rank - 1, ret_stride);
+}
+
+static void choose_jobs(struct ipex_bind *bind) {
+    struct ipex_blocks_args *args = &bind->args.blocks;
+    const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL), rows = args->rows;
+    const int64_t row_jobs = ipex_min_i64(ipex_jobs_wanted(bind->setup), rows / SHARE_ROWS);
+    args->rows_per_job = args->rows;
+    args->panels_per_job = (int32_t)panels;
+    if (bind->setup->threads == 1)
+        return;
+    if (bind->ints[IPEX_BLOCKS_BYTES] && row_jobs >= bind->setup->threads)
+        args->rows_per_job = (int32_t)(ipex_ceil_div(ipex_ceil_div(rows, row_jobs), 12) * 12);
+    else
+        args->panels_per_job = (int32_t)ipex_block_size(
+            bind->setup, panels, ipex_mul_sat(2 * IPEX_PANEL * rows, args->k), JOB_FLOPS);
+}
+
+static void set_operands(struct ipex_bind *bind) {
+    IPEX_BIND_REF(bind, blocks, x, 0, 0);
+    IPEX_BIND_REF(bind, blocks, w, 1, 0);
+    if (bind->input[2] != NULL) {
+        IPEX_BIND_REF(bind, blocks, bias, 2, 0);
+    } else {
+        bind->zeros =
+            (size_t)ipex_ceil_div(bind->args.blocks.n, IPEX_PANEL) * IPEX_PANEL * sizeof(float);
+        IPEX_BIND_REF(bind, blocks, bias, IPEX_REF_ZEROS, 0);
+    }
+    if (bind->input[3] != NULL)
+        IPEX_BIND_REF(bind, blocks, residual, 3, 0);
+    IPEX_BIND_REF(bind, blocks, scale, 4, 0);
+    if (bind->input[5] != NULL)
+        IPEX_BIND_REF(bind, blocks, zero, 5, 0);
+    IPEX_BIND_REF(bind, blocks, y, IPEX_REF_OUTPUT, 0);
+}
+
+enum ipex_bound ipex_bind_linear_blocks(struct ipex_bind *bind) {
+    struct ipex_blocks_args *args = &bind->args.blocks;
+    const struct ipex_tensor_info *x = bind->input[0];
+    const bool bytes = bind->ints[IPEX_BLOCKS_BYTES] != 0;
+    if (!all_rows(x, &args->x_row) || !all_rows(bind->output, &args->y_row) ||
+        !all_rows(bind->input[3], &args->r_row))
+        return IPEX_BOUND_NEEDS_DENSE;
+    int64_t rows = 1;
+    for (int32_t d = 0; d + 1 < x->rank; d++)
+        rows *= x->dims[d];
+    if (!ipex_fits_i32(rows))
+        return IPEX_BOUND_TOO_LARGE;
+    args->rows = (int32_t)rows;
+    args->k = (int32_t)x->dims[x->rank - 1];
+    args->n = (int32_t)bind->input[1]->dims[0];
+    args->block = bind->ints[IPEX_BLOCKS_SIZE];
+    args->act = bind->ints[IPEX_BLOCKS_ACT];
+    args->act_a = bind->floats[0];
+    args->act_b = bind->floats[1];
+    args->cache_l2 = bind->setup->l2_bytes;
+    set_operands(bind);
+    choose_jobs(bind);
+    if (bytes)
+        IPEX_BIND_KERNEL(bind, linear_blocks_i8, blocks);
+    else
+        IPEX_BIND_KERNEL(bind, linear_blocks_f32, blocks);
+    bind->jobs = ipex_blocks_jobs(args);
+    bind->scratch = ipex_blocks_scratch(args, bytes);
+    bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * (int64_t)args->k);
+    return IPEX_BOUND;
+}

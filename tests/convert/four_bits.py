@@ -1,0 +1,435 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Linear layers whose weights are numbers of 4 bits in blocks keep them: a file has what the model has, in other bytes, and
+gives bit for bit what the same model with floats gives. With inputs rounded to i8 it gives what the definition in
+format/ops.inc says, and about what ONNX Runtime gives, which rounds them too."""
+import collections
+import functools
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+
+from small_graphs import Bench, Graph, expected_outputs  # also finds ipextest
+from ipextest import CLI, Tap, cli_json, command
+import format_reader
+
+P = onnx.TensorProto
+CASES = []
+
+
+class Four(Graph):
+    """floats: the weights are given as the f32 that they stand for. Both draw the same numbers."""
+    ir_version, domains = 10, ("com.microsoft",)
+
+    def __init__(self, floats=False):
+        super().__init__(opset=21)
+        self.floats, self.layers = floats, []
+
+    def named(self, *names):
+        for name in names:
+            self.output(self.op("Identity", name, out=f"y{len(self.outputs)}"))
+
+    def parts(self, n, k, block, bits=4, zero=True):
+        """q [n][k], scale and zero [n][blocks], and the f32 that they stand for."""
+        blocks = -(-k // block)
+        q = self.random.integers(0, 2 ** bits, (n, k))
+        scale = self.random.uniform(0.01, 0.1, (n, blocks)).astype(np.float32)
+        points = self.random.integers(0, 2 ** bits, (n, blocks)) if zero else np.full((n, blocks), 2 ** (bits - 1))
+        spread = lambda p: np.repeat(p, block, axis=1)[:, :k]
+        return q, scale, points, (q - spread(points)).astype(np.float32) * spread(scale)
+
+    def nbits(self, x, k, n, block=32, bits=4, zero=None, bias=False, level=0, name=None):
+        """MatMulNBits. zero: None, "packed", "f32", or "half", which is no whole number."""
+        q, scale, points, w = self.parts(n, k, block, bits, zero)
+        if zero == "half":
+            points = points + 0.5
+            w = (q - np.repeat(points, block, axis=1)[:, :k]).astype(np.float32) * np.repeat(scale, block, axis=1)[:, :k]
+        add = self.random.standard_normal(n).astype(np.float32) if bias else None
+        name = name or f"layer{len(self.layers)}"
+        self.layers.append(collections.namedtuple("Layer", "q scale points w bias block")(q, scale, points, w, add, block))
+        if self.floats:
+            y = self.op("MatMul", x, self.constant(np.ascontiguousarray(w.T)), name=name)
+            return self.op("Add", y, self.constant(add)) if bias else y
+        width = -(-k // block) * block
+        operands = [self.constant(packed(np.pad(q, ((0, 0), (0, width - k))), bits).reshape(n, -1, block * bits // 8)), self.constant(scale.ravel())]
+        operands += [self.constant(packed(points, bits).ravel() if zero == "packed" else points.astype(np.float32).ravel()) if zero else ""]
+        operands += ["", self.constant(add)] if bias else []
+        return self.op("MatMulNBits", x, *operands, name=name, domain="com.microsoft", K=k, N=n, bits=bits, block_size=block,
+                       accuracy_level=level)
+
+    def numbers(self, values, signed):
+        name = f"four{len(self.constants)}"
+        low = -8 if signed else 0
+        self.constants.append(onnx.helper.make_tensor(name, P.INT4 if signed else P.UINT4, values.shape, (values + low).flatten().tolist()))
+        return name
+
+    def dequantised(self, n, k, block=32, signed=True, zero=True, kn=False):
+        """A weight [n][k], or [k][n], by DequantizeLinear. block None: a scale for each output."""
+        q, scale, points, w = self.parts(n, k, block or k, zero=zero or not signed)
+        points = points if zero else np.full_like(points, 8 if signed else 0)
+        w = (q - np.repeat(points, block or k, axis=1)[:, :k]).astype(np.float32) * np.repeat(scale, block or k, axis=1)[:, :k]
+        turn = (lambda a: np.ascontiguousarray(a.T)) if kn else (lambda a: a)
+        if self.floats:
+            return self.constant(turn(w))
+        of_k, flat = (0 if kn else 1), (lambda a: turn(a) if block else a.ravel())
+        operands = [self.numbers(turn(q), signed), self.constant(flat(scale))] + ([self.numbers(flat(points), signed)] if zero else [])
+        how = dict(axis=of_k, block_size=block) if block else dict(axis=1 - of_k)
+        return self.op("DequantizeLinear", *operands, **how)
+
+
+def packed(values, bits):
+    """Rows of numbers, the first in the lowest bits of a byte."""
+    per_byte = 8 // bits
+    values = np.pad(values, ((0, 0), (0, -values.shape[1] % per_byte))).reshape(len(values), -1, per_byte)
+    return (values << (np.arange(per_byte) * bits)).sum(2).astype(np.uint8)
+
+
+def case(sizes=(), flags=(), bits=False, twin=True, **steps):
+    """steps: how many of these operators the file has, linear none where nothing is said. bits: all levels and thread counts
+    give the same. twin: so does the model with floats."""
+    def mark(function):
+        CASES.append((function.__name__.replace("_", " "), function, sizes, flags, bits, twin, dict(linear=0) | steps))
+        return function
+    return mark
+
+
+def each(rows):
+    """The function is a case for every row of its further arguments."""
+    def mark(function):
+        for row in rows:
+            part = functools.partial(function, **row)
+            part.__name__ = f"{function.__name__}: " + ", ".join(f"{key} {value}" for key, value in row.items())
+            case(linear_blocks=1)(part)
+        return function
+    return mark
+
+
+# ---- MatMulNBits ----
+
+@each([dict(k=64, n=7, block=16), dict(k=96, n=20, block=32, zero="packed"), dict(k=256, n=16, block=128, zero="packed"),
+       dict(k=72, n=5, block=32, bias=True), dict(k=600, n=24, block=512, zero="packed"), dict(k=600, n=33, block=1024),
+       dict(k=40, n=17, block=64, zero="packed"), dict(k=16, n=1, block=16), dict(k=264, n=16, block=128, zero="f32", bias=True),
+       dict(k=64, n=7, block=32, bits=2), dict(k=100, n=7, block=32, bits=2, zero="packed"), dict(k=64, n=7, block=32, bits=2, zero="f32")])
+def MatMulNBits(g, **how):
+    g.named(g.nbits(g.input(3, how["k"]), **how))
+
+
+@case(linear=1)
+def numbers_of_8_bits_are_floats(g):
+    g.named(g.nbits(g.input(3, 64), 64, 7, bits=8))
+
+
+@case(linear=1)
+def zero_points_that_are_no_numbers_are_floats(g):
+    g.named(g.nbits(g.input(3, 64), 64, 7, zero="half"))
+
+
+@case(linear_blocks=1, sizes=[dict(b=1, s=1), dict(b=2, s=5), dict(b=3, s=17)], flags=("--dim", "b=1..3", "--dim", "s=1..17"), bits=True)
+def rows_of_any_number(g):
+    g.named(g.nbits(g.input("b", "s", 200), 200, 37, zero="packed", bias=True))
+
+
+@case(linear_blocks=2)
+def one_weight_of_two_layers(g):
+    y = g.nbits(g.input(2, 64), 64, 64)
+    node = onnx.NodeProto()
+    node.CopyFrom(g.nodes[-1])
+    node.name, node.input[0], node.output[0] = "again", g.op("Relu", y), "z"
+    g.nodes.append(node)
+    g.named("z")
+
+
+# ---- DequantizeLinear ----
+
+@each([dict(signed=signed, zero=zero, kn=kn, block=block) for signed in (True, False) for zero in (True, False) for kn in (True, False)
+       for block in (16, 32, None)])
+def DequantizeLinear(g, kn, **how):
+    g.named(g.op("Gemm", g.input(4, 80), g.dequantised(19, 80, kn=kn, **how), transB=int(not kn)))
+
+
+@case(linear_blocks=2)
+def a_transposed_weight(g):
+    for kn in False, True:
+        w = g.op("Transpose", g.dequantised(19, 80, kn=kn), perm=[1, 0])
+        g.named(g.op("Gemm", g.input(4, 80), w, g.weight(19), transB=int(kn)))
+
+
+@case(linear_blocks=2)
+def blocks_of_odd_sizes(g):
+    """48 as it is, 320 as 160."""
+    g.named(g.op("MatMul", g.input(3, 100), g.dequantised(9, 100, 48, kn=True)))
+    g.named(g.op("MatMul", g.input(3, 640), g.dequantised(9, 640, 320, kn=True)))
+
+
+@case(linear=2)
+def blocks_that_no_kernel_takes(g):
+    """Of 24, and of outputs."""
+    g.named(g.op("MatMul", g.input(3, 96), g.dequantised(9, 96, 24, kn=True)))
+    g.named(g.op("MatMul", g.input(3, 9), g.dequantised(9, 96, 32)))
+
+
+@case(linear_blocks=1)
+def one_scale_of_all(g):
+    q = g.random.integers(0, 16, (33, 300))
+    w = ((q - 8).astype(np.float32) * np.float32(0.04)).T
+    w = g.constant(np.ascontiguousarray(w)) if g.floats else g.op("DequantizeLinear", g.numbers(q.T, True), g.scalar(0.04))
+    g.named(g.op("MatMul", g.input(3, 300), w))
+
+
+# ---- what passes make of such layers ----
+
+@case(linear_blocks=1, bits=True)
+def merged(g):
+    x = g.input(5, 64)
+    parts = [g.nbits(x, 64, n, zero=zero, bias=bias) for n, zero, bias in ((20, None, False), (33, "packed", True), (7, "f32", False))]
+    g.named(*(g.op("Exp", y) for y in parts))
+
+
+@case(linear_blocks=2, linear=1)
+def not_merged_with_others(g):
+    """Blocks of other sizes, or floats."""
+    x = g.input(5, 64)
+    g.named(*(g.op("Neg", y) for y in (g.nbits(x, 64, 20), g.nbits(x, 64, 20, block=16), g.op("MatMul", x, g.weight(64, 20)))))
+
+
+@case(linear_blocks=2, pointwise=0)
+def residual_and_activation(g):
+    x = g.input(5, 64)
+    y = g.op("Relu", g.nbits(x, 64, 80, bias=True))
+    y = g.op("Add", g.nbits(y, 80, 64, block=16, zero="packed"), x)
+    g.named(g.op("Relu", y))
+
+
+@case(linear_blocks=1, pointwise=0)
+def a_factor_behind(g):
+    """A power of two, which changes no bit."""
+    y = g.nbits(g.input(5, 64), 64, 20, bias=True)
+    g.named(g.op("Mul", y, g.scalar(0.125)))
+
+
+@case(linear_blocks=1, pointwise=1, twin=False)
+def factors_before(g):
+    """They stay where they are, while floats take them."""
+    g.named(g.nbits(g.op("Mul", g.input(5, 64), g.positive(64)), 64, 20))
+
+
+@case(linear_blocks=1, transpose=2, twin=False)
+def a_flattened_image(g):
+    """Its transpose is a step, besides that of the picture, while columns of floats are put in another order."""
+    y = g.op("Relu", g.conv(g.input(1, 3, 9, 9), 3, 8))
+    g.named(g.nbits(g.op("Flatten", y), 392, 10, block=16))
+
+
+def norm(g, x, width):
+    mean = g.op("ReduceMean", g.op("Mul", x, x), g.ints(-1))
+    return g.op("Mul", g.op("Div", x, g.op("Sqrt", g.op("Add", mean, g.scalar(1e-5)))), g.positive(width))
+
+
+def attention(g, q, k, v, batch, count, width):
+    heads = lambda y, perm: g.op("Transpose", g.op("Reshape", y, g.ints(batch, -1, count, width // count)), perm=perm)
+    scores = g.op("MatMul", heads(q, [0, 2, 1, 3]), heads(k, [0, 2, 3, 1]))
+    p = g.op("Softmax", g.op("Mul", scores, g.scalar((width // count) ** -0.5)), axis=-1)
+    y = g.op("MatMul", p, heads(v, [0, 2, 1, 3]))
+    return g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3]), g.ints(batch, -1, width))
+
+
+def decoder(g, width=64, inner=160, level=0, dims=(2, 7)):
+    x = g.input(*dims, width)
+    layer = functools.partial(g.nbits, zero="packed", level=level)
+    y = norm(g, x, width)
+    q, k, v = (layer(y, width, width, name=name) for name in "qkv")
+    x = g.op("Add", layer(attention(g, q, k, v, dims[0], 4, width), width, width), x)
+    y = norm(g, x, width)
+    gate, up = (layer(y, width, inner, name=name) for name in ("gate", "up"))
+    y = g.op("Mul", g.op("Mul", gate, g.op("Sigmoid", gate)), up)
+    g.named(g.op("Add", layer(y, inner, width), x))
+
+
+@case(linear_blocks=5, attention=1, layer_norm=2, pointwise=1, bits=True)
+def layers_of_a_decoder(g):
+    """Queries, keys and values are one layer, both residuals are added where layers store, so are SiLU and the norms' factors part
+    of others."""
+    decoder(g)
+
+
+@case(linear_blocks=5, attention=1, layer_norm=2, cast=0, flags=("--weights", "bf16"))
+def beside_weights_of_bf16(g):
+    decoder(g)
+
+
+# ---- checks ----
+
+def steps_of(bench):
+    return collections.Counter(node["op"] for node in cli_json("inspect", bench.ipex)["entries"][0]["nodes"])
+
+
+def differing(got, other):
+    return next((name for name in got if got[name].tobytes() != other[name].tobytes()), None)
+
+
+def check_case(tap, bench, other, each):
+    title, fill, sizes, flags, bits, twin, steps = each
+    g, floats = Four(), Four(floats=True)
+    fill(g), fill(floats)
+    known = all(layer.block <= 256 for layer in g.layers)  # to ONNX Runtime
+    why = bench.right(g, "--golden", "2", *flags, sizes=sizes) if known else bench.convert(g.model()).stderr
+    if not tap.ok(f"{title}: agrees with ONNX Runtime and its known answers", not why, why):
+        return
+    here = steps_of(bench)
+    tap.ok(f"{title}: the plan has {', '.join(f'{n} {op}' for op, n in steps.items())}", all(here[op] == n for op, n in steps.items()),
+           dict(here), *bench.ledger())
+    feeds = g.feeds((sizes or [{}])[-1])
+    if twin:
+        done = other.convert(floats.model(), *(flag for flag in flags if flag != "bf16" and flag != "--weights"))
+        got, expected = bench.run(feeds), done.stderr or other.run(feeds)
+        wrong = got if isinstance(got, str) else expected if isinstance(expected, str) else differing(got, expected)
+        tap.ok(f"{title}: the same bits as with floats", not wrong, wrong)
+    if bits:
+        why = bench.compare_bits(feeds)
+        tap.ok(f"{title}: the same bits at all levels", not why, why)
+
+
+def check_bytes(tap, bench):
+    """What stands in the file is what stood in the model, and is small."""
+    for zero, most in (None, 5.1), ("packed", 5.4):
+        g = Four()
+        g.named(g.nbits(g.input(1, 1024), 1024, 1000, zero=zero))
+        bench.convert(g.model())
+        layer = g.layers[0]
+        per_weight = sum(weight["bytes"] for weight in cli_json("inspect", bench.ipex)["weights"]) * 8 / layer.q.size
+        tap.ok(f"zero points {zero}: at most {most} bits per weight", per_weight <= most, per_weight)
+        arrays = {name.split(".")[-1] if "." in name else "w": array for name, array in weights(bench.ipex)}
+        halves = arrays["w"].reshape(1000, -1, 4)
+        q = np.concatenate([halves & 15, halves >> 4], axis=2).reshape(1000, -1)
+        tap.ok(f"zero points {zero}: the numbers are those of the model", np.array_equal(q, layer.q))
+        columns = lambda a: a.transpose(0, 2, 1).reshape(-1, a.shape[1])
+        tap.ok(f"zero points {zero}: so are the scales, and zeros stand behind them",
+               np.array_equal(columns(arrays["scale"])[:1000], layer.scale) and not columns(arrays["scale"])[1000:].any())
+        tap.ok(f"zero points {zero}: so are these", np.array_equal(columns(arrays["zero"])[:1000], layer.points) if zero else "zero" not in arrays,
+               list(arrays))
+
+
+def weights(path):
+    """Name and array of every weight of a file, as the second reader has them."""
+    file = format_reader.Model(path)
+    return [(weight["name"], file.weight(index)) for index, weight in enumerate(file.model["weights"])]
+
+
+def rounded_layer(x, layer, block):
+    """y with x rounded to i8 block by block, in doubles but for the rounding."""
+    k = x.shape[-1]
+    y = np.zeros((*x.shape[:-1], len(layer.q))) + (0 if layer.bias is None else layer.bias)
+    spread = lambda p: np.repeat(p, layer.block, axis=1)[:, :k]
+    centred, scale = layer.q - spread(layer.points), spread(layer.scale)
+    for at in range(0, k, block):
+        part = x[..., at:at + block]
+        top = np.abs(part).max(axis=-1, keepdims=True)
+        inverse = np.divide(np.float32(127), top, out=np.zeros_like(top), where=top > 0)
+        q = np.clip(np.rint(part * inverse), -128, 127).astype(np.int64)
+        y += (q @ centred[:, at:at + block].T) * scale[:, at].astype(np.float64) * (top / np.float32(127))
+    return y
+
+
+def off(got, expected):
+    return float(np.linalg.norm(got - expected) / np.linalg.norm(expected))
+
+
+def check_rounded(tap, bench):
+    for how in dict(k=96, n=20, block=32), dict(k=72, n=7, block=16, zero="packed", bias=True), dict(k=600, n=33, block=128, zero="packed"), \
+            dict(k=600, n=33, block=256), dict(k=40, n=17, block=64), dict(k=64, n=16, block=32, bits=2, zero="packed"):
+        g, title = Four(), f"rounded to i8: {', '.join(f'{key} {value}' for key, value in how.items())}"
+        g.named(g.nbits(g.input(5, how["k"]), level=4, **how))
+        done = bench.convert(g.model(), "--golden", "2")
+        feeds = g.feeds()
+        feeds["in0"][1] = 0
+        feeds["in0"][2, :16] *= 1e4
+        got = done.stderr or bench.run(feeds)
+        if not tap.ok(f"{title}: converts and runs", not isinstance(got, str), got):
+            continue
+        ints = cli_json("inspect", bench.ipex)["entries"][0]["nodes"][0]["ints"]
+        tap.ok(f"{title}: says so", ints[3] == 1, ints)
+        wrong = off(got["y0"], rounded_layer(feeds["in0"], g.layers[0], ints[2]))
+        tap.ok(f"{title}: is what the operator is defined to be", wrong <= 1e-5, wrong)
+        wrong = off(got["y0"], expected_outputs(g.model(), feeds)["y0"])
+        tap.ok(f"{title}: within 2 % of ONNX Runtime", wrong <= 0.02, wrong)
+        why = bench.compare_bits(feeds) or bench.verify()
+        tap.ok(f"{title}: the same bits at all levels, and its known answers", not why, why)
+
+
+def check_activations(tap, bench):
+    """--activations says what the model does not, or otherwise."""
+    for level in 0, 4:
+        for given in (), ("--activations", "f32"), ("--activations", "i8"):
+            g = Four()
+            decoder(g, level=level)
+            done = bench.convert(g.model(), *given, "--golden", "1")
+            expected = int(given[1] == "i8" if given else level == 4)
+            shown = cli_json("inspect", bench.ipex) if done.returncode == 0 else {"entries": [{"nodes": []}], "options": done.stderr}
+            flags = [node["ints"][3] for node in shown["entries"][0]["nodes"] if node["op"] == "linear_blocks"]
+            tap.ok(f"accuracy_level {level} {' '.join(given)}: inputs are {'rounded' if expected else 'floats'}", flags == [expected] * 5, flags)
+            tap.ok(f"accuracy_level {level} {' '.join(given)}: the file says so", shown["options"] == " ".join(given), shown["options"])
+            feeds = g.feeds()
+            wrong, most = off(bench.run(feeds)["y0"], expected_outputs(g.model(), feeds)["y0"]), 0.02 if expected == (level == 4) else 0.1
+            tap.ok(f"accuracy_level {level} {' '.join(given)}: within {most:.0%} of ONNX Runtime", wrong <= most, wrong)
+            if not given:
+                why = bench.verify()
+                tap.ok(f"accuracy_level {level}: known answers are as the model says", not why, why)
+    done = command(CLI, "convert", bench.onnx, "-o", bench.ipex, "--activations", "i4")
+    tap.ok("--activations i4 is refused", done.returncode == 2 and "f32 or i8 is expected" in done.stderr, done.stderr)
+
+
+def check_compare(tap, bench):
+    """`compare` converts again as the file was."""
+    g = Four()
+    decoder(g, level=0)
+    bench.convert(g.model(), "--activations", "i8")
+    folder = bench.folder / "given"
+    folder.mkdir()
+    np.save(folder / "in0.npy", g.feeds()["in0"])
+    done = command(CLI, "compare", bench.onnx, bench.ipex, "--inputs", folder, "--tolerance", "0.2")
+    tap.ok("compare: agrees within a fifth", done.returncode == 0, done.stdout, done.stderr)
+    done = command(CLI, "compare", bench.onnx, bench.ipex, "--inputs", folder, "--tolerance", "1e-6")
+    tap.ok("compare: finds the first layer that departs", done.returncode == 1 and "MatMulNBits" in done.stdout, done.stdout, done.stderr)
+
+
+def check_entries(tap, bench):
+    """Two graphs of one model: their weights are there once."""
+    g = Four()
+    decoder(g)
+    bench.convert(g.model())
+    alone = cli_json("inspect", bench.ipex)["weights"]
+    done = command(CLI, "convert", "--entry", f"a={bench.onnx}", "--entry", f"b={bench.onnx}", "-o", bench.ipex)
+    both = cli_json("inspect", bench.ipex)["weights"]
+    tap.ok("two entries share what they have", done.returncode == 0 and both == alone, done.stderr, both)
+
+
+def check_bf16(tap, bench):
+    """With --dtype bf16 such layers stay, on f32; attention takes bf16."""
+    g = Four()
+    decoder(g, width=128, inner=320, dims=(1, 300))
+    done = bench.convert(g.model(), "--dtype", "bf16", "--golden", "1")
+    why = done.stderr or bench.verify()
+    tap.ok("--dtype bf16: converts, and gives its known answers", not why, why)
+    here = steps_of(bench)
+    tap.ok("--dtype bf16: the layers are on numbers of 4 bits", here["linear_blocks"] == 5 and not here["linear"], dict(here))
+
+
+def main():
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as second:
+        bench, other = Bench(folder), Bench(second)
+        for each_case in CASES:
+            check_case(tap, bench, other, each_case)
+        check_bytes(tap, bench)
+        check_rounded(tap, bench)
+        check_activations(tap, bench)
+        check_compare(tap, bench)
+        check_entries(tap, bench)
+        check_bf16(tap, bench)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

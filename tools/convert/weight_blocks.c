@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What matrices of numbers in blocks are made of, and which layers can keep them. */
+#include "tools/convert/weight_blocks.h"
+
+#include <string.h>
+
+/* ---- noting ---- */
+
+/* Bytes from 0 to 15: integers with a sign are 8 more. */
+static const uint8_t *unsigned_numbers(struct ipex_graph *graph, const struct ipex_value *x) {
+    const int64_t count = ipex_value_numel(x), more = x->dtype == IPEX_DTYPE_i8 ? 8 : 0;
+    uint8_t *ret = ipex_arena_array(&graph->arena, (size_t)count + 1, sizeof *ret);
+    for (int64_t i = 0; i < count; i++)
+        ret[i] = (uint8_t)(ipex_constant_i64(x, i) + more);
+    return ret;
+}
+
+static const float *floats(struct ipex_graph *graph, const struct ipex_value *x) {
+    const int64_t count = ipex_value_numel(x);
+    float *ret = ipex_arena_array(&graph->arena, (size_t)count + 1, sizeof *ret);
+    for (int64_t i = 0; i < count; i++)
+        ret[i] = (float)ipex_constant_f64(x, i);
+    return ret;
+}
+
+/* Where parameters lie, as ipex_blocks_note says. False: not so. */
+static bool place_parameters(struct ipex_blocks *b, const struct ipex_value *y,
+                             const struct ipex_value *p, int64_t axis, int64_t block) {
+    const int64_t count = ipex_value_numel(p);
+    if (axis < 0 || axis > 1 || block < 0)
+        return false;
+    b->axis = (int32_t)(block ? axis : 1 - axis);
+    b->block = block ? block : y->dims[b->axis];
+    if (block) {
+        b->by[0] = p->rank == 2 ? p->dims[1] : 0;
+        b->by[1] = 1;
+        return p->rank == 2 && p->dims[1 - axis] == y->dims[1 - axis] &&
+               p->dims[axis] == (y->dims[axis] - 1) / block + 1;
+    }
+    if (count == 1) /* of all numbers: blocks lie along whichever axis is asked for */
+        b->axis = -1;
+    else
+        b->by[axis] = 1;
+    return count == 1 || count == y->dims[axis];
+}
+
+void ipex_blocks_note(struct ipex_graph *graph, struct ipex_value *y, const struct ipex_value *q,
+                      const struct ipex_value *scale, const struct ipex_value *zero, int64_t axis,
+                      int64_t block) {
+    struct ipex_blocks b = {.stride = {y->dims[1], 1}, .bits = 4};
+    if (y->rank != 2 || !q->constant || !scale->constant || (zero && !zero->constant) ||
+        (zero && ipex_value_numel(zero) != ipex_value_numel(scale)) ||
+        !place_parameters(&b, y, scale, axis, block))
+        return;
+    b.q = unsigned_numbers(graph, q);
+    b.scale = floats(graph, scale);
+    if (zero)
+        b.zero = unsigned_numbers(graph, zero);
+    else if (q->dtype != IPEX_DTYPE_i8) /* 0 */
+        b.zero = ipex_arena_array(&graph->arena, (size_t)ipex_value_numel(scale), 1);
+    struct ipex_blocks *note = ipex_arena_alloc(&graph->arena, sizeof *note);
+    *note = b;
+    y->blocks = note;
+}
+
+const struct ipex_blocks *ipex_blocks_turned(struct ipex_graph *graph,
+                                             const struct ipex_blocks *blocks) {
+    struct ipex_blocks *ret = ipex_arena_alloc(&graph->arena, sizeof *ret);
+    *ret = *blocks;
+    for (int i = 0; i < 2; i++) {
+        ret->stride[i] = blocks->stride[1 - i];
+        ret->by[i] = blocks->by[1 - i];
+    }
+    ret->axis = blocks->axis < 0 ? -1 : 1 - blocks->axis;
+    return ret;
+}
+
+/* ---- rows ---- */
+
+struct ipex_block_row ipex_block_row(const struct ipex_value *weight, bool kn, int64_t n) {
+    const struct ipex_blocks *b = weight->blocks;
+    const int of_n = kn ? 1 : 0, of_k = 1 - of_n;
+    const int64_t at = n * b->by[of_n];
+    return (struct ipex_block_row){
+        .q = b->q + n * b->stride[of_n],
+        .scale = b->scale + at,
+        .zero = b->zero ? b->zero + at : NULL,
+        .q_step = b->stride[of_k],
+        .step = b->by[of_k],
+        .block = b->axis < 0 ? weight->dims[of_k] : b->block,
+    };
+}
+
+struct ipex_block_row ipex_block_row_of(const struct ipex_fold *fold,
+                                        const struct ipex_value *weight, bool kn, int64_t n) {
+    for (int32_t i = 0; i < fold->parts; i++) {
+        const struct ipex_fold_part *part = &fold->part[i];
+        if (n < part->n)
+            return ipex_block_row(part->weight, part->kn, n);
+        n -= part->n;
+    }
+    return ipex_block_row(weight, kn, n);
+}
+
+/* ---- layers ---- */
+
+/* The blocks of a column of k numbers that blocks of `block` fall into, with their scale each: as
+ * long as the format has them; 0: there are none. */
+static int64_t fit_block(int64_t block, int64_t k) {
+    const int64_t column = (k + IPEX_BLOCK_LEAST - 1) / IPEX_BLOCK_LEAST * IPEX_BLOCK_LEAST;
+    if (block >= k) /* one scale to a column */
+        return column < IPEX_BLOCK_MOST ? column : IPEX_BLOCK_MOST;
+    if (block % IPEX_BLOCK_LEAST)
+        return 0;
+    int64_t fit = block < IPEX_BLOCK_MOST ? block : IPEX_BLOCK_MOST;
+    while (block % fit)
+        fit -= IPEX_BLOCK_LEAST;
+    return fit;
+}
+
+static bool has_zeros(const struct ipex_value *w, bool kn) {
+    const int64_t n_count = w->dims[kn ? 1 : 0], k_count = w->dims[kn ? 0 : 1];
+    for (int64_t n = 0; n < n_count && w->blocks->zero; n++) {
+        const struct ipex_block_row row = ipex_block_row(w, kn, n);
+        for (int64_t k = 0; k < k_count; k += row.block)
+            if (ipex_block_zero(&row, k) != IPEX_BLOCKS_MIDDLE)
+                return true;
+    }
+    return false;
+}
+
+static enum ipex_reason check_weight(const struct ipex_graph *graph, const struct ipex_value *w,
+                                     bool kn, struct ipex_block_layer *ret) {
+    const struct ipex_blocks *b = w->blocks;
+    const int32_t of_k = kn ? 0 : 1;
+    const int64_t k = w->dims[of_k];
+    if (!b)
+        return IPEX_REASON_blocks_differ;
+    if (b->wanting != IPEX_REASON_applied)
+        return b->wanting;
+    if (b->axis >= 0 && b->axis != of_k)
+        return IPEX_REASON_blocks_of_outputs;
+    ret->block = fit_block(b->axis < 0 ? k : b->block, k);
+    ret->bytes = graph->activations == IPEX_ACTIVATIONS_as_stated
+                     ? b->bytes
+                     : graph->activations == IPEX_ACTIVATIONS_i8;
+    ret->zeros = has_zeros(w, kn);
+    return ret->block ? IPEX_REASON_applied : IPEX_REASON_block_size;
+}
+
+static bool is_alike(const struct ipex_block_layer *a, const struct ipex_block_layer *b) {
+    return a->block == b->block && a->bytes == b->bytes;
+}
+
+enum ipex_reason ipex_blocks_of_layer(const struct ipex_graph *graph, const struct ipex_node *node,
+                                      struct ipex_block_layer *ret) {
+    const struct ipex_fold *fold = &node->fold;
+    enum ipex_reason reason = check_weight(graph, node->input[1], node->weight_kn, ret);
+    for (int32_t i = 1; i < fold->parts && reason == IPEX_REASON_applied; i++) {
+        struct ipex_block_layer other;
+        reason = check_weight(graph, fold->part[i].weight, fold->part[i].kn, &other);
+        if (reason == IPEX_REASON_applied && !is_alike(ret, &other))
+            reason = IPEX_REASON_blocks_differ;
+        ret->zeros |= reason == IPEX_REASON_applied && other.zeros;
+    }
+    return reason == IPEX_REASON_applied && fold->k_order ? IPEX_REASON_layout_differs : reason;
+}
+
+bool ipex_keeps_blocks(const struct ipex_graph *graph, const struct ipex_node *node) {
+    struct ipex_block_layer layer;
+    return node->kind == IPEX_KIND_linear && !node->integer &&
+           ipex_blocks_of_layer(graph, node, &layer) == IPEX_REASON_applied;
+}
+
+bool ipex_blocks_alike(const struct ipex_graph *graph, const struct ipex_node *a,
+                       const struct ipex_node *b) {
+    struct ipex_block_layer first, second;
+    const bool keeps[2] = {ipex_blocks_of_layer(graph, a, &first) == IPEX_REASON_applied,
+                           ipex_blocks_of_layer(graph, b, &second) == IPEX_REASON_applied};
+    return keeps[0] == keeps[1] && (!keeps[0] || is_alike(&first, &second));
+}
