@@ -306,18 +306,25 @@ static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t ha
     w##h += FOUR * IPEX_PANEL;
 #define ROW_ADD(h, words, i)                                                                       \
     chain##h = _mm256_fmadd_ps(_mm256_set1_ps(x[i]),                                               \
-                               _mm256_mul_ps(_mm256_cvtepi32_ps(words), scale##h), chain##h);
+                               _mm256_mul_ps(_mm256_cvtepi32_ps(words), scale##h), chain##h)
 /* Or compilers would keep elements of x, on the stack. */
 #define READ_AGAIN __asm__ volatile("" ::: "memory")
 #define ROW_ADD_2(h, g, part, i)                                                                   \
-    ROW_ADD(h, BYTE_OF(part##h, i), i) ROW_ADD(g, BYTE_OF(part##g, i), i) READ_AGAIN;
+    ROW_ADD(h, BYTE_OF(part##h, i), i);                                                            \
+    ROW_ADD(g, BYTE_OF(part##g, i), i);                                                            \
+    READ_AGAIN
 #define ROW_STEP_2(h, g)                                                                           \
     {                                                                                              \
         ROW_NUMBERS(h)                                                                             \
         ROW_NUMBERS(g)                                                                             \
-        ROW_ADD_2(h, g, low, 0) ROW_ADD_2(h, g, low, 1) ROW_ADD_2(h, g, low, 2)                    \
-            ROW_ADD_2(h, g, low, 3) ROW_ADD_2(h, g, high, 4) ROW_ADD_2(h, g, high, 5)              \
-                ROW_ADD_2(h, g, high, 6) ROW_ADD_2(h, g, high, 7)                                  \
+        ROW_ADD_2(h, g, low, 0);                                                                   \
+        ROW_ADD_2(h, g, low, 1);                                                                   \
+        ROW_ADD_2(h, g, low, 2);                                                                   \
+        ROW_ADD_2(h, g, low, 3);                                                                   \
+        ROW_ADD_2(h, g, high, 4);                                                                  \
+        ROW_ADD_2(h, g, high, 5);                                                                  \
+        ROW_ADD_2(h, g, high, 6);                                                                  \
+        ROW_ADD_2(h, g, high, 7);                                                                  \
     }
 #define ROW_REST(h)                                                                                \
     {                                                                                              \
@@ -325,7 +332,7 @@ static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t ha
         for (int32_t i = 0; i < rest; i++) {                                                       \
             const __m256i word = _mm256_sll_epi32(i < FOUR ? low##h : high##h,                     \
                                                   _mm_cvtsi32_si128(24 - 8 * (i % FOUR)));         \
-            ROW_ADD(h, _mm256_srai_epi32(word, 24), i)                                             \
+            ROW_ADD(h, _mm256_srai_epi32(word, 24), i);                                            \
         }                                                                                          \
     }
 #define ROW_KEEP(h) _mm256_storeu_ps(tile + h * HALF, chain##h);
@@ -341,8 +348,8 @@ static void multiply_row(const struct ipex_blocks_args *args, const float *x, in
         ROW_HALVES(ROW_FACTORS)
         int64_t left = ipex_smaller(args->block, args->k - b * args->block);
         for (; left >= IPEX_BLOCK_STEP; left -= IPEX_BLOCK_STEP, x += IPEX_BLOCK_STEP) {
-            ROW_STEP_2(0, 1)
-            ROW_STEP_2(2, 3)
+            ROW_STEP_2(0, 1);
+            ROW_STEP_2(2, 3);
         }
         if (left > 0) {
             ROW_HALVES(ROW_REST)

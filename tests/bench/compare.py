@@ -252,20 +252,20 @@ def summary(rounds):
     }
 
 
-def peers_that_run(work, peers, options):
-    """Those of the opponents that take this model; says which do not, and why."""
+def peers_that_run(work, threads, peers, options):
+    """Those of the opponents that take this model with so many threads; says which do not, and why."""
     able = {}
     for peer, (library, version) in peers.items():
         try:
-            measure_peer(peer, library, work, 1, argparse.Namespace(dtype=options.dtype, seconds=0))
+            measure_peer(peer, library, work, threads, argparse.Namespace(dtype=options.dtype, seconds=0))
             able[peer] = (library, version)
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:  # it fails, or what it says is no JSON
             print(f"  {work.name} without {peer}: {str(error).splitlines()[-1]}", file=sys.stderr)
     return able
 
 
 def measure(work, threads, peers, options, load):
-    peers = peers_that_run(work, peers, options)
+    peers = peers_that_run(work, threads, peers, options)
     rounds = {"ipexpack": []} | {peer: [] for peer in peers}
     for _ in range(options.rounds):
         with load:
