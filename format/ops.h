@@ -81,15 +81,15 @@ enum ipex_matmul_attr {
 /* Positions in `ints` of linear_blocks. */
 enum ipex_blocks_attr {
     IPEX_BLOCKS_ACT,
-    IPEX_BLOCKS_BITS,  /* of a weight: 4 */
+    IPEX_BLOCKS_BITS,  /* of a weight: 4 or 8 */
     IPEX_BLOCKS_SIZE,  /* elements of K with one scale: a multiple of 16 up to IPEX_BLOCK_MOST */
     IPEX_BLOCKS_BYTES, /* 1: rows of x are rounded to i8, block by block */
     IPEX_BLOCKS_ATTRS,
 };
 #define IPEX_BLOCK_LEAST 16
 #define IPEX_BLOCK_MOST  256
-/* Elements of K in a row of a tile of theirs, and what its bytes hold: low halves of four, high
- * halves of the next four. */
+/* Elements of K in a row of a tile of 4 bits, and what its bytes hold: low halves of four, high
+ * halves of the next four. Of 8 bits they are two rows. */
 #define IPEX_BLOCK_STEP 8
 
 /* Positions in `ints` of upsampled_conv. */

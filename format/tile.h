@@ -6,9 +6,9 @@
  *   wide. Row r of an f32 tile holds k = 16 * tile + r for the panel's 16 columns, which are
  *   n = 16 * panel + 0..15; of bf16 it holds 2, of i8 4 neighbouring k of a column, then those of
  *   the next, so a tile has 32 or 64 k. Edges (k >= K, n >= N) are zero.
- *   Tiles of u8 are those of linear_blocks: byte 4 * i + j of a column, j < 4, holds its number
- *   k = 8 * i + j in the lower, k = 8 * i + 4 + j in the upper 4 bits, so a row of 64 bytes has 8
- *   numbers of each column; numbers behind K are 0.
+ *   Tiles of u8 are those of linear_blocks. Numbers of 8 bits are a byte each; of 4 bits byte 4 * i
+ *   + j of a column, j < 4, holds number k = 8 * i + j in its lower half and k = 8 * i + 4 + j in
+ *   its upper half, so a row of 64 bytes has 8 numbers of each column. Numbers behind K are 0.
  *   A linear weight has one group and one segment of K elements. A convolution has groups, which
  *   panels never span, and per group KH segments of KW * C/G elements (taps of one kernel row,
  *   contiguous in a channels-last activation), or, where groups > 1 or dilation_w > 1, KH * KW

@@ -185,9 +185,9 @@ static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
     return (size_t)(args->k + IPEX_PANEL) * sizeof(float);
 }
 
-/* A linear layer whose weights are numbers of 4 bits, with a scale and a zero point for each block
- * of `block` elements of K of each column. y[m][n] = act(chain + residual[m][n]); without residual
- * nothing is added. Dense along the last axis of x, residual and y.
+/* A linear layer whose weights are numbers of 4 or 8 bits, with a scale and a zero point for each
+ * block of `block` elements of K of each column. y[m][n] = act(chain + residual[m][n]); without
+ * residual nothing is added. Dense along the last axis of x, residual and y.
  *
  * linear_blocks_f32: chain = bias[n], then for k ascending chain = fma(x[m][k], weight, chain),
  * with weight = (float)(number - zero) * scale. linear_blocks_i8: top = the greatest of a block of
@@ -201,12 +201,13 @@ struct ipex_blocks_args {
     const float *x;
     const uint8_t *w;      /* [panels][k_tiles] tiles of u8 (format/tile.h) */
     const float *scale;    /* [panels][blocks][16] */
-    const uint8_t *zero;   /* likewise, of which the lower 4 bits count; NULL: 8 throughout */
+    const uint8_t *zero;   /* likewise, of which `bits` count; NULL: 8 or 128 throughout */
     const float *bias;     /* [n], never NULL; readable up to a multiple of 16 */
     const float *residual; /* NULL, or addressed like y with r_row; may be y */
     float *y;
     int64_t x_row, r_row, y_row;
-    int32_t rows, k, n, block; /* block: a multiple of 16, up to IPEX_BLOCK_MOST */
+    int32_t rows, k, n;
+    int32_t bits, block; /* 4 or 8; a multiple of 16, up to IPEX_BLOCK_MOST */
     int32_t rows_per_job, panels_per_job;
     int32_t act;
     float act_a, act_b;

@@ -125,18 +125,10 @@ struct ipex_blocks_layout ipex_blocks_layout(const struct ipex_blocks_args *args
     return ret;
 }
 
-int64_t ipex_blocks_panels_at_once(const struct ipex_blocks_args *args) {
-    const int64_t panels = ipex_div_up(args->n, IPEX_PANEL);
-    const int64_t fit = ipex_div(args->cache_l2 / 2,
-                                 ipex_packed_floats(args->k, IPEX_PANEL) * (int64_t)sizeof(float));
-    return ipex_smaller(fit > 2 ? fit : 2, panels);
-}
-
 size_t ipex_blocks_scratch(const struct ipex_blocks_args *args, bool bytes) {
-    return bytes ? (size_t)ipex_blocks_layout(args).total
-                 : (size_t)(ipex_blocks_panels_at_once(args) *
-                            ipex_packed_floats(args->k, IPEX_PANEL)) *
-                       sizeof(float);
+    const int64_t rows = ipex_smaller(args->rows, IPEX_BLOCKS_FLOAT_ROWS);
+    const int64_t floats = IPEX_BLOCKS_FLOATS + rows * IPEX_BLOCKS_PANELS * IPEX_PANEL;
+    return bytes ? (size_t)ipex_blocks_layout(args).total : (size_t)floats * sizeof(float);
 }
 
 size_t ipex_attention_scratch(const struct ipex_attention_args *args) {

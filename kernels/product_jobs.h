@@ -60,7 +60,8 @@ static inline int64_t ipex_blocks_count(const struct ipex_blocks_args *args) {
 
 /* Bytes of a panel's tiles. */
 static inline int64_t ipex_blocks_panel(const struct ipex_blocks_args *args) {
-    return ipex_div_up(args->k, IPEX_TILE_ROWS * IPEX_BLOCK_STEP) * IPEX_TILE_BYTES;
+    const int64_t tile = IPEX_TILE_ROWS * (args->bits == 8 ? IPEX_BLOCK_STEP / 2 : IPEX_BLOCK_STEP);
+    return ipex_div_up(args->k, tile) * IPEX_TILE_BYTES;
 }
 
 /* Rows that a register block of the widest level has, and of a smaller one a multiple of this. */
@@ -73,8 +74,14 @@ struct ipex_blocks_layout {
 };
 struct ipex_blocks_layout ipex_blocks_layout(const struct ipex_blocks_args *args);
 
-/* Panels that linear_blocks_f32 makes floats of at once, and those floats. */
-int64_t ipex_blocks_panels_at_once(const struct ipex_blocks_args *args);
+/* linear_blocks_f32 makes floats of so many elements of K of so many panels at a time, and
+ * multiplies them by so many rows. Its scratch has those floats, then the results. */
+enum {
+    IPEX_BLOCKS_PART = 512,
+    IPEX_BLOCKS_PANELS = 2,
+    IPEX_BLOCKS_FLOATS = IPEX_BLOCKS_PART * IPEX_BLOCKS_PANELS * IPEX_PANEL,
+    IPEX_BLOCKS_FLOAT_ROWS = 512,
+};
 
 /* Queries [row, row_end) of one head, and its operands. */
 struct ipex_attention_job {

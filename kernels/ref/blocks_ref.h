@@ -15,11 +15,14 @@ static inline int64_t ref_blocks_at(const struct ipex_blocks_args *args, int64_t
 /* Number k of a panel's column, less its zero point. */
 static inline int32_t ref_blocks_number(const struct ipex_blocks_args *args, int64_t panel,
                                         int64_t k, int64_t column) {
-    const uint8_t byte = args->w[panel * ipex_blocks_panel(args) +
-                                 (k / IPEX_BLOCK_STEP * IPEX_PANEL + column) * 4 + k % 4];
-    const int32_t number = k % IPEX_BLOCK_STEP < 4 ? byte & 15 : byte >> 4;
-    return number -
-           (args->zero ? args->zero[ref_blocks_at(args, panel, k / args->block, column)] & 15 : 8);
+    const bool wide = args->bits == 8;
+    const int32_t most = wide ? 255 : 15;
+    const int64_t row = wide ? k / 4 : k / IPEX_BLOCK_STEP;
+    const uint8_t byte =
+        args->w[panel * ipex_blocks_panel(args) + (row * IPEX_PANEL + column) * 4 + k % 4];
+    const int32_t number = wide || k % IPEX_BLOCK_STEP < 4 ? byte & most : byte >> 4;
+    const int64_t at = ref_blocks_at(args, panel, k / args->block, column);
+    return number - (args->zero ? args->zero[at] & most : (most + 1) / 2);
 }
 
 static inline void ref_blocks_begin(const struct ipex_blocks_args *args, int64_t panel,

@@ -107,13 +107,13 @@ static void round_rows(const struct rows *r) {
     }
 }
 
-/* Residual and activation of a panel's results for some rows, and to y. */
+/* Residual and activation of a panel's results for some rows, `pitch` floats apart, and to y. */
 static void store_tile(const struct ipex_blocks_args *args, blocks_activate_fn activate,
-                       float *tile, int64_t row, int64_t count, int64_t panel) {
+                       float *tile, int64_t pitch, int64_t row, int64_t count, int64_t panel) {
     const int64_t column = panel * IPEX_PANEL;
     const int64_t columns = ipex_smaller(IPEX_PANEL, args->n - column);
     float *const y = args->y + row * args->y_row + column;
-    for (int64_t i = 0; i < count; i++, tile += IPEX_PANEL) {
+    for (int64_t i = 0; i < count; i++, tile += pitch) {
         float part[IPEX_PANEL] = {0};
         if (args->residual) {
             memcpy(part, args->residual + (row + i) * args->r_row + column,
@@ -142,6 +142,7 @@ static void multiply_panel(const struct rows *r, int64_t panel) {
         .y = r->tile,
         .blocks = (int32_t)r->blocks,
         .steps = args->block / IPEX_BLOCK_STEP,
+        .wide = args->bits == 8,
     };
     p.last_steps = (int32_t)ipex_div_up(args->k - (r->blocks - 1) * args->block, IPEX_BLOCK_STEP);
     for (int64_t row = 0, n; row < r->count; row += n) {
@@ -150,7 +151,7 @@ static void multiply_panel(const struct rows *r, int64_t panel) {
         p.x_scale = r->scale + row * r->blocks;
         p.x_sum = r->sum + row * r->blocks;
         r->level->multiply(&p, n);
-        store_tile(args, r->level->activate, r->tile, r->first + row,
+        store_tile(args, r->level->activate, r->tile, IPEX_PANEL, r->first + row,
                    ipex_smaller(n, r->count - row), panel);
     }
 }
@@ -182,25 +183,55 @@ void ipex_blocks_walk(const struct blocks_level *level, const struct ipex_blocks
 
 /* ---- register blocks of AVX2: half a panel at a time ---- */
 
-/* So many steps of eight products each fit 16 bits: 8 * 2 * 15 * 127. */
-enum { STEPS_16 = 4 };
+/* Eight numbers of each of eight columns: of four in the words of `low`, of the next four in those
+ * of `high`. */
+struct numbers {
+    __m256i low, high;
+};
 
-/* Zero points of half a panel's columns, in words. */
-static inline __m256i zeros_of(const uint8_t *zero) {
-    return zero ? _mm256_and_si256(
-                      _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)zero)),
-                      _mm256_set1_epi32(15))
-                : _mm256_set1_epi32(8);
+static inline __m256i load_words(const uint8_t *p) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
 
+/* w: a half of a row of tiles, and of the next one where they are wide. */
+static inline __attribute__((always_inline)) struct numbers load_numbers(const uint8_t *w,
+                                                                         bool wide) {
+    const __m256i nibble = _mm256_set1_epi8(15), words = load_words(w);
+    if (wide)
+        return (struct numbers){words, load_words(w + FOUR * IPEX_PANEL)};
+    return (struct numbers){_mm256_and_si256(words, nibble),
+                            _mm256_and_si256(_mm256_srli_epi32(words, 4), nibble)};
+}
+
+static inline int64_t step_bytes(bool wide) {
+    return FOUR * IPEX_PANEL * (wide ? 2 : 1);
+}
+
+/* Zero points of half a panel's columns, in words. */
+static inline __m256i zeros_of(const uint8_t *zero, bool wide) {
+    const int32_t most = wide ? 255 : 15;
+    return zero ? _mm256_and_si256(
+                      _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)zero)),
+                      _mm256_set1_epi32(most))
+                : _mm256_set1_epi32((most + 1) / 2);
+}
+
+/* So many steps of eight products of 4 bits each fit 16 bits: 8 * 2 * 15 * 127. Of 8 bits the lower
+ * and upper halves are multiplied apart, and a step is widened at once. */
+enum { STEPS_16 = 4 };
+
+#define PAIRS(a, words, next)                                                                      \
+    _mm256_add_epi16(_mm256_maddubs_epi16(a.low, _mm256_set1_epi32(words)),                        \
+                     _mm256_maddubs_epi16(a.high, _mm256_set1_epi32(next)))
 #define CHAIN(r) __m256 chain##r = bias;
 #define SUM(r)                                                                                     \
     __m256i sum##r = _mm256_madd_epi16(zero, _mm256_set1_epi32(x_sum[r])),                         \
             part##r = _mm256_setzero_si256();
-#define ADD(r)                                                                                     \
-    part##r = _mm256_add_epi16(part##r, _mm256_maddubs_epi16(low, _mm256_set1_epi32(x[r])));
-#define ADD_HIGH(r)                                                                                \
-    part##r = _mm256_add_epi16(part##r, _mm256_maddubs_epi16(high, _mm256_set1_epi32(x[ROWS + r])));
+#define ADD(r) part##r = _mm256_add_epi16(part##r, PAIRS(w4, x[r], x[ROWS + r]));
+#define ADD_WIDE(r)                                                                                \
+    sum##r = _mm256_add_epi32(                                                                     \
+        sum##r, _mm256_add_epi32(_mm256_madd_epi16(PAIRS(lower, x[r], x[ROWS + r]), ones),         \
+                                 _mm256_madd_epi16(PAIRS(upper, x[r], x[ROWS + r]), sixteens)));
 #define WIDEN(r)                                                                                   \
     sum##r = _mm256_add_epi32(sum##r, _mm256_madd_epi16(part##r, ones));                           \
     part##r = _mm256_setzero_si256();
@@ -209,30 +240,43 @@ static inline __m256i zeros_of(const uint8_t *zero) {
                                _mm256_set1_ps(x_scale[r]), chain##r);
 #define KEEP(r) _mm256_storeu_ps(p->y + half + r * IPEX_PANEL, chain##r);
 
+static inline __m256i upper_half(__m256i bytes) {
+    return _mm256_and_si256(_mm256_srli_epi32(bytes, 4), _mm256_set1_epi8(15));
+}
+
+static inline __m256i lower_half(__m256i bytes) {
+    return _mm256_and_si256(bytes, _mm256_set1_epi8(15));
+}
+
 #define BLOCK(R)                                                                                   \
     static void multiply_##R(const struct blocks_product *p, int64_t half) {                       \
         enum { ROWS = R };                                                                         \
-        const __m256i nibble = _mm256_set1_epi8(15), ones = _mm256_set1_epi16(1);                  \
+        const __m256i ones = _mm256_set1_epi16(1), sixteens = _mm256_set1_epi16(16);               \
         const __m256 bias = _mm256_loadu_ps(p->bias + half);                                       \
         const uint8_t *w = p->w + half * FOUR;                                                     \
         const float *x_scale = p->x_scale;                                                         \
         const int32_t *x = p->x, *x_sum = p->x_sum;                                                \
-        const uint8_t *zeros = p->zero ? p->zero + half : NULL;                                    \
         ROWS_##R(CHAIN) for (int32_t b = 0; b < p->blocks; b++, x_scale += R, x_sum += R) {        \
             const int32_t all = b + 1 < p->blocks ? p->steps : p->last_steps;                      \
-            const __m256i zero = zeros_of(zeros);                                                  \
-            const __m256 scale = _mm256_loadu_ps(p->scale + b * IPEX_PANEL + half);                \
-            ROWS_##R(SUM) for (int32_t left = all; left > 0; left -= STEPS_16) {                   \
+            const int64_t factors = b * IPEX_PANEL + half;                                         \
+            const __m256i zero = zeros_of(p->zero ? p->zero + factors : NULL, p->wide);            \
+            const __m256 scale = _mm256_loadu_ps(p->scale + factors);                              \
+            ROWS_##R(SUM) for (int32_t left = p->wide ? all : 0; left > 0; left--) {               \
+                const struct numbers n = load_numbers(w, true);                                    \
+                const struct numbers lower = {lower_half(n.low), lower_half(n.high)};              \
+                const struct numbers upper = {upper_half(n.low), upper_half(n.high)};              \
+                ROWS_##R(ADD_WIDE) x += 2 * R;                                                     \
+                w += step_bytes(true);                                                             \
+            }                                                                                      \
+            for (int32_t left = p->wide ? 0 : all; left > 0; left -= STEPS_16) {                   \
                 for (int32_t s = left < STEPS_16 ? left : STEPS_16; s > 0; s--) {                  \
-                    const __m256i both = _mm256_loadu_si256((const __m256i *)(const void *)w);     \
-                    const __m256i low = _mm256_and_si256(both, nibble);                            \
-                    const __m256i high = _mm256_and_si256(_mm256_srli_epi32(both, 4), nibble);     \
-                    ROWS_##R(ADD) ROWS_##R(ADD_HIGH) x += 2 * R;                                   \
-                    w += FOUR * IPEX_PANEL;                                                        \
+                    const struct numbers w4 = load_numbers(w, false);                              \
+                    ROWS_##R(ADD) x += 2 * R;                                                      \
+                    w += step_bytes(false);                                                        \
                 }                                                                                  \
                 ROWS_##R(WIDEN)                                                                    \
             }                                                                                      \
-            ROWS_##R(SCALE) zeros += zeros ? IPEX_PANEL : 0;                                       \
+            ROWS_##R(SCALE)                                                                        \
         }                                                                                          \
         ROWS_##R(KEEP)                                                                             \
     }
@@ -253,70 +297,104 @@ void ipex_k_linear_blocks_i8__avx2(const struct ipex_blocks_args *args, int64_t 
 
 /* ---- products of floats ---- */
 
-/* Byte i of every word, with its sign. */
-#define BYTE_OF(words, i) _mm256_srai_epi32(_mm256_slli_epi32(words, 24 - 8 * ((i) % FOUR)), 24)
-#define FLOATS(words, i)                                                                           \
-    _mm256_store_ps(to + (i)*IPEX_PANEL,                                                           \
-                    _mm256_mul_ps(_mm256_cvtepi32_ps(BYTE_OF(words, i)), scale));
+/* Byte i of every word. */
+#define BYTE_OF(words, i)                                                                          \
+    ((i) == 0   ? _mm256_and_si256(words, _mm256_set1_epi32(255))                                  \
+     : (i) == 3 ? _mm256_srli_epi32(words, 24)                                                     \
+                : _mm256_and_si256(_mm256_srli_epi32(words, 8 * (i)), _mm256_set1_epi32(255)))
+#define WEIGHT(bytes, zero, scale)                                                                 \
+    _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_sub_epi32(bytes, zero)), scale)
 
-/* Half of a panel's columns. */
-static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t half, float *to) {
-    const int64_t factors = panel * ipex_blocks_count(args) * IPEX_PANEL + half;
-    const float *scales = args->scale + factors;
-    const uint8_t *zeros = args->zero ? args->zero + factors : NULL;
-    const uint8_t *w = args->w + panel * ipex_blocks_panel(args) + half * FOUR;
-    const __m256i nibble = _mm256_set1_epi8(15), every = _mm256_set1_epi32(0x01010101);
-    for (int64_t k = 0; k < args->k; k += args->block, scales += IPEX_PANEL) {
-        const int64_t end = ipex_smaller(k + args->block, args->k);
-        const __m256 scale = _mm256_loadu_ps(scales);
-        const __m256i zero = _mm256_mullo_epi32(zeros_of(zeros), every);
-        for (int64_t i = k; i < end; i += IPEX_BLOCK_STEP, w += FOUR * IPEX_PANEL) {
-            const __m256i both = _mm256_loadu_si256((const __m256i *)(const void *)w);
-            const __m256i low = _mm256_sub_epi8(_mm256_and_si256(both, nibble), zero);
-            const __m256i high =
-                _mm256_sub_epi8(_mm256_and_si256(_mm256_srli_epi32(both, 4), nibble), zero);
-            FLOATS(low, 0)
-            FLOATS(low, 1)
-            FLOATS(low, 2)
-            FLOATS(low, 3)
-            FLOATS(high, 4)
-            FLOATS(high, 5) FLOATS(high, 6) FLOATS(high, 7) to += IPEX_BLOCK_STEP * IPEX_PANEL;
+/* Half a panel's columns, from some element of K on; scale and zero of the block that it is in. */
+struct column {
+    const struct ipex_blocks_args *args;
+    const uint8_t *w;
+    int64_t factors;
+    __m256 scale;
+    __m256i zero;
+    bool wide;
+};
+
+static struct column column_of(const struct ipex_blocks_args *args, int64_t panel, int64_t half,
+                               int64_t k) {
+    const bool wide = args->bits == 8;
+    return (struct column){
+        .args = args,
+        .w = args->w + panel * ipex_blocks_panel(args) + half * FOUR +
+             k / IPEX_BLOCK_STEP * step_bytes(wide),
+        .factors = panel * ipex_blocks_count(args) * IPEX_PANEL + half,
+        .wide = wide,
+    };
+}
+
+static inline __attribute__((always_inline)) void begin_block(struct column *c, int64_t block) {
+    const int64_t at = c->factors + block * IPEX_PANEL;
+    c->scale = _mm256_loadu_ps(c->args->scale + at);
+    c->zero = zeros_of(c->args->zero ? c->args->zero + at : NULL, c->wide);
+}
+
+static inline __attribute__((always_inline)) struct numbers next_numbers(struct column *c) {
+    const struct numbers ret = load_numbers(c->w, c->wide);
+    c->w += step_bytes(c->wide);
+    return ret;
+}
+
+/* Number i of a step, 0 to 7. */
+static __m256i number_at(const struct column *c, int64_t i) {
+    const struct numbers n = load_numbers(c->w, c->wide);
+    return _mm256_and_si256(
+        _mm256_srl_epi32(i < FOUR ? n.low : n.high, _mm_cvtsi64_si128(8 * (i % FOUR))),
+        _mm256_set1_epi32(255));
+}
+
+#define FLOATS(c, words, i)                                                                        \
+    _mm256_store_ps(to + (i)*IPEX_PANEL, WEIGHT(BYTE_OF(words, (i) % FOUR), c.zero, c.scale))
+
+static void widen_half(const struct ipex_blocks_args *args, int64_t panel, int64_t half,
+                       int64_t begin, int64_t end, float *to) {
+    struct column c = column_of(args, panel, half, begin);
+    for (int64_t k = begin, next; k < end; k = next) {
+        const int64_t block = ipex_div(k, args->block);
+        next = ipex_smaller((block + 1) * args->block, end);
+        begin_block(&c, block);
+        for (int64_t i = k; i < next; i += IPEX_BLOCK_STEP, to += IPEX_BLOCK_STEP * IPEX_PANEL) {
+            const struct numbers n = next_numbers(&c);
+            FLOATS(c, n.low, 0);
+            FLOATS(c, n.low, 1);
+            FLOATS(c, n.low, 2);
+            FLOATS(c, n.low, 3);
+            FLOATS(c, n.high, 4);
+            FLOATS(c, n.high, 5);
+            FLOATS(c, n.high, 6);
+            FLOATS(c, n.high, 7);
         }
-        zeros += zeros ? IPEX_PANEL : 0;
     }
 }
 
-/* A row times two panels, as four halves, whose chains are taken in turns: each alone would wait
- * for its last product. */
-#define ROW_HALVES(X) X(0) X(1) X(2) X(3)
+static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t begin, int64_t end,
+                  float *to) {
+    for (int64_t half = 0; half < IPEX_PANEL; half += HALF)
+        widen_half(args, panel, half, begin, end, to + half);
+}
+
+/* A panel as two halves, whose chains are taken in turns: each alone would wait for its last
+ * product. */
+#define ROW_HALVES(X) X(0) X(1)
 #define ROW_BEGIN(h)                                                                               \
-    const int64_t panel##h = h < 2 ? panel : second, at##h = h % 2 * HALF;                         \
-    const uint8_t *w##h = args->w + panel##h * ipex_blocks_panel(args) + at##h * FOUR;             \
-    __m256 chain##h = _mm256_loadu_ps(args->bias + panel##h * IPEX_PANEL + at##h);
-#define ROW_FACTORS(h)                                                                             \
-    const int64_t factors##h = (panel##h * blocks + b) * IPEX_PANEL + at##h;                       \
-    const __m256 scale##h = _mm256_loadu_ps(args->scale + factors##h);                             \
-    const __m256i zero##h = _mm256_mullo_epi32(                                                    \
-        zeros_of(args->zero ? args->zero + factors##h : NULL), _mm256_set1_epi32(0x01010101));
-#define ROW_NUMBERS(h)                                                                             \
-    const __m256i both##h = _mm256_loadu_si256((const __m256i *)(const void *)w##h);               \
-    const __m256i low##h = _mm256_sub_epi8(_mm256_and_si256(both##h, nibble), zero##h);            \
-    const __m256i high##h =                                                                        \
-        _mm256_sub_epi8(_mm256_and_si256(_mm256_srli_epi32(both##h, 4), nibble), zero##h);         \
-    w##h += FOUR * IPEX_PANEL;
+    struct column c##h = column_of(args, panel, h * HALF, 0);                                      \
+    __m256 chain##h = _mm256_loadu_ps(args->bias + panel * IPEX_PANEL + h * HALF);
+#define ROW_BLOCK(h) begin_block(&c##h, b);
 #define ROW_ADD(h, words, i)                                                                       \
-    chain##h = _mm256_fmadd_ps(_mm256_set1_ps(x[i]),                                               \
-                               _mm256_mul_ps(_mm256_cvtepi32_ps(words), scale##h), chain##h)
+    chain##h = _mm256_fmadd_ps(_mm256_set1_ps(x[i]), WEIGHT(words, c##h.zero, c##h.scale), chain##h)
 /* Or compilers would keep elements of x, on the stack. */
 #define READ_AGAIN __asm__ volatile("" ::: "memory")
 #define ROW_ADD_2(h, g, part, i)                                                                   \
-    ROW_ADD(h, BYTE_OF(part##h, i), i);                                                            \
-    ROW_ADD(g, BYTE_OF(part##g, i), i);                                                            \
+    ROW_ADD(h, BYTE_OF(n##h.part, (i) % FOUR), i);                                                 \
+    ROW_ADD(g, BYTE_OF(n##g.part, (i) % FOUR), i);                                                 \
     READ_AGAIN
 #define ROW_STEP_2(h, g)                                                                           \
     {                                                                                              \
-        ROW_NUMBERS(h)                                                                             \
-        ROW_NUMBERS(g)                                                                             \
+        const struct numbers n##h = next_numbers(&c##h), n##g = next_numbers(&c##g);               \
         ROW_ADD_2(h, g, low, 0);                                                                   \
         ROW_ADD_2(h, g, low, 1);                                                                   \
         ROW_ADD_2(h, g, low, 2);                                                                   \
@@ -326,120 +404,94 @@ static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t ha
         ROW_ADD_2(h, g, high, 6);                                                                  \
         ROW_ADD_2(h, g, high, 7);                                                                  \
     }
-#define ROW_REST(h)                                                                                \
-    {                                                                                              \
-        ROW_NUMBERS(h)                                                                             \
-        for (int32_t i = 0; i < rest; i++) {                                                       \
-            const __m256i word = _mm256_sll_epi32(i < FOUR ? low##h : high##h,                     \
-                                                  _mm_cvtsi32_si128(24 - 8 * (i % FOUR)));         \
-            ROW_ADD(h, _mm256_srai_epi32(word, 24), i);                                            \
-        }                                                                                          \
-    }
+#define ROW_REST(h) ROW_ADD(h, number_at(&c##h, i), i);
 #define ROW_KEEP(h) _mm256_storeu_ps(tile + h * HALF, chain##h);
 
-/* second: the panel itself, where there is no other */
 static void multiply_row(const struct ipex_blocks_args *args, const float *x, int64_t panel,
-                         int64_t second, float *tile) {
-    const int64_t blocks = ipex_blocks_count(args);
-    const int32_t rest = args->k % IPEX_BLOCK_STEP;
-    const __m256i nibble = _mm256_set1_epi8(15);
+                         float *tile) {
     ROW_HALVES(ROW_BEGIN)
-    for (int64_t b = 0; b < blocks; b++) {
-        ROW_HALVES(ROW_FACTORS)
-        int64_t left = ipex_smaller(args->block, args->k - b * args->block);
+    for (int64_t b = 0, k = 0; k < args->k; b++, k += args->block) {
+        ROW_HALVES(ROW_BLOCK)
+        int64_t left = ipex_smaller(args->block, args->k - k);
         for (; left >= IPEX_BLOCK_STEP; left -= IPEX_BLOCK_STEP, x += IPEX_BLOCK_STEP) {
             ROW_STEP_2(0, 1);
-            ROW_STEP_2(2, 3);
         }
-        if (left > 0) {
+        for (int64_t i = 0; i < left; i++) {
             ROW_HALVES(ROW_REST)
         }
     }
     ROW_HALVES(ROW_KEEP)
 }
 
-/* Rows of a job with panels [panel, end), which lie in `packed`. */
-static void multiply_floats(product_conv_fn conv_f32, const struct ipex_blocks_args *args,
-                            const struct ipex_blocks_job *job, int64_t panel, int64_t end,
-                            const float *packed) {
-    const int64_t column = panel * IPEX_PANEL;
-    const int64_t columns = ipex_smaller(end * IPEX_PANEL, args->n) - column;
-    const int32_t rows = (int32_t)(job->row_end - job->row);
-    const struct ipex_conv_args conv = {
-        .x = args->x + job->row * args->x_row,
-        .w = packed,
-        .bias = args->bias + column,
-        .residual = args->residual ? args->residual + job->row * args->r_row + column : NULL,
-        .y = args->y + job->row * args->y_row + column,
-        .x_pixel = args->x_row,
-        .y_pixel = args->y_row,
-        .r_pixel = args->r_row,
-        .images = 1,
-        .lines = 1,
-        .pixels = rows,
-        .last_pixels = rows,
-        .groups = 1,
-        .segments_h = 1,
-        .segments_w = 1,
-        .k = args->k,
-        .n = (int32_t)columns,
-        .lines_per_job = 1,
-        .panels_per_job = (int32_t)(end - panel),
-        .panels_outside = true,
-        .act = args->act,
-        .act_a = args->act_a,
-        .act_b = args->act_b,
+static void multiply_panels(const struct ipex_blocks_args *args, const float *x, int64_t panel,
+                            int64_t panels, float *tile) {
+    for (int64_t i = 0; i < panels; i++)
+        multiply_row(args, x, panel + i, tile + i * IPEX_PANEL);
+}
+
+/* Rows from which on weights become floats once for all of them. */
+enum { ROWS_WORTH = 4, TILE = IPEX_BLOCKS_PANELS * IPEX_PANEL };
+
+/* Elements [k, end) of K of some rows and the panels in `packed`. */
+static void add_part(const struct blocks_float_level *level, const struct ipex_blocks_args *args,
+                     int64_t row, int64_t rows, int64_t panel, int64_t panels, int64_t k,
+                     int64_t end, float *packed) {
+    const struct product p = {
+        .conv = level->conv,
+        .x = args->x + row * args->x_row + k,
+        .packed = packed,
+        .bias = args->bias + panel * IPEX_PANEL,
+        .y = packed + IPEX_BLOCKS_FLOATS,
+        .x_row = args->x_row,
+        .y_row = TILE,
+        .rows = rows,
+        .k = end - k,
+        .n = panels * IPEX_PANEL,
         .cache_l2 = args->cache_l2,
+        .resume = k > 0,
     };
-    conv_f32(&conv, 0, 1, NULL);
+    ipex_multiply_packed(&p);
 }
 
-/* Rows from which on panels become floats once for all of them. */
-enum { ROWS_WORTH = 4 };
-
-static void multiply_rows(blocks_activate_fn activate, const struct ipex_blocks_args *args,
-                          const struct ipex_blocks_job *job) {
-    for (int64_t panel = job->panel; panel < job->panel_end; panel += 2)
-        for (int64_t row = job->row; row < job->row_end; row++) {
-            float tile[2][IPEX_PANEL];
-            const int64_t second = ipex_smaller(panel + 1, job->panel_end - 1);
-            multiply_row(args, args->x + row * args->x_row, panel, second, tile[0]);
-            store_tile(args, activate, tile[0], row, 1, panel);
-            if (second > panel)
-                store_tile(args, activate, tile[1], row, 1, second);
-        }
-}
-
-static void multiply_widened(product_conv_fn conv_f32, const struct ipex_blocks_args *args,
-                             const struct ipex_blocks_job *job, float *packed) {
-    const int64_t panel_floats = ipex_packed_floats(args->k, IPEX_PANEL);
-    const int64_t at_once = ipex_blocks_panels_at_once(args);
-    for (int64_t panel = job->panel, end; panel < job->panel_end; panel = end) {
-        end = ipex_smaller(panel + at_once, job->panel_end);
-        for (int64_t i = 0; i < 2 * (end - panel); i++)
-            widen(args, panel + i / 2, i % 2 * HALF, packed + i / 2 * panel_floats + i % 2 * HALF);
-        multiply_floats(conv_f32, args, job, panel, end, packed);
+/* The products of some rows and up to IPEX_BLOCKS_PANELS panels. */
+static void multiply_floats(const struct blocks_float_level *level,
+                            const struct ipex_blocks_args *args, int64_t row, int64_t rows,
+                            int64_t panel, int64_t panels, float *packed) {
+    if (rows < ROWS_WORTH) {
+        for (int64_t r = 0; r < rows; r++)
+            level->multiply_row(args, args->x + (row + r) * args->x_row, panel, panels,
+                                packed + IPEX_BLOCKS_FLOATS + r * TILE);
+        return;
+    }
+    for (int64_t k = 0, end; k < args->k; k = end) {
+        end = ipex_smaller(k + IPEX_BLOCKS_PART, args->k);
+        for (int64_t i = 0; i < panels; i++)
+            level->widen(args, panel + i, k, end,
+                         packed + i * ipex_packed_floats(end - k, IPEX_PANEL));
+        add_part(level, args, row, rows, panel, panels, k, end, packed);
     }
 }
 
-static __attribute__((noinline)) void
-float_jobs(product_conv_fn conv_f32, blocks_activate_fn activate,
-           const struct ipex_blocks_args *args, int64_t job_begin, int64_t job_end, float *packed) {
+void ipex_blocks_floats(const struct blocks_float_level *level, const struct ipex_blocks_args *args,
+                        int64_t job_begin, int64_t job_end, float *packed) {
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_blocks_job job = ipex_blocks_job(args, j);
-        if (job.row_end - job.row < ROWS_WORTH)
-            multiply_rows(activate, args, &job);
-        else
-            multiply_widened(conv_f32, args, &job, packed);
+        for (int64_t row = job.row, rows; row < job.row_end; row += rows) {
+            rows = ipex_smaller(IPEX_BLOCKS_FLOAT_ROWS, job.row_end - row);
+            for (int64_t panel = job.panel; panel < job.panel_end; panel += IPEX_BLOCKS_PANELS) {
+                const int64_t panels = ipex_smaller(IPEX_BLOCKS_PANELS, job.panel_end - panel);
+                multiply_floats(level, args, row, rows, panel, panels, packed);
+                for (int64_t i = 0; i < panels; i++)
+                    store_tile(args, level->activate, packed + IPEX_BLOCKS_FLOATS + i * IPEX_PANEL,
+                               TILE, row, rows, panel + i);
+            }
+        }
     }
 }
 
-#define FLOAT_KERNEL(level)                                                                        \
-    void ipex_k_linear_blocks_f32__##level(const struct ipex_blocks_args *args, int64_t job_begin, \
-                                           int64_t job_end, void *scratch) {                       \
-        product_conv_fn conv_f32 = ipex_k_conv_f32__##level;                                       \
-        __asm__("" : "+r"(conv_f32)); /* or there would be a copy of all above for each */         \
-        float_jobs(conv_f32, ipex_k_activate__##level, args, job_begin, job_end, scratch);         \
-    }
-FLOAT_KERNEL(avx2)
-FLOAT_KERNEL(avx512)
+void ipex_k_linear_blocks_f32__avx2(const struct ipex_blocks_args *args, int64_t job_begin,
+                                    int64_t job_end, void *scratch) {
+    static const struct blocks_float_level level = {ipex_k_conv_f32__avx2, ipex_k_activate__avx2,
+                                                    widen, multiply_panels};
+    ipex_blocks_floats(&level, args, job_begin, job_end, scratch);
+}

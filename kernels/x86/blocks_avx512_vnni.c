@@ -24,20 +24,39 @@
     chain##r = vec_fma(vec_mul(vec_from_int(sum##r), scale), vec_set(x_scale[r]), chain##r);
 #define KEEP(r) vec_store(p->y + r * IPEX_PANEL, chain##r);
 
+/* Where a step's first four numbers of each column are, and its next four: those of 4 bits in the
+ * same row of tiles. */
+struct halves {
+    vec_int mask, shift;
+    int64_t second, step;
+};
+
+static inline struct halves halves_of(const struct blocks_product *p) {
+    enum { ROW = 4 * IPEX_PANEL };
+    return (struct halves){
+        .mask = vec_int_set(p->wide ? -1 : 0x0f0f0f0f),
+        .shift = vec_int_set(p->wide ? 0 : 4),
+        .second = p->wide ? ROW : 0,
+        .step = p->wide ? 2 * ROW : ROW,
+    };
+}
+
 #define BLOCK(R)                                                                                   \
     static void multiply_##R(const struct blocks_product *p) {                                     \
         enum { ROWS = R };                                                                         \
-        const vec_int nibble = vec_int_set(0x0f0f0f0f);                                            \
+        const struct halves halves = halves_of(p);                                                 \
         const vec bias = vec_load(p->bias);                                                        \
         const uint8_t *w = p->w;                                                                   \
         const float *x_scale = p->x_scale;                                                         \
         const int32_t *x = p->x, *x_sum = p->x_sum;                                                \
         ROWS_##R(CHAIN) for (int32_t b = 0; b < p->blocks; b++, x_scale += R, x_sum += R) {        \
-            const vec_int zero = zeros_of(p, b);                                                   \
+            const vec_int zero = zeros_of(p, &halves, b);                                          \
             ROWS_##R(SUM) int32_t s = b + 1 < p->blocks ? p->steps : p->last_steps;                \
-            for (; s > 0; s--, x += 2 * R, w += IPEX_PANEL * 4) {                                  \
-                const vec_int both = vec_int_load(w), low = vec_and(both, nibble);                 \
-                const vec_int high = vec_and(_mm512_srli_epi32(both, 4), nibble);                  \
+            for (; s > 0; s--, x += 2 * R, w += halves.step) {                                     \
+                const vec_int low = vec_and(vec_int_load(w), halves.mask);                         \
+                const vec_int high =                                                               \
+                    vec_and(_mm512_srlv_epi32(vec_int_load(w + halves.second), halves.shift),      \
+                            halves.mask);                                                          \
                 ROWS_##R(ADD) ROWS_##R(ADD_HIGH)                                                   \
             }                                                                                      \
             const vec scale = vec_load(p->scale + b * IPEX_PANEL);                                 \
@@ -47,12 +66,13 @@
     }
 
 /* Zero points of a block's columns, in words. */
-static inline vec_int zeros_of(const struct blocks_product *p, int64_t block) {
+static inline vec_int zeros_of(const struct blocks_product *p, const struct halves *halves,
+                               int64_t block) {
     if (!p->zero)
-        return vec_int_set(8);
+        return vec_int_set(p->wide ? 128 : 8);
     const __m128i zero =
         _mm_loadu_si128((const __m128i *)(const void *)(p->zero + block * IPEX_PANEL));
-    return vec_and(_mm512_cvtepu8_epi32(zero), vec_int_set(15));
+    return vec_and(_mm512_cvtepu8_epi32(zero), halves->mask);
 }
 
 BLOCK(1)

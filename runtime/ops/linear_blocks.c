@@ -64,6 +64,7 @@ enum ipex_bound ipex_bind_linear_blocks(struct ipex_bind *bind) {
     args->rows = (int32_t)rows;
     args->k = (int32_t)x->dims[x->rank - 1];
     args->n = (int32_t)bind->input[1]->dims[0];
+    args->bits = bind->ints[IPEX_BLOCKS_BITS];
     args->block = bind->ints[IPEX_BLOCKS_SIZE];
     args->act = bind->ints[IPEX_BLOCKS_ACT];
     args->act_a = bind->floats[0];

@@ -84,6 +84,7 @@ EMU_INT_2(packs_epi32)
 EMU_INT_2(packus_epi16)
 EMU_INT_2(adds_epi16)
 EMU_INT_2(madd_epi16)
+EMU_INT_2(srlv_epi32)
 EMU_INT_2(max_epu8)
 EMU_INT_2(min_epu8)
 EMU_SHIFT(slli_epi32)
@@ -110,6 +111,7 @@ EMU_SHIFT(srai_epi32)
 #define _mm512_adds_epi16   emu_adds_epi16
 #define _mm512_max_epu8     emu_max_epu8
 #define _mm512_min_epu8     emu_min_epu8
+#define _mm512_srlv_epi32   emu_srlv_epi32
 #define _mm512_slli_epi32   emu_slli_epi32
 #define _mm512_srli_epi32   emu_srli_epi32
 #define _mm512_srai_epi32   emu_srai_epi32

@@ -84,8 +84,11 @@ static struct buffer run(const struct level *level, const struct ipex_blocks_arg
 
 /* A weight without its scale. */
 static double number(const struct ipex_blocks_args *a, int64_t n, int64_t k) {
-    const uint8_t byte = a->w[n / 16 * ipex_blocks_panel(a) + (k / 8 * 16 + n % 16) * 4 + k % 4];
+    const uint8_t *panel = a->w + n / 16 * ipex_blocks_panel(a);
     const int64_t at = (n / 16 * ipex_blocks_count(a) + k / a->block) * 16 + n % 16;
+    if (a->bits == 8)
+        return panel[(k / 4 * 16 + n % 16) * 4 + k % 4] - (a->zero ? a->zero[at] : 128);
+    const uint8_t byte = panel[(k / 8 * 16 + n % 16) * 4 + k % 4];
     return (k % 8 < 4 ? byte % 16 : byte / 16) - (a->zero ? a->zero[at] % 16 : 8);
 }
 
@@ -134,6 +137,7 @@ static int check(const struct context *context, struct rng *rng, bool rounds, bo
         .rows = (int32_t)(rng_one_in(rng, 3) ? 1 : rng_range(rng, 1, big ? 60 : 20)),
         .k = (int32_t)rng_range(rng, 1, big ? 1500 : 300),
         .n = (int32_t)rng_range(rng, 1, 70),
+        .bits = rng_one_in(rng, 2) ? 8 : 4,
         .block = 16 << rng_range(rng, 0, 4),
         .act = rng_one_in(rng, 2) ? IPEX_ACT_none : (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
         .act_a = 0.25f,
@@ -148,23 +152,24 @@ static int check(const struct context *context, struct rng *rng, bool rounds, bo
     struct operands o = make_operands(rng, &args, special);
     struct buffer want = run(&context->levels[0], &args, &o, rounds, rng);
     const double worst = special ? 0 : worst_error(&args, &want, rounds);
-    int failed = worst <= 1 ? 0
-                            : !report(false, name,
-                                      "reference: %d x %d x %d, block %d, act %d: %g of "
-                                      "the bound",
-                                      args.rows, args.k, args.n, args.block, args.act, worst);
+    int failed = worst <= 1
+                     ? 0
+                     : !report(false, name,
+                               "reference: %d x %d x %d, %d bits, block %d, act %d: %g of "
+                               "the bound",
+                               args.rows, args.k, args.n, args.bits, args.block, args.act, worst);
     for (size_t i = 1; i < context->n_levels; i++) {
         struct buffer got = run(&context->levels[i], &args, &o, rounds, rng);
         const int64_t at = first_difference(&want, &got);
         if (at >= 0)
-            failed +=
-                !report(false, name,
-                        "%s: %d x %d x %d, block %d%s%s, act %d, jobs %d x %d, l2 %d, rows of "
-                        "%lld: element %lld",
-                        context->levels[i].name, args.rows, args.k, args.n, args.block,
-                        args.zero ? ", zeros" : "", args.residual ? ", residual" : "", args.act,
-                        args.rows_per_job, args.panels_per_job, args.cache_l2,
-                        (long long)args.y_row, (long long)at);
+            failed += !report(
+                false, name,
+                "%s: %d x %d x %d, %d bits, block %d%s%s, act %d, jobs %d x %d, l2 %d, rows of "
+                "%lld: element %lld",
+                context->levels[i].name, args.rows, args.k, args.n, args.bits, args.block,
+                args.zero ? ", zeros" : "", args.residual ? ", residual" : "", args.act,
+                args.rows_per_job, args.panels_per_job, args.cache_l2, (long long)args.y_row,
+                (long long)at);
         buffer_free(&got);
     }
     buffer_free(&want);

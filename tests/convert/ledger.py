@@ -1057,12 +1057,11 @@ def layer_of_wide_weights(g):
 
 
 @case(("integer", "layer", "weight_in_blocks"), opset=21)
-def layer_of_weights_in_blocks(g):
-    """Whatever its input is."""
+def layer_of_bytes_times_weights_in_blocks(g):
     w = g.constant(g.random.integers(-127, 128, (8, 5)).astype(np.int8))
     scales = g.constant(np.float32(2.0 ** -g.random.integers(6, 9, (2, 5))))
     w = g.op("DequantizeLinear", w, scales, axis=0, block_size=4)
-    g.output(g.op("MatMul", g.input(4, 8), w, name="layer"))
+    g.output(g.op("MatMul", quantised(g, g.input(4, 8)), w, name="layer"))
 
 
 def four_bits(g, k, n, block=16, axis=0, values=None, scales=None):
@@ -1115,6 +1114,28 @@ def layers_of_4_bits_and_of_floats(g):
 @case(("integer", "layer", "keeps_blocks"), ("blocks", "layer", APPLIED), steps=dict(linear_blocks=1), opset=21)
 def layer_of_4_bits_on_bytes(g):
     g.output(g.op("MatMul", quantised(g, g.input(4, 48)), four_bits(g, 48, 5), name="layer"))
+
+
+def eight_bits(g, k, n):
+    """A weight [k][n] of numbers of 8 bits with a scale for each column."""
+    return g.op("DequantizeLinear", g.constant(g.random.integers(-128, 128, (k, n)).astype(np.int8)), g.positive(n), axis=1)
+
+
+@case(("integer", "layer", "not_quantised"), ("blocks", "layer", APPLIED), steps=dict(linear_blocks=1, linear=0))
+def layer_of_8_bits_on_floats(g):
+    g.output(g.op("MatMul", g.input(4, 48), eight_bits(g, 48, 5), name="layer"))
+
+
+@case(("integer", "layer", "few_outputs"), ("blocks", "layer", "quantised_input"), steps=dict(linear=1))
+def layer_of_8_bits_on_bytes(g):
+    x = quantised(g, g.input(4, 48))
+    g.output(x, g.op("MatMul", x, eight_bits(g, 48, 3), name="layer"))
+
+
+@case(("merge", "four", "blocks_differ"), ("merge", "eight", "blocks_differ"), steps=dict(linear_blocks=2), opset=21)
+def layers_of_4_and_of_8_bits(g):
+    x = g.input(4, 48)
+    g.output(*(g.op("Neg", g.op("MatMul", x, w, name=name)) for name, w in (("four", four_bits(g, 48, 5, 48)), ("eight", eight_bits(g, 48, 6)))))
 
 
 @case(("flatten", "flat", "keeps_blocks"), ("blocks", "layer", APPLIED), steps=dict(linear_blocks=1), opset=21)

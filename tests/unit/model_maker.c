@@ -262,27 +262,37 @@ void maker_upsampled(struct maker_model *m) {
     operands(add(m, IPEX_OP_upsampled_conv, T_XH, T_UPSAMPLED, "2 0"), T_UPSAMPLED_W, T_CONV_B);
 }
 
-void maker_blocks(struct maker_model *m) {
-    weight_of(m, IPEX_DTYPE_u8, W_BLOCKS, T_BLOCKS_W, "blocks.w", IPEX_LAYOUT_tiles, "10 48");
+static void add_blocks(struct maker_model *m, bool wide) {
+    weight_of(m, IPEX_DTYPE_u8, W_BLOCKS, T_BLOCKS_W, "blocks.w", IPEX_LAYOUT_tiles,
+              wide ? "10 96" : "10 48");
     weight(m, W_BLOCKS_SCALE, T_BLOCKS_SCALE, "blocks.scale", IPEX_LAYOUT_plain, "1 3 16");
     weight_of(m, IPEX_DTYPE_u8, W_BLOCKS_ZERO, T_BLOCKS_ZERO, "blocks.zero", IPEX_LAYOUT_plain,
               "1 3 16");
     tensor(m, T_BLOCKS, "blocks", "1 10");
     weight_of(m, IPEX_DTYPE_u8, W_BLOCKS_BYTES, T_BLOCKS_BYTES_W, "blocks.bytes.w",
-              IPEX_LAYOUT_tiles, "20 4");
+              IPEX_LAYOUT_tiles, wide ? "20 3" : "20 4");
     weight(m, W_BLOCKS_BYTES_SCALE, T_BLOCKS_BYTES_SCALE, "blocks.bytes.scale", IPEX_LAYOUT_plain,
            "2 1 16");
     tensor(m, T_BLOCKS_BYTES, "blocks_bytes", "1 6 6 20");
     m->weights = W_BLOCKS_COUNT;
     m->entry[0].tensors = T_BLOCKS_COUNT;
-    struct maker_node *n = add(m, IPEX_OP_linear_blocks, T_FLAT, T_BLOCKS, "1 4 32 0");
+    struct maker_node *n =
+        add(m, IPEX_OP_linear_blocks, T_FLAT, T_BLOCKS, wide ? "1 8 32 0" : "1 4 32 0");
     const int32_t all[] = {T_FLAT, T_BLOCKS_W, T_LIN_B, T_LIN, T_BLOCKS_SCALE, T_BLOCKS_ZERO};
     memcpy(n->input, all, sizeof all);
     n->inputs = 6;
-    n = add(m, IPEX_OP_linear_blocks, T_X, T_BLOCKS_BYTES, "0 4 16 1");
+    n = add(m, IPEX_OP_linear_blocks, T_X, T_BLOCKS_BYTES, wide ? "0 8 16 1" : "0 4 16 1");
     const int32_t few[] = {T_X, T_BLOCKS_BYTES_W, -1, -1, T_BLOCKS_BYTES_SCALE};
     memcpy(n->input, few, sizeof few);
     n->inputs = 5;
+}
+
+void maker_blocks(struct maker_model *m) {
+    add_blocks(m, false);
+}
+
+void maker_blocks_8(struct maker_model *m) {
+    add_blocks(m, true);
 }
 
 void maker_bf16(struct maker_model *m) {

@@ -231,14 +231,14 @@ enum {
 };
 void maker_upsampled(struct maker_model *model);
 
-/* Adds nodes that multiply by numbers of 4 bits: N_BLOCKS has all operands, N_BLOCKS_BYTES none
- * that may be absent. */
+/* Adds nodes that multiply by numbers of 4 bits, or of 8: N_BLOCKS has all operands, N_BLOCKS_BYTES
+ * none that may be absent. */
 enum {
-    T_BLOCKS_W = T_COUNT, /* constant tiles of u8 [10][48] */
+    T_BLOCKS_W = T_COUNT, /* constant tiles of u8 [10][48], or [10][96] */
     T_BLOCKS_SCALE,       /* constant plain [1][3][16] */
     T_BLOCKS_ZERO,        /* the same in u8 */
     T_BLOCKS,             /* [1][10] of T_FLAT, residual T_LIN, in blocks of 32 */
-    T_BLOCKS_BYTES_W,     /* constant tiles of u8 [20][4] */
+    T_BLOCKS_BYTES_W,     /* constant tiles of u8 [20][4], or [20][3] */
     T_BLOCKS_BYTES_SCALE, /* constant plain [2][1][16] */
     T_BLOCKS_BYTES,       /* [1][6][6][20] of T_X, rounded to bytes */
     T_BLOCKS_COUNT
@@ -253,6 +253,7 @@ enum {
     W_BLOCKS_COUNT
 };
 void maker_blocks(struct maker_model *model);
+void maker_blocks_8(struct maker_model *model);
 
 /* T_XH and the weights of the two nodes that read it become bf16. */
 void maker_bf16(struct maker_model *model);

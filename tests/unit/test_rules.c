@@ -99,6 +99,7 @@ static void model_of_bytes_is_valid(void **state) {
 static void model_of_blocks_is_valid(void **state) {
     (void)state;
     check_valid(maker_blocks);
+    check_valid(maker_blocks_8);
 }
 
 int main(void) {

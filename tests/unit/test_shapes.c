@@ -384,11 +384,10 @@ static struct ipex_shape_operand of_blocks(enum ipex_dtype dtype, int64_t panels
 }
 
 /* All sizes of K and of blocks, also with an operand that is one too long or too short. */
-static void linear_blocks_shapes(void **state) {
-    (void)state;
+static void check_blocks_shapes(int32_t bits) {
     for (int64_t k = 1; k <= 600; k += k < 70 ? 1 : 37)
         for (int32_t block = 0; block <= IPEX_BLOCK_MOST + 16; block += 8) {
-            const int32_t ints[IPEX_BLOCKS_ATTRS] = {IPEX_ACT_relu, 4, block, block % 32 / 16};
+            const int32_t ints[IPEX_BLOCKS_ATTRS] = {IPEX_ACT_relu, bits, block, block % 32 / 16};
             const bool known = block % 16 == 0 && block >= 16 && block <= 256;
             const int64_t n = 1 + k % 40, panels = n <= 16 ? 1 : n <= 32 ? 2 : 3;
             const int64_t blocks = known ? k / block + (k % block > 0) : 1;
@@ -397,7 +396,7 @@ static void linear_blocks_shapes(void **state) {
                                            .rank = 2,
                                            .layout = IPEX_LAYOUT_tiles,
                                            .constant = true,
-                                           .dims = {n, 4 * (k / 8 + (k % 8 > 0))}};
+                                           .dims = {n, bits == 8 ? k : 4 * (k / 8 + (k % 8 > 0))}};
             struct ipex_shape_operand scale = of_blocks(IPEX_DTYPE_f32, panels, blocks);
             struct ipex_shape_operand zero = of_blocks(IPEX_DTYPE_u8, panels, blocks);
             struct ipex_shape_operand y = {.dtype = IPEX_DTYPE_u8};
@@ -422,6 +421,12 @@ static void linear_blocks_shapes(void **state) {
                     *sizes[i] -= by;
                 }
         }
+}
+
+static void linear_blocks_shapes(void **state) {
+    (void)state;
+    check_blocks_shapes(4);
+    check_blocks_shapes(8);
 }
 
 static void broadcast_shapes(void **state) {

@@ -83,10 +83,11 @@ static int64_t winograd_bytes(const struct ipex_value *w, int64_t points) {
     return points == 0 ? 0 : tile_bytes(IPEX_DTYPE_f32, 1, points, w->dims[0], w->dims[1]);
 }
 
-/* Of two numbers to a byte, with a scale and a zero point for each block. */
+/* With a scale and a zero point for each block. */
 static int64_t blocks_bytes(const struct ipex_block_layer *layer, int64_t n, int64_t k) {
     const int64_t panels = (n - 1) / IPEX_PANEL + 1, blocks = (k - 1) / layer->block + 1;
-    return tile_bytes(IPEX_DTYPE_u8, 1, 1, n, k / 2) + panels * IPEX_PANEL * blocks * 5;
+    return tile_bytes(IPEX_DTYPE_u8, 1, 1, n, (k * layer->bits + 7) / 8) +
+           panels * IPEX_PANEL * blocks * 5;
 }
 
 /* A weight with several readers counts once. */

@@ -41,10 +41,19 @@ static bool is_move(const struct ipex_node *node) {
                     node->kind == IPEX_KIND_transpose);
 }
 
-const struct ipex_dequantised *ipex_quantised_operand(const struct ipex_value *x) {
+/* What is known of x, or of what it is moved from. */
+static const struct ipex_dequantised *integers_of(const struct ipex_value *x) {
     while (!x->dequantised && is_move(x->producer))
         x = x->producer->input[0];
-    const struct ipex_dequantised *d = x->dequantised;
+    return x->dequantised;
+}
+
+bool ipex_is_quantised(const struct ipex_value *x) {
+    return integers_of(x);
+}
+
+const struct ipex_dequantised *ipex_quantised_operand(const struct ipex_value *x) {
+    const struct ipex_dequantised *d = integers_of(x);
     return ipex_is_of_bytes(d) && ipex_is_one_number(d->scale) && has_byte_for_zero(d) ? d : NULL;
 }
 

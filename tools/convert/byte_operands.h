@@ -26,6 +26,9 @@ double ipex_zero_byte(const struct ipex_dequantised *d);
  * point that is a byte; NULL. */
 const struct ipex_dequantised *ipex_quantised_operand(const struct ipex_value *x);
 
+/* Whether x, or what it is moved from, stands for integers of any kind. */
+bool ipex_is_quantised(const struct ipex_value *x);
+
 /* The bytes, as f32 that may be stored so (is_byte). */
 struct ipex_value *ipex_bytes_of(struct ipex_graph *graph, const struct ipex_dequantised *d);
 

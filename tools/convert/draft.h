@@ -66,6 +66,7 @@ struct ipex_plan_weight {
     const struct ipex_value *source;
     const struct ipex_fold *fold;
     bool weight_kn;
+    int32_t bits;  /* of numbers in blocks */
     int64_t block; /* of scales and zero points of blocks */
     const double *vector;
     const void *data;

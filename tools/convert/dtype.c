@@ -3,7 +3,7 @@
  * constant store it so, with --dtype bf16 all operands are rounded to it, as they are stored
  * (storage.c), or by casts before the node. Sums, norms, softmax and functions stay in f32. So do
  * the products of depthwise convolutions, which are too few to gain, attention by heads of few
- * channels, convolutions to few columns, linear layers on numbers of 4 bits, and what recurrent
+ * channels, convolutions to few columns, linear layers on numbers in blocks, and what recurrent
  * layers and convolutions by small groups multiply their weights with, which are bf16. */
 #include "tools/convert/lower.h"
 

@@ -54,20 +54,27 @@ struct ipex_dequantised {
                                  bits to a number; nothing else is known of it */
 };
 
-/* What a matrix of constants is made of, where it is numbers q of few bits with a scale for each
- * block of them along an axis: (q - zero) * scale. Of element [i][j], q lies at i * stride[0] + j *
- * stride[1]; scale and zero at i * by[0] + j * by[1], of which the axis counts blocks. */
+/* What a matrix of constants is made of, where it is numbers q of up to 8 bits with a scale for
+ * each block of them along an axis: (q - zero) * scale. Of element [i][j], q lies at i * stride[0]
+ * + j * stride[1]; scale and zero at i * by[0] + j * by[1], of which the axis counts blocks. */
 struct ipex_blocks {
-    const uint8_t *q; /* 0 .. 15 */
-    const float *scale;
-    const uint8_t *zero; /* 0 .. 15; NULL: IPEX_BLOCKS_MIDDLE throughout */
+    struct ipex_value *q;     /* a constant of u8 */
+    struct ipex_value *scale; /* of f32 */
+    struct ipex_value *zero;  /* of u8; NULL: the middle throughout */
     int64_t stride[2], by[2];
     int64_t block;
-    int32_t axis, bits;
+    int32_t axis, bits;       /* of 2 bits: moved to the middle of 4 */
     bool bytes;               /* the model wants what it multiplies rounded to i8 */
     enum ipex_reason wanting; /* why no layer can keep it; applied: one can */
 };
-#define IPEX_BLOCKS_MIDDLE 8
+
+/* The bits of a number in the file, and its zero point where none is given. */
+static inline int32_t ipex_blocks_bits(const struct ipex_blocks *blocks) {
+    return blocks->bits > 4 ? 8 : 4;
+}
+static inline uint8_t ipex_blocks_middle(const struct ipex_blocks *blocks) {
+    return (uint8_t)(1 << (ipex_blocks_bits(blocks) - 1));
+}
 
 struct ipex_value {
     const char *name;
@@ -181,11 +188,12 @@ struct ipex_integer_layer {
     double r_scale; /* of the residual */
 };
 
-/* A linear layer that keeps its weight as numbers of 4 bits in blocks: weight_blocks.c. */
+/* A linear layer that keeps its weight as numbers of 4 or 8 bits in blocks: weight_blocks.c. */
 struct ipex_block_layer {
     int64_t block; /* of the file; its last one may be cut */
-    bool bytes;    /* x is rounded to i8, block by block */
-    bool zeros;    /* a zero point is another than IPEX_BLOCKS_MIDDLE */
+    int32_t bits;
+    bool bytes; /* x is rounded to i8, block by block */
+    bool zeros; /* a zero point is another than the middle */
 };
 
 struct ipex_pool {
@@ -238,6 +246,7 @@ struct ipex_node {
     struct ipex_integer_layer *integer; /* conv, linear; NULL: on floats */
     struct ipex_block_layer *blocks;    /* linear; NULL: its weight becomes floats or integers */
     bool weight_kn;                     /* linear */
+    bool left_on_floats;                /* linear, of a quantised input: pass_integer.c */
     union {
         struct ipex_conv conv;
         struct ipex_pool pool;
@@ -273,7 +282,7 @@ enum ipex_precision {
     IPEX_PRECISION_bf16,         /* products of bf16 operands, summed in f32 */
 };
 
-/* How layers with weights of 4 bits in blocks read what they multiply: --activations. */
+/* How layers with weights of 4 or 8 bits in blocks read what they multiply: --activations. */
 enum ipex_activations {
     IPEX_ACTIVATIONS_as_stated, /* as the model says */
     IPEX_ACTIVATIONS_f32,

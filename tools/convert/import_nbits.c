@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of few bits in blocks along their columns, as ONNX Runtime's quantiser packs them into
- * bytes, and tables of such rows: they become f32. Of weights of up to 4 bits it is noted what they
- * are made of, so that a linear layer can keep it (weight_blocks.h). */
+ * bytes, and tables of such rows. Weights become f32, of which it is noted what they are made of,
+ * so that a linear layer can keep it (weight_blocks.h). Of tables a run looks up numbers and scales
+ * where that saves room; else they become f32, too. */
 #include "tools/convert/import_quantized.h"
 #include "tools/convert/import_scope.h"
 #include "tools/convert/weight_blocks.h"
@@ -11,9 +12,9 @@
 /* [n][blocks] scales of `block` numbers each, of which the last may be cut. */
 struct packed {
     int64_t n, k, block, bits, blocks;
-    const struct ipex_value *weight;       /* u8 [n][blocks][block * bits / 8] */
-    const struct ipex_value *scale, *zero; /* f32 [n][blocks]; zero may be u8 [n][bytes of blocks],
-                                              or NULL: the middle of the range */
+    struct ipex_value *weight;       /* u8 [n][blocks][block * bits / 8] */
+    struct ipex_value *scale, *zero; /* f32 [n][blocks]; zero may be u8 [n][bytes of blocks], or
+                                        NULL: the middle of the range */
 };
 
 static bool is_constant(struct ipex_import *import, const struct ipex_value *x, const char *what,
@@ -81,8 +82,9 @@ static float zero_point(const struct packed *p, int64_t n, int64_t block) {
 /* ---- as they are ---- */
 
 /* [n][k]; `more` is added to each. */
-static const uint8_t *numbers(struct ipex_import *import, const struct packed *p, unsigned more) {
-    const int64_t bytes = p->block * p->bits / 8;
+static struct ipex_value *numbers(struct ipex_import *import, const struct packed *p,
+                                  unsigned more) {
+    const int64_t bytes = p->block * p->bits / 8, dims[2] = {p->n, p->k};
     uint8_t *ret = ipex_arena_array(&import->graph->arena, (size_t)(p->n * p->k), sizeof *ret),
             *to = ret;
     for (int64_t n = 0; n < p->n; n++) {
@@ -90,38 +92,36 @@ static const uint8_t *numbers(struct ipex_import *import, const struct packed *p
         for (int64_t k = 0; k < p->k; k++)
             *to++ = (uint8_t)(number(column + k / p->block * bytes, k % p->block, p->bits) + more);
     }
-    return ret;
+    return ipex_graph_constant(import->graph, p->weight->name, IPEX_DTYPE_u8, 2, dims, ret);
 }
 
-/* [n][blocks]; NULL where one of them is no whole number from 0 to 15. */
-static const uint8_t *zero_points(struct ipex_import *import, const struct packed *p) {
+/* [n][blocks]; NULL where one of them is no whole number from 0 to 15 or, of 8 bits, to 255. */
+static struct ipex_value *zero_points(struct ipex_import *import, const struct packed *p) {
+    const int64_t dims[2] = {p->n, p->blocks};
+    const float most = p->bits == 8 ? 255 : 15;
     uint8_t *ret = ipex_arena_array(&import->graph->arena, (size_t)(p->n * p->blocks), sizeof *ret);
     for (int64_t i = 0; i < p->n * p->blocks; i++) {
         const float zero = zero_point(p, i / p->blocks, i % p->blocks);
-        if (!(zero >= 0 && zero <= 15) || zero != (float)(int)zero)
+        if (!(zero >= 0 && zero <= most) || zero != (float)(int)zero)
             return NULL;
         ret[i] = (uint8_t)zero;
     }
-    return ret;
+    return ipex_graph_constant(import->graph, p->zero->name, IPEX_DTYPE_u8, 2, dims, ret);
 }
 
-/* Without zero points it is the middle of 4 bits that stands for 0, numbers of 2 bits included. */
+/* Without zero points it is the middle of the file's bits that stands for 0, whatever the model's.
+ */
 static void note_blocks(struct ipex_import *import, const struct packed *p, struct ipex_value *y) {
     struct ipex_blocks *note = ipex_arena_alloc(&import->graph->arena, sizeof *note);
-    float *scale =
-        ipex_arena_array(&import->graph->arena, (size_t)(p->n * p->blocks), sizeof *scale);
-    for (int64_t i = 0; i < p->n * p->blocks; i++)
-        scale[i] = (float)ipex_constant_f64(p->scale, i);
-    *note = (struct ipex_blocks){
-        .q = numbers(import, p, p->zero ? 0 : IPEX_BLOCKS_MIDDLE - (1u << (p->bits - 1))),
-        .scale = scale,
-        .zero = p->zero ? zero_points(import, p) : NULL,
-        .stride = {p->k, 1},
-        .by = {p->blocks, 1},
-        .block = p->block,
-        .axis = 1,
-        .bits = (int32_t)p->bits,
-        .bytes = ipex_import_int(import, "accuracy_level", 0) == 4};
+    *note = (struct ipex_blocks){.scale = p->scale,
+                                 .stride = {p->k, 1},
+                                 .by = {p->blocks, 1},
+                                 .block = p->block,
+                                 .axis = 1,
+                                 .bits = (int32_t)p->bits,
+                                 .bytes = ipex_import_int(import, "accuracy_level", 0) == 4};
+    note->q = numbers(import, p, p->zero ? 0 : ipex_blocks_middle(note) - (1u << (p->bits - 1)));
+    note->zero = p->zero ? zero_points(import, p) : NULL;
     if (p->zero && !note->zero)
         note->wanting = IPEX_REASON_zero_points;
     y->blocks = note;
@@ -143,10 +143,7 @@ static struct ipex_value *unpacked(struct ipex_import *import, const struct pack
         }
     struct ipex_value *ret =
         ipex_graph_constant(import->graph, p->weight->name, IPEX_DTYPE_f32, 2, dims, data);
-    if (p->bits <= 4)
-        note_blocks(import, p, ret);
-    else
-        ipex_quantized_note_blocks(import, ret, (int32_t)p->bits);
+    note_blocks(import, p, ret);
     return ret;
 }
 
@@ -170,7 +167,7 @@ static void import_matmul_nbits(struct ipex_import *import) {
 /* ---- tables ---- */
 
 struct table {
-    struct ipex_value *value, *scale, *zero; /* constants; zero may be NULL */
+    struct ipex_value *value, *scale, *zero; /* constants; zero may be NULL: 0 */
     int64_t bits, block, axis, gathered;
     bool several; /* numbers to a byte */
 };
@@ -225,27 +222,56 @@ static struct ipex_value *apart(struct ipex_import *import, const struct ipex_va
     return ipex_graph_constant(import->graph, x->name, IPEX_DTYPE_u8, x->rank, dims, data);
 }
 
+/* A byte for each number. False after refusing. */
+static bool take_apart(struct ipex_import *import, struct table *t) {
+    if (!t->several)
+        return true;
+    const int64_t bytes = t->value->dims[t->value->rank - 1];
+    const bool zero = t->zero;
+    t->value = apart(import, t->value, t->bits, bytes * (8 / t->bits));
+    if (t->value && t->zero)
+        t->zero = apart(import, t->zero, t->bits, (t->value->dims[t->axis] - 1) / t->block + 1);
+    return t->value && (t->zero || !zero);
+}
+
+/* Without zero points it is the middle of u8 that stands for 0. */
+static void state_middle(struct ipex_import *import, struct table *t) {
+    const size_t count = (size_t)ipex_value_numel(t->scale);
+    if (t->zero || t->value->dtype != IPEX_DTYPE_u8 || t->value->narrow)
+        return;
+    uint8_t *data = ipex_arena_array(&import->graph->arena, count + 1, sizeof *data);
+    memset(data, 1 << (t->bits - 1), count);
+    t->zero = ipex_graph_constant(import->graph, t->scale->name, IPEX_DTYPE_u8, t->scale->rank,
+                                  t->scale->dims, data);
+}
+
 /* As f32. NULL after refusing. */
 static struct ipex_value *table_rows(struct ipex_import *import, const struct table *t) {
     struct ipex_node *before = import->graph->last;
-    struct ipex_value *rows = t->value, *zero = t->zero;
-    if (t->several) {
-        rows = apart(import, rows, t->bits, rows->dims[rows->rank - 1] * (8 / t->bits));
-        if (rows && zero)
-            zero = apart(import, zero, t->bits, (rows->dims[rows->rank - 1] - 1) / t->block + 1);
-    }
-    if (!rows || (t->zero && !zero))
-        return NULL;
-    struct ipex_value *scale = ipex_quantized_per_block(import, t->scale, rows, t->axis, t->block);
-    const bool middle = t->value->dtype == IPEX_DTYPE_u8 && !t->value->narrow;
-    zero = zero ? ipex_quantized_per_block(import, zero, rows, t->axis, t->block)
-                : ipex_build_number(import, IPEX_DTYPE_f32, middle ? 1 << (t->bits - 1) : 0);
-    rows = ipex_build_binary(import, IPEX_STEP_sub, ipex_build_cast(import, rows, IPEX_DTYPE_f32),
-                             zero);
+    struct ipex_value *rows = ipex_build_cast(import, t->value, IPEX_DTYPE_f32);
+    struct ipex_value *scale =
+        ipex_quantized_per_block(import, t->scale, t->value, t->axis, t->block);
+    if (t->zero)
+        rows = ipex_build_binary(
+            import, IPEX_STEP_sub, rows,
+            ipex_quantized_per_block(import, t->zero, t->value, t->axis, t->block));
     rows = ipex_build_binary(import, IPEX_STEP_mul, rows, scale);
     if (rows)
         ipex_import_fold(import, before);
     return rows;
+}
+
+/* Where that takes less room, of numbers and scales that a run looks up; else NULL. */
+static struct ipex_value *look_up_numbers(struct ipex_import *import, const struct table *t,
+                                          struct ipex_value *indices) {
+    const struct ipex_block_parameters parameters = {t->scale, t->zero, t->axis, t->block};
+    struct ipex_value *floats = ipex_graph_value(import->graph, t->value->name, IPEX_DTYPE_f32,
+                                                 t->value->rank, t->value->dims);
+    if (t->gathered != 0)
+        return NULL;
+    ipex_blocks_note(import->graph, floats, t->value, &parameters,
+                     t->several || t->value->narrow ? 4 : 8);
+    return ipex_quantized_look_up_rows(import, floats, indices);
 }
 
 static void import_gather_block_quantized(struct ipex_import *import) {
@@ -257,8 +283,12 @@ static void import_gather_block_quantized(struct ipex_import *import) {
         ipex_import_refuse(import, "the indices are %s", ipex_dtype_name(indices->dtype));
         return;
     }
-    struct ipex_value *y =
-        ipex_build_gather(import, table_rows(import, &table), indices, table.gathered);
+    if (!take_apart(import, &table))
+        return;
+    state_middle(import, &table);
+    struct ipex_value *y = look_up_numbers(import, &table, indices);
+    if (!y)
+        y = ipex_build_gather(import, table_rows(import, &table), indices, table.gathered);
     if (y)
         ipex_import_out(import, 0, y);
 }

@@ -232,9 +232,10 @@ static void import_quantize(struct ipex_import *import) {
 static void note_scales(struct ipex_import *import, struct ipex_value *y, struct ipex_value *q,
                         int64_t axis, int64_t block) {
     const int32_t bits = integer_of(q)->bits;
-    if (bits == 4)
-        ipex_blocks_note(import->graph, y, q, ipex_import_in(import, 1), ipex_import_in(import, 2),
-                         axis, block);
+    const struct ipex_block_parameters parameters = {ipex_import_in(import, 1),
+                                                     ipex_import_in(import, 2), axis, block};
+    if (bits <= 8)
+        ipex_blocks_note(import->graph, y, q, &parameters, bits);
     if (block && !y->blocks)
         ipex_quantized_note_blocks(import, y, bits);
 }
@@ -449,11 +450,71 @@ struct ipex_value *ipex_quantized_constant(struct ipex_import *import, size_t at
     return x;
 }
 
+/* Elements of a table of which as floats more room is taken than more steps are worth. */
+enum { LARGE_TABLE = 1 << 16 };
+
+/* Numbers to a scale in a row of a large table that blocks are those of; else 0. */
+static int64_t block_of_rows(const struct ipex_value *table) {
+    const struct ipex_blocks *b = table->blocks;
+    const int64_t rows = table->dims[0];
+    if (!b || b->axis != 1 || b->stride[1] != 1 || b->q->dims[0] != rows ||
+        (b->zero && b->zero->dims[0] != rows) || ipex_value_numel(table) <= LARGE_TABLE)
+        return 0;
+    const int64_t block = b->block < table->dims[1] ? b->block : table->dims[1];
+    return table->dims[1] % block ? 0 : block;
+}
+
+/* Rows of a part of a table in blocks, as f32 of these dims. */
+static struct ipex_value *rows_of(struct ipex_import *import, struct ipex_value *part,
+                                  struct ipex_value *indices, int32_t rank, const int64_t *dims) {
+    struct ipex_value *rows = ipex_build_gather(import, part, indices, 0);
+    return ipex_build_reshape(import, ipex_build_cast(import, rows, IPEX_DTYPE_f32), rank, dims);
+}
+
+/* All are the first one, or none is there. */
+static bool is_alike(const struct ipex_value *zero) {
+    for (int64_t i = 1; zero && i < ipex_value_numel(zero); i++)
+        if (zero->constant->data[i] != zero->constant->data[0])
+            return false;
+    return true;
+}
+
+struct ipex_value *ipex_quantized_look_up_rows(struct ipex_import *import,
+                                               const struct ipex_value *table,
+                                               struct ipex_value *indices) {
+    const struct ipex_blocks *b = table->blocks;
+    const int64_t block = block_of_rows(table);
+    int32_t rank = indices->rank;
+    int64_t dims[IPEX_MAX_RANK];
+    if (!block || rank > IPEX_MAX_RANK - 2)
+        return NULL;
+    memcpy(dims, indices->dims, sizeof dims);
+    dims[rank++] = table->dims[1] / block;
+    dims[rank++] = block;
+    struct ipex_value *y = rows_of(import, b->q, indices, rank, dims);
+    dims[rank - 1] = 1;
+    if (is_alike(b->zero))
+        y = ipex_build_with(import, IPEX_STEP_sub, y,
+                            b->zero ? b->zero->constant->data[0] : ipex_blocks_middle(b));
+    else
+        y = ipex_build_binary(import, IPEX_STEP_sub, y,
+                              rows_of(import, b->zero, indices, rank, dims));
+    y = ipex_build_binary(import, IPEX_STEP_mul, y, rows_of(import, b->scale, indices, rank, dims));
+    dims[rank - 2] = table->dims[1];
+    return ipex_build_reshape(import, y, rank - 1, dims);
+}
+
 struct ipex_value *ipex_quantized_look_up(struct ipex_import *import, struct ipex_value *table,
                                           struct ipex_value *indices, int64_t axis) {
-    struct ipex_value *bytes =
-        table && indices && !indices->constant ? ipex_quantized_table(table) : NULL;
-    struct ipex_value *y = ipex_build_gather(import, bytes ? bytes : table, indices, axis);
+    struct ipex_value *bytes = NULL, *y = NULL;
+    if (table && indices && !indices->constant) {
+        bytes = ipex_quantized_table(table);
+        if (!bytes && axis == 0)
+            y = ipex_quantized_look_up_rows(import, table, indices);
+    }
+    if (y)
+        return y;
+    y = ipex_build_gather(import, bytes ? bytes : table, indices, axis);
     return y && bytes ? ipex_quantized_again(import, ipex_build_cast(import, y, IPEX_DTYPE_f32),
                                              table->dequantised)
                       : y;

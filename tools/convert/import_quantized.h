@@ -43,8 +43,14 @@ struct ipex_value *ipex_quantized_real(struct ipex_import *import, size_t at);
 /* The same of a constant x, of inputs anywhere: right away. NULL after refusing. */
 struct ipex_value *ipex_quantized_constant(struct ipex_import *import, size_t at, size_t scale_at,
                                            size_t zero_at);
+/* Rows of a large table in blocks (weight_blocks.h) that lie in rows: their numbers and scales are
+ * looked up, which take about a quarter of the room. NULL where it is none. */
+struct ipex_value *ipex_quantized_look_up_rows(struct ipex_import *import,
+                                               const struct ipex_value *table,
+                                               struct ipex_value *indices);
 /* Parts of a table along an axis; of one that ipex_quantized_table knows those of its bytes, a
- * quarter of the room, which are turned into floats behind. NULL after refusing, and of NULL. */
+ * quarter of the room, which are turned into floats behind, likewise rows in blocks. NULL after
+ * refusing, and of NULL. */
 struct ipex_value *ipex_quantized_look_up(struct ipex_import *import, struct ipex_value *table,
                                           struct ipex_value *indices, int64_t axis);
 /* y times scale a times scale b, inputs of one number each, or b of one per element of y's axis. */

@@ -89,13 +89,18 @@
     X(weight_in_blocks, "the weight has scales for blocks of its numbers: it becomes the floats "  \
                         "that they stand for")                                                     \
     X(keeps_blocks,                                                                                \
-      "the layer keeps its weight as numbers of 4 bits in blocks, which cannot take "              \
-      "part in it")                                                                                \
+      "the layer keeps its weight as numbers of 4 or 8 bits in blocks, which cannot "              \
+      "take part in it")                                                                           \
     X(block_size, "blocks of so many numbers have no kernel: multiples of 16 have one")            \
-    X(zero_points, "a zero point of the weight's blocks is no whole number from 0 to 15")          \
+    X(zero_points,                                                                                 \
+      "a zero point of the weight's blocks is no whole number from 0 to 15 or, of 8 bits, to 255") \
+    X(quantised_input,                                                                             \
+      "its input is quantised, but not so that it multiplies bytes (see integer): it is faster "   \
+      "on floats")                                                                                 \
     X(blocks_of_outputs, "a scale of the weight is one of several outputs: blocks along what is "  \
                          "summed can be kept")                                                     \
-    X(blocks_differ, "the weights beside it have blocks of another size, or none")                 \
+    X(blocks_differ,                                                                               \
+      "the weights beside it have blocks of another size or of other bits, or none")               \
     X(scale_too_large, "no float holds a block's scale times what follows the layer")              \
     X(sums_cost_more, "small for the sums that the zero point of its weight would take")           \
     X(few_outputs, "of few outputs, for which floats are as fast")                                 \

@@ -97,18 +97,21 @@ static int64_t inner_of(const struct ipex_node *linear) {
 
 /* ---- weights in blocks ---- */
 
-/* Numbers of 4 bits, two to a byte. */
+/* Numbers of 8 bits, or of 4, two to a byte. */
 static int32_t block_numbers(struct lower *lower, const struct ipex_node *node) {
-    const int64_t rows = (inner_of(node) + IPEX_BLOCK_STEP - 1) / IPEX_BLOCK_STEP;
-    const struct ipex_plan_weight w = {.name = weight_name(lower, node),
-                                       .dtype = IPEX_DTYPE_u8,
-                                       .layout = IPEX_LAYOUT_tiles,
-                                       .rank = 2,
-                                       .dims = {node->fold.n, rows * IPEX_BLOCK_STEP / 2},
-                                       .recipe = IPEX_RECIPE_block_numbers,
-                                       .source = node->input[1],
-                                       .fold = unscaled_fold(lower, node),
-                                       .weight_kn = node->weight_kn};
+    const int64_t k = inner_of(node), steps = (k + IPEX_BLOCK_STEP - 1) / IPEX_BLOCK_STEP;
+    const int32_t bits = node->blocks->bits;
+    const struct ipex_plan_weight w = {
+        .name = weight_name(lower, node),
+        .dtype = IPEX_DTYPE_u8,
+        .layout = IPEX_LAYOUT_tiles,
+        .rank = 2,
+        .dims = {node->fold.n, bits == 8 ? k : steps * IPEX_BLOCK_STEP / 2},
+        .recipe = IPEX_RECIPE_block_numbers,
+        .source = node->input[1],
+        .fold = unscaled_fold(lower, node),
+        .weight_kn = node->weight_kn,
+        .bits = bits};
     return ipex_lower_weight(lower, &w);
 }
 
@@ -336,7 +339,7 @@ void ipex_lower_conv(struct lower *lower, struct ipex_node *node) {
 static void set_block_ints(struct lower *lower, const struct ipex_node *node,
                            struct ipex_plan_node *step) {
     ipex_plan_set_ints(lower->plan, step, IPEX_BLOCKS_ATTRS);
-    step->int_[IPEX_BLOCKS_BITS] = 4;
+    step->int_[IPEX_BLOCKS_BITS] = node->blocks->bits;
     step->int_[IPEX_BLOCKS_SIZE] = (int32_t)node->blocks->block;
     step->int_[IPEX_BLOCKS_BYTES] = node->blocks->bytes;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recipes of the operator linear_blocks: numbers of 4 bits into tiles, and the scales and zero
+/* Recipes of the operator linear_blocks: numbers into tiles, and the scales and zero
  * points of their blocks, [panels][blocks][16 columns] (format/tile.h, format/ops.inc). */
 #include "tools/convert/draft.h"
 #include "tools/convert/weight_blocks.h"
 
-/* The k-th number of a column lies in the lower half of byte k % 4 of row k / 8, those from 4 on in
- * the upper halves. */
-static void put_number(uint8_t *panel, int64_t k, int64_t column, unsigned number) {
-    const int64_t row = k / IPEX_BLOCK_STEP, in_row = k % IPEX_BLOCK_STEP;
-    panel[(row * IPEX_PANEL + column) * 4 + in_row % 4] |= (uint8_t)(number << in_row / 4 * 4);
+/* The k-th number of a column. Of 8 bits it is byte k % 4 of row k / 4; of 4 bits it lies in the
+ * lower half of byte k % 4 of row k / 8, those from 4 on in the upper halves. */
+static void put_number(uint8_t *panel, int32_t bits, int64_t k, int64_t column, unsigned number) {
+    const int64_t per_row = bits == 8 ? 4 : IPEX_BLOCK_STEP, in_row = k % per_row;
+    panel[(k / per_row * IPEX_PANEL + column) * 4 + in_row % 4] |=
+        (uint8_t)(number << in_row / 4 * 4);
 }
 
 static void pack_numbers(const struct ipex_plan_weight *w, uint8_t *out) {
@@ -20,7 +21,7 @@ static void pack_numbers(const struct ipex_plan_weight *w, uint8_t *out) {
         const struct ipex_block_row row = ipex_block_row_of(w->fold, w->source, w->weight_kn, n);
         uint8_t *panel = out + n / IPEX_PANEL * tiles.k_tiles * IPEX_TILE_BYTES;
         for (int64_t k = 0; k < k_count; k++)
-            put_number(panel, k, n % IPEX_PANEL, ipex_block_number(&row, k));
+            put_number(panel, w->bits, k, n % IPEX_PANEL, ipex_block_number(&row, k));
     }
 }
 

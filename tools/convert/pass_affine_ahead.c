@@ -6,7 +6,7 @@
  * What a shift takes away before the product must not be much larger than what is left: W x rounds
  * by the size of x. Only BatchNorm says how its x lies, and only f32 has bits to spare.
  *
- * Numbers of 4 bits in blocks would become floats by it: their layers take none. */
+ * Numbers in blocks would become floats by it: their layers take none. */
 #include "tools/convert/affine.h"
 
 #include <math.h>

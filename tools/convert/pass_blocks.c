@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which linear layers have numbers of 4 bits in the file: those whose weight, of all parts where
- * layers have been merged, is made of them, in blocks that the plan operator linear_blocks takes.
- * Factors per output that follow the layer go into the scales, in f64. */
+/* Which linear layers have numbers of 4 or 8 bits in the file: those whose weight, of all parts
+ * where layers have been merged, is made of them, in blocks that the plan operator linear_blocks
+ * takes. Factors per output that follow the layer go into the scales, in f64. */
 #include "tools/convert/passes.h"
 #include "tools/convert/weight_blocks.h"
 
@@ -47,9 +47,10 @@ static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
         reason = IPEX_REASON_scale_too_large;
     if (reason == IPEX_REASON_applied) {
         keep(graph, node, &layer);
-        text = ipex_arena_printf(
-            &graph->arena, "numbers of 4 bits in blocks of %lld%s", (long long)layer.block,
-            layer.bytes ? ", times its input rounded to i8 block by block" : "");
+        text =
+            ipex_arena_printf(&graph->arena, "numbers of %d bits in blocks of %lld%s", layer.bits,
+                              (long long)layer.block,
+                              layer.bytes ? ", times its input rounded to i8 block by block" : "");
     }
     ipex_ledger_add(graph->ledger, "blocks", node->name, reason, text);
 }

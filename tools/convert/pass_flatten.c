@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flatten(image) -> linear: the image lies channels-last in memory, the linear layer's weight
  * expects channels-first. Reordering the weight's columns once, here, saves a transpose in every
- * run; but numbers of 4 bits in blocks would become floats. */
+ * run; but numbers in blocks would become floats. */
 #include "tools/convert/passes.h"
 #include "tools/convert/weight_blocks.h"
 

@@ -144,7 +144,7 @@ static int32_t block_bits(const struct ipex_node *node) {
     return w->dequantised ? w->dequantised->block_bits : w->blocks ? w->blocks->bits : 0;
 }
 
-/* Numbers of 4 bits with scales for blocks stay that; one for each output is as good as 8 bits. */
+/* Numbers with scales for blocks stay that; with one for each output they are multiplied as i8. */
 static enum ipex_reason check(const struct ipex_graph *graph, const struct ipex_node *node,
                               const struct ipex_dequantised *x) {
     if (!node->input[1]->dequantised && ipex_keeps_blocks(graph, node))
@@ -291,12 +291,15 @@ void ipex_pass_integer(struct ipex_graph *graph) {
     for (struct ipex_node *node = graph->first; node; node = node->next) {
         if (!is_layer(node))
             continue;
-        const struct ipex_dequantised *x = ipex_quantised_operand(node->input[0]);
+        const struct ipex_value *input = node->input[0];
+        const struct ipex_dequantised *x = ipex_quantised_operand(input);
         if (!x && !node->input[1]->dequantised)
             continue;
         enum ipex_reason reason = check(graph, node, x);
         if (reason == IPEX_REASON_applied)
             reason = take(graph, node, x);
+        node->left_on_floats = reason != IPEX_REASON_applied &&
+                               reason != IPEX_REASON_keeps_blocks && ipex_is_quantised(input);
         report(graph, node, reason);
     }
 }

@@ -17,7 +17,7 @@ IPEX_WARN_UNUSED enum ipex_status ipex_fold_constants(struct ipex_graph *graph,
 /* All of passes.inc. */
 void ipex_passes_run(struct ipex_graph *graph);
 
-/* pass_blocks.c, of a graph that is not optimised: layers on numbers of 4 bits that round their
+/* pass_blocks.c, of a graph that is not optimised: layers on numbers in blocks that round their
  * input compute so, all others as floats. */
 void ipex_keep_rounding_blocks(struct ipex_graph *graph);
 

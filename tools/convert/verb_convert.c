@@ -252,7 +252,7 @@ int ipex_verb_convert(int argc, char **argv) {
          "is fastest)",
          IPEX_CLI_TEXT, false, &c.profile, 0, 0},
         {"activations", "f32|i8",
-         "how layers with weights of 4 bits in blocks read what they multiply: as it is, or "
+         "how layers with weights of 4 or 8 bits in blocks read what they multiply: as it is, or "
          "rounded "
          "to i8 block by block (default: as the model says, which is i8 with accuracy_level 4)",
          IPEX_CLI_TEXT, false, &c.activations_text, 0, 0},

@@ -6,27 +6,47 @@
 
 /* ---- noting ---- */
 
-/* Bytes from 0 to 15: integers with a sign are 8 more. */
-static const uint8_t *unsigned_numbers(struct ipex_graph *graph, const struct ipex_value *x) {
-    const int64_t count = ipex_value_numel(x), more = x->dtype == IPEX_DTYPE_i8 ? 8 : 0;
-    uint8_t *ret = ipex_arena_array(&graph->arena, (size_t)count + 1, sizeof *ret);
+/* Integers with a sign are as much more as makes them bytes. */
+static struct ipex_value *unsigned_numbers(struct ipex_graph *graph, struct ipex_value *x,
+                                           int32_t bits) {
+    const int64_t count = ipex_value_numel(x), more = 1 << (bits - 1);
+    if (x->dtype == IPEX_DTYPE_u8)
+        return x;
+    uint8_t *data = ipex_arena_array(&graph->arena, (size_t)count + 1, sizeof *data);
     for (int64_t i = 0; i < count; i++)
-        ret[i] = (uint8_t)(ipex_constant_i64(x, i) + more);
-    return ret;
+        data[i] = (uint8_t)(ipex_constant_i64(x, i) + more);
+    return ipex_graph_constant(graph, x->name, IPEX_DTYPE_u8, x->rank, x->dims, data);
 }
 
-static const float *floats(struct ipex_graph *graph, const struct ipex_value *x) {
+static struct ipex_value *floats(struct ipex_graph *graph, struct ipex_value *x) {
     const int64_t count = ipex_value_numel(x);
-    float *ret = ipex_arena_array(&graph->arena, (size_t)count + 1, sizeof *ret);
+    if (x->dtype == IPEX_DTYPE_f32)
+        return x;
+    float *data = ipex_arena_array(&graph->arena, (size_t)count + 1, sizeof *data);
     for (int64_t i = 0; i < count; i++)
-        ret[i] = (float)ipex_constant_f64(x, i);
-    return ret;
+        data[i] = (float)ipex_constant_f64(x, i);
+    return ipex_graph_constant(graph, x->name, IPEX_DTYPE_f32, x->rank, x->dims, data);
+}
+
+/* As many as there are scales. */
+static struct ipex_value *zeros(struct ipex_graph *graph, const struct ipex_value *scale) {
+    const size_t count = (size_t)ipex_value_numel(scale) + 1;
+    return ipex_graph_constant(graph, scale->name, IPEX_DTYPE_u8, scale->rank, scale->dims,
+                               ipex_arena_array(&graph->arena, count, 1));
+}
+
+/* Zero points that are there are constants of the numbers' type, as many as there are scales. */
+static bool is_like(const struct ipex_value *zero, const struct ipex_value *q,
+                    const struct ipex_value *scale) {
+    return !zero || (zero->constant && zero->dtype == q->dtype &&
+                     ipex_value_numel(zero) == ipex_value_numel(scale));
 }
 
 /* Where parameters lie, as ipex_blocks_note says. False: not so. */
 static bool place_parameters(struct ipex_blocks *b, const struct ipex_value *y,
-                             const struct ipex_value *p, int64_t axis, int64_t block) {
-    const int64_t count = ipex_value_numel(p);
+                             const struct ipex_block_parameters *parameters) {
+    const struct ipex_value *p = parameters->scale;
+    const int64_t axis = parameters->axis, block = parameters->block, count = ipex_value_numel(p);
     if (axis < 0 || axis > 1 || block < 0)
         return false;
     b->axis = (int32_t)(block ? axis : 1 - axis);
@@ -44,20 +64,18 @@ static bool place_parameters(struct ipex_blocks *b, const struct ipex_value *y,
     return count == 1 || count == y->dims[axis];
 }
 
-void ipex_blocks_note(struct ipex_graph *graph, struct ipex_value *y, const struct ipex_value *q,
-                      const struct ipex_value *scale, const struct ipex_value *zero, int64_t axis,
-                      int64_t block) {
-    struct ipex_blocks b = {.stride = {y->dims[1], 1}, .bits = 4};
-    if (y->rank != 2 || !q->constant || !scale->constant || (zero && !zero->constant) ||
-        (zero && ipex_value_numel(zero) != ipex_value_numel(scale)) ||
-        !place_parameters(&b, y, scale, axis, block))
+void ipex_blocks_note(struct ipex_graph *graph, struct ipex_value *y, struct ipex_value *q,
+                      const struct ipex_block_parameters *p, int32_t bits) {
+    struct ipex_blocks b = {.stride = {y->dims[1], 1}, .bits = bits};
+    if (y->rank != 2 || !q->constant || !p->scale->constant || !is_like(p->zero, q, p->scale) ||
+        !place_parameters(&b, y, p))
         return;
-    b.q = unsigned_numbers(graph, q);
-    b.scale = floats(graph, scale);
-    if (zero)
-        b.zero = unsigned_numbers(graph, zero);
+    b.q = unsigned_numbers(graph, q, bits);
+    b.scale = floats(graph, p->scale);
+    if (p->zero)
+        b.zero = unsigned_numbers(graph, p->zero, bits);
     else if (q->dtype != IPEX_DTYPE_i8) /* 0 */
-        b.zero = ipex_arena_array(&graph->arena, (size_t)ipex_value_numel(scale), 1);
+        b.zero = zeros(graph, p->scale);
     struct ipex_blocks *note = ipex_arena_alloc(&graph->arena, sizeof *note);
     *note = b;
     y->blocks = note;
@@ -82,9 +100,10 @@ struct ipex_block_row ipex_block_row(const struct ipex_value *weight, bool kn, i
     const int of_n = kn ? 1 : 0, of_k = 1 - of_n;
     const int64_t at = n * b->by[of_n];
     return (struct ipex_block_row){
-        .q = b->q + n * b->stride[of_n],
-        .scale = b->scale + at,
-        .zero = b->zero ? b->zero + at : NULL,
+        .q = b->q->constant->data + n * b->stride[of_n],
+        .scale = b->scale->constant->data + (size_t)at * sizeof(float),
+        .zero = b->zero ? b->zero->constant->data + at : NULL,
+        .middle = ipex_blocks_middle(b),
         .q_step = b->stride[of_k],
         .step = b->by[of_k],
         .block = b->axis < 0 ? weight->dims[of_k] : b->block,
@@ -123,7 +142,7 @@ static bool has_zeros(const struct ipex_value *w, bool kn) {
     for (int64_t n = 0; n < n_count && w->blocks->zero; n++) {
         const struct ipex_block_row row = ipex_block_row(w, kn, n);
         for (int64_t k = 0; k < k_count; k += row.block)
-            if (ipex_block_zero(&row, k) != IPEX_BLOCKS_MIDDLE)
+            if (ipex_block_zero(&row, k) != row.middle)
                 return true;
     }
     return false;
@@ -141,6 +160,7 @@ static enum ipex_reason check_weight(const struct ipex_graph *graph, const struc
     if (b->axis >= 0 && b->axis != of_k)
         return IPEX_REASON_blocks_of_outputs;
     ret->block = fit_block(b->axis < 0 ? k : b->block, k);
+    ret->bits = ipex_blocks_bits(b);
     ret->bytes = graph->activations == IPEX_ACTIVATIONS_as_stated
                      ? b->bytes
                      : graph->activations == IPEX_ACTIVATIONS_i8;
@@ -149,7 +169,7 @@ static enum ipex_reason check_weight(const struct ipex_graph *graph, const struc
 }
 
 static bool is_alike(const struct ipex_block_layer *a, const struct ipex_block_layer *b) {
-    return a->block == b->block && a->bytes == b->bytes;
+    return a->block == b->block && a->bits == b->bits && a->bytes == b->bytes;
 }
 
 enum ipex_reason ipex_blocks_of_layer(const struct ipex_graph *graph, const struct ipex_node *node,
@@ -163,6 +183,8 @@ enum ipex_reason ipex_blocks_of_layer(const struct ipex_graph *graph, const stru
             reason = IPEX_REASON_blocks_differ;
         ret->zeros |= reason == IPEX_REASON_applied && other.zeros;
     }
+    if (reason == IPEX_REASON_applied && node->left_on_floats && ret->bits == 8)
+        return IPEX_REASON_quantised_input;
     return reason == IPEX_REASON_applied && fold->k_order ? IPEX_REASON_layout_differs : reason;
 }
 

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights of linear layers that are numbers of 4 bits in blocks. Every such weight exists as the
- * f32 that it stands for, too (struct ipex_blocks hangs on that constant): passes fold and merge
- * the layer as any other, as long as its weight stays what it is, and at last pass_blocks.c says
- * that the file has the numbers instead. Passes that would need another weight leave such layers
- * alone. */
+/* Weights of linear layers that are numbers of 4 or 8 bits in blocks. Every such weight exists as
+ * the f32 that it stands for, too (struct ipex_blocks hangs on that constant): passes fold and
+ * merge the layer as any other, as long as its weight stays what it is, and at last pass_blocks.c
+ * says that the file has the numbers instead. Passes that would need another weight leave such
+ * layers alone. */
 #ifndef IPEX_TOOLS_WEIGHT_BLOCKS_H
 #define IPEX_TOOLS_WEIGHT_BLOCKS_H
 
+#include <string.h>
+
 #include "tools/convert/graph.h"
 
-/* Notes on y, a constant matrix, that it is (q - zero) * scale: q of 4 bits, in bytes of y's dims,
- * scale one number, or one per element of `axis`, or, where block is not 0, one per block along it;
- * zero likewise, NULL: 0. Does nothing where one of them is no constant, or of another shape. */
-void ipex_blocks_note(struct ipex_graph *graph, struct ipex_value *y, const struct ipex_value *q,
-                      const struct ipex_value *scale, const struct ipex_value *zero, int64_t axis,
-                      int64_t block);
+/* Parameters of numbers along an axis: (q - zero) * scale. */
+struct ipex_block_parameters {
+    struct ipex_value *scale; /* one number, or one per element of the axis, or, where block is not
+                                 0, one per block along it */
+    struct ipex_value *zero;  /* likewise; NULL: 0 */
+    int64_t axis, block;
+};
+/* Notes on y, a constant matrix, what it is of q, numbers of 4 or 8 bits in bytes of y's dims. Does
+ * nothing where one of them is no constant, or of another shape. */
+void ipex_blocks_note(struct ipex_graph *graph, struct ipex_value *y, struct ipex_value *q,
+                      const struct ipex_block_parameters *p, int32_t bits);
 /* The same of x transposed. */
 const struct ipex_blocks *ipex_blocks_turned(struct ipex_graph *graph,
                                              const struct ipex_blocks *blocks);
@@ -31,8 +38,9 @@ bool ipex_blocks_alike(const struct ipex_graph *graph, const struct ipex_node *a
 /* Output n of a weight [N][K] or, with kn, [K][N]. */
 struct ipex_block_row {
     const uint8_t *q;
-    const float *scale;
-    const uint8_t *zero;
+    const uint8_t *scale; /* f32, not aligned */
+    const uint8_t *zero;  /* NULL: `middle` throughout */
+    uint8_t middle;
     int64_t q_step, step, block; /* step: from the parameters of a block to those of the next */
 };
 struct ipex_block_row ipex_block_row(const struct ipex_value *weight, bool kn, int64_t n);
@@ -41,10 +49,12 @@ static inline unsigned ipex_block_number(const struct ipex_block_row *row, int64
     return row->q[k * row->q_step];
 }
 static inline float ipex_block_scale(const struct ipex_block_row *row, int64_t k) {
-    return row->scale[k / row->block * row->step];
+    float ret;
+    memcpy(&ret, row->scale + (size_t)(k / row->block * row->step) * sizeof ret, sizeof ret);
+    return ret;
 }
 static inline uint8_t ipex_block_zero(const struct ipex_block_row *row, int64_t k) {
-    return row->zero ? row->zero[k / row->block * row->step] : IPEX_BLOCKS_MIDDLE;
+    return row->zero ? row->zero[k / row->block * row->step] : row->middle;
 }
 
 /* Output n of a layer, whatever its weight's parts. */

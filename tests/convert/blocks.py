@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Linear layers whose weights are numbers of 4 bits in blocks keep them: a file has what the model has, in other bytes, and
-gives bit for bit what the same model with floats gives. With inputs rounded to i8 it gives what the definition in
+"""Linear layers whose weights are numbers of 4 or 8 bits in blocks keep them, and so do tables of which rows are looked up: a file has what the model has, in other bytes, and gives bit for bit what the same model with floats gives. With inputs rounded to i8 it gives what the definition in
 format/ops.inc says, and about what ONNX Runtime gives, which rounds them too."""
 import collections
 import functools
@@ -19,7 +18,7 @@ P = onnx.TensorProto
 CASES = []
 
 
-class Four(Graph):
+class Blocks(Graph):
     """floats: the weights are given as the f32 that they stand for. Both draw the same numbers."""
     ir_version, domains = 10, ("com.microsoft",)
 
@@ -35,7 +34,7 @@ class Four(Graph):
         """q [n][k], scale and zero [n][blocks], and the f32 that they stand for."""
         blocks = -(-k // block)
         q = self.random.integers(0, 2 ** bits, (n, k))
-        scale = self.random.uniform(0.01, 0.1, (n, blocks)).astype(np.float32)
+        scale = self.random.uniform(0.16, 1.6, (n, blocks)).astype(np.float32) / np.float32(2 ** max(bits, 4))
         points = self.random.integers(0, 2 ** bits, (n, blocks)) if zero else np.full((n, blocks), 2 ** (bits - 1))
         spread = lambda p: np.repeat(p, block, axis=1)[:, :k]
         return q, scale, points, (q - spread(points)).astype(np.float32) * spread(scale)
@@ -48,7 +47,8 @@ class Four(Graph):
             w = (q - np.repeat(points, block, axis=1)[:, :k]).astype(np.float32) * np.repeat(scale, block, axis=1)[:, :k]
         add = self.random.standard_normal(n).astype(np.float32) if bias else None
         name = name or f"layer{len(self.layers)}"
-        self.layers.append(collections.namedtuple("Layer", "q scale points w bias block")(q, scale, points, w, add, block))
+        known = block <= 256 and (bits < 8 or zero in (None, "packed"))  # to ONNX Runtime
+        self.layers.append(collections.namedtuple("Layer", "q scale points w bias block known")(q, scale, points, w, add, block, known))
         if self.floats:
             y = self.op("MatMul", x, self.constant(np.ascontiguousarray(w.T)), name=name)
             return self.op("Add", y, self.constant(add)) if bias else y
@@ -59,24 +59,39 @@ class Four(Graph):
         return self.op("MatMulNBits", x, *operands, name=name, domain="com.microsoft", K=k, N=n, bits=bits, block_size=block,
                        accuracy_level=level)
 
-    def numbers(self, values, signed):
-        name = f"four{len(self.constants)}"
-        low = -8 if signed else 0
-        self.constants.append(onnx.helper.make_tensor(name, P.INT4 if signed else P.UINT4, values.shape, (values + low).flatten().tolist()))
+    def numbers(self, values, signed, bits=4):
+        name = f"numbers{len(self.constants)}"
+        values = values - 2 ** (bits - 1) if signed else values
+        if bits == 8:
+            return self.constant(values.astype(np.int8 if signed else np.uint8), name)
+        self.constants.append(onnx.helper.make_tensor(name, P.INT4 if signed else P.UINT4, values.shape, values.flatten().tolist()))
         return name
 
-    def dequantised(self, n, k, block=32, signed=True, zero=True, kn=False):
+    def dequantised(self, n, k, block=32, signed=True, zero=True, kn=False, bits=4):
         """A weight [n][k], or [k][n], by DequantizeLinear. block None: a scale for each output."""
-        q, scale, points, w = self.parts(n, k, block or k, zero=zero or not signed)
-        points = points if zero else np.full_like(points, 8 if signed else 0)
+        q, scale, points, w = self.parts(n, k, block or k, bits, zero=zero or not signed)
+        points = points if zero else np.full_like(points, 2 ** (bits - 1) if signed else 0)
         w = (q - np.repeat(points, block or k, axis=1)[:, :k]).astype(np.float32) * np.repeat(scale, block or k, axis=1)[:, :k]
         turn = (lambda a: np.ascontiguousarray(a.T)) if kn else (lambda a: a)
         if self.floats:
             return self.constant(turn(w))
         of_k, flat = (0 if kn else 1), (lambda a: turn(a) if block else a.ravel())
-        operands = [self.numbers(turn(q), signed), self.constant(flat(scale))] + ([self.numbers(flat(points), signed)] if zero else [])
+        operands = [self.numbers(turn(q), signed, bits), self.constant(flat(scale))]
+        operands += [self.numbers(flat(points), signed, bits)] if zero else []
         how = dict(axis=of_k, block_size=block) if block else dict(axis=1 - of_k)
         return self.op("DequantizeLinear", *operands, **how)
+
+    def rows(self, *dims, kind="u8", bits=4, zero=True, block=32, rows=500, width=320):
+        """Some of a table's, by GatherBlockQuantized."""
+        q, scale, points, _ = self.parts(rows, width, block, bits, zero)
+        points = points if zero or kind == "u8" else np.full_like(points, 8 if kind == "int4" else 0)
+        spread = lambda p: np.repeat(p, block, axis=1)[:, :width]
+        places = self.op("Mul", self.input(*dims, dtype=P.INT64), self.ints(37))
+        if self.floats:
+            return self.op("Gather", self.constant((q - spread(points)).astype(np.float32) * spread(scale)), places)
+        put = lambda values: self.constant(packed(values, bits)) if kind == "u8" else self.numbers(values, kind == "int4")
+        operands = [put(q), places, self.constant(scale)] + ([put(points)] if zero else [])
+        return self.op("GatherBlockQuantized", *operands, domain="com.microsoft", bits=bits, block_size=block, gather_axis=0, quantize_axis=1)
 
 
 def packed(values, bits):
@@ -95,13 +110,13 @@ def case(sizes=(), flags=(), bits=False, twin=True, **steps):
     return mark
 
 
-def each(rows):
+def each(rows, **steps):
     """The function is a case for every row of its further arguments."""
     def mark(function):
         for row in rows:
             part = functools.partial(function, **row)
             part.__name__ = f"{function.__name__}: " + ", ".join(f"{key} {value}" for key, value in row.items())
-            case(linear_blocks=1)(part)
+            case(**steps or dict(linear_blocks=1))(part)
         return function
     return mark
 
@@ -111,14 +126,11 @@ def each(rows):
 @each([dict(k=64, n=7, block=16), dict(k=96, n=20, block=32, zero="packed"), dict(k=256, n=16, block=128, zero="packed"),
        dict(k=72, n=5, block=32, bias=True), dict(k=600, n=24, block=512, zero="packed"), dict(k=600, n=33, block=1024),
        dict(k=40, n=17, block=64, zero="packed"), dict(k=16, n=1, block=16), dict(k=264, n=16, block=128, zero="f32", bias=True),
-       dict(k=64, n=7, block=32, bits=2), dict(k=100, n=7, block=32, bits=2, zero="packed"), dict(k=64, n=7, block=32, bits=2, zero="f32")])
+       dict(k=64, n=7, block=32, bits=2), dict(k=100, n=7, block=32, bits=2, zero="packed"), dict(k=64, n=7, block=32, bits=2, zero="f32"),
+       dict(k=64, n=7, block=16, bits=8), dict(k=96, n=20, block=32, bits=8, zero="packed"), dict(k=70, n=5, block=32, bits=8, bias=True),
+       dict(k=600, n=33, block=512, bits=8, zero="packed"), dict(k=264, n=16, block=128, bits=8, zero="f32", bias=True)])
 def MatMulNBits(g, **how):
     g.named(g.nbits(g.input(3, how["k"]), **how))
-
-
-@case(linear=1)
-def numbers_of_8_bits_are_floats(g):
-    g.named(g.nbits(g.input(3, 64), 64, 7, bits=8))
 
 
 @case(linear=1)
@@ -126,9 +138,19 @@ def zero_points_that_are_no_numbers_are_floats(g):
     g.named(g.nbits(g.input(3, 64), 64, 7, zero="half"))
 
 
+@case(linear=1)
+def zero_points_of_8_bits_that_are_no_numbers_are_floats(g):
+    g.named(g.nbits(g.input(3, 64), 64, 7, zero="half", bits=8))
+
+
 @case(linear_blocks=1, sizes=[dict(b=1, s=1), dict(b=2, s=5), dict(b=3, s=17)], flags=("--dim", "b=1..3", "--dim", "s=1..17"), bits=True)
 def rows_of_any_number(g):
     g.named(g.nbits(g.input("b", "s", 200), 200, 37, zero="packed", bias=True))
+
+
+@case(linear_blocks=1, sizes=[dict(b=1, s=1), dict(b=2, s=5), dict(b=3, s=17)], flags=("--dim", "b=1..3", "--dim", "s=1..17"), bits=True)
+def rows_of_any_number_times_8_bits(g):
+    g.named(g.nbits(g.input("b", "s", 200), 200, 37, zero="packed", bias=True, bits=8))
 
 
 @case(linear_blocks=2)
@@ -143,16 +165,16 @@ def one_weight_of_two_layers(g):
 
 # ---- DequantizeLinear ----
 
-@each([dict(signed=signed, zero=zero, kn=kn, block=block) for signed in (True, False) for zero in (True, False) for kn in (True, False)
-       for block in (16, 32, None)])
+@each([dict(bits=bits, signed=signed, zero=zero, kn=kn, block=block) for bits in (4, 8) for signed in (True, False) for zero in (True, False)
+       for kn in (True, False) for block in (16, 32, None)])
 def DequantizeLinear(g, kn, **how):
     g.named(g.op("Gemm", g.input(4, 80), g.dequantised(19, 80, kn=kn, **how), transB=int(not kn)))
 
 
-@case(linear_blocks=2)
+@case(linear_blocks=4)
 def a_transposed_weight(g):
-    for kn in False, True:
-        w = g.op("Transpose", g.dequantised(19, 80, kn=kn), perm=[1, 0])
+    for kn, bits in (False, 4), (True, 4), (False, 8), (True, 8):
+        w = g.op("Transpose", g.dequantised(19, 80, kn=kn, bits=bits), perm=[1, 0])
         g.named(g.op("Gemm", g.input(4, 80), w, g.weight(19), transB=int(kn)))
 
 
@@ -163,19 +185,30 @@ def blocks_of_odd_sizes(g):
     g.named(g.op("MatMul", g.input(3, 640), g.dequantised(9, 640, 320, kn=True)))
 
 
-@case(linear=2)
+@case(linear=4)
 def blocks_that_no_kernel_takes(g):
     """Of 24, and of outputs."""
-    g.named(g.op("MatMul", g.input(3, 96), g.dequantised(9, 96, 24, kn=True)))
-    g.named(g.op("MatMul", g.input(3, 9), g.dequantised(9, 96, 32)))
+    for bits in 4, 8:
+        g.named(g.op("MatMul", g.input(3, 96), g.dequantised(9, 96, 24, kn=True, bits=bits)))
+        g.named(g.op("MatMul", g.input(3, 9), g.dequantised(9, 96, 32, bits=bits)))
 
 
-@case(linear_blocks=1)
+@case(linear_blocks=2)
 def one_scale_of_all(g):
-    q = g.random.integers(0, 16, (33, 300))
-    w = ((q - 8).astype(np.float32) * np.float32(0.04)).T
-    w = g.constant(np.ascontiguousarray(w)) if g.floats else g.op("DequantizeLinear", g.numbers(q.T, True), g.scalar(0.04))
-    g.named(g.op("MatMul", g.input(3, 300), w))
+    for bits in 4, 8:
+        q = g.random.integers(0, 2 ** bits, (33, 300))
+        w = ((q - 2 ** (bits - 1)).astype(np.float32) * np.float32(0.04)).T
+        w = g.constant(np.ascontiguousarray(w)) if g.floats else g.op("DequantizeLinear", g.numbers(q.T, True, bits), g.scalar(0.04))
+        g.named(g.op("MatMul", g.input(3, 300), w))
+
+
+@case(linear=0, linear_blocks=0, conv=1)
+def kernels_are_floats(g):
+    w = g.random.integers(-128, 128, (6, 4, 3, 3))
+    scale = g.random.uniform(0.01, 0.1, 6).astype(np.float32)
+    real = w.astype(np.float32) * scale[:, None, None, None]
+    w = g.constant(real) if g.floats else g.op("DequantizeLinear", g.constant(w.astype(np.int8)), g.constant(scale), axis=0)
+    g.named(g.op("Conv", g.input(1, 4, 8, 8), w))
 
 
 # ---- what passes make of such layers ----
@@ -187,11 +220,21 @@ def merged(g):
     g.named(*(g.op("Exp", y) for y in parts))
 
 
-@case(linear_blocks=2, linear=1)
-def not_merged_with_others(g):
-    """Blocks of other sizes, or floats."""
+@case(linear_blocks=1, bits=True)
+def merged_8_bits(g):
+    """Also by another operator: blocks are as long."""
     x = g.input(5, 64)
-    g.named(*(g.op("Neg", y) for y in (g.nbits(x, 64, 20), g.nbits(x, 64, 20, block=16), g.op("MatMul", x, g.weight(64, 20)))))
+    parts = [g.nbits(x, 64, n, zero=zero, bias=bias, bits=8) for n, zero, bias in ((20, None, False), (33, "packed", True))]
+    parts.append(g.op("MatMul", x, g.dequantised(7, 64, kn=True, bits=8)))
+    g.named(*(g.op("Exp", y) for y in parts))
+
+
+@case(linear_blocks=3, linear=1)
+def not_merged_with_others(g):
+    """Blocks of other sizes, other bits, or floats."""
+    x = g.input(5, 64)
+    parts = g.nbits(x, 64, 20), g.nbits(x, 64, 20, block=16), g.nbits(x, 64, 20, bits=8), g.op("MatMul", x, g.weight(64, 20))
+    g.named(*(g.op("Neg", y) for y in parts))
 
 
 @case(linear_blocks=2, pointwise=0)
@@ -222,6 +265,51 @@ def a_flattened_image(g):
     g.named(g.nbits(g.op("Flatten", y), 392, 10, block=16))
 
 
+# ---- tables ----
+
+@each([dict(kind=kind, zero=False, block=block) for kind in ("u8", "int4", "uint4") for block in (32, 64)], gather=2)
+@each([dict(kind=kind, zero=True, block=block) for kind in ("u8", "int4", "uint4") for block in (32, 64)], gather=3)
+def GatherBlockQuantized(g, **how):
+    g.named(g.rows(2, 3, **how))
+
+
+@each([dict(bits=bits, zero=False, block=block) for bits in (2, 8) for block in (16, 64)], gather=2)
+@each([dict(bits=bits, zero=True, block=block) for bits in (2, 8) for block in (16, 64)], gather=3)
+def GatherBlockQuantized_of_bytes(g, **how):
+    g.named(g.rows(7, **how))
+
+
+@case(gather=1, pointwise=0)
+def tables_whose_last_block_is_cut_are_floats(g):
+    g.named(g.rows(7, width=330))
+
+
+@case(gather=1, pointwise=0)
+def small_tables_are_floats(g):
+    g.named(g.rows(7, rows=200))
+
+
+@case(gather=3, sizes=[dict(b=1, s=1), dict(b=2, s=5)], flags=("--dim", "b=1..3", "--dim", "s=1..17"), bits=True)
+def any_number_of_rows(g):
+    g.named(g.rows("b", "s"))
+
+
+def looked_up(g, w):
+    return g.op("Gather", w, g.op("Mul", g.input(2, 3, dtype=P.INT64), g.ints(37)))
+
+
+@each([dict(bits=bits, signed=signed, zero=False, block=block) for bits in (4, 8) for signed in (True, False) for block in (32, None)], gather=2)
+@each([dict(bits=bits, signed=signed, zero=True, block=block) for bits in (4, 8) for signed in (True, False) for block in (32, None)], gather=3)
+def Gather_of_DequantizeLinear(g, **how):
+    g.named(looked_up(g, g.dequantised(500, 320, **how)))
+
+
+@case(linear_blocks=1, gather=3)
+def a_table_that_is_a_weight_too(g):
+    w = g.dequantised(500, 320, bits=8)
+    g.named(looked_up(g, w), g.op("MatMul", g.input(3, 320), g.op("Transpose", w, perm=[1, 0])))
+
+
 def norm(g, x, width):
     mean = g.op("ReduceMean", g.op("Mul", x, x), g.ints(-1))
     return g.op("Mul", g.op("Div", x, g.op("Sqrt", g.op("Add", mean, g.scalar(1e-5)))), g.positive(width))
@@ -235,9 +323,9 @@ def attention(g, q, k, v, batch, count, width):
     return g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3]), g.ints(batch, -1, width))
 
 
-def decoder(g, width=64, inner=160, level=0, dims=(2, 7)):
+def decoder(g, width=64, inner=160, level=0, dims=(2, 7), bits=4):
     x = g.input(*dims, width)
-    layer = functools.partial(g.nbits, zero="packed", level=level)
+    layer = functools.partial(g.nbits, zero="packed", level=level, bits=bits)
     y = norm(g, x, width)
     q, k, v = (layer(y, width, width, name=name) for name in "qkv")
     x = g.op("Add", layer(attention(g, q, k, v, dims[0], 4, width), width, width), x)
@@ -252,6 +340,11 @@ def layers_of_a_decoder(g):
     """Queries, keys and values are one layer, both residuals are added where layers store, so are SiLU and the norms' factors part
     of others."""
     decoder(g)
+
+
+@case(linear_blocks=5, attention=1, layer_norm=2, pointwise=1, bits=True)
+def layers_of_a_decoder_of_8_bits(g):
+    decoder(g, bits=8)
 
 
 @case(linear_blocks=5, attention=1, layer_norm=2, cast=0, flags=("--weights", "bf16"))
@@ -271,9 +364,9 @@ def differing(got, other):
 
 def check_case(tap, bench, other, each):
     title, fill, sizes, flags, bits, twin, steps = each
-    g, floats = Four(), Four(floats=True)
+    g, floats = Blocks(), Blocks(floats=True)
     fill(g), fill(floats)
-    known = all(layer.block <= 256 for layer in g.layers)  # to ONNX Runtime
+    known = all(layer.known for layer in g.layers)
     why = bench.right(g, "--golden", "2", *flags, sizes=sizes) if known else bench.convert(g.model()).stderr
     if not tap.ok(f"{title}: agrees with ONNX Runtime and its known answers", not why, why):
         return
@@ -293,22 +386,33 @@ def check_case(tap, bench, other, each):
 
 def check_bytes(tap, bench):
     """What stands in the file is what stood in the model, and is small."""
-    for zero, most in (None, 5.1), ("packed", 5.4):
-        g = Four()
-        g.named(g.nbits(g.input(1, 1024), 1024, 1000, zero=zero))
+    for bits, zero, most in (4, None, 5.1), (4, "packed", 5.4), (8, None, 9.1), (8, "packed", 9.4):
+        g, title = Blocks(), f"{bits} bits, zero points {zero}"
+        g.named(g.nbits(g.input(1, 1024), 1024, 1000, zero=zero, bits=bits))
         bench.convert(g.model())
         layer = g.layers[0]
         per_weight = sum(weight["bytes"] for weight in cli_json("inspect", bench.ipex)["weights"]) * 8 / layer.q.size
-        tap.ok(f"zero points {zero}: at most {most} bits per weight", per_weight <= most, per_weight)
+        tap.ok(f"{title}: at most {most} bits per weight", per_weight <= most, per_weight)
         arrays = {name.split(".")[-1] if "." in name else "w": array for name, array in weights(bench.ipex)}
-        halves = arrays["w"].reshape(1000, -1, 4)
-        q = np.concatenate([halves & 15, halves >> 4], axis=2).reshape(1000, -1)
-        tap.ok(f"zero points {zero}: the numbers are those of the model", np.array_equal(q, layer.q))
+        q, halves = arrays["w"], arrays["w"].reshape(1000, -1, 4)
+        if bits == 4:
+            q = np.concatenate([halves & 15, halves >> 4], axis=2).reshape(1000, -1)
+        tap.ok(f"{title}: the numbers are those of the model", np.array_equal(q, layer.q))
         columns = lambda a: a.transpose(0, 2, 1).reshape(-1, a.shape[1])
-        tap.ok(f"zero points {zero}: so are the scales, and zeros stand behind them",
+        tap.ok(f"{title}: so are the scales, and zeros stand behind them",
                np.array_equal(columns(arrays["scale"])[:1000], layer.scale) and not columns(arrays["scale"])[1000:].any())
-        tap.ok(f"zero points {zero}: so are these", np.array_equal(columns(arrays["zero"])[:1000], layer.points) if zero else "zero" not in arrays,
+        tap.ok(f"{title}: so are these", np.array_equal(columns(arrays["zero"])[:1000], layer.points) if zero else "zero" not in arrays,
                list(arrays))
+
+
+def check_tables(tap, bench):
+    """A table takes a byte for each number, besides scales and zero points."""
+    for bits, zero, most in (4, True, 1.2), (4, False, 1.15), (8, True, 1.2):
+        g = Blocks()
+        g.named(g.rows(7, bits=bits, zero=zero))
+        bench.convert(g.model())
+        per_number = sum(weight["bytes"] for weight in cli_json("inspect", bench.ipex)["weights"]) / (500 * 320)
+        tap.ok(f"table of {bits} bits, zero points {zero}: at most {most} bytes per number", per_number <= most, per_number)
 
 
 def weights(path):
@@ -338,8 +442,10 @@ def off(got, expected):
 
 def check_rounded(tap, bench):
     for how in dict(k=96, n=20, block=32), dict(k=72, n=7, block=16, zero="packed", bias=True), dict(k=600, n=33, block=128, zero="packed"), \
-            dict(k=600, n=33, block=256), dict(k=40, n=17, block=64), dict(k=64, n=16, block=32, bits=2, zero="packed"):
-        g, title = Four(), f"rounded to i8: {', '.join(f'{key} {value}' for key, value in how.items())}"
+            dict(k=600, n=33, block=256), dict(k=40, n=17, block=64), dict(k=64, n=16, block=32, bits=2, zero="packed"), \
+            dict(k=96, n=20, block=32, bits=8), dict(k=70, n=7, block=16, bits=8, zero="packed", bias=True), \
+            dict(k=600, n=33, block=256, bits=8, zero="packed"):
+        g, title = Blocks(), f"rounded to i8: {', '.join(f'{key} {value}' for key, value in how.items())}"
         g.named(g.nbits(g.input(5, how["k"]), level=4, **how))
         done = bench.convert(g.model(), "--golden", "2")
         feeds = g.feeds()
@@ -360,29 +466,29 @@ def check_rounded(tap, bench):
 
 def check_activations(tap, bench):
     """--activations says what the model does not, or otherwise."""
-    for level in 0, 4:
+    for level, bits in (0, 4), (4, 4), (0, 8), (4, 8):
         for given in (), ("--activations", "f32"), ("--activations", "i8"):
-            g = Four()
-            decoder(g, level=level)
+            g, title = Blocks(), f"accuracy_level {level} of {bits} bits {' '.join(given)}"
+            decoder(g, level=level, bits=bits)
             done = bench.convert(g.model(), *given, "--golden", "1")
             expected = int(given[1] == "i8" if given else level == 4)
             shown = cli_json("inspect", bench.ipex) if done.returncode == 0 else {"entries": [{"nodes": []}], "options": done.stderr}
             flags = [node["ints"][3] for node in shown["entries"][0]["nodes"] if node["op"] == "linear_blocks"]
-            tap.ok(f"accuracy_level {level} {' '.join(given)}: inputs are {'rounded' if expected else 'floats'}", flags == [expected] * 5, flags)
-            tap.ok(f"accuracy_level {level} {' '.join(given)}: the file says so", shown["options"] == " ".join(given), shown["options"])
+            tap.ok(f"{title}: inputs are {'rounded' if expected else 'floats'}", flags == [expected] * 5, flags)
+            tap.ok(f"{title}: the file says so", shown["options"] == " ".join(given), shown["options"])
             feeds = g.feeds()
             wrong, most = off(bench.run(feeds)["y0"], expected_outputs(g.model(), feeds)["y0"]), 0.02 if expected == (level == 4) else 0.1
-            tap.ok(f"accuracy_level {level} {' '.join(given)}: within {most:.0%} of ONNX Runtime", wrong <= most, wrong)
+            tap.ok(f"{title}: within {most:.0%} of ONNX Runtime", wrong <= most, wrong)
             if not given:
                 why = bench.verify()
-                tap.ok(f"accuracy_level {level}: known answers are as the model says", not why, why)
+                tap.ok(f"{title}: known answers are as the model says", not why, why)
     done = command(CLI, "convert", bench.onnx, "-o", bench.ipex, "--activations", "i4")
     tap.ok("--activations i4 is refused", done.returncode == 2 and "f32 or i8 is expected" in done.stderr, done.stderr)
 
 
 def check_compare(tap, bench):
     """`compare` converts again as the file was."""
-    g = Four()
+    g = Blocks()
     decoder(g, level=0)
     bench.convert(g.model(), "--activations", "i8")
     folder = bench.folder / "given"
@@ -396,7 +502,7 @@ def check_compare(tap, bench):
 
 def check_entries(tap, bench):
     """Two graphs of one model: their weights are there once."""
-    g = Four()
+    g = Blocks()
     decoder(g)
     bench.convert(g.model())
     alone = cli_json("inspect", bench.ipex)["weights"]
@@ -407,13 +513,14 @@ def check_entries(tap, bench):
 
 def check_bf16(tap, bench):
     """With --dtype bf16 such layers stay, on f32; attention takes bf16."""
-    g = Four()
-    decoder(g, width=128, inner=320, dims=(1, 300))
-    done = bench.convert(g.model(), "--dtype", "bf16", "--golden", "1")
-    why = done.stderr or bench.verify()
-    tap.ok("--dtype bf16: converts, and gives its known answers", not why, why)
-    here = steps_of(bench)
-    tap.ok("--dtype bf16: the layers are on numbers of 4 bits", here["linear_blocks"] == 5 and not here["linear"], dict(here))
+    for bits in 4, 8:
+        g = Blocks()
+        decoder(g, width=128, inner=320, dims=(1, 300), bits=bits)
+        done = bench.convert(g.model(), "--dtype", "bf16", "--golden", "1")
+        why = done.stderr or bench.verify()
+        tap.ok(f"--dtype bf16: of {bits} bits: converts, and gives its known answers", not why, why)
+        here = steps_of(bench)
+        tap.ok(f"--dtype bf16: the layers are on numbers of {bits} bits", here["linear_blocks"] == 5 and not here["linear"], dict(here))
 
 
 def main():
@@ -423,6 +530,7 @@ def main():
         for each_case in CASES:
             check_case(tap, bench, other, each_case)
         check_bytes(tap, bench)
+        check_tables(tap, bench)
         check_rounded(tap, bench)
         check_activations(tap, bench)
         check_compare(tap, bench)
