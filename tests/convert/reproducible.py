@@ -102,6 +102,20 @@ def check_big(tap, folder):
     check_memory(tap, "a tensor of 400 MB in external data", size, size, model, "-o", folder / "big.ipex")
 
 
+def check_numbers_in_blocks(tap, folder):
+    """Eight layers of 4 bits, of which each would be as much in f32 as all of them are in the model."""
+    size, g = 4096, Graph()
+    x, numbers = g.input(1, size), np.random.default_rng(5).integers(0, 256, (size, size // 32, 16), dtype=np.uint8)
+    for _ in range(8):
+        x = g.op("MatMulNBits", x, g.constant(numbers), g.constant(np.full(size * size // 32, 0.01, np.float32)),
+                 domain="com.microsoft", K=size, N=size, bits=4, block_size=32)
+        numbers = np.roll(numbers, 1)
+    g.output(x)
+    onnx.save(g.model(), folder / "numbers.onnx")
+    check_memory(tap, "layers of 4 bits", (folder / "numbers.onnx").stat().st_size, size * size, folder / "numbers.onnx",
+                 "-o", folder / "numbers.ipex")
+
+
 def check_networks(tap, folder):
     here, absent = networks()
     for network in here:
@@ -128,6 +142,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_networks(tap, pathlib.Path(folder))
         check_big(tap, pathlib.Path(folder))
+        check_numbers_in_blocks(tap, pathlib.Path(folder))
     return tap.done()
 
 

@@ -13,6 +13,8 @@ void ipex_graph_init(struct ipex_graph *graph, struct ipex_ledger *ledger) {
 }
 
 void ipex_graph_finish(struct ipex_graph *graph) {
+    for (struct ipex_late *late = graph->late; late; late = late->next)
+        ipex_arena_finish(&late->arena);
     ipex_dims_finish(&graph->dims);
     ipex_arena_finish(&graph->arena);
     *graph = (struct ipex_graph){0};
@@ -38,6 +40,48 @@ struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *nam
     constant->size = (uint64_t)ipex_value_numel(value) * ipex_dtype_size(dtype);
     value->constant = constant;
     return value;
+}
+
+struct ipex_value *ipex_graph_late_constant(struct ipex_graph *graph, const char *name,
+                                            enum ipex_dtype dtype, int32_t rank,
+                                            const int64_t *dims,
+                                            void (*make)(const void *from, void *to),
+                                            const void *from) {
+    struct ipex_value *value = ipex_graph_constant(graph, name, dtype, rank, dims, NULL);
+    struct ipex_late *late = ipex_arena_alloc(&graph->arena, sizeof *late);
+    struct ipex_constant *constant = ipex_arena_alloc(&graph->arena, sizeof *constant);
+    *late = (struct ipex_late){.make = make, .from = from, .next = graph->late};
+    graph->late = late;
+    *constant = *value->constant;
+    constant->late = late;
+    value->constant = constant;
+    return value;
+}
+
+const uint8_t *ipex_constant_data(const struct ipex_value *value) {
+    const struct ipex_constant *constant = value->constant;
+    struct ipex_late *late = constant->late;
+    if (late && !late->bytes) {
+        late->bytes = ipex_arena_alloc(&late->arena, (size_t)constant->size);
+        late->make(late->from, late->bytes);
+    }
+    return late ? late->bytes : constant->data;
+}
+
+static void let_go(const struct ipex_value *value) {
+    struct ipex_late *late = value->constant ? value->constant->late : NULL;
+    if (!late)
+        return;
+    ipex_arena_finish(&late->arena);
+    late->bytes = NULL;
+}
+
+void ipex_constant_let_go(const struct ipex_value *value) {
+    if (!value)
+        return;
+    let_go(value);
+    if (value->blocks)
+        let_go(value->blocks->q);
 }
 
 static void link_before(struct ipex_graph *graph, struct ipex_node *node,
@@ -129,8 +173,8 @@ struct ipex_value *ipex_graph_axis_constant(struct ipex_graph *graph, const char
 
 struct ipex_value *ipex_graph_constant_as(struct ipex_graph *graph, const struct ipex_value *x,
                                           const char *name, int32_t rank, const int64_t *dims) {
-    struct ipex_value *ret =
-        ipex_graph_constant(graph, name, x->dtype, rank, dims, x->constant->data);
+    struct ipex_value *ret = ipex_graph_value(graph, name, x->dtype, rank, dims);
+    ret->constant = x->constant;
     ret->dequantised = x->dequantised; /* counts elements, whatever their axes */
     return ret;
 }
@@ -299,7 +343,7 @@ static float half_to_float(uint16_t h) {
 }
 
 double ipex_constant_f64(const struct ipex_value *value, int64_t i) {
-    const uint8_t *p = value->constant->data + (uint64_t)i * ipex_dtype_size(value->dtype);
+    const uint8_t *p = ipex_constant_data(value) + (uint64_t)i * ipex_dtype_size(value->dtype);
     assert((uint64_t)i * ipex_dtype_size(value->dtype) < value->constant->size);
     switch (value->dtype) {
     case IPEX_DTYPE_f32: {
@@ -331,7 +375,7 @@ double ipex_constant_f64(const struct ipex_value *value, int64_t i) {
 }
 
 int64_t ipex_constant_i64(const struct ipex_value *value, int64_t i) {
-    const uint8_t *p = value->constant->data + (uint64_t)i * ipex_dtype_size(value->dtype);
+    const uint8_t *p = ipex_constant_data(value) + (uint64_t)i * ipex_dtype_size(value->dtype);
     assert((uint64_t)i * ipex_dtype_size(value->dtype) < value->constant->size);
     switch (value->dtype) {
     case IPEX_DTYPE_i64: {

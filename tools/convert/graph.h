@@ -21,9 +21,20 @@
 #include "tools/convert/ledger.h"
 
 /* Constant data, usually inside the source's map; elements row-major, any alignment. */
+/* Bytes that are made from others when they are first read, and let go of when a weight has been
+ * packed: a model may have more of them than there is memory. */
+struct ipex_late {
+    void (*make)(const void *from, void *to);
+    const void *from;
+    struct ipex_arena arena; /* of the bytes, while they are there */
+    uint8_t *bytes;          /* NULL: they are not */
+    struct ipex_late *next;  /* of the graph */
+};
+
 struct ipex_constant {
-    const uint8_t *data;
+    const uint8_t *data; /* see ipex_constant_data; NULL: late */
     uint64_t size;
+    struct ipex_late *late; /* NULL: there are data */
 };
 
 struct ipex_unsupported;
@@ -291,6 +302,7 @@ enum ipex_activations {
 
 struct ipex_graph {
     struct ipex_arena arena;
+    struct ipex_late *late; /* those of its constants */
     enum ipex_precision precision;
     enum ipex_activations activations;
     enum ipex_arithmetic arithmetic; /* to be pinned, of products on bf16; AUTO: none */
@@ -308,6 +320,16 @@ void ipex_graph_finish(struct ipex_graph *graph);
 struct ipex_value *ipex_graph_value(struct ipex_graph *graph, const char *name,
                                     enum ipex_dtype dtype, int32_t rank, const int64_t *dims);
 /* A constant value; `data` is kept, not copied. */
+/* One whose bytes `make` makes from `from`, which stays where it is. */
+struct ipex_value *ipex_graph_late_constant(struct ipex_graph *graph, const char *name,
+                                            enum ipex_dtype dtype, int32_t rank,
+                                            const int64_t *dims,
+                                            void (*make)(const void *from, void *to),
+                                            const void *from);
+/* A constant's elements. Those of a late one, and of the numbers that it is made of, are there
+ * until ipex_constant_let_go, which does nothing for others. */
+const uint8_t *ipex_constant_data(const struct ipex_value *value);
+void ipex_constant_let_go(const struct ipex_value *value);
 struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *name,
                                        enum ipex_dtype dtype, int32_t rank, const int64_t *dims,
                                        const void *data);

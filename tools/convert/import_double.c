@@ -251,7 +251,7 @@ static bool cast_from(struct ipex_import *import, enum ipex_dtype dtype) {
     struct ipex_value *given = ipex_import_in(import, 0);
     if (!dtype || !load(import, 0, &x))
         return false;
-    const uint8_t *data = given->constant->data;
+    const uint8_t *data = ipex_constant_data(given);
     const unsigned size = ipex_dtype_size(dtype);
     uint8_t *to = dtype == IPEX_DTYPE_f32
                       ? NULL

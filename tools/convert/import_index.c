@@ -70,7 +70,8 @@ static int32_t axes_alike(const struct ipex_value *index, const struct ipex_valu
             return ret;
         bytes /= (size_t)count;
         for (int64_t i = 1; i < count; i++)
-            if (memcmp(index->constant->data, index->constant->data + (size_t)i * bytes, bytes))
+            if (memcmp(ipex_constant_data(index), ipex_constant_data(index) + (size_t)i * bytes,
+                       bytes))
                 return ret;
     }
     return ret;

@@ -45,7 +45,7 @@ static struct ipex_value *is_label(struct ipex_import *import, const struct loss
     if (number && loss->ignores && loss->ignored >= 0 && loss->ignored < loss->classes) {
         const int64_t none = INT64_MIN;
         uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)loss->classes, sizeof none);
-        memcpy(data, number->constant->data, (size_t)loss->classes * sizeof none);
+        memcpy(data, ipex_constant_data(number), (size_t)loss->classes * sizeof none);
         memcpy(data + (size_t)loss->ignored * sizeof none, &none, sizeof none);
         number = ipex_graph_constant(import->graph, number->name, IPEX_DTYPE_i64, rank,
                                      number->dims, data);

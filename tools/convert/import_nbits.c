@@ -12,6 +12,7 @@
 /* [n][blocks] scales of `block` numbers each, of which the last may be cut. */
 struct packed {
     int64_t n, k, block, bits, blocks;
+    unsigned more;                   /* by which the file's numbers are larger */
     struct ipex_value *weight;       /* u8 [n][blocks][block * bits / 8] */
     struct ipex_value *scale, *zero; /* f32 [n][blocks]; zero may be u8 [n][bytes of blocks], or
                                         NULL: the middle of the range */
@@ -75,24 +76,23 @@ static float zero_point(const struct packed *p, int64_t n, int64_t block) {
         return (float)(1 << (p->bits - 1));
     if (p->zero->dtype == IPEX_DTYPE_f32)
         return (float)ipex_constant_f64(p->zero, n * p->blocks + block);
-    return (float)number(p->zero->constant->data + n * ((p->blocks * p->bits + 7) / 8), block,
+    return (float)number(ipex_constant_data(p->zero) + n * ((p->blocks * p->bits + 7) / 8), block,
                          p->bits);
 }
 
 /* ---- as they are ---- */
 
 /* [n][k]; `more` is added to each. */
-static struct ipex_value *numbers(struct ipex_import *import, const struct packed *p,
-                                  unsigned more) {
-    const int64_t bytes = p->block * p->bits / 8, dims[2] = {p->n, p->k};
-    uint8_t *ret = ipex_arena_array(&import->graph->arena, (size_t)(p->n * p->k), sizeof *ret),
-            *to = ret;
+static void make_numbers(const void *from, void *to) {
+    const struct packed *p = from;
+    const int64_t bytes = p->block * p->bits / 8;
+    uint8_t *at = to;
     for (int64_t n = 0; n < p->n; n++) {
-        const uint8_t *column = p->weight->constant->data + n * p->blocks * bytes;
+        const uint8_t *column = ipex_constant_data(p->weight) + n * p->blocks * bytes;
         for (int64_t k = 0; k < p->k; k++)
-            *to++ = (uint8_t)(number(column + k / p->block * bytes, k % p->block, p->bits) + more);
+            *at++ =
+                (uint8_t)(number(column + k / p->block * bytes, k % p->block, p->bits) + p->more);
     }
-    return ipex_graph_constant(import->graph, p->weight->name, IPEX_DTYPE_u8, 2, dims, ret);
 }
 
 /* [n][blocks]; NULL where one of them is no whole number from 0 to 15 or, of 8 bits, to 255. */
@@ -111,7 +111,7 @@ static struct ipex_value *zero_points(struct ipex_import *import, const struct p
 
 /* Without zero points it is the middle of the file's bits that stands for 0, whatever the model's.
  */
-static void note_blocks(struct ipex_import *import, const struct packed *p, struct ipex_value *y) {
+static void note_blocks(struct ipex_import *import, struct packed *p, struct ipex_value *y) {
     struct ipex_blocks *note = ipex_arena_alloc(&import->graph->arena, sizeof *note);
     *note = (struct ipex_blocks){.scale = p->scale,
                                  .stride = {p->k, 1},
@@ -120,7 +120,9 @@ static void note_blocks(struct ipex_import *import, const struct packed *p, stru
                                  .axis = 1,
                                  .bits = (int32_t)p->bits,
                                  .bytes = ipex_import_int(import, "accuracy_level", 0) == 4};
-    note->q = numbers(import, p, p->zero ? 0 : ipex_blocks_middle(note) - (1u << (p->bits - 1)));
+    p->more = p->zero ? 0 : ipex_blocks_middle(note) - (1u << (p->bits - 1));
+    note->q = ipex_graph_late_constant(import->graph, p->weight->name, IPEX_DTYPE_u8, 2, y->dims,
+                                       make_numbers, p);
     note->zero = p->zero ? zero_points(import, p) : NULL;
     if (p->zero && !note->zero)
         note->wanting = IPEX_REASON_zero_points;
@@ -130,19 +132,26 @@ static void note_blocks(struct ipex_import *import, const struct packed *p, stru
 /* ---- as f32 ---- */
 
 /* [n][k] */
-static struct ipex_value *unpacked(struct ipex_import *import, const struct packed *p) {
-    const int64_t dims[2] = {p->n, p->k}, bytes = p->block * p->bits / 8;
-    float *data = ipex_arena_array(&import->graph->arena, (size_t)(p->n * p->k), sizeof *data);
+static void make_floats(const void *from, void *to) {
+    const struct packed *p = from;
+    const int64_t bytes = p->block * p->bits / 8;
+    float *data = to;
     for (int64_t n = 0; n < p->n; n++)
         for (int64_t b = 0; b < p->blocks; b++) {
-            const uint8_t *at = p->weight->constant->data + (n * p->blocks + b) * bytes;
+            const uint8_t *at = ipex_constant_data(p->weight) + (n * p->blocks + b) * bytes;
             const float scale = (float)ipex_constant_f64(p->scale, n * p->blocks + b),
                         zero = zero_point(p, n, b);
             for (int64_t i = 0, k = b * p->block; i < p->block && k < p->k; i++, k++)
                 data[n * p->k + k] = ((float)number(at, i, p->bits) - zero) * scale;
         }
-    struct ipex_value *ret =
-        ipex_graph_constant(import->graph, p->weight->name, IPEX_DTYPE_f32, 2, dims, data);
+}
+
+static struct ipex_value *unpacked(struct ipex_import *import, const struct packed *packed) {
+    const int64_t dims[2] = {packed->n, packed->k};
+    struct packed *p = ipex_arena_alloc(&import->graph->arena, sizeof *p);
+    *p = *packed;
+    struct ipex_value *ret = ipex_graph_late_constant(import->graph, p->weight->name,
+                                                      IPEX_DTYPE_f32, 2, dims, make_floats, p);
     note_blocks(import, p, ret);
     return ret;
 }
@@ -216,7 +225,7 @@ static struct ipex_value *apart(struct ipex_import *import, const struct ipex_va
     uint8_t *data = ipex_arena_array(&import->graph->arena, (size_t)(rows * last), sizeof *data);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < last; i++)
-            data[r * last + i] = (uint8_t)number(x->constant->data + r * bytes, i, bits);
+            data[r * last + i] = (uint8_t)number(ipex_constant_data(x) + r * bytes, i, bits);
     memcpy(dims, x->dims, sizeof dims);
     dims[x->rank - 1] = last;
     return ipex_graph_constant(import->graph, x->name, IPEX_DTYPE_u8, x->rank, dims, data);

@@ -474,7 +474,7 @@ static struct ipex_value *rows_of(struct ipex_import *import, struct ipex_value 
 /* All are the first one, or none is there. */
 static bool is_alike(const struct ipex_value *zero) {
     for (int64_t i = 1; zero && i < ipex_value_numel(zero); i++)
-        if (zero->constant->data[i] != zero->constant->data[0])
+        if (ipex_constant_data(zero)[i] != ipex_constant_data(zero)[0])
             return false;
     return true;
 }
@@ -495,7 +495,7 @@ struct ipex_value *ipex_quantized_look_up_rows(struct ipex_import *import,
     dims[rank - 1] = 1;
     if (is_alike(b->zero))
         y = ipex_build_with(import, IPEX_STEP_sub, y,
-                            b->zero ? b->zero->constant->data[0] : ipex_blocks_middle(b));
+                            b->zero ? ipex_constant_data(b->zero)[0] : ipex_blocks_middle(b));
     else
         y = ipex_build_binary(import, IPEX_STEP_sub, y,
                               rows_of(import, b->zero, indices, rank, dims));

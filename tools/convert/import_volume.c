@@ -97,7 +97,7 @@ struct ipex_value *ipex_volume_of_lines(struct ipex_import *import, struct ipex_
 static struct ipex_value *swap_weight(struct ipex_import *import, const struct ipex_value *w,
                                       int64_t first, int64_t count, const int64_t *dims) {
     const int64_t a = w->dims[0], b = w->dims[1], kd = w->dims[2], plane = w->dims[3] * w->dims[4];
-    const float *from = (const void *)w->constant->data;
+    const float *from = (const void *)ipex_constant_data(w);
     float *to =
         ipex_arena_array(&import->graph->arena, (size_t)(a * b * count * plane), sizeof *to);
     float *ret = to;

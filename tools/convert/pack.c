@@ -231,7 +231,7 @@ static void pack_vector(const struct ipex_plan_weight *w, float *out) {
 static void put_element(const struct ipex_plan_weight *w, int64_t at, uint8_t *out) {
     const size_t size = ipex_dtype_size(w->source->dtype);
     if (w->dtype == w->source->dtype) {
-        memcpy(out, w->source->constant->data + (size_t)at * size, size);
+        memcpy(out, ipex_constant_data(w->source) + (size_t)at * size, size);
         return;
     }
     const uint16_t rounded = ipex_bf16_of_f64(ipex_constant_f64(w->source, at));
@@ -261,6 +261,14 @@ static void pack_permute(const struct ipex_plan_weight *w, uint8_t *out) {
             index[i] = 0;
         }
     }
+}
+
+/* What has been made of the sources to pack them. */
+static void let_go(const struct ipex_plan_weight *weight) {
+    const struct ipex_fold *fold = weight->fold;
+    ipex_constant_let_go(weight->source);
+    for (int32_t i = 0; fold && i < fold->parts; i++)
+        ipex_constant_let_go(fold->part[i].weight);
 }
 
 void ipex_pack(const struct ipex_plan_weight *weight, uint8_t *out) {
@@ -300,4 +308,5 @@ void ipex_pack(const struct ipex_plan_weight *weight, uint8_t *out) {
         memcpy(out, weight->data, (size_t)weight->bytes);
         break;
     }
+    let_go(weight);
 }

@@ -122,9 +122,9 @@ static enum ipex_status evaluate(struct ipex_graph *graph, struct ipex_graph *co
     for (size_t i = 0; i < constants->outputs; i++) {
         struct ipex_value *value = constants->output[i];
         struct ipex_constant *constant = ipex_arena_alloc(&graph->arena, sizeof *constant);
-        *constant =
-            (struct ipex_constant){(const uint8_t *)data[i], (uint64_t)ipex_value_numel(value) *
-                                                                 ipex_dtype_size(value->dtype)};
+        *constant = (struct ipex_constant){.data = (const uint8_t *)data[i],
+                                           .size = (uint64_t)ipex_value_numel(value) *
+                                                   ipex_dtype_size(value->dtype)};
         value->constant = constant;
         value->producer = NULL;
         value->layout = NULL;

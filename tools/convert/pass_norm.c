@@ -108,7 +108,7 @@ static void take_affine(const struct ipex_graph *graph, struct norm *n, int32_t 
 static struct ipex_value *as_vector(struct ipex_graph *graph, struct ipex_value *value, int64_t n) {
     return value->rank == 1 ? value
                             : ipex_graph_constant(graph, value->name, value->dtype, 1, &n,
-                                                  value->constant->data);
+                                                  ipex_constant_data(value));
 }
 
 /* An operand list x, gamma, beta; ones stand in for a gamma that is missing before a beta. */

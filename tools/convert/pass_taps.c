@@ -44,7 +44,7 @@ static struct ipex_value *cut_weight(struct ipex_graph *graph, const struct ipex
     for (int64_t i = 0; i < dims[0] * dims[1]; i++)
         for (int64_t h = 0; h < dims[2]; h++, to += line)
             memcpy(to,
-                   w->constant->data +
+                   ipex_constant_data(w) +
                        (size_t)((i * w->dims[2] + cut->begin[0] + h) * w->dims[3] + cut->begin[1]) *
                            size,
                    line);

@@ -139,7 +139,7 @@ static struct ipex_value *slice_weight(struct ipex_graph *graph, const struct ip
     for (int64_t m = 0; m < dims[0]; m++)
         for (int32_t i = 0; i < parts; i++) {
             const size_t bytes = (size_t)part[i].channels * kernel;
-            memcpy(to, w->constant->data + (size_t)(m * w->dims[1] + part[i].begin) * kernel,
+            memcpy(to, ipex_constant_data(w) + (size_t)(m * w->dims[1] + part[i].begin) * kernel,
                    bytes);
             to += bytes;
         }

@@ -100,9 +100,9 @@ struct ipex_block_row ipex_block_row(const struct ipex_value *weight, bool kn, i
     const int of_n = kn ? 1 : 0, of_k = 1 - of_n;
     const int64_t at = n * b->by[of_n];
     return (struct ipex_block_row){
-        .q = b->q->constant->data + n * b->stride[of_n],
-        .scale = b->scale->constant->data + (size_t)at * sizeof(float),
-        .zero = b->zero ? b->zero->constant->data + at : NULL,
+        .q = ipex_constant_data(b->q) + n * b->stride[of_n],
+        .scale = ipex_constant_data(b->scale) + (size_t)at * sizeof(float),
+        .zero = b->zero ? ipex_constant_data(b->zero) + at : NULL,
         .middle = ipex_blocks_middle(b),
         .q_step = b->stride[of_k],
         .step = b->by[of_k],
