@@ -183,24 +183,30 @@ void ipex_blocks_walk(const struct blocks_level *level, const struct ipex_blocks
 
 /* ---- register blocks of AVX2: half a panel at a time ---- */
 
-/* Eight numbers of each of eight columns: of four in the words of `low`, of the next four in those
- * of `high`. */
-struct numbers {
-    __m256i low, high;
-};
-
 static inline __m256i load_words(const uint8_t *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
 
-/* w: a half of a row of tiles, and of the next one where they are wide. */
+/* Four numbers of each of eight columns, in their words: the first of a step, or the next ones. w:
+ * half of a row of tiles; wide ones are in the next row. */
+static inline __attribute__((always_inline)) __m256i first_four(const uint8_t *w, bool wide) {
+    const __m256i words = load_words(w);
+    return wide ? words : _mm256_and_si256(words, _mm256_set1_epi8(15));
+}
+
+static inline __attribute__((always_inline)) __m256i next_four(const uint8_t *w, bool wide) {
+    return wide ? load_words(w + FOUR * IPEX_PANEL)
+                : _mm256_and_si256(_mm256_srli_epi32(load_words(w), 4), _mm256_set1_epi8(15));
+}
+
+/* Both. */
+struct numbers {
+    __m256i low, high;
+};
+
 static inline __attribute__((always_inline)) struct numbers load_numbers(const uint8_t *w,
                                                                          bool wide) {
-    const __m256i nibble = _mm256_set1_epi8(15), words = load_words(w);
-    if (wide)
-        return (struct numbers){words, load_words(w + FOUR * IPEX_PANEL)};
-    return (struct numbers){_mm256_and_si256(words, nibble),
-                            _mm256_and_si256(_mm256_srli_epi32(words, 4), nibble)};
+    return (struct numbers){first_four(w, wide), next_four(w, wide)};
 }
 
 static inline int64_t step_bytes(bool wide) {
@@ -305,68 +311,55 @@ void ipex_k_linear_blocks_i8__avx2(const struct ipex_blocks_args *args, int64_t 
 #define WEIGHT(bytes, zero, scale)                                                                 \
     _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_sub_epi32(bytes, zero)), scale)
 
-/* Half a panel's columns, from some element of K on; scale and zero of the block that it is in. */
-struct column {
-    const struct ipex_blocks_args *args;
-    const uint8_t *w;
-    int64_t factors;
-    __m256 scale;
-    __m256i zero;
-    bool wide;
-};
-
-static struct column column_of(const struct ipex_blocks_args *args, int64_t panel, int64_t half,
+/* Where the tiles of a panel's columns from `half` on have a step of K, and where their block's
+ * scales and zero points are. */
+static const uint8_t *tiles_at(const struct ipex_blocks_args *args, int64_t panel, int64_t half,
                                int64_t k) {
-    const bool wide = args->bits == 8;
-    return (struct column){
-        .args = args,
-        .w = args->w + panel * ipex_blocks_panel(args) + half * FOUR +
-             k / IPEX_BLOCK_STEP * step_bytes(wide),
-        .factors = panel * ipex_blocks_count(args) * IPEX_PANEL + half,
-        .wide = wide,
-    };
+    return args->w + panel * ipex_blocks_panel(args) + half * FOUR +
+           k / IPEX_BLOCK_STEP * step_bytes(args->bits == 8);
 }
 
-static inline __attribute__((always_inline)) void begin_block(struct column *c, int64_t block) {
-    const int64_t at = c->factors + block * IPEX_PANEL;
-    c->scale = _mm256_loadu_ps(c->args->scale + at);
-    c->zero = zeros_of(c->args->zero ? c->args->zero + at : NULL, c->wide);
+static int64_t factors_at(const struct ipex_blocks_args *args, int64_t panel, int64_t half,
+                          int64_t block) {
+    return (panel * ipex_blocks_count(args) + block) * IPEX_PANEL + half;
 }
 
-static inline __attribute__((always_inline)) struct numbers next_numbers(struct column *c) {
-    const struct numbers ret = load_numbers(c->w, c->wide);
-    c->w += step_bytes(c->wide);
-    return ret;
+static __m256i zeros_at(const struct ipex_blocks_args *args, int64_t at) {
+    return zeros_of(args->zero ? args->zero + at : NULL, args->bits == 8);
 }
 
 /* Number i of a step, 0 to 7. */
-static __m256i number_at(const struct column *c, int64_t i) {
-    const struct numbers n = load_numbers(c->w, c->wide);
-    return _mm256_and_si256(
-        _mm256_srl_epi32(i < FOUR ? n.low : n.high, _mm_cvtsi64_si128(8 * (i % FOUR))),
-        _mm256_set1_epi32(255));
+static inline __attribute__((always_inline)) __m256i number_at(const uint8_t *w, bool wide,
+                                                               int64_t i) {
+    return _mm256_and_si256(_mm256_srl_epi32(i < FOUR ? first_four(w, wide) : next_four(w, wide),
+                                             _mm_cvtsi64_si128(8 * (i % FOUR))),
+                            _mm256_set1_epi32(255));
 }
 
-#define FLOATS(c, words, i)                                                                        \
-    _mm256_store_ps(to + (i)*IPEX_PANEL, WEIGHT(BYTE_OF(words, (i) % FOUR), c.zero, c.scale))
+#define FLOATS(four, i)                                                                            \
+    _mm256_store_ps(to + (i)*IPEX_PANEL, WEIGHT(BYTE_OF(four, (i) % FOUR), zero, scale))
 
 static void widen_half(const struct ipex_blocks_args *args, int64_t panel, int64_t half,
                        int64_t begin, int64_t end, float *to) {
-    struct column c = column_of(args, panel, half, begin);
+    const bool wide = args->bits == 8;
+    const uint8_t *w = tiles_at(args, panel, half, begin);
     for (int64_t k = begin, next; k < end; k = next) {
-        const int64_t block = ipex_div(k, args->block);
+        const int64_t block = ipex_div(k, args->block), at = factors_at(args, panel, half, block);
+        const __m256 scale = _mm256_loadu_ps(args->scale + at);
+        const __m256i zero = zeros_at(args, at);
         next = ipex_smaller((block + 1) * args->block, end);
-        begin_block(&c, block);
-        for (int64_t i = k; i < next; i += IPEX_BLOCK_STEP, to += IPEX_BLOCK_STEP * IPEX_PANEL) {
-            const struct numbers n = next_numbers(&c);
-            FLOATS(c, n.low, 0);
-            FLOATS(c, n.low, 1);
-            FLOATS(c, n.low, 2);
-            FLOATS(c, n.low, 3);
-            FLOATS(c, n.high, 4);
-            FLOATS(c, n.high, 5);
-            FLOATS(c, n.high, 6);
-            FLOATS(c, n.high, 7);
+        for (int64_t i = k; i < next; i += IPEX_BLOCK_STEP) {
+            const struct numbers n = load_numbers(w, wide);
+            FLOATS(n.low, 0);
+            FLOATS(n.low, 1);
+            FLOATS(n.low, 2);
+            FLOATS(n.low, 3);
+            FLOATS(n.high, 4);
+            FLOATS(n.high, 5);
+            FLOATS(n.high, 6);
+            FLOATS(n.high, 7);
+            w += step_bytes(wide);
+            to += IPEX_BLOCK_STEP * IPEX_PANEL;
         }
     }
 }
@@ -379,48 +372,48 @@ static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t be
 
 /* A panel as two halves, whose chains are taken in turns: each alone would wait for its last
  * product. */
-#define ROW_HALVES(X) X(0) X(1)
-#define ROW_BEGIN(h)                                                                               \
-    struct column c##h = column_of(args, panel, h * HALF, 0);                                      \
-    __m256 chain##h = _mm256_loadu_ps(args->bias + panel * IPEX_PANEL + h * HALF);
-#define ROW_BLOCK(h) begin_block(&c##h, b);
 #define ROW_ADD(h, words, i)                                                                       \
-    chain##h = _mm256_fmadd_ps(_mm256_set1_ps(x[i]), WEIGHT(words, c##h.zero, c##h.scale), chain##h)
+    chain##h = _mm256_fmadd_ps(_mm256_set1_ps(x[i]), WEIGHT(words, zero##h, scale##h), chain##h)
 /* Or compilers would keep elements of x, on the stack. */
 #define READ_AGAIN __asm__ volatile("" ::: "memory")
-#define ROW_ADD_2(h, g, part, i)                                                                   \
-    ROW_ADD(h, BYTE_OF(n##h.part, (i) % FOUR), i);                                                 \
-    ROW_ADD(g, BYTE_OF(n##g.part, (i) % FOUR), i);                                                 \
+#define ROW_ADD_2(i)                                                                               \
+    ROW_ADD(0, BYTE_OF(four0, (i) % FOUR), i);                                                     \
+    ROW_ADD(1, BYTE_OF(four1, (i) % FOUR), i);                                                     \
     READ_AGAIN
-#define ROW_STEP_2(h, g)                                                                           \
-    {                                                                                              \
-        const struct numbers n##h = next_numbers(&c##h), n##g = next_numbers(&c##g);               \
-        ROW_ADD_2(h, g, low, 0);                                                                   \
-        ROW_ADD_2(h, g, low, 1);                                                                   \
-        ROW_ADD_2(h, g, low, 2);                                                                   \
-        ROW_ADD_2(h, g, low, 3);                                                                   \
-        ROW_ADD_2(h, g, high, 4);                                                                  \
-        ROW_ADD_2(h, g, high, 5);                                                                  \
-        ROW_ADD_2(h, g, high, 6);                                                                  \
-        ROW_ADD_2(h, g, high, 7);                                                                  \
-    }
-#define ROW_REST(h) ROW_ADD(h, number_at(&c##h, i), i);
-#define ROW_KEEP(h) _mm256_storeu_ps(tile + h * HALF, chain##h);
 
 static void multiply_row(const struct ipex_blocks_args *args, const float *x, int64_t panel,
                          float *tile) {
-    ROW_HALVES(ROW_BEGIN)
+    const bool wide = args->bits == 8;
+    const int64_t step = step_bytes(wide);
+    const uint8_t *w = tiles_at(args, panel, 0, 0);
+    __m256 chain0 = _mm256_loadu_ps(args->bias + panel * IPEX_PANEL);
+    __m256 chain1 = _mm256_loadu_ps(args->bias + panel * IPEX_PANEL + HALF);
     for (int64_t b = 0, k = 0; k < args->k; b++, k += args->block) {
-        ROW_HALVES(ROW_BLOCK)
+        const int64_t at = factors_at(args, panel, 0, b);
+        const __m256 scale0 = _mm256_loadu_ps(args->scale + at);
+        const __m256 scale1 = _mm256_loadu_ps(args->scale + at + HALF);
+        const __m256i zero0 = zeros_at(args, at), zero1 = zeros_at(args, at + HALF);
         int64_t left = ipex_smaller(args->block, args->k - k);
-        for (; left >= IPEX_BLOCK_STEP; left -= IPEX_BLOCK_STEP, x += IPEX_BLOCK_STEP) {
-            ROW_STEP_2(0, 1);
+        for (; left >= IPEX_BLOCK_STEP; left -= IPEX_BLOCK_STEP, x += IPEX_BLOCK_STEP, w += step) {
+            __m256i four0 = first_four(w, wide), four1 = first_four(w + HALF * FOUR, wide);
+            ROW_ADD_2(0);
+            ROW_ADD_2(1);
+            ROW_ADD_2(2);
+            ROW_ADD_2(3);
+            four0 = next_four(w, wide);
+            four1 = next_four(w + HALF * FOUR, wide);
+            ROW_ADD_2(4);
+            ROW_ADD_2(5);
+            ROW_ADD_2(6);
+            ROW_ADD_2(7);
         }
         for (int64_t i = 0; i < left; i++) {
-            ROW_HALVES(ROW_REST)
+            ROW_ADD(0, number_at(w, wide, i), i);
+            ROW_ADD(1, number_at(w + HALF * FOUR, wide, i), i);
         }
     }
-    ROW_HALVES(ROW_KEEP)
+    _mm256_storeu_ps(tile, chain0);
+    _mm256_storeu_ps(tile + HALF, chain1);
 }
 
 static void multiply_panels(const struct ipex_blocks_args *args, const float *x, int64_t panel,

@@ -6,9 +6,11 @@
 /* Jobs are worth their call from so many operations on. */
 #define JOB_FLOPS 1000000
 
-/* Rows of which a job has as many again are cut, else panels: each job rounds its rows, or makes
- * floats of its panels, anew. */
-#define SHARE_ROWS (2 * 12)
+/* What rounding a row takes, in panels that are multiplied by it. */
+#define ROUNDING 2
+
+/* Rows of a register block of the widest level. */
+#define BLOCK_ROWS 12
 
 static bool all_rows(const struct ipex_tensor_info *info, int64_t *ret_stride) {
     *ret_stride = 0;
@@ -16,19 +18,32 @@ static bool all_rows(const struct ipex_tensor_info *info, int64_t *ret_stride) {
            ipex_loops_merge(info->dims, info->strides, 0, info->rank - 1, ret_stride);
 }
 
+/* Every thread has one job: rows, or panels, whichever makes the largest share smaller. Each rounds
+ * its rows anew. */
+static void share_bytes(struct ipex_blocks_args *args, int64_t threads) {
+    const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL);
+    const int64_t blocks = ipex_ceil_div(args->rows, BLOCK_ROWS);
+    const int64_t rows = ipex_min_i64(ipex_ceil_div(blocks, threads) * BLOCK_ROWS, args->rows);
+    const int64_t share = ipex_ceil_div(panels, threads);
+    if (rows * (panels + ROUNDING) < args->rows * (share + ROUNDING))
+        args->rows_per_job = (int32_t)rows;
+    else
+        args->panels_per_job = (int32_t)share;
+}
+
 static void choose_jobs(struct ipex_bind *bind) {
     struct ipex_blocks_args *args = &bind->args.blocks;
-    const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL), rows = args->rows;
-    const int64_t row_jobs = ipex_min_i64(ipex_jobs_wanted(bind->setup), rows / SHARE_ROWS);
+    const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL);
+    const int64_t cost = ipex_mul_sat(2 * IPEX_PANEL * (int64_t)args->rows, args->k);
+    const int64_t worth = ipex_ceil_div(panels, ipex_units_worth(JOB_FLOPS, cost));
     args->rows_per_job = args->rows;
     args->panels_per_job = (int32_t)panels;
     if (bind->setup->threads == 1)
         return;
-    if (bind->ints[IPEX_BLOCKS_BYTES] && row_jobs >= bind->setup->threads)
-        args->rows_per_job = (int32_t)(ipex_ceil_div(ipex_ceil_div(rows, row_jobs), 12) * 12);
+    if (bind->ints[IPEX_BLOCKS_BYTES])
+        share_bytes(args, ipex_min_i64(bind->setup->threads, worth));
     else
-        args->panels_per_job = (int32_t)ipex_block_size(
-            bind->setup, panels, ipex_mul_sat(2 * IPEX_PANEL * rows, args->k), JOB_FLOPS);
+        args->panels_per_job = (int32_t)ipex_block_size(bind->setup, panels, cost, JOB_FLOPS);
 }
 
 static void set_operands(struct ipex_bind *bind) {

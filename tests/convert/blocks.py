@@ -4,6 +4,8 @@
 format/ops.inc says, and about what ONNX Runtime gives, which rounds them too."""
 import collections
 import functools
+import os
+import pathlib
 import sys
 import tempfile
 
@@ -494,9 +496,10 @@ def check_compare(tap, bench):
     folder = bench.folder / "given"
     folder.mkdir()
     np.save(folder / "in0.npy", g.feeds()["in0"])
-    done = command(CLI, "compare", bench.onnx, bench.ipex, "--inputs", folder, "--tolerance", "0.2")
+    here = {**os.environ, "PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = command(CLI, "compare", bench.onnx, bench.ipex, "--inputs", folder, "--tolerance", "0.2", env=here)
     tap.ok("compare: agrees within a fifth", done.returncode == 0, done.stdout, done.stderr)
-    done = command(CLI, "compare", bench.onnx, bench.ipex, "--inputs", folder, "--tolerance", "1e-6")
+    done = command(CLI, "compare", bench.onnx, bench.ipex, "--inputs", folder, "--tolerance", "1e-6", env=here)
     tap.ok("compare: finds the first layer that departs", done.returncode == 1 and "MatMulNBits" in done.stdout, done.stdout, done.stderr)
 
 
