@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear layers of 4-bit weights in blocks. For products of bytes rows are rounded first, a
+/* Linear layers of weights in blocks. For products of bytes rows are rounded first, a
  * register block's side by side in words of four, and a level's blocks multiply them with one panel
  * after the other. For products of floats some panels become floats, with which the level's
  * convolution goes on. */

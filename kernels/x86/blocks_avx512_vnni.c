@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounded rows by panels of 4-bit weights in blocks, with vpdpbusd. */
+/* Rounded rows by panels of weights in blocks, with vpdpbusd. */
 #include "kernels/x86/vec_avx512.h"
 
 #include "kernels/x86/blocks.h"
