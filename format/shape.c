@@ -191,11 +191,6 @@ static enum ipex_status check_part(const struct rule *r, uint32_t i, enum ipex_d
     return IPEX_OK;
 }
 
-/* Bytes of a column of k numbers, of which those of 4 bits come in steps. */
-static int64_t bytes_of_column(int64_t k, int32_t bits) {
-    return bits == 8 ? k : (k + IPEX_BLOCK_STEP - 1) / IPEX_BLOCK_STEP * (IPEX_BLOCK_STEP / 2);
-}
-
 /* R65, R121, R122: w [N][bytes of K], scale and zero [ceil(N / 16)][ceil(K / block)][16] */
 enum ipex_status ipex_rule_linear_blocks(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0);
@@ -210,7 +205,8 @@ enum ipex_status ipex_rule_linear_blocks(const struct rule *r, struct ipex_shape
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "a scalar has no last axis");
     const int64_t n = operand(r, 1)->dims[0], k = x->dims[x->rank - 1];
     const int64_t panels = (n + IPEX_PANEL - 1) / IPEX_PANEL, blocks = (k + block - 1) / block;
-    const int64_t w[] = {n, bytes_of_column(k, bits)}, scale[] = {panels, blocks, IPEX_PANEL};
+    const int64_t w[] = {n, ipex_block_column_bytes(k, bits)},
+                  scale[] = {panels, blocks, IPEX_PANEL};
     IPEX_TRY(check_part(r, 1, IPEX_DTYPE_u8, IPEX_LAYOUT_tiles, 2, w));
     IPEX_TRY(check_part(r, 4, IPEX_DTYPE_f32, IPEX_LAYOUT_plain, 3, scale));
     if (operand(r, 5))

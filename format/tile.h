@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "format/ipex_types.h"
+#include "format/ops.h"
 
 #define IPEX_TILE_BYTES   1024
 #define IPEX_TILE_ROWS    16
@@ -90,6 +91,11 @@ static inline int64_t ipex_tile_k_per_row(enum ipex_dtype dtype) {
     default:
         return 0;
     }
+}
+
+/* Bytes of a column of k numbers of linear_blocks, of which those of 4 bits come in steps. */
+static inline int64_t ipex_block_column_bytes(int64_t k, int32_t bits) {
+    return bits == 8 ? k : (k + IPEX_BLOCK_STEP - 1) / IPEX_BLOCK_STEP * (IPEX_BLOCK_STEP / 2);
 }
 
 /* Elements from a row of layout `channels` to the next one: an odd multiple of 16, so that the rows

@@ -114,7 +114,7 @@ struct ipex_blocks_job ipex_blocks_job(const struct ipex_blocks_args *args, int6
 struct ipex_blocks_layout ipex_blocks_layout(const struct ipex_blocks_args *args) {
     const int64_t blocks = ipex_blocks_count(args), row = blocks * args->block;
     const int64_t fit = ipex_div(args->cache_l2 / 4, row * IPEX_BLOCKS_ROWS);
-    const int64_t step = IPEX_BLOCKS_ROWS_STEP;
+    const int64_t step = IPEX_BLOCKS_FEW;
     struct ipex_blocks_layout ret;
     ret.rows_at_once =
         ipex_smaller((fit > 1 ? fit : 1) * IPEX_BLOCKS_ROWS, ipex_div_up(args->rows, step) * step);

@@ -60,12 +60,9 @@ static inline int64_t ipex_blocks_count(const struct ipex_blocks_args *args) {
 
 /* Bytes of a panel's tiles. */
 static inline int64_t ipex_blocks_panel(const struct ipex_blocks_args *args) {
-    const int64_t tile = IPEX_TILE_ROWS * (args->bits == 8 ? IPEX_BLOCK_STEP / 2 : IPEX_BLOCK_STEP);
-    return ipex_div_up(args->k, tile) * IPEX_TILE_BYTES;
+    const int64_t column = ipex_block_column_bytes(args->k, args->bits);
+    return ipex_div_up(column * IPEX_PANEL, IPEX_TILE_BYTES) * IPEX_TILE_BYTES;
 }
-
-/* Rows that a register block of the widest level has, and of a smaller one a multiple of this. */
-enum { IPEX_BLOCKS_ROWS = 12, IPEX_BLOCKS_ROWS_STEP = 4 };
 
 /* The parts of the scratch of linear_blocks_i8, in bytes, of rows_at_once rows: from 0 on q, then
  * tops divided by 127 and sums of q, both [rows][blocks], and the results of one panel. */

@@ -181,7 +181,7 @@ static bool reads_line_by_line(uint32_t op) {
 static bool is_cheap_by_line(const struct ipex_bind *bind) {
     if (bind->op == IPEX_OP_conv)
         return bind->ints[IPEX_CONV_KERNEL_H] == 1 && bind->ints[IPEX_CONV_STRIDE_H] == 1 &&
-               ipex_info_numel(bind->input[1]) * ipex_element_size(bind->input[1]) <= LITTLE_WEIGHT;
+               ipex_info_bytes(bind->input[1]) <= LITTLE_WEIGHT;
     return reads_line_by_line(bind->op) || bind->op == IPEX_OP_resize ||
            bind->op == IPEX_OP_transpose;
 }
@@ -299,7 +299,7 @@ static void set_last(struct group *group, const struct ipex_plan_node *node,
         ipex_bind_halo(bind, 0, node->halo[0]);
     group->fill = ipex_emit_fills(group->b, bind, &node->slot[IPEX_REF_OUTPUT]);
     group->fills = (int32_t)bind->n_fills;
-    group->bytes += ipex_info_numel(y) * ipex_element_size(y);
+    group->bytes += ipex_info_bytes(y);
     group->name = ipex_fb_node_name(node->fb);
     group->args->images = (int32_t)y->dims[0];
     group->args->lines = (int32_t)y->dims[1];
@@ -310,7 +310,7 @@ static int64_t read_bytes(const struct ipex_bind *bind, const struct ipex_band_m
     int64_t ret = 0;
     for (uint32_t i = 0; i < bind->n_inputs; i++)
         if (bind->input[i] != NULL && member->x[i].buffer < 0)
-            ret += ipex_info_numel(bind->input[i]) * ipex_element_size(bind->input[i]);
+            ret += ipex_info_bytes(bind->input[i]);
     return ret;
 }
 

@@ -14,6 +14,7 @@
 
 #include "format/check.h"
 #include "kernels/kernels.h"
+#include "runtime/loops.h"
 
 /* What a session has decided before anything is bound. */
 struct ipex_setup {
@@ -185,6 +186,23 @@ static inline int64_t ipex_info_numel(const struct ipex_tensor_info *info) {
         ret *= info->dims[d];
     return ret;
 }
+
+/* Whether dims [begin, end) are walked as one, of an operand that may be absent (*ret 0), and by
+ * which stride (runtime/loops.h). */
+static inline bool ipex_info_stride(const struct ipex_tensor_info *info, int32_t begin, int32_t end,
+                                    int64_t *ret) {
+    *ret = 0;
+    return info == NULL || ipex_loops_merge(info->dims, info->strides, begin, end, ret);
+}
+
+/* Input 2 of a layer of so many outputs: where there is none its bias is zeros. */
+#define IPEX_BIND_BIAS(bind_, member, outputs)                                                     \
+    do {                                                                                           \
+        if ((bind_)->input[2] == NULL)                                                             \
+            (bind_)->zeros =                                                                       \
+                (size_t)ipex_ceil_div(outputs, IPEX_PANEL) * IPEX_PANEL * sizeof(float);           \
+        IPEX_BIND_REF(bind_, member, bias, (bind_)->input[2] != NULL ? 2 : IPEX_REF_ZEROS, 0);     \
+    } while (0)
 
 /* Whether the arguments are a convolution's: depthwise's are, too, on bytes. */
 static inline bool ipex_bind_has_conv(const struct ipex_bind *bind) {

@@ -89,20 +89,16 @@ static bool is_short(int64_t flops, int64_t bytes) {
     return flops / 100000 + bytes / 20000 < 20;
 }
 
-static int64_t bytes_of(const struct ipex_tensor_info *info) {
-    return ipex_info_numel(info) * ipex_element_size(info);
-}
-
 /* Of a table and of what is sliced, only what goes into the output is read. */
 static int64_t moved_bytes(const struct ipex_bind *bind) {
     const bool part = bind->op == IPEX_OP_gather || bind->op == IPEX_OP_slice;
     int64_t written = 0, read = 0;
     for (uint32_t i = 0; i < bind->n_outputs; i++)
-        written += bytes_of(bind->outputs[i]);
+        written += ipex_info_bytes(bind->outputs[i]);
     for (uint32_t i = 0; i < bind->n_inputs; i++)
         if (bind->input[i] != NULL)
-            read += part && i == 0 ? ipex_min_i64(bytes_of(bind->input[i]), written)
-                                   : bytes_of(bind->input[i]);
+            read += part && i == 0 ? ipex_min_i64(ipex_info_bytes(bind->input[i]), written)
+                                   : ipex_info_bytes(bind->input[i]);
     return written + read;
 }
 

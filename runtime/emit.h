@@ -35,6 +35,11 @@ static inline int64_t ipex_element_size(const struct ipex_tensor_info *info) {
     return ipex_dtype_size((enum ipex_dtype)info->dtype);
 }
 
+/* All elements of a tensor. */
+static inline int64_t ipex_info_bytes(const struct ipex_tensor_info *info) {
+    return ipex_info_numel(info) * ipex_element_size(info);
+}
+
 /* Memory of the plan: NULL when counting (and when it does not fit, which ipex_session_init finds
  * before it builds). */
 static inline void *ipex_plan_take(struct ipex_plan_builder *b, size_t bytes) {

@@ -6,6 +6,20 @@
 #include "kernels/product_jobs.h"
 #include "kernels/x86/activate.h"
 
+/* Of tiles, in bytes: a row, and the IPEX_BLOCK_STEP numbers of each column that are a step. */
+enum { BLOCKS_ROW = 4 * IPEX_PANEL };
+static inline int64_t blocks_step(bool wide) {
+    return wide ? 2 * BLOCKS_ROW : BLOCKS_ROW;
+}
+
+/* The greatest number; as many are below the middle, by itself a zero point, as from it on. */
+static inline int32_t blocks_most(bool wide) {
+    return wide ? 255 : 15;
+}
+static inline int32_t blocks_middle(bool wide) {
+    return (blocks_most(wide) + 1) / 2;
+}
+
 /* Some rows, as many as a level's register block has, with one panel. */
 struct blocks_product {
     const uint8_t *w;                  /* tiles */
@@ -23,7 +37,7 @@ struct blocks_product {
 typedef void (*blocks_activate_fn)(const struct ipex_act_rows *);
 
 struct blocks_level {
-    int64_t rows; /* of the largest register block: 4 or IPEX_BLOCKS_ROWS; others have 1 and 4 */
+    int64_t rows; /* of the largest register block; others have IPEX_BLOCKS_FEW and 1 */
     void (*multiply)(const struct blocks_product *, int64_t rows);
     blocks_activate_fn activate;
 };

@@ -90,8 +90,7 @@ struct rows {
 
 /* Of a register block, where so many are left. */
 static int64_t rows_of_block(const struct rows *r, int64_t left) {
-    const int64_t few = IPEX_BLOCKS_ROWS_STEP;
-    return left == 1 ? 1 : left <= 2 * few ? few : r->level->rows;
+    return left == 1 ? 1 : left <= 2 * IPEX_BLOCKS_FEW ? IPEX_BLOCKS_FEW : r->level->rows;
 }
 
 /* Rows that there are not are the last one. */
@@ -187,16 +186,22 @@ static inline __m256i load_words(const uint8_t *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
 
+static inline __m256i lower_half(__m256i bytes) {
+    return _mm256_and_si256(bytes, _mm256_set1_epi8(15));
+}
+
+static inline __m256i upper_half(__m256i bytes) {
+    return lower_half(_mm256_srli_epi32(bytes, 4));
+}
+
 /* Four numbers of each of eight columns, in their words: the first of a step, or the next ones. w:
  * half of a row of tiles; wide ones are in the next row. */
 static inline __attribute__((always_inline)) __m256i first_four(const uint8_t *w, bool wide) {
-    const __m256i words = load_words(w);
-    return wide ? words : _mm256_and_si256(words, _mm256_set1_epi8(15));
+    return wide ? load_words(w) : lower_half(load_words(w));
 }
 
 static inline __attribute__((always_inline)) __m256i next_four(const uint8_t *w, bool wide) {
-    return wide ? load_words(w + FOUR * IPEX_PANEL)
-                : _mm256_and_si256(_mm256_srli_epi32(load_words(w), 4), _mm256_set1_epi8(15));
+    return wide ? load_words(w + BLOCKS_ROW) : upper_half(load_words(w));
 }
 
 /* Both. */
@@ -209,17 +214,12 @@ static inline __attribute__((always_inline)) struct numbers load_numbers(const u
     return (struct numbers){first_four(w, wide), next_four(w, wide)};
 }
 
-static inline int64_t step_bytes(bool wide) {
-    return FOUR * IPEX_PANEL * (wide ? 2 : 1);
-}
-
 /* Zero points of half a panel's columns, in words. */
 static inline __m256i zeros_of(const uint8_t *zero, bool wide) {
-    const int32_t most = wide ? 255 : 15;
     return zero ? _mm256_and_si256(
                       _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)zero)),
-                      _mm256_set1_epi32(most))
-                : _mm256_set1_epi32((most + 1) / 2);
+                      _mm256_set1_epi32(blocks_most(wide)))
+                : _mm256_set1_epi32(blocks_middle(wide));
 }
 
 /* So many steps of eight products of 4 bits each fit 16 bits: 8 * 2 * 15 * 127. Of 8 bits the lower
@@ -246,14 +246,6 @@ enum { STEPS_16 = 4 };
                                _mm256_set1_ps(x_scale[r]), chain##r);
 #define KEEP(r) _mm256_storeu_ps(p->y + half + r * IPEX_PANEL, chain##r);
 
-static inline __m256i upper_half(__m256i bytes) {
-    return _mm256_and_si256(_mm256_srli_epi32(bytes, 4), _mm256_set1_epi8(15));
-}
-
-static inline __m256i lower_half(__m256i bytes) {
-    return _mm256_and_si256(bytes, _mm256_set1_epi8(15));
-}
-
 #define BLOCK(R)                                                                                   \
     static void multiply_##R(const struct blocks_product *p, int64_t half) {                       \
         enum { ROWS = R };                                                                         \
@@ -272,13 +264,13 @@ static inline __m256i lower_half(__m256i bytes) {
                 const struct numbers lower = {lower_half(n.low), lower_half(n.high)};              \
                 const struct numbers upper = {upper_half(n.low), upper_half(n.high)};              \
                 ROWS_##R(ADD_WIDE) x += 2 * R;                                                     \
-                w += step_bytes(true);                                                             \
+                w += blocks_step(true);                                                            \
             }                                                                                      \
             for (int32_t left = p->wide ? 0 : all; left > 0; left -= STEPS_16) {                   \
                 for (int32_t s = left < STEPS_16 ? left : STEPS_16; s > 0; s--) {                  \
                     const struct numbers w4 = load_numbers(w, false);                              \
                     ROWS_##R(ADD) x += 2 * R;                                                      \
-                    w += step_bytes(false);                                                        \
+                    w += blocks_step(false);                                                       \
                 }                                                                                  \
                 ROWS_##R(WIDEN)                                                                    \
             }                                                                                      \
@@ -297,7 +289,7 @@ static void multiply(const struct blocks_product *p, int64_t rows) {
 
 void ipex_k_linear_blocks_i8__avx2(const struct ipex_blocks_args *args, int64_t job_begin,
                                    int64_t job_end, void *scratch) {
-    static const struct blocks_level level = {4, multiply, ipex_k_activate__avx2};
+    static const struct blocks_level level = {IPEX_BLOCKS_FEW, multiply, ipex_k_activate__avx2};
     ipex_blocks_walk(&level, args, job_begin, job_end, scratch);
 }
 
@@ -316,7 +308,7 @@ void ipex_k_linear_blocks_i8__avx2(const struct ipex_blocks_args *args, int64_t 
 static const uint8_t *tiles_at(const struct ipex_blocks_args *args, int64_t panel, int64_t half,
                                int64_t k) {
     return args->w + panel * ipex_blocks_panel(args) + half * FOUR +
-           k / IPEX_BLOCK_STEP * step_bytes(args->bits == 8);
+           k / IPEX_BLOCK_STEP * blocks_step(args->bits == 8);
 }
 
 static int64_t factors_at(const struct ipex_blocks_args *args, int64_t panel, int64_t half,
@@ -358,7 +350,7 @@ static void widen_half(const struct ipex_blocks_args *args, int64_t panel, int64
             FLOATS(n.high, 5);
             FLOATS(n.high, 6);
             FLOATS(n.high, 7);
-            w += step_bytes(wide);
+            w += blocks_step(wide);
             to += IPEX_BLOCK_STEP * IPEX_PANEL;
         }
     }
@@ -374,8 +366,6 @@ static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t be
  * product. */
 #define ROW_ADD(h, words, i)                                                                       \
     chain##h = _mm256_fmadd_ps(_mm256_set1_ps(x[i]), WEIGHT(words, zero##h, scale##h), chain##h)
-/* Or compilers would keep elements of x, on the stack. */
-#define READ_AGAIN __asm__ volatile("" ::: "memory")
 #define ROW_ADD_2(i)                                                                               \
     ROW_ADD(0, BYTE_OF(four0, (i) % FOUR), i);                                                     \
     ROW_ADD(1, BYTE_OF(four1, (i) % FOUR), i);                                                     \
@@ -384,7 +374,7 @@ static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t be
 static void multiply_row(const struct ipex_blocks_args *args, const float *x, int64_t panel,
                          float *tile) {
     const bool wide = args->bits == 8;
-    const int64_t step = step_bytes(wide);
+    const int64_t step = blocks_step(wide);
     const uint8_t *w = tiles_at(args, panel, 0, 0);
     __m256 chain0 = _mm256_loadu_ps(args->bias + panel * IPEX_PANEL);
     __m256 chain1 = _mm256_loadu_ps(args->bias + panel * IPEX_PANEL + HALF);

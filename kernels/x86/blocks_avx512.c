@@ -2,10 +2,8 @@
 /* Weights in blocks as floats: numbers of 4 bits are looked up where they are. */
 #include "kernels/x86/vec_avx512.h"
 
-#include "kernels/x86/blocks.h"
+#include "kernels/x86/blocks_avx512.h"
 #include "kernels/x86/x86.h"
-
-enum { ROW = 4 * IPEX_PANEL };
 
 static const float floats_of_4_bits[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -23,7 +21,7 @@ static inline struct column column_of(const struct ipex_blocks_args *args, int64
     const bool wide = args->bits == 8;
     return (struct column){
         .args = args,
-        .w = args->w + panel * ipex_blocks_panel(args) + k / IPEX_BLOCK_STEP * ROW * (wide ? 2 : 1),
+        .w = args->w + panel * ipex_blocks_panel(args) + k / IPEX_BLOCK_STEP * blocks_step(wide),
         .factors = panel * ipex_blocks_count(args) * IPEX_PANEL,
         .wide = wide,
     };
@@ -31,13 +29,9 @@ static inline struct column column_of(const struct ipex_blocks_args *args, int64
 
 static inline void begin_block(struct column *c, int64_t block) {
     const int64_t at = c->factors + block * IPEX_PANEL;
-    const vec_int most = vec_int_set(c->wide ? 255 : 15);
+    const uint8_t *zero = c->args->zero ? c->args->zero + at : NULL;
     c->scale = vec_load(c->args->scale + at);
-    c->zero = vec_set(c->wide ? 128.0f : 8.0f);
-    if (c->args->zero) {
-        const __m128i *zero = (const __m128i *)(const void *)(c->args->zero + at);
-        c->zero = vec_from_int(vec_and(_mm512_cvtepu8_epi32(_mm_loadu_si128(zero)), most));
-    }
+    c->zero = vec_from_int(blocks_zeros(zero, c->wide));
 }
 
 /* Number i of a step's columns, 0 to 7. Of 4 bits all are in one row of tiles, those from 4 on in
@@ -46,20 +40,22 @@ static inline void begin_block(struct column *c, int64_t block) {
     vec_permute(vec_load(floats_of_4_bits),                                                        \
                 _mm512_srli_epi32(vec_int_load((c).w), 8 * ((i) % 4) + (i) / 4 * 4))
 #define WIDE(c, i)                                                                                 \
-    vec_from_int(vec_and(_mm512_srli_epi32(vec_int_load((c).w + (i) / 4 * ROW), 8 * ((i) % 4)),    \
-                         vec_int_set(255)))
+    vec_from_int(                                                                                  \
+        vec_and(_mm512_srli_epi32(vec_int_load((c).w + (i) / 4 * BLOCKS_ROW), 8 * ((i) % 4)),      \
+                vec_int_set(255)))
 #define WEIGHT(c, number) vec_mul(vec_sub(number, (c).zero), (c).scale)
 #define STEP(X)           X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 
 static inline void next_step(struct column *c) {
-    c->w += c->wide ? 2 * ROW : ROW;
+    c->w += blocks_step(c->wide);
 }
 
 /* The same of any i. */
 static vec number_at(const struct column *c, int64_t i) {
-    const vec_int words = vec_int_load(c->w + (c->wide ? i / 4 * ROW : 0));
+    const vec_int words = vec_int_load(c->w + (c->wide ? i / 4 * BLOCKS_ROW : 0));
     const vec_int shift = vec_int_set((int32_t)(8 * (i % 4) + (c->wide ? 0 : i / 4 * 4)));
-    return vec_from_int(vec_and(_mm512_srlv_epi32(words, shift), vec_int_set(c->wide ? 255 : 15)));
+    return vec_from_int(
+        vec_and(_mm512_srlv_epi32(words, shift), vec_int_set(blocks_most(c->wide))));
 }
 
 #define STORE(i)      vec_store(to + (i)*IPEX_PANEL, WEIGHT(c, NARROW(c, i)));

@@ -2,7 +2,7 @@
 /* Rounded rows by panels of weights in blocks, with vpdpbusd. */
 #include "kernels/x86/vec_avx512.h"
 
-#include "kernels/x86/blocks.h"
+#include "kernels/x86/blocks_avx512.h"
 #include "kernels/x86/x86.h"
 
 /* Four products of bytes, the first without sign, and two of 16 bits, by the same word in every
@@ -32,12 +32,11 @@ struct halves {
 };
 
 static inline struct halves halves_of(const struct blocks_product *p) {
-    enum { ROW = 4 * IPEX_PANEL };
     return (struct halves){
         .mask = vec_int_set(p->wide ? -1 : 0x0f0f0f0f),
         .shift = vec_int_set(p->wide ? 0 : 4),
-        .second = p->wide ? ROW : 0,
-        .step = p->wide ? 2 * ROW : ROW,
+        .second = p->wide ? BLOCKS_ROW : 0,
+        .step = blocks_step(p->wide),
     };
 }
 
@@ -50,7 +49,7 @@ static inline struct halves halves_of(const struct blocks_product *p) {
         const float *x_scale = p->x_scale;                                                         \
         const int32_t *x = p->x, *x_sum = p->x_sum;                                                \
         ROWS_##R(CHAIN) for (int32_t b = 0; b < p->blocks; b++, x_scale += R, x_sum += R) {        \
-            const vec_int zero = zeros_of(p, &halves, b);                                          \
+            const vec_int zero = blocks_zeros(p->zero ? p->zero + b * IPEX_PANEL : NULL, p->wide); \
             ROWS_##R(SUM) int32_t s = b + 1 < p->blocks ? p->steps : p->last_steps;                \
             for (; s > 0; s--, x += 2 * R, w += halves.step) {                                     \
                 const vec_int low = vec_and(vec_int_load(w), halves.mask);                         \
@@ -64,16 +63,6 @@ static inline struct halves halves_of(const struct blocks_product *p) {
         }                                                                                          \
         ROWS_##R(KEEP)                                                                             \
     }
-
-/* Zero points of a block's columns, in words. */
-static inline vec_int zeros_of(const struct blocks_product *p, const struct halves *halves,
-                               int64_t block) {
-    if (!p->zero)
-        return vec_int_set(p->wide ? 128 : 8);
-    const __m128i zero =
-        _mm_loadu_si128((const __m128i *)(const void *)(p->zero + block * IPEX_PANEL));
-    return vec_and(_mm512_cvtepu8_epi32(zero), halves->mask);
-}
 
 BLOCK(1)
 BLOCK(4)

@@ -58,7 +58,6 @@ static inline bool makes_bytes(const struct conv_block *b) {
 #define INTEGER(i)      vec_int_round(vec_min(vec_set(SUMS_MOST), v##i))
 #define Y_OF(r)         AT(y0, y1, y_row, r)
 #define RESIDUAL_OF(r)  AT(r0, r1, r_row, r)
-#define READ_AGAIN      __asm__ volatile("" ::: "memory")
 #define PAIR_1(r, q)                                                                               \
     {                                                                                              \
         SCALED(0, r, 0);                                                                           \

@@ -9,6 +9,9 @@
 /* In loops beside the products, which stay as they are written: compilers would vectorise and
  * unroll them to several times the code, of which a copy is in every kernel. */
 #define AS_WRITTEN __asm__ volatile("")
+/* What was read from memory is read anew behind this: compilers would keep it, on the stack where
+ * registers are few. */
+#define READ_AGAIN __asm__ volatile("" ::: "memory")
 
 #define IPEX_KERNEL_PORTABLE(slot, args_struct)
 #define IPEX_KERNEL(slot, args_struct)                                                             \

@@ -101,13 +101,7 @@ enum ipex_bound ipex_bind_conv_transpose(struct ipex_bind *bind) {
     args->act_b = bind->floats[1];
     IPEX_BIND_REF(bind, conv_transpose, x, 0, 0);
     IPEX_BIND_REF(bind, conv_transpose, w, 1, 0);
-    if (bind->input[2] != NULL) {
-        IPEX_BIND_REF(bind, conv_transpose, bias, 2, 0);
-    } else {
-        bind->zeros = (size_t)ipex_ceil_div((int64_t)args->groups * args->n, IPEX_PANEL) *
-                      IPEX_PANEL * sizeof(float);
-        IPEX_BIND_REF(bind, conv_transpose, bias, IPEX_REF_ZEROS, 0);
-    }
+    IPEX_BIND_BIAS(bind, conv_transpose, (int64_t)args->groups * args->n);
     IPEX_BIND_REF(bind, conv_transpose, y, IPEX_REF_OUTPUT, 0);
     choose_blocks(bind->setup, args);
     args->planar = is_planar(bind);

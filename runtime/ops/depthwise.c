@@ -35,13 +35,7 @@ static void set_refs(struct ipex_bind *bind) {
                           bind->ints[IPEX_CONV_PAD_LEFT] * x->strides[2];
     IPEX_BIND_REF(bind, depthwise, x, 0, -shift);
     IPEX_BIND_REF(bind, depthwise, w, 1, 0);
-    if (bind->input[2] != NULL) {
-        IPEX_BIND_REF(bind, depthwise, bias, 2, 0);
-    } else {
-        bind->zeros = (size_t)ipex_ceil_div(bind->args.depthwise.channels, IPEX_PANEL) *
-                      IPEX_PANEL * sizeof(float);
-        IPEX_BIND_REF(bind, depthwise, bias, IPEX_REF_ZEROS, 0);
-    }
+    IPEX_BIND_BIAS(bind, depthwise, bind->args.depthwise.channels);
     if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, depthwise, residual, 3, 0);
     if (bind->output->dtype == IPEX_DTYPE_bf16)

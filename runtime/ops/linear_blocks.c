@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binder of linear layers whose weights have a scale for each block of K. */
 #include "runtime/bind.h"
-#include "runtime/loops.h"
 
 /* Jobs are worth their call from so many operations on. */
 #define JOB_FLOPS 1000000
@@ -9,21 +8,13 @@
 /* What rounding a row takes, in panels that are multiplied by it. */
 #define ROUNDING 2
 
-/* Rows of a register block of the widest level. */
-#define BLOCK_ROWS 12
-
-static bool all_rows(const struct ipex_tensor_info *info, int64_t *ret_stride) {
-    *ret_stride = 0;
-    return info == NULL ||
-           ipex_loops_merge(info->dims, info->strides, 0, info->rank - 1, ret_stride);
-}
-
 /* Every thread has one job: rows, or panels, whichever makes the largest share smaller. Each rounds
  * its rows anew. */
 static void share_bytes(struct ipex_blocks_args *args, int64_t threads) {
     const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL);
-    const int64_t blocks = ipex_ceil_div(args->rows, BLOCK_ROWS);
-    const int64_t rows = ipex_min_i64(ipex_ceil_div(blocks, threads) * BLOCK_ROWS, args->rows);
+    const int64_t blocks = ipex_ceil_div(args->rows, IPEX_BLOCKS_ROWS);
+    const int64_t rows =
+        ipex_min_i64(ipex_ceil_div(blocks, threads) * IPEX_BLOCKS_ROWS, args->rows);
     const int64_t share = ipex_ceil_div(panels, threads);
     if (rows * (panels + ROUNDING) < args->rows * (share + ROUNDING))
         args->rows_per_job = (int32_t)rows;
@@ -49,13 +40,7 @@ static void choose_jobs(struct ipex_bind *bind) {
 static void set_operands(struct ipex_bind *bind) {
     IPEX_BIND_REF(bind, blocks, x, 0, 0);
     IPEX_BIND_REF(bind, blocks, w, 1, 0);
-    if (bind->input[2] != NULL) {
-        IPEX_BIND_REF(bind, blocks, bias, 2, 0);
-    } else {
-        bind->zeros =
-            (size_t)ipex_ceil_div(bind->args.blocks.n, IPEX_PANEL) * IPEX_PANEL * sizeof(float);
-        IPEX_BIND_REF(bind, blocks, bias, IPEX_REF_ZEROS, 0);
-    }
+    IPEX_BIND_BIAS(bind, blocks, bind->args.blocks.n);
     if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, blocks, residual, 3, 0);
     IPEX_BIND_REF(bind, blocks, scale, 4, 0);
@@ -68,8 +53,9 @@ enum ipex_bound ipex_bind_linear_blocks(struct ipex_bind *bind) {
     struct ipex_blocks_args *args = &bind->args.blocks;
     const struct ipex_tensor_info *x = bind->input[0];
     const bool bytes = bind->ints[IPEX_BLOCKS_BYTES] != 0;
-    if (!all_rows(x, &args->x_row) || !all_rows(bind->output, &args->y_row) ||
-        !all_rows(bind->input[3], &args->r_row))
+    if (!ipex_info_stride(x, 0, x->rank - 1, &args->x_row) ||
+        !ipex_info_stride(bind->output, 0, x->rank - 1, &args->y_row) ||
+        !ipex_info_stride(bind->input[3], 0, x->rank - 1, &args->r_row))
         return IPEX_BOUND_NEEDS_DENSE;
     int64_t rows = 1;
     for (int32_t d = 0; d + 1 < x->rank; d++)

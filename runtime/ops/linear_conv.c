@@ -362,13 +362,7 @@ static void set_operands(struct ipex_bind *bind, int32_t act, int64_t x_shift) {
     args->act_b = bind->floats[1];
     IPEX_BIND_REF(bind, conv, x, 0, x_shift);
     IPEX_BIND_REF(bind, conv, w, 1, 0);
-    if (bind->input[2] != NULL) {
-        IPEX_BIND_REF(bind, conv, bias, 2, 0);
-    } else {
-        bind->zeros = (size_t)ipex_ceil_div((int64_t)args->groups * args->n, IPEX_PANEL) *
-                      IPEX_PANEL * sizeof(float);
-        IPEX_BIND_REF(bind, conv, bias, IPEX_REF_ZEROS, 0);
-    }
+    IPEX_BIND_BIAS(bind, conv, (int64_t)args->groups * args->n);
     if (bind->input[3] != NULL && bind->input[3]->dtype == IPEX_DTYPE_u8)
         IPEX_BIND_REF(bind, conv, residual_u8, 3, 0);
     else if (bind->input[3] != NULL && bind->input[3]->dtype == IPEX_DTYPE_bf16)
@@ -466,13 +460,6 @@ static bool set_rows(struct ipex_bind *bind, int64_t images, int64_t rows) {
            set_i32(&args->last_pixels, rows - (lines - 1) * pixels);
 }
 
-/* Stride of dims [begin, end) taken as one, of an operand that may be absent. */
-static bool one_stride(const struct ipex_tensor_info *info, int32_t begin, int32_t end,
-                       int64_t *ret) {
-    *ret = 0;
-    return info == NULL || ipex_loops_merge(info->dims, info->strides, begin, end, ret);
-}
-
 enum ipex_bound ipex_bind_linear(struct ipex_bind *bind) {
     struct ipex_conv_args *args = &bind->args.conv;
     const struct ipex_tensor_info *x = bind->input[0], *y = bind->output, *r = bind->input[3];
@@ -480,8 +467,9 @@ enum ipex_bound ipex_bind_linear(struct ipex_bind *bind) {
     struct ipex_tiles tiles;
     if (!ipex_tiles_of((enum ipex_dtype)bind->input[1]->dtype, bind->input[1]->dims, 2, &tiles))
         return IPEX_BOUND_TOO_LARGE;
-    if (!one_stride(x, 0, leading, &args->x_pixel) || !one_stride(y, 0, leading, &args->y_pixel) ||
-        !one_stride(r, 0, leading, &args->r_pixel))
+    if (!ipex_info_stride(x, 0, leading, &args->x_pixel) ||
+        !ipex_info_stride(y, 0, leading, &args->y_pixel) ||
+        !ipex_info_stride(r, 0, leading, &args->r_pixel))
         return IPEX_BOUND_NEEDS_DENSE;
     int64_t rows = 1;
     for (int32_t d = 0; d < leading; d++)
@@ -499,13 +487,15 @@ static bool flatten(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *y = bind->output, *r = bind->input[3];
     struct ipex_conv_args *args = &bind->args.conv;
     int64_t x_all, y_all, r_all;
-    if (one_stride(x, 0, 3, &x_all) && one_stride(y, 0, 3, &y_all) && one_stride(r, 0, 3, &r_all)) {
+    if (ipex_info_stride(x, 0, 3, &x_all) && ipex_info_stride(y, 0, 3, &y_all) &&
+        ipex_info_stride(r, 0, 3, &r_all)) {
         args->x_pixel = x_all;
         args->y_pixel = y_all;
         args->r_pixel = r_all;
         return set_rows(bind, 1, y->dims[0] * y->dims[1] * y->dims[2]);
     }
-    if (one_stride(x, 1, 3, &x_all) && one_stride(y, 1, 3, &y_all) && one_stride(r, 1, 3, &r_all)) {
+    if (ipex_info_stride(x, 1, 3, &x_all) && ipex_info_stride(y, 1, 3, &y_all) &&
+        ipex_info_stride(r, 1, 3, &r_all)) {
         args->x_pixel = x_all;
         args->y_pixel = y_all;
         args->r_pixel = r_all;

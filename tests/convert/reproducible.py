@@ -103,12 +103,12 @@ def check_big(tap, folder):
 
 
 def check_numbers_in_blocks(tap, folder):
-    """Eight layers of 4 bits, of which each would be as much in f32 as all of them are in the model."""
+    """Eight layers of 4 bits, with zero points, of which each would be as much in f32 as all of them are in the model."""
     size, g = 4096, Graph()
     x, numbers = g.input(1, size), np.random.default_rng(5).integers(0, 256, (size, size // 32, 16), dtype=np.uint8)
     for _ in range(8):
         x = g.op("MatMulNBits", x, g.constant(numbers), g.constant(np.full(size * size // 32, 0.01, np.float32)),
-                 domain="com.microsoft", K=size, N=size, bits=4, block_size=32)
+                 g.constant(np.full(size * size // 64, 0x79, np.uint8)), domain="com.microsoft", K=size, N=size, bits=4, block_size=32)
         numbers = np.roll(numbers, 1)
     g.output(x)
     onnx.save(g.model(), folder / "numbers.onnx")

@@ -86,7 +86,7 @@ static int64_t winograd_bytes(const struct ipex_value *w, int64_t points) {
 /* With a scale and a zero point for each block. */
 static int64_t blocks_bytes(const struct ipex_block_layer *layer, int64_t n, int64_t k) {
     const int64_t panels = (n - 1) / IPEX_PANEL + 1, blocks = (k - 1) / layer->block + 1;
-    return tile_bytes(IPEX_DTYPE_u8, 1, 1, n, (k * layer->bits + 7) / 8) +
+    return tile_bytes(IPEX_DTYPE_u8, 1, 1, n, ipex_block_column_bytes(k, layer->bits)) +
            panels * IPEX_PANEL * blocks * 5;
 }
 

@@ -31,14 +31,26 @@ struct ipex_value *ipex_graph_value(struct ipex_graph *graph, const char *name,
     return value;
 }
 
+static void set_constant(struct ipex_graph *graph, struct ipex_value *value, const void *data,
+                         struct ipex_late *late) {
+    struct ipex_constant *constant = ipex_arena_alloc(&graph->arena, sizeof *constant);
+    *constant = (struct ipex_constant){
+        .data = data,
+        .size = (uint64_t)ipex_value_numel(value) * ipex_dtype_size(value->dtype),
+        .late = late,
+    };
+    value->constant = constant;
+}
+
+void ipex_graph_set_data(struct ipex_graph *graph, struct ipex_value *value, const void *data) {
+    set_constant(graph, value, data, NULL);
+}
+
 struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *name,
                                        enum ipex_dtype dtype, int32_t rank, const int64_t *dims,
                                        const void *data) {
     struct ipex_value *value = ipex_graph_value(graph, name, dtype, rank, dims);
-    struct ipex_constant *constant = ipex_arena_alloc(&graph->arena, sizeof *constant);
-    constant->data = data;
-    constant->size = (uint64_t)ipex_value_numel(value) * ipex_dtype_size(dtype);
-    value->constant = constant;
+    ipex_graph_set_data(graph, value, data);
     return value;
 }
 
@@ -47,14 +59,11 @@ struct ipex_value *ipex_graph_late_constant(struct ipex_graph *graph, const char
                                             const int64_t *dims,
                                             void (*make)(const void *from, void *to),
                                             const void *from) {
-    struct ipex_value *value = ipex_graph_constant(graph, name, dtype, rank, dims, NULL);
+    struct ipex_value *value = ipex_graph_value(graph, name, dtype, rank, dims);
     struct ipex_late *late = ipex_arena_alloc(&graph->arena, sizeof *late);
-    struct ipex_constant *constant = ipex_arena_alloc(&graph->arena, sizeof *constant);
     *late = (struct ipex_late){.make = make, .from = from, .next = graph->late};
     graph->late = late;
-    *constant = *value->constant;
-    constant->late = late;
-    value->constant = constant;
+    set_constant(graph, value, NULL, late);
     return value;
 }
 

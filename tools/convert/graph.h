@@ -20,7 +20,6 @@
 #include "tools/convert/dim.h"
 #include "tools/convert/ledger.h"
 
-/* Constant data, usually inside the source's map; elements row-major, any alignment. */
 /* Bytes that are made from others when they are first read, and let go of when a weight has been
  * packed: a model may have more of them than there is memory. */
 struct ipex_late {
@@ -31,6 +30,7 @@ struct ipex_late {
     struct ipex_late *next;  /* of the graph */
 };
 
+/* Constant data, usually inside the source's map; elements row-major, any alignment. */
 struct ipex_constant {
     const uint8_t *data; /* see ipex_constant_data; NULL: late */
     uint64_t size;
@@ -204,7 +204,7 @@ struct ipex_block_layer {
     int64_t block; /* of the file; its last one may be cut */
     int32_t bits;
     bool bytes; /* x is rounded to i8, block by block */
-    bool zeros; /* a zero point is another than the middle */
+    bool zeros; /* a zero point is another than the middle: pass_blocks.c */
 };
 
 struct ipex_pool {
@@ -320,6 +320,11 @@ void ipex_graph_finish(struct ipex_graph *graph);
 struct ipex_value *ipex_graph_value(struct ipex_graph *graph, const char *name,
                                     enum ipex_dtype dtype, int32_t rank, const int64_t *dims);
 /* A constant value; `data` is kept, not copied. */
+struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *name,
+                                       enum ipex_dtype dtype, int32_t rank, const int64_t *dims,
+                                       const void *data);
+/* Makes one of a value. */
+void ipex_graph_set_data(struct ipex_graph *graph, struct ipex_value *value, const void *data);
 /* One whose bytes `make` makes from `from`, which stays where it is. */
 struct ipex_value *ipex_graph_late_constant(struct ipex_graph *graph, const char *name,
                                             enum ipex_dtype dtype, int32_t rank,
@@ -330,9 +335,6 @@ struct ipex_value *ipex_graph_late_constant(struct ipex_graph *graph, const char
  * until ipex_constant_let_go, which does nothing for others. */
 const uint8_t *ipex_constant_data(const struct ipex_value *value);
 void ipex_constant_let_go(const struct ipex_value *value);
-struct ipex_value *ipex_graph_constant(struct ipex_graph *graph, const char *name,
-                                       enum ipex_dtype dtype, int32_t rank, const int64_t *dims,
-                                       const void *data);
 
 /* n numbers, rounded to f32, along one axis of values of this rank, as elementwise operands want
  * them. */

@@ -99,14 +99,13 @@ static int64_t inner_of(const struct ipex_node *linear) {
 
 /* Numbers of 8 bits, or of 4, two to a byte. */
 static int32_t block_numbers(struct lower *lower, const struct ipex_node *node) {
-    const int64_t k = inner_of(node), steps = (k + IPEX_BLOCK_STEP - 1) / IPEX_BLOCK_STEP;
     const int32_t bits = node->blocks->bits;
     const struct ipex_plan_weight w = {
         .name = weight_name(lower, node),
         .dtype = IPEX_DTYPE_u8,
         .layout = IPEX_LAYOUT_tiles,
         .rank = 2,
-        .dims = {node->fold.n, bits == 8 ? k : steps * IPEX_BLOCK_STEP / 2},
+        .dims = {node->fold.n, ipex_block_column_bytes(inner_of(node), bits)},
         .recipe = IPEX_RECIPE_block_numbers,
         .source = node->input[1],
         .fold = unscaled_fold(lower, node),

@@ -19,9 +19,10 @@ static void pack_numbers(const struct ipex_plan_weight *w, uint8_t *out) {
         return;
     for (int64_t n = 0; n < tiles.n; n++) {
         const struct ipex_block_row row = ipex_block_row_of(w->fold, w->source, w->weight_kn, n);
+        const uint8_t *numbers = ipex_constant_data(row.numbers) + row.first;
         uint8_t *panel = out + n / IPEX_PANEL * tiles.k_tiles * IPEX_TILE_BYTES;
         for (int64_t k = 0; k < k_count; k++)
-            put_number(panel, w->bits, k, n % IPEX_PANEL, ipex_block_number(&row, k));
+            put_number(panel, w->bits, k, n % IPEX_PANEL, numbers[k * row.q_step]);
     }
 }
 

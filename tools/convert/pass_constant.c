@@ -121,11 +121,7 @@ static enum ipex_status evaluate(struct ipex_graph *graph, struct ipex_graph *co
     IPEX_TRY(status);
     for (size_t i = 0; i < constants->outputs; i++) {
         struct ipex_value *value = constants->output[i];
-        struct ipex_constant *constant = ipex_arena_alloc(&graph->arena, sizeof *constant);
-        *constant = (struct ipex_constant){.data = (const uint8_t *)data[i],
-                                           .size = (uint64_t)ipex_value_numel(value) *
-                                                   ipex_dtype_size(value->dtype)};
-        value->constant = constant;
+        ipex_graph_set_data(graph, value, data[i]);
         value->producer = NULL;
         value->layout = NULL;
         value->is_output = false;

@@ -95,16 +95,17 @@ const struct ipex_blocks *ipex_blocks_turned(struct ipex_graph *graph,
 
 /* ---- rows ---- */
 
-struct ipex_block_row ipex_block_row(const struct ipex_value *weight, bool kn, int64_t n) {
+static struct ipex_block_row row_of(const struct ipex_value *weight, bool kn, int64_t n) {
     const struct ipex_blocks *b = weight->blocks;
     const int of_n = kn ? 1 : 0, of_k = 1 - of_n;
     const int64_t at = n * b->by[of_n];
     return (struct ipex_block_row){
-        .q = ipex_constant_data(b->q) + n * b->stride[of_n],
+        .numbers = b->q,
+        .first = n * b->stride[of_n],
+        .q_step = b->stride[of_k],
         .scale = ipex_constant_data(b->scale) + (size_t)at * sizeof(float),
         .zero = b->zero ? ipex_constant_data(b->zero) + at : NULL,
         .middle = ipex_blocks_middle(b),
-        .q_step = b->stride[of_k],
         .step = b->by[of_k],
         .block = b->axis < 0 ? weight->dims[of_k] : b->block,
     };
@@ -115,10 +116,10 @@ struct ipex_block_row ipex_block_row_of(const struct ipex_fold *fold,
     for (int32_t i = 0; i < fold->parts; i++) {
         const struct ipex_fold_part *part = &fold->part[i];
         if (n < part->n)
-            return ipex_block_row(part->weight, part->kn, n);
+            return row_of(part->weight, part->kn, n);
         n -= part->n;
     }
-    return ipex_block_row(weight, kn, n);
+    return row_of(weight, kn, n);
 }
 
 /* ---- layers ---- */
@@ -137,17 +138,6 @@ static int64_t fit_block(int64_t block, int64_t k) {
     return fit;
 }
 
-static bool has_zeros(const struct ipex_value *w, bool kn) {
-    const int64_t n_count = w->dims[kn ? 1 : 0], k_count = w->dims[kn ? 0 : 1];
-    for (int64_t n = 0; n < n_count && w->blocks->zero; n++) {
-        const struct ipex_block_row row = ipex_block_row(w, kn, n);
-        for (int64_t k = 0; k < k_count; k += row.block)
-            if (ipex_block_zero(&row, k) != row.middle)
-                return true;
-    }
-    return false;
-}
-
 static enum ipex_reason check_weight(const struct ipex_graph *graph, const struct ipex_value *w,
                                      bool kn, struct ipex_block_layer *ret) {
     const struct ipex_blocks *b = w->blocks;
@@ -159,12 +149,13 @@ static enum ipex_reason check_weight(const struct ipex_graph *graph, const struc
         return b->wanting;
     if (b->axis >= 0 && b->axis != of_k)
         return IPEX_REASON_blocks_of_outputs;
-    ret->block = fit_block(b->axis < 0 ? k : b->block, k);
-    ret->bits = ipex_blocks_bits(b);
-    ret->bytes = graph->activations == IPEX_ACTIVATIONS_as_stated
+    *ret = (struct ipex_block_layer){
+        .block = fit_block(b->axis < 0 ? k : b->block, k),
+        .bits = ipex_blocks_bits(b),
+        .bytes = graph->activations == IPEX_ACTIVATIONS_as_stated
                      ? b->bytes
-                     : graph->activations == IPEX_ACTIVATIONS_i8;
-    ret->zeros = has_zeros(w, kn);
+                     : graph->activations == IPEX_ACTIVATIONS_i8,
+    };
     return ret->block ? IPEX_REASON_applied : IPEX_REASON_block_size;
 }
 
@@ -181,7 +172,6 @@ enum ipex_reason ipex_blocks_of_layer(const struct ipex_graph *graph, const stru
         reason = check_weight(graph, fold->part[i].weight, fold->part[i].kn, &other);
         if (reason == IPEX_REASON_applied && !is_alike(ret, &other))
             reason = IPEX_REASON_blocks_differ;
-        ret->zeros |= reason == IPEX_REASON_applied && other.zeros;
     }
     if (reason == IPEX_REASON_applied && node->left_on_floats && ret->bits == 8)
         return IPEX_REASON_quantised_input;

@@ -35,19 +35,15 @@ bool ipex_keeps_blocks(const struct ipex_graph *graph, const struct ipex_node *n
 bool ipex_blocks_alike(const struct ipex_graph *graph, const struct ipex_node *a,
                        const struct ipex_node *b);
 
-/* Output n of a weight [N][K] or, with kn, [K][N]. */
+/* Output n of a layer. */
 struct ipex_block_row {
-    const uint8_t *q;
+    const struct ipex_value *numbers; /* number k is element first + k * q_step */
+    int64_t first, q_step;
     const uint8_t *scale; /* f32, not aligned */
     const uint8_t *zero;  /* NULL: `middle` throughout */
     uint8_t middle;
-    int64_t q_step, step, block; /* step: from the parameters of a block to those of the next */
+    int64_t step, block; /* step: from the parameters of a block to those of the next */
 };
-struct ipex_block_row ipex_block_row(const struct ipex_value *weight, bool kn, int64_t n);
-
-static inline unsigned ipex_block_number(const struct ipex_block_row *row, int64_t k) {
-    return row->q[k * row->q_step];
-}
 static inline float ipex_block_scale(const struct ipex_block_row *row, int64_t k) {
     float ret;
     memcpy(&ret, row->scale + (size_t)(k / row->block * row->step) * sizeof ret, sizeof ret);
@@ -57,7 +53,7 @@ static inline uint8_t ipex_block_zero(const struct ipex_block_row *row, int64_t 
     return row->zero ? row->zero[k / row->block * row->step] : row->middle;
 }
 
-/* Output n of a layer, whatever its weight's parts. */
+/* Of a weight [N][K] or, with kn, [K][N], whatever its parts. */
 struct ipex_block_row ipex_block_row_of(const struct ipex_fold *fold,
                                         const struct ipex_value *weight, bool kn, int64_t n);
 
