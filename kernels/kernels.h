@@ -197,7 +197,8 @@ static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
  * blocks ascending chain = fma((float)(sum of q * (number - zero)) * scale, top / 127, chain)
  *
  * Job = (block of rows, block of panels). */
-enum { IPEX_BLOCKS_ROWS = 12, IPEX_BLOCKS_FEW = 4 }; /* of register blocks: the widest level's */
+enum { IPEX_BLOCKS_ROWS = 6, IPEX_BLOCKS_FEW = 4 }; /* of register blocks: the widest level's */
+enum { IPEX_BLOCKS_PANELS = 2 };                    /* that are multiplied at a time */
 struct ipex_blocks_args {
     const float *x;
     const uint8_t *w;      /* [panels][k_tiles] tiles of u8 (format/tile.h) */

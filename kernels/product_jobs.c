@@ -111,17 +111,24 @@ struct ipex_blocks_job ipex_blocks_job(const struct ipex_blocks_args *args, int6
     return ret;
 }
 
+/* Register blocks of all levels fill so many rows. */
+enum { BLOCKS_ALL_ROWS = 12 };
+_Static_assert(BLOCKS_ALL_ROWS % IPEX_BLOCKS_ROWS == 0 && BLOCKS_ALL_ROWS % IPEX_BLOCKS_FEW == 0,
+               "a last block would not fit");
+
 struct ipex_blocks_layout ipex_blocks_layout(const struct ipex_blocks_args *args) {
     const int64_t blocks = ipex_blocks_count(args), row = blocks * args->block;
-    const int64_t fit = ipex_div(args->cache_l2 / 4, row * IPEX_BLOCKS_ROWS);
-    const int64_t step = IPEX_BLOCKS_FEW;
+    const int64_t rows = ipex_div_up(args->rows, IPEX_BLOCKS_FEW) * IPEX_BLOCKS_FEW;
+    const int64_t most = ipex_div(args->cache_l2 / 2, row);
+    const int64_t parts = ipex_div_up(rows, most > 1 ? most : 1);
+    const int64_t part = ipex_div_up(ipex_div_up(rows, parts), BLOCKS_ALL_ROWS) * BLOCKS_ALL_ROWS;
     struct ipex_blocks_layout ret;
-    ret.rows_at_once =
-        ipex_smaller((fit > 1 ? fit : 1) * IPEX_BLOCKS_ROWS, ipex_div_up(args->rows, step) * step);
+    ret.rows_at_once = ipex_smaller(part, rows);
     ret.scale = ret.rows_at_once * row;
     ret.sum = ret.scale + ret.rows_at_once * blocks * (int64_t)sizeof(float);
     ret.tile = ret.sum + ret.rows_at_once * blocks * (int64_t)sizeof(int32_t);
-    ret.total = ret.tile + IPEX_BLOCKS_ROWS * IPEX_PANEL * (int64_t)sizeof(float);
+    ret.total =
+        ret.tile + IPEX_BLOCKS_ROWS * IPEX_BLOCKS_PANELS * IPEX_PANEL * (int64_t)sizeof(float);
     return ret;
 }
 

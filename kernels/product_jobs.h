@@ -65,17 +65,16 @@ static inline int64_t ipex_blocks_panel(const struct ipex_blocks_args *args) {
 }
 
 /* The parts of the scratch of linear_blocks_i8, in bytes, of rows_at_once rows: from 0 on q, then
- * tops divided by 127 and sums of q, both [rows][blocks], and the results of one panel. */
+ * tops divided by 127 and sums of q, both [rows][blocks], and the results of some panels. */
 struct ipex_blocks_layout {
     int64_t rows_at_once, scale, sum, tile, total;
 };
 struct ipex_blocks_layout ipex_blocks_layout(const struct ipex_blocks_args *args);
 
-/* linear_blocks_f32 makes floats of so many elements of K of so many panels at a time, and
+/* linear_blocks_f32 makes floats of so many elements of K of IPEX_BLOCKS_PANELS panels, and
  * multiplies them by so many rows. Its scratch has those floats, then the results. */
 enum {
     IPEX_BLOCKS_PART = 512,
-    IPEX_BLOCKS_PANELS = 2,
     IPEX_BLOCKS_FLOATS = IPEX_BLOCKS_PART * IPEX_BLOCKS_PANELS * IPEX_PANEL,
     IPEX_BLOCKS_FLOAT_ROWS = 512,
 };

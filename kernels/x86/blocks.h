@@ -20,16 +20,17 @@ static inline int32_t blocks_middle(bool wide) {
     return (blocks_most(wide) + 1) / 2;
 }
 
-/* Some rows, as many as a level's register block has, with one panel. */
+/* Some rows, as many as a level's register block has, with one panel or two. */
 struct blocks_product {
-    const uint8_t *w;                  /* tiles */
-    const float *scale;                /* [blocks][16] */
+    int64_t panels, w_panel;           /* bytes of tiles */
+    const uint8_t *w;                  /* [panels] tiles */
+    const float *scale;                /* [panels][blocks][16] */
     const uint8_t *zero;               /* likewise, or NULL */
-    const float *bias;                 /* [16] */
+    const float *bias;                 /* [panels][16] */
     const int32_t *x;                  /* [k / 4][rows] words of four q */
     const float *x_scale;              /* [blocks][rows] */
-    const int32_t *x_sum;              /* likewise: of q, negative */
-    float *y;                          /* [rows][16] */
+    const int32_t *x_sum;              /* likewise: of q; without zero times -middle */
+    float *y;                          /* [rows][IPEX_BLOCKS_PANELS][16] */
     int32_t blocks, steps, last_steps; /* of IPEX_BLOCK_STEP elements in a block */
     bool wide;                         /* numbers of 8 bits */
 };

@@ -61,6 +61,7 @@ static int32_t *round_block(const float *x, int64_t n, float by, int32_t *to, in
 /* A row, of which those beside it in a register block lie `step` elements apart. */
 static void round_row(const struct ipex_blocks_args *args, const float *x, int64_t step,
                       int32_t *to, float *scale, int32_t *sum) {
+    const int32_t times = args->zero ? 1 : -blocks_middle(args->bits == 8);
     float last[IPEX_BLOCK_MOST] = {0};
     for (int64_t k = 0; k < args->k; k += args->block, scale += step, sum += step) {
         const float *at = x + k;
@@ -72,7 +73,7 @@ static void round_row(const struct ipex_blocks_args *args, const float *x, int64
         int32_t all;
         to = round_block(at, args->block, top == 0.0f ? 0.0f : 127.0f / top, to, step, &all);
         *scale = top / 127.0f;
-        *sum = -all;
+        *sum = all * times;
     }
 }
 
@@ -90,7 +91,9 @@ struct rows {
 
 /* Of a register block, where so many are left. */
 static int64_t rows_of_block(const struct rows *r, int64_t left) {
-    return left == 1 ? 1 : left <= 2 * IPEX_BLOCKS_FEW ? IPEX_BLOCKS_FEW : r->level->rows;
+    return left == 1                                                ? 1
+           : left <= IPEX_BLOCKS_FEW || left == 2 * IPEX_BLOCKS_FEW ? IPEX_BLOCKS_FEW
+                                                                    : r->level->rows;
 }
 
 /* Rows that there are not are the last one. */
@@ -106,35 +109,52 @@ static void round_rows(const struct rows *r) {
     }
 }
 
-/* Residual and activation of a panel's results for some rows, `pitch` floats apart, and to y. */
+enum { TILE = IPEX_BLOCKS_PANELS * IPEX_PANEL };
+
+/* Results of some rows, TILE floats apart, and panels: with their residual and activation to y. */
 static void store_tile(const struct ipex_blocks_args *args, blocks_activate_fn activate,
-                       float *tile, int64_t pitch, int64_t row, int64_t count, int64_t panel) {
+                       const float *tile, int64_t row, int64_t count, int64_t panel,
+                       int64_t panels) {
     const int64_t column = panel * IPEX_PANEL;
-    const int64_t columns = ipex_smaller(IPEX_PANEL, args->n - column);
-    float *const y = args->y + row * args->y_row + column;
-    for (int64_t i = 0; i < count; i++, tile += pitch) {
-        float part[IPEX_PANEL] = {0};
-        if (args->residual) {
-            memcpy(part, args->residual + (row + i) * args->r_row + column,
-                   (size_t)columns * sizeof *part);
-            for (int64_t c = 0; c < IPEX_PANEL; c += 8)
-                _mm256_storeu_ps(
-                    tile + c, _mm256_add_ps(_mm256_loadu_ps(tile + c), _mm256_loadu_ps(part + c)));
+    const int64_t columns = ipex_smaller(panels * IPEX_PANEL, args->n - column);
+    float *const first = args->y + row * args->y_row + column;
+    const float *r = args->residual ? args->residual + row * args->r_row + column : NULL;
+    float *y = first;
+    for (int64_t i = 0; i < count; i++, tile += TILE, y += args->y_row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8) {
+            const __m256 all = _mm256_loadu_ps(tile + c);
+            _mm256_storeu_ps(y + c, r ? _mm256_add_ps(all, _mm256_loadu_ps(r + c)) : all);
         }
-        memcpy(y + i * args->y_row, tile, (size_t)columns * sizeof *tile);
+        for (; c < columns; c++)
+            y[c] = r ? tile[c] + r[c] : tile[c];
+        r = r ? r + args->r_row : NULL;
     }
     if (args->act == IPEX_ACT_none)
         return;
     const struct ipex_act_rows rows =
-        ipex_act_rows(y, count, columns, args->y_row, args->act, args->act_a, args->act_b);
+        ipex_act_rows(first, count, columns, args->y_row, args->act, args->act_a, args->act_b);
     activate(&rows);
 }
 
-static void multiply_panel(const struct rows *r, int64_t panel) {
+/* Where results of some rows and two panels go: rows of y may be far from each other. gcc leaves
+ * out calls of functions that only prefetch. */
+static inline __attribute__((always_inline)) void
+prefetch_tile(const struct ipex_blocks_args *args, int64_t row, int64_t count, int64_t panel) {
+    const float *y = args->y + row * args->y_row + panel * IPEX_PANEL;
+    for (int64_t i = 0; i < count; i++, y += args->y_row) {
+        _mm_prefetch(y, _MM_HINT_T0);
+        _mm_prefetch(y + IPEX_PANEL, _MM_HINT_T0);
+    }
+}
+
+static void multiply_panels(const struct rows *r, int64_t panel, int64_t panels) {
     const struct ipex_blocks_args *args = r->args;
-    const int64_t factors = panel * r->blocks * IPEX_PANEL;
+    const int64_t factors = panel * r->blocks * IPEX_PANEL, w_panel = ipex_blocks_panel(args);
     struct blocks_product p = {
-        .w = args->w + panel * ipex_blocks_panel(args),
+        .panels = panels,
+        .w_panel = w_panel,
+        .w = args->w + panel * w_panel,
         .scale = args->scale + factors,
         .zero = args->zero ? args->zero + factors : NULL,
         .bias = args->bias + panel * IPEX_PANEL,
@@ -149,9 +169,11 @@ static void multiply_panel(const struct rows *r, int64_t panel) {
         p.x = r->x + row * r->words;
         p.x_scale = r->scale + row * r->blocks;
         p.x_sum = r->sum + row * r->blocks;
+        const int64_t first = r->first + row, count = ipex_smaller(n, r->count - row);
+        if (n > 1)
+            prefetch_tile(args, first, count, panel);
         r->level->multiply(&p, n);
-        store_tile(args, r->level->activate, r->tile, IPEX_PANEL, r->first + row,
-                   ipex_smaller(n, r->count - row), panel);
+        store_tile(args, r->level->activate, r->tile, first, count, panel, panels);
     }
 }
 
@@ -174,8 +196,8 @@ void ipex_blocks_walk(const struct blocks_level *level, const struct ipex_blocks
         for (r.first = job.row; r.first < job.row_end; r.first += layout.rows_at_once) {
             r.count = ipex_smaller(layout.rows_at_once, job.row_end - r.first);
             round_rows(&r);
-            for (int64_t panel = job.panel; panel < job.panel_end; panel++)
-                multiply_panel(&r, panel);
+            for (int64_t panel = job.panel; panel < job.panel_end; panel += IPEX_BLOCKS_PANELS)
+                multiply_panels(&r, panel, ipex_smaller(IPEX_BLOCKS_PANELS, job.panel_end - panel));
         }
     }
 }
@@ -222,6 +244,12 @@ static inline __m256i zeros_of(const uint8_t *zero, bool wide) {
                 : _mm256_set1_epi32(blocks_middle(wide));
 }
 
+/* Of these 16 bits, negative: a sum of q may be as low as -128 * IPEX_BLOCK_MOST, and no higher. */
+static inline __m256i zeros_less(const uint8_t *zero, bool wide) {
+    return _mm256_and_si256(_mm256_sub_epi32(_mm256_setzero_si256(), zeros_of(zero, wide)),
+                            _mm256_set1_epi32(UINT16_MAX));
+}
+
 /* So many steps of eight products of 4 bits each fit 16 bits: 8 * 2 * 15 * 127. Of 8 bits the lower
  * and upper halves are multiplied apart, and a step is widened at once. */
 enum { STEPS_16 = 4 };
@@ -229,11 +257,10 @@ enum { STEPS_16 = 4 };
 #define PAIRS(a, words, next)                                                                      \
     _mm256_add_epi16(_mm256_maddubs_epi16(a.low, _mm256_set1_epi32(words)),                        \
                      _mm256_maddubs_epi16(a.high, _mm256_set1_epi32(next)))
-#define CHAIN(r) __m256 chain##r = bias;
-#define SUM(r)                                                                                     \
-    __m256i sum##r = _mm256_madd_epi16(zero, _mm256_set1_epi32(x_sum[r])),                         \
-            part##r = _mm256_setzero_si256();
-#define ADD(r) part##r = _mm256_add_epi16(part##r, PAIRS(w4, x[r], x[ROWS + r]));
+#define CHAIN(r)      __m256 chain##r = bias;
+#define SUM(r)        __m256i sum##r = _mm256_set1_epi32(x_sum[r]), part##r = _mm256_setzero_si256();
+#define TIMES_ZERO(r) sum##r = _mm256_madd_epi16(zero, sum##r);
+#define ADD(r)        part##r = _mm256_add_epi16(part##r, PAIRS(w4, x[r], x[ROWS + r]));
 #define ADD_WIDE(r)                                                                                \
     sum##r = _mm256_add_epi32(                                                                     \
         sum##r, _mm256_add_epi32(_mm256_madd_epi16(PAIRS(lower, x[r], x[ROWS + r]), ones),         \
@@ -244,22 +271,27 @@ enum { STEPS_16 = 4 };
 #define SCALE(r)                                                                                   \
     chain##r = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum##r), scale),                   \
                                _mm256_set1_ps(x_scale[r]), chain##r);
-#define KEEP(r) _mm256_storeu_ps(p->y + half + r * IPEX_PANEL, chain##r);
+#define KEEP(r) _mm256_storeu_ps(p->y + r * TILE + column, chain##r);
 
 #define BLOCK(R)                                                                                   \
-    static void multiply_##R(const struct blocks_product *p, int64_t half) {                       \
+    static void multiply_##R(const struct blocks_product *p, int64_t panel, int64_t half) {        \
         enum { ROWS = R };                                                                         \
+        const int64_t column = panel * IPEX_PANEL + half;                                          \
+        const int64_t first = panel * p->blocks * IPEX_PANEL + half;                               \
         const __m256i ones = _mm256_set1_epi16(1), sixteens = _mm256_set1_epi16(16);               \
-        const __m256 bias = _mm256_loadu_ps(p->bias + half);                                       \
-        const uint8_t *w = p->w + half * FOUR;                                                     \
+        const __m256 bias = _mm256_loadu_ps(p->bias + column);                                     \
+        const uint8_t *w = p->w + panel * p->w_panel + half * FOUR;                                \
         const float *x_scale = p->x_scale;                                                         \
         const int32_t *x = p->x, *x_sum = p->x_sum;                                                \
         ROWS_##R(CHAIN) for (int32_t b = 0; b < p->blocks; b++, x_scale += R, x_sum += R) {        \
             const int32_t all = b + 1 < p->blocks ? p->steps : p->last_steps;                      \
-            const int64_t factors = b * IPEX_PANEL + half;                                         \
-            const __m256i zero = zeros_of(p->zero ? p->zero + factors : NULL, p->wide);            \
+            const int64_t factors = first + b * IPEX_PANEL;                                        \
             const __m256 scale = _mm256_loadu_ps(p->scale + factors);                              \
-            ROWS_##R(SUM) for (int32_t left = p->wide ? all : 0; left > 0; left--) {               \
+            ROWS_##R(SUM) if (p->zero) {                                                           \
+                const __m256i zero = zeros_less(p->zero + factors, p->wide);                       \
+                ROWS_##R(TIMES_ZERO)                                                               \
+            }                                                                                      \
+            for (int32_t left = p->wide ? all : 0; left > 0; left--) {                             \
                 const struct numbers n = load_numbers(w, true);                                    \
                 const struct numbers lower = {lower_half(n.low), lower_half(n.high)};              \
                 const struct numbers upper = {upper_half(n.low), upper_half(n.high)};              \
@@ -283,8 +315,9 @@ BLOCK(1)
 BLOCK(4)
 
 static void multiply(const struct blocks_product *p, int64_t rows) {
-    for (int64_t half = 0; half < IPEX_PANEL; half += HALF)
-        (rows == 1 ? multiply_1 : multiply_4)(p, half);
+    for (int64_t panel = 0; panel < p->panels; panel++)
+        for (int64_t half = 0; half < IPEX_PANEL; half += HALF)
+            (rows == 1 ? multiply_1 : multiply_4)(p, panel, half);
 }
 
 void ipex_k_linear_blocks_i8__avx2(const struct ipex_blocks_args *args, int64_t job_begin,
@@ -406,14 +439,14 @@ static void multiply_row(const struct ipex_blocks_args *args, const float *x, in
     _mm256_storeu_ps(tile + HALF, chain1);
 }
 
-static void multiply_panels(const struct ipex_blocks_args *args, const float *x, int64_t panel,
-                            int64_t panels, float *tile) {
+static void row_times_panels(const struct ipex_blocks_args *args, const float *x, int64_t panel,
+                             int64_t panels, float *tile) {
     for (int64_t i = 0; i < panels; i++)
         multiply_row(args, x, panel + i, tile + i * IPEX_PANEL);
 }
 
 /* Rows from which on weights become floats once for all of them. */
-enum { ROWS_WORTH = 4, TILE = IPEX_BLOCKS_PANELS * IPEX_PANEL };
+enum { ROWS_WORTH = 4 };
 
 /* Elements [k, end) of K of some rows and the panels in `packed`. */
 static void add_part(const struct blocks_float_level *level, const struct ipex_blocks_args *args,
@@ -464,9 +497,8 @@ void ipex_blocks_floats(const struct blocks_float_level *level, const struct ipe
             for (int64_t panel = job.panel; panel < job.panel_end; panel += IPEX_BLOCKS_PANELS) {
                 const int64_t panels = ipex_smaller(IPEX_BLOCKS_PANELS, job.panel_end - panel);
                 multiply_floats(level, args, row, rows, panel, panels, packed);
-                for (int64_t i = 0; i < panels; i++)
-                    store_tile(args, level->activate, packed + IPEX_BLOCKS_FLOATS + i * IPEX_PANEL,
-                               TILE, row, rows, panel + i);
+                store_tile(args, level->activate, packed + IPEX_BLOCKS_FLOATS, row, rows, panel,
+                           panels);
             }
         }
     }
@@ -475,6 +507,6 @@ void ipex_blocks_floats(const struct blocks_float_level *level, const struct ipe
 void ipex_k_linear_blocks_f32__avx2(const struct ipex_blocks_args *args, int64_t job_begin,
                                     int64_t job_end, void *scratch) {
     static const struct blocks_float_level level = {ipex_k_conv_f32__avx2, ipex_k_activate__avx2,
-                                                    widen, multiply_panels};
+                                                    widen, row_times_panels};
     ipex_blocks_floats(&level, args, job_begin, job_end, scratch);
 }

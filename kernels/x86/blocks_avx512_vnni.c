@@ -1,28 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounded rows by panels of weights in blocks, with vpdpbusd. */
+/* Rounded rows by pairs of panels of weights in blocks, with vpdpbusd. */
 #include "kernels/x86/vec_avx512.h"
 
 #include "kernels/x86/blocks_avx512.h"
 #include "kernels/x86/x86.h"
 
-/* Four products of bytes, the first without sign, and two of 16 bits, by the same word in every
- * lane. The intrinsics would have gcc 12 move every sum before it adds to it. */
-#ifndef DPBUSD_WORD /* which tests do without (tests/avx512_emu) */
-#define DPBUSD_WORD(sum, a, word)                                                                  \
-    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(a), "m"(word))
-#define DPWSSD_WORD(sum, a, word)                                                                  \
-    __asm__("vpdpwssd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(a), "m"(word))
+/* Four products of bytes, the first without sign, and two of 16 bits. The intrinsics would have gcc
+ * 12 move every sum before it adds to it. */
+#ifndef DPBUSD /* which tests do without (tests/avx512_emu) */
+#define DPBUSD(sum, a, b) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b))
+#define DPWSSD(sum, a, b) __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b))
 #endif
 
-#define CHAIN(r) vec chain##r = bias;
-#define SUM(r)                                                                                     \
-    vec_int sum##r = vec_int_set(0);                                                               \
-    DPWSSD_WORD(sum##r, zero, x_sum[r]);
-#define ADD(r)      DPBUSD_WORD(sum##r, low, x[r]);
-#define ADD_HIGH(r) DPBUSD_WORD(sum##r, high, x[ROWS + r]);
+/* Of two panels: what is taken from x goes into both. */
+#define CHAIN(r) vec chain_0_##r = bias_0, chain_1_##r = bias_1;
+#define SUM(r)   vec_int sum_0_##r = vec_int_set(x_sum[r]), sum_1_##r = sum_0_##r;
+#define TIMES_ZERO(r)                                                                              \
+    {                                                                                              \
+        const vec_int all = sum_0_##r;                                                             \
+        sum_0_##r = sum_1_##r = vec_int_set(0);                                                    \
+        DPWSSD(sum_0_##r, zero_0, all);                                                            \
+        DPWSSD(sum_1_##r, zero_1, all);                                                            \
+    }
+#define ADD(r)                                                                                     \
+    {                                                                                              \
+        const vec_int q = vec_int_set(x[r]);                                                       \
+        DPBUSD(sum_0_##r, w_0, q);                                                                 \
+        DPBUSD(sum_1_##r, w_1, q);                                                                 \
+    }
+#define SCALE_ONE(p, r)                                                                            \
+    chain_##p##_##r = vec_fma(vec_mul(vec_from_int(sum_##p##_##r), scale_##p), top, chain_##p##_##r)
 #define SCALE(r)                                                                                   \
-    chain##r = vec_fma(vec_mul(vec_from_int(sum##r), scale), vec_set(x_scale[r]), chain##r);
-#define KEEP(r) vec_store(p->y + r * IPEX_PANEL, chain##r);
+    {                                                                                              \
+        const vec top = vec_set(x_scale[r]);                                                       \
+        SCALE_ONE(0, r);                                                                           \
+        SCALE_ONE(1, r);                                                                           \
+    }
+#define KEEP(r)                                                                                    \
+    vec_store(p->y + 2 * r * IPEX_PANEL, chain_0_##r);                                             \
+    vec_store(p->y + (2 * r + 1) * IPEX_PANEL, chain_1_##r);
 
 /* Where a step's first four numbers of each column are, and its next four: those of 4 bits in the
  * same row of tiles. */
@@ -31,7 +47,8 @@ struct halves {
     int64_t second, step;
 };
 
-static inline struct halves halves_of(const struct blocks_product *p) {
+static inline __attribute__((always_inline)) struct halves
+halves_of(const struct blocks_product *p) {
     return (struct halves){
         .mask = vec_int_set(p->wide ? -1 : 0x0f0f0f0f),
         .shift = vec_int_set(p->wide ? 0 : 4),
@@ -40,36 +57,91 @@ static inline struct halves halves_of(const struct blocks_product *p) {
     };
 }
 
+static inline vec_int first_four(const uint8_t *w, struct halves halves) {
+    return vec_and(vec_int_load(w), halves.mask);
+}
+
+static inline vec_int next_four(const uint8_t *w, struct halves halves) {
+    return vec_and(_mm512_srlv_epi32(vec_int_load(w + halves.second), halves.shift), halves.mask);
+}
+
+/* Zero points of a panel's columns, 16 bits and negative: a sum of q may be as low as
+ * -128 * IPEX_BLOCK_MOST, and no higher. */
+static inline vec_int zeros_less(const uint8_t *zero, bool wide) {
+    return vec_and(vec_int_sub(vec_int_set(0), blocks_zeros(zero, wide)), vec_int_set(UINT16_MAX));
+}
+
+/* A panel without a next one is multiplied as both. */
 #define BLOCK(R)                                                                                   \
     static void multiply_##R(const struct blocks_product *p) {                                     \
-        enum { ROWS = R };                                                                         \
         const struct halves halves = halves_of(p);                                                 \
-        const vec bias = vec_load(p->bias);                                                        \
-        const uint8_t *w = p->w;                                                                   \
-        const float *x_scale = p->x_scale;                                                         \
+        const int64_t next = p->panels - 1, next_w = next * p->w_panel;                            \
+        const int64_t ahead = 2 * p->w_panel, next_factor = next * p->blocks * IPEX_PANEL;         \
+        const vec bias_0 = vec_load(p->bias), bias_1 = vec_load(p->bias + next * IPEX_PANEL);      \
+        const uint8_t *w = p->w, *zero = p->zero;                                                  \
+        const float *scale = p->scale, *x_scale = p->x_scale;                                      \
         const int32_t *x = p->x, *x_sum = p->x_sum;                                                \
-        ROWS_##R(CHAIN) for (int32_t b = 0; b < p->blocks; b++, x_scale += R, x_sum += R) {        \
-            const vec_int zero = blocks_zeros(p->zero ? p->zero + b * IPEX_PANEL : NULL, p->wide); \
-            ROWS_##R(SUM) int32_t s = b + 1 < p->blocks ? p->steps : p->last_steps;                \
-            for (; s > 0; s--, x += 2 * R, w += halves.step) {                                     \
-                const vec_int low = vec_and(vec_int_load(w), halves.mask);                         \
-                const vec_int high =                                                               \
-                    vec_and(_mm512_srlv_epi32(vec_int_load(w + halves.second), halves.shift),      \
-                            halves.mask);                                                          \
-                ROWS_##R(ADD) ROWS_##R(ADD_HIGH)                                                   \
+        ROWS_##R(CHAIN) for (int32_t b = 0; b < p->blocks; b++) {                                  \
+            ROWS_##R(SUM) if (zero) {                                                              \
+                const vec_int zero_0 = zeros_less(zero, p->wide);                                  \
+                const vec_int zero_1 = zeros_less(zero + next_factor, p->wide);                    \
+                ROWS_##R(TIMES_ZERO) zero += IPEX_PANEL;                                           \
             }                                                                                      \
-            const vec scale = vec_load(p->scale + b * IPEX_PANEL);                                 \
-            ROWS_##R(SCALE)                                                                        \
+            int32_t steps = b + 1 < p->blocks ? p->steps : p->last_steps;                          \
+            do {                                                                                   \
+                vec_int w_0 = first_four(w, halves), w_1 = first_four(w + next_w, halves);         \
+                _mm_prefetch(w + ahead, _MM_HINT_T1);                                              \
+                _mm_prefetch(w + next_w + ahead, _MM_HINT_T1);                                     \
+                ROWS_##R(ADD) x += R;                                                              \
+                w_0 = next_four(w, halves);                                                        \
+                w_1 = next_four(w + next_w, halves);                                               \
+                ROWS_##R(ADD) x += R;                                                              \
+                w += halves.step;                                                                  \
+            } while (--steps > 0);                                                                 \
+            const vec scale_0 = vec_load(scale), scale_1 = vec_load(scale + next_factor);          \
+            ROWS_##R(SCALE) scale += IPEX_PANEL;                                                   \
+            x_scale += R;                                                                          \
+            x_sum += R;                                                                            \
         }                                                                                          \
         ROWS_##R(KEEP)                                                                             \
     }
 
-BLOCK(1)
 BLOCK(4)
-BLOCK(12)
+BLOCK(6)
+
+/* One row, which waits for weights: as they lie in memory, panel by panel. */
+static void multiply_row(const struct blocks_product *p) {
+    const struct halves halves = halves_of(p);
+    const uint8_t *w = p->w, *zero = p->zero;
+    const float *scale = p->scale;
+    for (int64_t panel = 0; panel < p->panels; panel++) {
+        vec chain = vec_load(p->bias + panel * IPEX_PANEL);
+        const int32_t *x = p->x;
+        for (int32_t b = 0; b < p->blocks; b++, scale += IPEX_PANEL) {
+            vec_int sum = vec_int_set(p->x_sum[b]);
+            if (zero) {
+                const vec_int all = sum;
+                sum = vec_int_set(0);
+                DPWSSD(sum, zeros_less(zero, p->wide), all);
+                zero += IPEX_PANEL;
+            }
+            int32_t steps = b + 1 < p->blocks ? p->steps : p->last_steps;
+            do {
+                DPBUSD(sum, first_four(w, halves), vec_int_set(x[0]));
+                DPBUSD(sum, next_four(w, halves), vec_int_set(x[1]));
+                x += 2;
+                w += halves.step;
+            } while (--steps > 0);
+            chain =
+                vec_fma(vec_mul(vec_from_int(sum), vec_load(scale)), vec_set(p->x_scale[b]), chain);
+        }
+        vec_store(p->y + panel * IPEX_PANEL, chain);
+        w = p->w + (panel + 1) * p->w_panel;
+    }
+}
 
 static void multiply(const struct blocks_product *p, int64_t rows) {
-    (rows == 1 ? multiply_1 : rows == 4 ? multiply_4 : multiply_12)(p);
+    (rows == 1 ? multiply_row : rows == 4 ? multiply_4 : multiply_6)(p);
 }
 
 void ipex_k_linear_blocks_i8__avx512_vnni(const struct ipex_blocks_args *args, int64_t job_begin,

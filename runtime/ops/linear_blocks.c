@@ -15,11 +15,11 @@ static void share_bytes(struct ipex_blocks_args *args, int64_t threads) {
     const int64_t blocks = ipex_ceil_div(args->rows, IPEX_BLOCKS_ROWS);
     const int64_t rows =
         ipex_min_i64(ipex_ceil_div(blocks, threads) * IPEX_BLOCKS_ROWS, args->rows);
-    const int64_t share = ipex_ceil_div(panels, threads);
+    const int64_t share = ipex_ceil_div(panels, threads * IPEX_BLOCKS_PANELS) * IPEX_BLOCKS_PANELS;
     if (rows * (panels + ROUNDING) < args->rows * (share + ROUNDING))
         args->rows_per_job = (int32_t)rows;
     else
-        args->panels_per_job = (int32_t)share;
+        args->panels_per_job = (int32_t)ipex_min_i64(share, panels);
 }
 
 static void choose_jobs(struct ipex_bind *bind) {

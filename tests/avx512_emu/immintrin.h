@@ -413,10 +413,9 @@ EMU __m512i emu_dpbusd_epi32(__m512i c, __m512i a, __m512i b) {
     memcpy(&c, sums, sizeof c);
     return c;
 }
-#define _mm512_dpbusd_epi32       emu_dpbusd_epi32
-#define DPBUSD_WORD(sum, a, word) (sum) = emu_dpbusd_epi32(sum, a, _mm512_set1_epi32(word))
-#define DPWSSD_WORD(sum, a, word)                                                                  \
-    (sum) = emu_add_epi32(sum, emu_madd_epi16(a, _mm512_set1_epi32(word)))
+#define _mm512_dpbusd_epi32 emu_dpbusd_epi32
+#define DPBUSD(sum, a, b)   (sum) = emu_dpbusd_epi32(sum, a, b)
+#define DPWSSD(sum, a, b)   (sum) = emu_add_epi32(sum, emu_madd_epi16(a, b))
 #define DPBUSD_256(sum, a, w)                                                                      \
     (sum) = emu_low(emu_dpbusd_epi32(emu_join(sum, sum), emu_join(a, a), emu_join(w, w)))
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every convolution and product of converted files, one by one, beside the machine's roofline and
- * oneDNN. One thread, both hot: rounds alternate, minima are compared. oneDNN may choose its own
- * layouts of x and y, which a network would have to reorder; the better of that and channels-last
- * counts. Layers that several files have are measured once.
+ * oneDNN, or of layers of weights in blocks ggml. One thread, both hot: rounds alternate, minima
+ * are compared. oneDNN may choose its own layouts of x and y, which a network would have to
+ * reorder; the better of that and channels-last counts. Layers that several files have are measured
+ * once.
  *
  * bench_kernels [--isa LEVEL] [--rounds N] [--markdown] FILE.ipex...
  *
@@ -17,6 +18,7 @@
 #include "runtime/fpu.h"
 #include "runtime/session.h"
 #include "tests/bench/kernel_report.h"
+#include "tests/bench/peer_ggml.h"
 #include "tools/model.h"
 
 #define ROUND_US 8000.0 /* of one measurement of one side */
@@ -63,11 +65,16 @@ static double now_us(void) {
 }
 
 struct side {
-    const struct ipex_plan_step *step; /* ours, else theirs */
+    const struct ipex_plan_step *step; /* ours, else one of theirs */
     uint8_t *scratch;
     struct onednn_primitive *primitive;
+    struct ggml_side *ggml;
     double best_us;
 };
+
+static bool is_there(const struct side *side) {
+    return side->step || side->primitive || side->ggml;
+}
 
 /* What is measured. */
 struct subject {
@@ -80,8 +87,10 @@ struct subject {
 static void run_side(const struct side *side) {
     if (side->step)
         side->step->fn(side->step->args, 0, side->step->jobs, side->scratch);
-    else
+    else if (side->primitive)
         onednn_run(side->primitive);
+    else
+        ggml_side_run(side->ggml);
 }
 
 static void measure(struct side *side) {
@@ -101,7 +110,7 @@ static int measure_sides(int rounds, struct side *ours, struct side theirs[2]) {
     for (int round = 0; round < rounds; round++) {
         measure(ours);
         for (int i = 0; i < 2; i++)
-            if (theirs[i].primitive)
+            if (is_there(&theirs[i]))
                 measure(&theirs[i]);
     }
     ipex_fpu_leave(fpu);
@@ -167,22 +176,33 @@ static void add_row(struct bench *bench, const struct subject *subject, double u
         .activation_us = activation_us(bench, subject->layer.act) * (double)info->flops / 2 /
                          (double)layer_depth(&subject->layer),
         .rule = kernel_rule_of(&subject->layer, info->op, &bound),
-        .onednn_us = theirs->primitive ? theirs->best_us : 0,
-        .implementation = theirs->primitive ? onednn_implementation(theirs->primitive) : "none",
+        .their_us = is_there(theirs) ? theirs->best_us : 0,
+        .implementation = theirs->primitive          ? onednn_implementation(theirs->primitive)
+                          : !theirs->ggml            ? "none"
+                          : subject->layer.bits == 4 ? "ggml Q4_0"
+                                                     : "ggml Q8_0",
     };
     kernel_report_add(&bench->report, &row);
 }
 
 static void measure_layer(struct bench *bench, const struct subject *subject,
                           const struct ipex_plan_step *step) {
-    struct side ours = {step, subject->session->team.scratch, NULL, 1e30}, theirs[2];
-    for (int i = 0; i < 2; i++)
-        theirs[i] = (struct side){NULL, NULL, onednn_create(&subject->layer, i == 1), 1e30};
+    struct side ours = {.step = step, .scratch = subject->session->team.scratch, .best_us = 1e30};
+    struct side theirs[2] = {{.best_us = 1e30}, {.best_us = 1e30}};
+    const struct onednn_layer *l = &subject->layer;
+    if (l->bits) {
+        theirs[0].ggml = ggml_side_create(&(struct ggml_layer){l->m, l->k, l->inner, l->bits});
+    } else {
+        for (int i = 0; i < 2; i++)
+            theirs[i].primitive = onednn_create(l, i == 1);
+    }
     const int better = measure_sides(bench->options.rounds, &ours, theirs);
     add_row(bench, subject, ours.best_us, &theirs[better]);
     for (int i = 0; i < 2; i++)
         if (theirs[i].primitive)
             onednn_destroy(theirs[i].primitive);
+    if (theirs[0].ggml)
+        ggml_side_destroy(theirs[0].ggml);
 }
 
 /* ---- files ---- */
@@ -303,8 +323,8 @@ static enum ipex_isa find_isa(const char *name) {
 
 static void print_head(const struct bench *bench, enum ipex_isa isa) {
     const struct ipex_machine *machine = &bench->machine;
-    printf("%s, level %s, %s; FMA peak %.1f GFLOP/s; GB/s read:", machine->cpu, ipex_isa_name(isa),
-           onednn_version(), bench->report.peak);
+    printf("%s, level %s, %s, %s; FMA peak %.1f GFLOP/s; GB/s read:", machine->cpu,
+           ipex_isa_name(isa), onednn_version(), ggml_name(), bench->report.peak);
     for (size_t i = 0; i < machine->stores; i++)
         printf("%s %s %.1f", i ? "," : "", machine->store[i].name, machine->store[i].gbs.one);
     printf("; minima of %d alternating rounds, one thread\n\n", bench->options.rounds);

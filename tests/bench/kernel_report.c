@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NEAR    0.9  /* of the roofline */
-#define BEHIND  1.05 /* of oneDNN's time */
+#define BEHIND  1.05 /* of the opponent's time */
 #define TINY_US 0.5  /* of the roofline: beside it the call itself counts */
 
 enum { PEAK_COLUMNS = 32, PEAK_DEPTH = 64, PANEL_COLUMNS = 16 };
@@ -28,7 +28,7 @@ static const struct ipex_table_column columns[] = {
     {"operator", false, 0},  {"layer", false, 0}, {"us", true, 0},
     {"GFLOP/s", true, 0},    {"% peak", true, 0}, {"bound by", false, 0},
     {"% roofline", true, 0}, {"rule", false, 0},  {"holds", false, 0},
-    {"oneDNN us", true, 0},  {"ratio", true, 0},  {"its kernel", false, 24},
+    {"their us", true, 0},   {"ratio", true, 0},  {"their kernel", false, 24},
     {"network", false, 0},   {"node", false, 48},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -39,7 +39,7 @@ enum kernel_rule kernel_rule_of(const struct onednn_layer *layer, const char *op
     const bool square = layer->kind == ONEDNN_MATMUL ||
                         (layer->kind == ONEDNN_CONV && layer->kernel_h == layer->kernel_w &&
                          (layer->kernel_h == 1 || layer->kernel_h == 3));
-    if (!constant || ipex_roofline_us(bound) < TINY_US)
+    if (!constant || layer->bits || ipex_roofline_us(bound) < TINY_US)
         return KERNEL_NONE;
     if (strcmp(op, "winograd") == 0)
         return KERNEL_WINOGRAD;
@@ -108,14 +108,14 @@ static void count_roofline(struct kernel_report *report, const struct kernel_row
     report->us[winograd] += row->us;
 }
 
-static void count_onednn(struct kernel_report *report, const struct kernel_row *row,
+static void count_theirs(struct kernel_report *report, const struct kernel_row *row,
                          const char *name) {
-    if (row->onednn_us <= 0) {
+    if (row->their_us <= 0) {
         report->unknown++;
         return;
     }
     report->compared++;
-    const double ratio = row->us / row->onednn_us;
+    const double ratio = row->us / row->their_us;
     if (ratio <= BEHIND)
         return;
     report->behind_name = ipex_grow(report->behind_name, &report->behind_room,
@@ -138,10 +138,10 @@ static void add_rule(struct kernel_report *report, const struct kernel_row *row)
         ipex_table_cell(&report->table, "no: %.1f", 100 * share);
 }
 
-static void add_onednn(struct kernel_report *report, const struct kernel_row *row) {
-    if (row->onednn_us > 0) {
-        ipex_table_cell(&report->table, "%.1f", row->onednn_us);
-        ipex_table_cell(&report->table, "%.2f", row->us / row->onednn_us);
+static void add_theirs(struct kernel_report *report, const struct kernel_row *row) {
+    if (row->their_us > 0) {
+        ipex_table_cell(&report->table, "%.1f", row->their_us);
+        ipex_table_cell(&report->table, "%.2f", row->us / row->their_us);
     } else {
         ipex_table_cell(&report->table, "-");
         ipex_table_cell(&report->table, "-");
@@ -161,13 +161,13 @@ void kernel_report_add(struct kernel_report *report, const struct kernel_row *ro
     ipex_table_cell(table, "%s", computing ? "arithmetic" : row->bound.store);
     ipex_table_cell(table, "%.1f", 100 * ipex_roofline_us(&row->bound) / row->us);
     add_rule(report, row);
-    add_onednn(report, row);
+    add_theirs(report, row);
     ipex_table_cell(table, "%s", row->network);
     ipex_table_cell(table, "%s", row->node);
     const char *name = ipex_arena_printf(&report->arena, "%s %s", row->network, row->layer);
     count_rule(report, row, name);
     count_roofline(report, row);
-    count_onednn(report, row, name);
+    count_theirs(report, row, name);
 }
 
 /* ---- all ---- */
@@ -196,8 +196,8 @@ static void print_rules(const struct kernel_report *report) {
                100 * report->least_us[1] / report->us[1]);
 }
 
-static void print_onednn(const struct kernel_report *report) {
-    printf("%d layers more than 5 %% behind oneDNN, of %d compared (%d that it has not)",
+static void print_behind(const struct kernel_report *report) {
+    printf("%d layers more than 5 %% behind oneDNN or ggml, of %d compared (%d that they have not)",
            report->behind, report->compared, report->unknown);
     for (int i = 0; i < report->behind; i++)
         printf("%s %s", i ? "," : ":", report->behind_name[i]);
@@ -216,7 +216,7 @@ void kernel_report_print(const struct kernel_report *report, bool markdown) {
         printf("; all but winograd together %.1f %%", 100 * report->least_us[0] / report->us[0]);
     printf("; %d below %.1f us by their roofline are not counted\n", report->tiny, TINY_US);
     print_rules(report);
-    print_onednn(report);
+    print_behind(report);
 }
 
 void kernel_report_finish(struct kernel_report *report) {

@@ -14,7 +14,7 @@ enum kernel_rule {
     KERNEL_ONE_PANEL, /* at most 16 columns */
     KERNEL_ROOFLINE,  /* all others */
     KERNEL_WINOGRAD,  /* no slower than the direct algorithm would have to be */
-    KERNEL_NONE,      /* products of two activations; what takes next to nothing */
+    KERNEL_NONE,      /* products of two activations, of numbers; what takes next to nothing */
     KERNEL_RULES
 };
 
@@ -25,7 +25,7 @@ struct kernel_row {
     double direct_us;           /* roofline of the direct algorithm */
     double activation_us;       /* of its activation alone, in L1, which no roofline counts */
     enum kernel_rule rule;
-    double onednn_us; /* 0: it has no such layer */
+    double their_us; /* 0: there is no such layer */
     const char *implementation;
 };
 

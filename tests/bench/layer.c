@@ -93,6 +93,11 @@ bool layer_of_node(const struct ipex_image_entry *entry, struct ipex_fb_node nod
     case IPEX_OP_linear:
         set_linear(l, x, y, ints);
         break;
+    case IPEX_OP_linear_blocks:
+        set_linear(l, x, y, ints);
+        l->act = ints[IPEX_BLOCKS_ACT];
+        l->bits = ints[IPEX_BLOCKS_BITS];
+        break;
     case IPEX_OP_matmul:
         set_matmul(l, x, y, ints);
         return true;
@@ -106,11 +111,13 @@ bool layer_of_node(const struct ipex_image_entry *entry, struct ipex_fb_node nod
 }
 
 const char *layer_text(const struct onednn_layer *l, char ret[LAYER_TEXT]) {
-    char stride[48] = "", groups[24] = "";
+    char stride[48] = "", groups[24] = "", bits[24] = "";
     if (l->kind == ONEDNN_MATMUL) {
         snprintf(groups, sizeof groups, "%" PRId64 "x", l->batch);
-        snprintf(ret, LAYER_TEXT, "%s%" PRId64 "x%" PRId64 " x %" PRId64,
-                 l->batch > 1 ? groups : "", l->m, l->k, l->inner);
+        if (l->bits)
+            snprintf(bits, sizeof bits, " of %" PRId32 " bits", l->bits);
+        snprintf(ret, LAYER_TEXT, "%s%" PRId64 "x%" PRId64 " x %" PRId64 "%s",
+                 l->batch > 1 ? groups : "", l->m, l->k, l->inner, bits);
         return ret;
     }
     if (l->stride_h != l->stride_w)

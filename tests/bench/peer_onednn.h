@@ -23,6 +23,7 @@ struct onednn_layer {
      */
     int64_t batch, m, k, inner;
     bool transposed, constant;
+    int32_t bits; /* of weights in blocks, which oneDNN is not asked about; else 0 */
 };
 
 struct onednn_primitive;
