@@ -116,17 +116,20 @@ enum { BLOCKS_ALL_ROWS = 12 };
 _Static_assert(BLOCKS_ALL_ROWS % IPEX_BLOCKS_ROWS == 0 && BLOCKS_ALL_ROWS % IPEX_BLOCKS_FEW == 0,
                "a last block would not fit");
 
+/* As many rows at once as half of L2 holds, in equal parts. There is room for the most, whatever
+ * the parts: sessions ask for the room of the most rows of all. */
 struct ipex_blocks_layout ipex_blocks_layout(const struct ipex_blocks_args *args) {
     const int64_t blocks = ipex_blocks_count(args), row = blocks * args->block;
-    const int64_t rows = ipex_div_up(args->rows, IPEX_BLOCKS_FEW) * IPEX_BLOCKS_FEW;
-    const int64_t most = ipex_div(args->cache_l2 / 2, row);
-    const int64_t parts = ipex_div_up(rows, most > 1 ? most : 1);
-    const int64_t part = ipex_div_up(ipex_div_up(rows, parts), BLOCKS_ALL_ROWS) * BLOCKS_ALL_ROWS;
+    const int64_t fit = ipex_div(args->cache_l2 / 2, row * BLOCKS_ALL_ROWS);
+    const int64_t most = (fit > 1 ? fit : 1) * BLOCKS_ALL_ROWS;
+    const int64_t part = ipex_div_up(args->rows, ipex_div_up(args->rows, most));
+    const int64_t rows =
+        ipex_smaller(most, ipex_div_up(args->rows, IPEX_BLOCKS_FEW) * IPEX_BLOCKS_FEW);
     struct ipex_blocks_layout ret;
-    ret.rows_at_once = ipex_smaller(part, rows);
-    ret.scale = ret.rows_at_once * row;
-    ret.sum = ret.scale + ret.rows_at_once * blocks * (int64_t)sizeof(float);
-    ret.tile = ret.sum + ret.rows_at_once * blocks * (int64_t)sizeof(int32_t);
+    ret.rows_at_once = ipex_smaller(ipex_div_up(part, BLOCKS_ALL_ROWS) * BLOCKS_ALL_ROWS, rows);
+    ret.scale = rows * row;
+    ret.sum = ret.scale + rows * blocks * (int64_t)sizeof(float);
+    ret.tile = ret.sum + rows * blocks * (int64_t)sizeof(int32_t);
     ret.total =
         ret.tile + IPEX_BLOCKS_ROWS * IPEX_BLOCKS_PANELS * IPEX_PANEL * (int64_t)sizeof(float);
     return ret;

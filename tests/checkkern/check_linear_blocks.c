@@ -131,6 +131,21 @@ static double worst_error(const struct ipex_blocks_args *a, const struct buffer 
     return worst;
 }
 
+/* Sessions ask for the scratch of the most rows, and then run with fewer. */
+static int check_scratch(struct rng *rng, const struct ipex_blocks_args *args, bool rounds) {
+    struct ipex_blocks_args fewer = *args, more = *args;
+    more.rows = (int32_t)rng_range(rng, 1, 2000);
+    fewer.rows = (int32_t)rng_range(rng, 1, more.rows);
+    const size_t most = ipex_blocks_scratch(&more, rounds);
+    const size_t least = ipex_blocks_scratch(&fewer, rounds);
+    return least <= most
+               ? 0
+               : !report(false, rounds ? "linear_blocks_i8" : "linear_blocks_f32",
+                         "%d rows of %d in blocks of %d with l2 %d take %zu bytes, %d "
+                         "rows %zu",
+                         fewer.rows, args->k, args->block, args->cache_l2, least, more.rows, most);
+}
+
 static int check(const struct context *context, struct rng *rng, bool rounds, bool big) {
     const char *name = rounds ? "linear_blocks_i8" : "linear_blocks_f32";
     struct ipex_blocks_args args = {
@@ -152,12 +167,13 @@ static int check(const struct context *context, struct rng *rng, bool rounds, bo
     struct operands o = make_operands(rng, &args, special);
     struct buffer want = run(&context->levels[0], &args, &o, rounds, rng);
     const double worst = special ? 0 : worst_error(&args, &want, rounds);
-    int failed = worst <= 1
-                     ? 0
-                     : !report(false, name,
-                               "reference: %d x %d x %d, %d bits, block %d, act %d: %g of "
-                               "the bound",
-                               args.rows, args.k, args.n, args.bits, args.block, args.act, worst);
+    int failed = check_scratch(rng, &args, rounds);
+    failed += worst <= 1
+                  ? 0
+                  : !report(false, name,
+                            "reference: %d x %d x %d, %d bits, block %d, act %d: %g of "
+                            "the bound",
+                            args.rows, args.k, args.n, args.bits, args.block, args.act, worst);
     for (size_t i = 1; i < context->n_levels; i++) {
         struct buffer got = run(&context->levels[i], &args, &o, rounds, rng);
         const int64_t at = first_difference(&want, &got);

@@ -41,15 +41,19 @@ class Blocks(Graph):
         spread = lambda p: np.repeat(p, block, axis=1)[:, :k]
         return q, scale, points, (q - spread(points)).astype(np.float32) * spread(scale)
 
-    def nbits(self, x, k, n, block=32, bits=4, zero=None, bias=False, level=0, name=None):
-        """MatMulNBits. zero: None, "packed", "f32", or "half", which is no whole number."""
+    def nbits(self, x, k, n, block=32, bits=4, zero=None, bias=False, level=0, name=None, scattered=False):
+        """MatMulNBits. zero: None, "packed", "f32", or "half", which is no whole number. scattered: which block each number is of is
+        given, and another one than that beside it."""
         q, scale, points, w = self.parts(n, k, block, bits, zero)
+        order = self.random.permutation(q.shape[1]) % scale.shape[1] if scattered else None
+        if scattered:
+            w = (q - points[:, order[:k]]).astype(np.float32) * scale[:, order[:k]]
         if zero == "half":
             points = points + 0.5
             w = (q - np.repeat(points, block, axis=1)[:, :k]).astype(np.float32) * np.repeat(scale, block, axis=1)[:, :k]
         add = self.random.standard_normal(n).astype(np.float32) if bias else None
         name = name or f"layer{len(self.layers)}"
-        known = block <= 256 and (bits < 8 or zero in (None, "packed"))  # to ONNX Runtime
+        known = block <= 256 and (bits < 8 or zero in (None, "packed")) and not scattered  # to ONNX Runtime, which forgets zero points of those
         self.layers.append(collections.namedtuple("Layer", "q scale points w bias block known")(q, scale, points, w, add, block, known))
         if self.floats:
             y = self.op("MatMul", x, self.constant(np.ascontiguousarray(w.T)), name=name)
@@ -57,7 +61,7 @@ class Blocks(Graph):
         width = -(-k // block) * block
         operands = [self.constant(packed(np.pad(q, ((0, 0), (0, width - k))), bits).reshape(n, -1, block * bits // 8)), self.constant(scale.ravel())]
         operands += [self.constant(packed(points, bits).ravel() if zero == "packed" else points.astype(np.float32).ravel()) if zero else ""]
-        operands += ["", self.constant(add)] if bias else []
+        operands += ["" if order is None else self.constant(order.astype(np.int32)), self.constant(add)] if bias else []
         return self.op("MatMulNBits", x, *operands, name=name, domain="com.microsoft", K=k, N=n, bits=bits, block_size=block,
                        accuracy_level=level)
 
@@ -148,6 +152,16 @@ def zero_points_of_8_bits_that_are_no_numbers_are_floats(g):
 @case(linear_blocks=1, sizes=[dict(b=1, s=1), dict(b=2, s=5), dict(b=3, s=17)], flags=("--dim", "b=1..3", "--dim", "s=1..17"), bits=True)
 def rows_of_any_number(g):
     g.named(g.nbits(g.input("b", "s", 200), 200, 37, zero="packed", bias=True))
+
+
+@each([dict(zero="packed"), dict(zero="packed", bits=2), dict(bits=8)], linear=1, linear_blocks=0)
+def scattered_blocks_are_floats(g, **how):
+    g.named(g.nbits(g.input(3, 72), 72, 7, block=16, bias=True, scattered=True, **how))
+
+
+@case(linear_blocks=1, sizes=[dict(s=1), dict(s=128), dict(s=250), dict(s=300)], flags=("--dim", "s=1..300"), twin=False)
+def rows_beyond_half_of_L2(g):  # which are rounded in parts, of one L2 or another
+    g.named(g.nbits(g.input("s", 4096), 4096, 20, level=4))
 
 
 @case(linear_blocks=1, sizes=[dict(b=1, s=1), dict(b=2, s=5), dict(b=3, s=17)], flags=("--dim", "b=1..3", "--dim", "s=1..17"), bits=True)

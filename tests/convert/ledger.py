@@ -1089,6 +1089,22 @@ def layer_of_4_bits_with_a_scale_of_several_outputs(g):
     g.output(g.op("MatMul", g.input(4, 5), four_bits(g, 5, 48, axis=1), name="layer"))
 
 
+@case(("blocks", "layer", "scattered_blocks"), steps=dict(linear=1), opset=21)
+def layer_of_4_bits_whose_blocks_are_scattered(g):
+    g.domains = ("com.microsoft",)
+    w, scales = g.random.integers(0, 256, (5, 3, 8)).astype(np.uint8), g.random.uniform(0.01, 0.1, 15).astype(np.float32)
+    g.output(g.op("MatMulNBits", g.input(4, 48), g.constant(w), g.constant(scales), "", g.constant((np.arange(48) % 3).astype(np.int32)),
+                  name="layer", domain="com.microsoft", K=48, N=5, bits=4, block_size=16))
+
+
+@case(("blocks", "layer", "floating_numbers"), steps=dict(linear=1), opset=21)
+def layer_of_floats_of_4_bits(g):
+    g.domains = ("com.microsoft",)
+    w, scales = g.random.integers(0, 256, 5 * 24).astype(np.uint8), g.random.uniform(0.01, 0.1, 15).astype(np.float32)
+    g.output(g.op("MatMulBnb4", g.input(4, 48), g.constant(w), g.constant(scales), name="layer", domain="com.microsoft", K=48, N=5,
+                  block_size=16, quant_type=1))
+
+
 @case(("blocks", "layer", "zero_points"), steps=dict(linear=1), opset=21)
 def layer_of_4_bits_about_a_fraction(g):
     g.domains = ("com.microsoft",)

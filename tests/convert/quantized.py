@@ -5,6 +5,7 @@ two, where all of its arithmetic is exact and so are the results, and with any s
 between two steps may be rounded to either of them, as the factors are multiplied in another order: results may differ by
 one step there. Weights of 8 bits stay within 60, as ONNX Runtime's kernels for older CPUs saturate pairs of larger ones."""
 import functools
+import itertools
 import sys
 import tempfile
 
@@ -433,6 +434,21 @@ def MatMulNBits(g):
     n_bits(g, 96, 7, 32, bits=8, zero="packed")
 
 
+@case(exact=(False,))
+def MatMulNBits_of_blocks_that_are_named(g):
+    for zero, sorted_ones in (None, False), ("f32", False), (None, True):  # of packed ones see blocks.py
+        n_bits(g, 72, 7, 16, zero=zero)
+        order = g.constant((np.arange(80) // 16 if sorted_ones else g.random.permutation(80) % 5).astype(np.int32))
+        g.nodes[-1].input.extend([""] * (4 - len(g.nodes[-1].input)) + [order])
+
+
+@case(exact=(False,))
+def MatMulBnb4(g):
+    for kind, (k, n, block) in itertools.product((0, 1), ((64, 7, 16), (48, 5, 32), (33, 3, 64))):  # blocks may cross columns
+        w = g.constant(g.random.integers(0, 256, (k * n + 1) // 2).astype(np.uint8))
+        g.output(g.contrib("MatMulBnb4", g.input(3, k), w, g.scales(-(-k * n // block)), K=k, N=n, block_size=block, quant_type=kind))
+
+
 @case(exact=(False,), opset=21)
 def GatherBlockQuantized(g):
     def table(kind, zero, bits=4, rows=50, width=80, block=32, **attributes):
@@ -561,10 +577,16 @@ def scales_that_do_not_fit(g):
     g.gives("u8", g.op("QLinearMatMul", *operands, *g.to("u8")))
 
 
-@refused("an order of the rows of its own (g_idx) is not supported")
-def rows_in_another_order(g):
+@refused("element 2 of the blocks order is 2, of 2")
+def blocks_that_there_are_not(g):
     n_bits(g, 64, 7, 32, zero="packed")
-    g.nodes[-1].input.append(g.constant(np.arange(64, dtype=np.int32)))
+    g.nodes[-1].input.append(g.constant(np.arange(64, dtype=np.int32), "order"))
+
+
+@refused("quant_type 2, transB 1; FP4 (0) and NF4 (1)")
+def floats_of_another_kind(g):
+    w = g.constant(g.random.integers(0, 256, 64).astype(np.uint8))
+    g.output(g.contrib("MatMulBnb4", g.input(3, 32), w, g.scales(8), K=32, N=4, block_size=16, quant_type=2))
 
 
 @refused("bits 3; blocks of 16 and more, of 2, 4 or 8 bits")

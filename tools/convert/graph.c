@@ -78,7 +78,7 @@ const uint8_t *ipex_constant_data(const struct ipex_value *value) {
 }
 
 static void let_go(const struct ipex_value *value) {
-    struct ipex_late *late = value->constant ? value->constant->late : NULL;
+    struct ipex_late *late = value && value->constant ? value->constant->late : NULL;
     if (!late)
         return;
     ipex_arena_finish(&late->arena);
@@ -86,10 +86,8 @@ static void let_go(const struct ipex_value *value) {
 }
 
 void ipex_constant_let_go(const struct ipex_value *value) {
-    if (!value)
-        return;
     let_go(value);
-    if (value->blocks)
+    if (value && value->blocks)
         let_go(value->blocks->q);
 }
 

@@ -16,6 +16,7 @@ struct packed {
     struct ipex_value *weight;       /* u8 [n][blocks][block * bits / 8] */
     struct ipex_value *scale, *zero; /* f32 [n][blocks]; zero may be u8 [n][bytes of blocks], or
                                         NULL: the middle of the range */
+    struct ipex_value *block_of;     /* [k]: whose scale and zero point it has; NULL: k / block */
 };
 
 static bool is_constant(struct ipex_import *import, const struct ipex_value *x, const char *what,
@@ -46,16 +47,40 @@ static bool read_attributes(struct ipex_import *import, struct packed *p) {
     return known;
 }
 
+static int64_t block_of(const struct packed *p, int64_t k) {
+    return p->block_of ? ipex_constant_i64(p->block_of, k) : k / p->block;
+}
+
+/* Blocks may be named one by one, in an order that sorted columns of a weight had. */
+static bool read_block_of(struct ipex_import *import, struct packed *p) {
+    struct ipex_value *of = ipex_import_in(import, 4);
+    bool plain = true;
+    if (!of)
+        return true;
+    if (!of->constant || of->dtype != IPEX_DTYPE_i32 || ipex_value_numel(of) < p->k) {
+        ipex_import_refuse(import, "the blocks %s are not a constant of %lld elements of i32",
+                           of->name, (long long)p->k);
+        return false;
+    }
+    for (int64_t k = 0; k < p->k; k++) {
+        const int64_t block = ipex_constant_i64(of, k);
+        plain = plain && block == k / p->block;
+        if (block >= 0 && block < p->blocks)
+            continue;
+        ipex_import_refuse(import, "element %lld of the blocks %s is %lld, of %lld", (long long)k,
+                           of->name, (long long)block, (long long)p->blocks);
+        return false;
+    }
+    p->block_of = plain ? NULL : of;
+    return true;
+}
+
 static bool read_packed(struct ipex_import *import, struct packed *p) {
-    if (!read_attributes(import, p))
+    if (!read_attributes(import, p) || !read_block_of(import, p))
         return false;
     p->weight = ipex_import_in(import, 1);
     p->scale = ipex_import_in(import, 2);
     p->zero = ipex_import_in(import, 3);
-    if (ipex_import_in(import, 4)) {
-        ipex_import_refuse(import, "an order of the rows of its own (g_idx) is not supported");
-        return false;
-    }
     const bool real = p->zero && p->zero->dtype == IPEX_DTYPE_f32;
     return is_constant(import, p->weight, "weight", p->weight && p->weight->dtype == IPEX_DTYPE_u8,
                        p->n * p->blocks * (p->block * p->bits / 8)) &&
@@ -126,6 +151,8 @@ static void note_blocks(struct ipex_import *import, struct packed *p, struct ipe
     note->zero = p->zero ? zero_points(import, p) : NULL;
     if (p->zero && !note->zero)
         note->wanting = IPEX_REASON_zero_points;
+    if (p->block_of)
+        note->wanting = IPEX_REASON_scattered_blocks;
     y->blocks = note;
 }
 
@@ -135,15 +162,24 @@ static void note_blocks(struct ipex_import *import, struct packed *p, struct ipe
 static void make_floats(const void *from, void *to) {
     const struct packed *p = from;
     const int64_t bytes = p->block * p->bits / 8;
+    struct ipex_arena arena = {0};
     float *data = to;
-    for (int64_t n = 0; n < p->n; n++)
+    float *const scale = ipex_arena_array(&arena, (size_t)p->blocks, sizeof *scale);
+    float *const zero = ipex_arena_array(&arena, (size_t)p->blocks, sizeof *zero);
+    for (int64_t n = 0; n < p->n; n++) {
+        const uint8_t *column = ipex_constant_data(p->weight) + n * p->blocks * bytes;
         for (int64_t b = 0; b < p->blocks; b++) {
-            const uint8_t *at = ipex_constant_data(p->weight) + (n * p->blocks + b) * bytes;
-            const float scale = (float)ipex_constant_f64(p->scale, n * p->blocks + b),
-                        zero = zero_point(p, n, b);
-            for (int64_t i = 0, k = b * p->block; i < p->block && k < p->k; i++, k++)
-                data[n * p->k + k] = ((float)number(at, i, p->bits) - zero) * scale;
+            scale[b] = (float)ipex_constant_f64(p->scale, n * p->blocks + b);
+            zero[b] = zero_point(p, n, b);
         }
+        for (int64_t k = 0; k < p->k; k++) {
+            const int64_t b = block_of(p, k);
+            *data++ =
+                ((float)number(column + k / p->block * bytes, k % p->block, p->bits) - zero[b]) *
+                scale[b];
+        }
+    }
+    ipex_arena_finish(&arena);
 }
 
 static struct ipex_value *unpacked(struct ipex_import *import, const struct packed *packed) {
@@ -169,6 +205,75 @@ static void import_matmul_nbits(struct ipex_import *import) {
     struct ipex_value *y = ipex_build_linear(import, x, unpacked(import, &packed), false);
     if (bias)
         y = ipex_build_binary(import, IPEX_STEP_add, y, bias);
+    if (y)
+        ipex_import_out(import, 0, y);
+}
+
+/* ---- as numbers of floating point ---- */
+
+/* [n * k] of 4 bits, the higher ones of a byte first, in blocks that may cross columns. */
+struct bits_and_bytes {
+    int64_t n, k, block;
+    const float *value;                /* [16] */
+    struct ipex_value *weight, *scale; /* u8 [(n * k + 1) / 2], f32 [blocks] */
+};
+
+/* bitsandbytes' numbers: FP4, NF4. */
+static const float values_of_4_bits[2][16] = {
+    {0.0f, 5.208333333e-03f, 0.66666667f, 1.0f, 0.33333333f, 0.5f, 0.16666667f, 0.25f, -0.0f,
+     -5.208333333e-03f, -0.66666667f, -1.0f, -0.33333333f, -0.5f, -0.16666667f, -0.25f},
+    {-1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
+     -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f,
+     0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f,
+     0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1.0f}};
+
+/* [n][k] */
+static void make_values(const void *from, void *to) {
+    const struct bits_and_bytes *p = from;
+    float *data = to;
+    for (int64_t i = 0; i < p->n * p->k; i++) {
+        const uint8_t byte = ipex_constant_data(p->weight)[i / 2];
+        data[i] = p->value[i % 2 ? byte & 15 : byte >> 4] *
+                  (float)ipex_constant_f64(p->scale, i / p->block);
+    }
+}
+
+static bool read_bits_and_bytes(struct ipex_import *import, struct bits_and_bytes *p) {
+    const int64_t type = ipex_import_int(import, "quant_type", 1);
+    p->n = ipex_import_int(import, "N", 0);
+    p->k = ipex_import_int(import, "K", 0);
+    p->block = ipex_import_int(import, "block_size", 0);
+    p->weight = ipex_import_in(import, 1);
+    p->scale = ipex_import_in(import, 2);
+    if (p->n < 1 || p->n >= IPEX_MAX_DIM || p->k < 1 || p->k >= IPEX_MAX_DIM || p->block < 1 ||
+        (type != 0 && type != 1) || !ipex_import_int(import, "transB", 1)) {
+        ipex_import_refuse(import,
+                           "N %lld, K %lld, block_size %lld, quant_type %lld, transB %lld; FP4 (0) "
+                           "and NF4 (1) of a weight of N by K (transB 1) are supported",
+                           (long long)p->n, (long long)p->k, (long long)p->block, (long long)type,
+                           (long long)ipex_import_int(import, "transB", 1));
+        return false;
+    }
+    p->value = values_of_4_bits[type];
+    const int64_t count = p->n * p->k;
+    return is_constant(import, p->weight, "weight", p->weight && p->weight->dtype == IPEX_DTYPE_u8,
+                       (count + 1) / 2) &&
+           is_constant(import, p->scale, "scale", p->scale && p->scale->dtype == IPEX_DTYPE_f32,
+                       (count - 1) / p->block + 1);
+}
+
+static void import_matmul_bnb4(struct ipex_import *import) {
+    struct ipex_value *x = ipex_import_f32(import, 0);
+    struct bits_and_bytes *p = ipex_arena_alloc(&import->graph->arena, sizeof *p);
+    if (!x || !read_bits_and_bytes(import, p))
+        return;
+    const int64_t dims[2] = {p->n, p->k};
+    struct ipex_value *w = ipex_graph_late_constant(import->graph, p->weight->name, IPEX_DTYPE_f32,
+                                                    2, dims, make_values, p);
+    struct ipex_blocks *note = ipex_arena_alloc(&import->graph->arena, sizeof *note);
+    *note = (struct ipex_blocks){.bits = 4, .wanting = IPEX_REASON_floating_numbers};
+    w->blocks = note;
+    struct ipex_value *y = ipex_build_linear(import, x, w, false);
     if (y)
         ipex_import_out(import, 0, y);
 }
@@ -304,6 +409,7 @@ static void import_gather_block_quantized(struct ipex_import *import) {
 
 const struct ipex_import_op ipex_import_nbits[] = {
     {"GatherBlockQuantized", import_gather_block_quantized},
+    {"MatMulBnb4", import_matmul_bnb4},
     {"MatMulNBits", import_matmul_nbits},
     {NULL, NULL},
 };

@@ -94,6 +94,9 @@
     X(block_size, "blocks of so many numbers have no kernel: multiples of 16 have one")            \
     X(zero_points,                                                                                 \
       "a zero point of the weight's blocks is no whole number from 0 to 15 or, of 8 bits, to 255") \
+    X(scattered_blocks, "the weight's blocks are of numbers that do not lie side by side (g_idx)") \
+    X(floating_numbers, "the weight's numbers are floats of 4 bits (FP4, NF4): integers have a "   \
+                        "kernel")                                                                  \
     X(quantised_input,                                                                             \
       "its input is quantised, but not so that it multiplies bytes (see integer): it is faster "   \
       "on floats")                                                                                 \
