@@ -35,6 +35,8 @@ struct blocks_product {
     bool wide;                         /* numbers of 8 bits */
 };
 
+enum { BLOCKS_ROW_PANELS = 4 };
+
 typedef void (*blocks_activate_fn)(const struct ipex_act_rows *);
 
 struct blocks_level {
@@ -50,7 +52,7 @@ struct blocks_float_level {
     /* Elements [begin, end) of K of a panel's weights, from a whole step on, as tiles of f32. */
     void (*widen)(const struct ipex_blocks_args *, int64_t panel, int64_t begin, int64_t end,
                   float *to);
-    /* A row times one panel or two: [2][16]. */
+    /* A row times up to BLOCKS_ROW_PANELS panels: [panels][16], with room for all. */
     void (*multiply_row)(const struct ipex_blocks_args *, const float *x, int64_t panel,
                          int64_t panels, float *to);
 };

@@ -469,16 +469,23 @@ static void add_part(const struct blocks_float_level *level, const struct ipex_b
     ipex_multiply_packed(&p);
 }
 
+/* The products of rows that are not worth it, each with weights as they are. */
+static void multiply_few(const struct blocks_float_level *level,
+                         const struct ipex_blocks_args *args, const struct ipex_blocks_job *job,
+                         float *tile) {
+    for (int64_t panel = job->panel; panel < job->panel_end; panel += BLOCKS_ROW_PANELS) {
+        const int64_t panels = ipex_smaller(BLOCKS_ROW_PANELS, job->panel_end - panel);
+        for (int64_t row = job->row; row < job->row_end; row++) {
+            level->multiply_row(args, args->x + row * args->x_row, panel, panels, tile);
+            store_tile(args, level->activate, tile, row, 1, panel, panels);
+        }
+    }
+}
+
 /* The products of some rows and up to IPEX_BLOCKS_PANELS panels. */
 static void multiply_floats(const struct blocks_float_level *level,
                             const struct ipex_blocks_args *args, int64_t row, int64_t rows,
                             int64_t panel, int64_t panels, float *packed) {
-    if (rows < ROWS_WORTH) {
-        for (int64_t r = 0; r < rows; r++)
-            level->multiply_row(args, args->x + (row + r) * args->x_row, panel, panels,
-                                packed + IPEX_BLOCKS_FLOATS + r * TILE);
-        return;
-    }
     for (int64_t k = 0, end; k < args->k; k = end) {
         end = ipex_smaller(k + IPEX_BLOCKS_PART, args->k);
         for (int64_t i = 0; i < panels; i++)
@@ -486,20 +493,22 @@ static void multiply_floats(const struct blocks_float_level *level,
                          packed + i * ipex_packed_floats(end - k, IPEX_PANEL));
         add_part(level, args, row, rows, panel, panels, k, end, packed);
     }
+    store_tile(args, level->activate, packed + IPEX_BLOCKS_FLOATS, row, rows, panel, panels);
 }
 
 void ipex_blocks_floats(const struct blocks_float_level *level, const struct ipex_blocks_args *args,
                         int64_t job_begin, int64_t job_end, float *packed) {
     for (int64_t j = job_begin; j < job_end; j++) {
         const struct ipex_blocks_job job = ipex_blocks_job(args, j);
+        if (job.row_end - job.row < ROWS_WORTH) {
+            multiply_few(level, args, &job, packed);
+            continue;
+        }
         for (int64_t row = job.row, rows; row < job.row_end; row += rows) {
             rows = ipex_smaller(IPEX_BLOCKS_FLOAT_ROWS, job.row_end - row);
-            for (int64_t panel = job.panel; panel < job.panel_end; panel += IPEX_BLOCKS_PANELS) {
-                const int64_t panels = ipex_smaller(IPEX_BLOCKS_PANELS, job.panel_end - panel);
-                multiply_floats(level, args, row, rows, panel, panels, packed);
-                store_tile(args, level->activate, packed + IPEX_BLOCKS_FLOATS, row, rows, panel,
-                           panels);
-            }
+            for (int64_t panel = job.panel; panel < job.panel_end; panel += IPEX_BLOCKS_PANELS)
+                multiply_floats(level, args, row, rows, panel,
+                                ipex_smaller(IPEX_BLOCKS_PANELS, job.panel_end - panel), packed);
         }
     }
 }

@@ -16,14 +16,20 @@ struct column {
     bool wide;
 };
 
+/* From an element of K on. Not part of what calls it, four times. */
+static __attribute__((noinline)) const uint8_t *tiles_of(const struct ipex_blocks_args *args,
+                                                         int64_t panel, int64_t k) {
+    return args->w + panel * ipex_blocks_panel(args) +
+           k / IPEX_BLOCK_STEP * blocks_step(args->bits == 8);
+}
+
 static inline struct column column_of(const struct ipex_blocks_args *args, int64_t panel,
                                       int64_t k) {
-    const bool wide = args->bits == 8;
     return (struct column){
         .args = args,
-        .w = args->w + panel * ipex_blocks_panel(args) + k / IPEX_BLOCK_STEP * blocks_step(wide),
+        .w = tiles_of(args, panel, k),
         .factors = panel * ipex_blocks_count(args) * IPEX_PANEL,
-        .wide = wide,
+        .wide = args->bits == 8,
     };
 }
 
@@ -50,14 +56,6 @@ static inline void next_step(struct column *c) {
     c->w += blocks_step(c->wide);
 }
 
-/* The same of any i. */
-static vec number_at(const struct column *c, int64_t i) {
-    const vec_int words = vec_int_load(c->w + (c->wide ? i / 4 * BLOCKS_ROW : 0));
-    const vec_int shift = vec_int_set((int32_t)(8 * (i % 4) + (c->wide ? 0 : i / 4 * 4)));
-    return vec_from_int(
-        vec_and(_mm512_srlv_epi32(words, shift), vec_int_set(blocks_most(c->wide))));
-}
-
 #define STORE(i)      vec_store(to + (i)*IPEX_PANEL, WEIGHT(c, NARROW(c, i)));
 #define STORE_WIDE(i) vec_store(to + (i)*IPEX_PANEL, WEIGHT(c, WIDE(c, i)));
 
@@ -79,41 +77,50 @@ static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t be
     }
 }
 
-#define ADD_TO(number, i)                                                                          \
+/* Of four panels, or fewer, whose last is multiplied as those that are not there: their chains need
+ * not wait for one another. */
+#define FOUR(X) X(0) X(1) X(2) X(3)
+#define COLUMN(p)                                                                                  \
+    struct column c##p = column_of(args, ipex_smaller(panel + p, last), 0);                        \
+    vec chain##p = vec_load(args->bias + ipex_smaller(panel + p, last) * IPEX_PANEL);
+#define BEGIN(p) begin_block(&c##p, b);
+#define ADD(p)                                                                                     \
     {                                                                                              \
-        const vec at = vec_set(x[i]);                                                              \
-        chain0 = vec_fma(at, WEIGHT(c0, number(c0, i)), chain0);                                   \
-        chain1 = vec_fma(at, WEIGHT(c1, number(c1, i)), chain1);                                   \
+        const vec_int words = _mm512_srlv_epi32(vec_int_load(c##p.w + at), shift);                 \
+        const vec number =                                                                         \
+            wide ? vec_from_int(vec_and(words, vec_int_set(255))) : vec_permute(table, words);     \
+        chain##p = vec_fma(element, WEIGHT(c##p, number), chain##p);                               \
     }
-#define ADD(i)          ADD_TO(NARROW, i)
-#define ADD_WIDE(i)     ADD_TO(WIDE, i)
-#define NUMBER_AT(c, i) number_at(&(c), i)
+#define NEXT(p)                                                                                    \
+    _mm_prefetch(c##p.w + AHEAD, _MM_HINT_T0);                                                     \
+    c##p.w += step;
+#define KEEP(p) vec_store(to + p * IPEX_PANEL, chain##p);
 
-/* Of one panel its products are made twice: of two the chains need not wait for one another. */
+enum { AHEAD = 2048 };
+
 static void multiply_row(const struct ipex_blocks_args *args, const float *x, int64_t panel,
                          int64_t panels, float *to) {
-    const int64_t second = panel + panels - 1;
-    struct column c0 = column_of(args, panel, 0), c1 = column_of(args, second, 0);
-    vec chain0 = vec_load(args->bias + panel * IPEX_PANEL);
-    vec chain1 = vec_load(args->bias + second * IPEX_PANEL);
-    for (int64_t b = 0, k = 0; k < args->k; b++, k += args->block) {
-        begin_block(&c0, b);
-        begin_block(&c1, b);
-        int64_t left = ipex_smaller(args->block, args->k - k);
-        for (; left >= IPEX_BLOCK_STEP; left -= IPEX_BLOCK_STEP, x += IPEX_BLOCK_STEP) {
-            if (c0.wide) {
-                STEP(ADD_WIDE)
-            } else {
-                STEP(ADD)
+    static const int32_t shifts[2][IPEX_BLOCK_STEP] = {{0, 8, 16, 24, 4, 12, 20, 28},
+                                                       {0, 8, 16, 24, 0, 8, 16, 24}};
+    const bool wide = args->bits == 8;
+    const int64_t last = panel + panels - 1, step = blocks_step(wide);
+    const vec table = vec_load(floats_of_4_bits);
+    FOUR(COLUMN)
+    for (int64_t b = 0, k = 0; k < args->k; b++) {
+        const int64_t end = ipex_smaller(k + args->block, args->k);
+        FOUR(BEGIN)
+        while (k < end) {
+            const int64_t count = ipex_smaller(IPEX_BLOCK_STEP, end - k);
+            for (int64_t i = 0; i < count; i++, k++) {
+                const vec_int shift = vec_int_set(shifts[wide][i]);
+                const vec element = vec_set(x[k]);
+                const int64_t at = wide ? i / 4 * BLOCKS_ROW : 0;
+                FOUR(ADD)
             }
-            next_step(&c0);
-            next_step(&c1);
+            FOUR(NEXT)
         }
-        for (int64_t i = 0; i < left; i++)
-            ADD_TO(NUMBER_AT, i)
     }
-    vec_store(to, chain0);
-    vec_store(to + IPEX_PANEL, chain1);
+    FOUR(KEEP)
 }
 
 void ipex_k_linear_blocks_f32__avx512(const struct ipex_blocks_args *args, int64_t job_begin,
