@@ -492,6 +492,9 @@ def check_activations(tap, bench):
             flags = [node["ints"][3] for node in shown["entries"][0]["nodes"] if node["op"] == "linear_blocks"]
             tap.ok(f"{title}: inputs are {'rounded' if expected else 'floats'}", flags == [expected] * 5, flags)
             tap.ok(f"{title}: the file says so", shown["options"] == " ".join(given), shown["options"])
+            why = command(CLI, "inspect", bench.ipex, "--why", "blocks").stdout
+            words = "its input rounded to i8 block by block" if expected else "its input as it is (--activations i8 would"
+            tap.ok(f"{title}: and why", why.count(f"numbers of {bits} bits in blocks of 32, times {words}") == 5, why)
             feeds = g.feeds()
             wrong, most = off(bench.run(feeds)["y0"], expected_outputs(g.model(), feeds)["y0"]), 0.02 if expected == (level == 4) else 0.1
             tap.ok(f"{title}: within {most:.0%} of ONNX Runtime", wrong <= most, wrong)

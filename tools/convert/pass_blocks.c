@@ -62,10 +62,12 @@ static void try_site(struct ipex_graph *graph, struct ipex_node *node) {
     if (reason == IPEX_REASON_applied)
         reason = keep(graph, node, &layer);
     if (reason == IPEX_REASON_applied)
-        text =
-            ipex_arena_printf(&graph->arena, "numbers of %d bits in blocks of %lld%s", layer.bits,
-                              (long long)layer.block,
-                              layer.bytes ? ", times its input rounded to i8 block by block" : "");
+        text = ipex_arena_printf(
+            &graph->arena, "numbers of %d bits in blocks of %lld, times %s", layer.bits,
+            (long long)layer.block,
+            layer.bytes ? "its input rounded to i8 block by block"
+                        : "its input as it is (--activations i8 would round it, and take "
+                          "less time)");
     ipex_ledger_add(graph->ledger, "blocks", node->name, reason, text);
 }
 
