@@ -36,6 +36,7 @@ static void take_avx2(struct ipex_kernels *kernels, struct ipex_kernel_names *na
 static void take_avx_vnni(struct ipex_kernels *kernels, struct ipex_kernel_names *names) {
     TAKE(conv_u8, avx_vnni);
     TAKE(matmul_u8, avx_vnni);
+    TAKE(linear_blocks_i8, avx_vnni);
 }
 
 /* move and fill are bound by memory: AVX2's do. Of transposed convolutions on bf16, which are rare,

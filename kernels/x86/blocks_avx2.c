@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "kernels/x86/avx_vnni.h"
 #include "kernels/x86/blocks.h"
 #include "kernels/x86/product.h"
 #include "kernels/x86/x86.h"
@@ -202,7 +203,7 @@ void ipex_blocks_walk(const struct blocks_level *level, const struct ipex_blocks
     }
 }
 
-/* ---- register blocks of AVX2: half a panel at a time ---- */
+/* ---- register blocks of AVX2 and AVX-VNNI: half a panel at a time ---- */
 
 static inline __m256i load_words(const uint8_t *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
@@ -257,8 +258,10 @@ enum { STEPS_16 = 4 };
 #define PAIRS(a, words, next)                                                                      \
     _mm256_add_epi16(_mm256_maddubs_epi16(a.low, _mm256_set1_epi32(words)),                        \
                      _mm256_maddubs_epi16(a.high, _mm256_set1_epi32(next)))
-#define CHAIN(r)      __m256 chain##r = bias;
-#define SUM(r)        __m256i sum##r = _mm256_set1_epi32(x_sum[r]), part##r = _mm256_setzero_si256();
+#define CHAIN(r) __m256 chain##r = bias;
+#define SUM(r)   __m256i sum##r = _mm256_set1_epi32(x_sum[r]);
+#define PART(r)  __m256i part##r = _mm256_setzero_si256();
+#define NO_PART(r)
 #define TIMES_ZERO(r) sum##r = _mm256_madd_epi16(zero, sum##r);
 #define ADD(r)        part##r = _mm256_add_epi16(part##r, PAIRS(w4, x[r], x[ROWS + r]));
 #define ADD_WIDE(r)                                                                                \
@@ -273,13 +276,48 @@ enum { STEPS_16 = 4 };
                                _mm256_set1_ps(x_scale[r]), chain##r);
 #define KEEP(r) _mm256_storeu_ps(p->y + r * TILE + column, chain##r);
 
-#define BLOCK(R)                                                                                   \
-    static void multiply_##R(const struct blocks_product *p, int64_t panel, int64_t half) {        \
+/* With AVX-VNNI sums have 32 bits from the start. */
+#define DOT(r)                                                                                     \
+    DPBUSD_256(sum##r, low, _mm256_set1_epi32(x[r]));                                              \
+    DPBUSD_256(sum##r, high, _mm256_set1_epi32(x[ROWS + r]));
+
+#define MULTIPLY_PAIRS(ROWS_R)                                                                     \
+    for (int32_t left = p->wide ? all : 0; left > 0; left--) {                                     \
+        const struct numbers n = load_numbers(w, true);                                            \
+        const struct numbers lower = {lower_half(n.low), lower_half(n.high)};                      \
+        const struct numbers upper = {upper_half(n.low), upper_half(n.high)};                      \
+        ROWS_R(ADD_WIDE) x += 2 * ROWS;                                                            \
+        w += blocks_step(true);                                                                    \
+    }                                                                                              \
+    for (int32_t left = p->wide ? 0 : all; left > 0; left -= STEPS_16) {                           \
+        for (int32_t s = left < STEPS_16 ? left : STEPS_16; s > 0; s--) {                          \
+            const struct numbers w4 = load_numbers(w, false);                                      \
+            ROWS_R(ADD) x += 2 * ROWS;                                                             \
+            w += blocks_step(false);                                                               \
+        }                                                                                          \
+        ROWS_R(WIDEN)                                                                              \
+    }
+
+#define MULTIPLY_FOURS(ROWS_R)                                                                     \
+    for (int32_t left = all; left > 0; left--, x += 2 * ROWS, w += step) {                         \
+        const __m256i low = _mm256_and_si256(load_words(w), most);                                 \
+        const __m256i high =                                                                       \
+            _mm256_and_si256(_mm256_srl_epi32(load_words(w + second), shift), most);               \
+        ROWS_R(DOT)                                                                                \
+    }
+
+#define PAIRS_BEGIN const __m256i ones = _mm256_set1_epi16(1), sixteens = _mm256_set1_epi16(16);
+#define FOURS_BEGIN                                                                                \
+    const __m256i most = _mm256_set1_epi8((char)blocks_most(p->wide));                             \
+    const __m128i shift = _mm_cvtsi32_si128(p->wide ? 0 : 4);                                      \
+    const int64_t second = p->wide ? BLOCKS_ROW : 0, step = blocks_step(p->wide);
+
+#define BLOCK(name, R, BEGIN, MULTIPLY, PARTS)                                                     \
+    static void name(const struct blocks_product *p, int64_t panel, int64_t half) {                \
         enum { ROWS = R };                                                                         \
         const int64_t column = panel * IPEX_PANEL + half;                                          \
         const int64_t first = panel * p->blocks * IPEX_PANEL + half;                               \
-        const __m256i ones = _mm256_set1_epi16(1), sixteens = _mm256_set1_epi16(16);               \
-        const __m256 bias = _mm256_loadu_ps(p->bias + column);                                     \
+        BEGIN const __m256 bias = _mm256_loadu_ps(p->bias + column);                               \
         const uint8_t *w = p->w + panel * p->w_panel + half * FOUR;                                \
         const float *x_scale = p->x_scale;                                                         \
         const int32_t *x = p->x, *x_sum = p->x_sum;                                                \
@@ -287,42 +325,48 @@ enum { STEPS_16 = 4 };
             const int32_t all = b + 1 < p->blocks ? p->steps : p->last_steps;                      \
             const int64_t factors = first + b * IPEX_PANEL;                                        \
             const __m256 scale = _mm256_loadu_ps(p->scale + factors);                              \
-            ROWS_##R(SUM) if (p->zero) {                                                           \
+            ROWS_##R(SUM) ROWS_##R(PARTS) if (p->zero) {                                           \
                 const __m256i zero = zeros_less(p->zero + factors, p->wide);                       \
                 ROWS_##R(TIMES_ZERO)                                                               \
             }                                                                                      \
-            for (int32_t left = p->wide ? all : 0; left > 0; left--) {                             \
-                const struct numbers n = load_numbers(w, true);                                    \
-                const struct numbers lower = {lower_half(n.low), lower_half(n.high)};              \
-                const struct numbers upper = {upper_half(n.low), upper_half(n.high)};              \
-                ROWS_##R(ADD_WIDE) x += 2 * R;                                                     \
-                w += blocks_step(true);                                                            \
-            }                                                                                      \
-            for (int32_t left = p->wide ? 0 : all; left > 0; left -= STEPS_16) {                   \
-                for (int32_t s = left < STEPS_16 ? left : STEPS_16; s > 0; s--) {                  \
-                    const struct numbers w4 = load_numbers(w, false);                              \
-                    ROWS_##R(ADD) x += 2 * R;                                                      \
-                    w += blocks_step(false);                                                       \
-                }                                                                                  \
-                ROWS_##R(WIDEN)                                                                    \
-            }                                                                                      \
+            MULTIPLY(ROWS_##R)                                                                     \
             ROWS_##R(SCALE)                                                                        \
         }                                                                                          \
         ROWS_##R(KEEP)                                                                             \
     }
 
-BLOCK(1)
-BLOCK(4)
+BLOCK(pairs_1, 1, PAIRS_BEGIN, MULTIPLY_PAIRS, PART)
+BLOCK(pairs_4, 4, PAIRS_BEGIN, MULTIPLY_PAIRS, PART)
+BLOCK(fours_1, 1, FOURS_BEGIN, MULTIPLY_FOURS, NO_PART)
+BLOCK(fours_4, 4, FOURS_BEGIN, MULTIPLY_FOURS, NO_PART)
 
-static void multiply(const struct blocks_product *p, int64_t rows) {
+typedef void (*half_fn)(const struct blocks_product *, int64_t panel, int64_t half);
+
+static void multiply_halves(const struct blocks_product *p, half_fn multiply) {
     for (int64_t panel = 0; panel < p->panels; panel++)
         for (int64_t half = 0; half < IPEX_PANEL; half += HALF)
-            (rows == 1 ? multiply_1 : multiply_4)(p, panel, half);
+            multiply(p, panel, half);
+}
+
+static void multiply_pairs(const struct blocks_product *p, int64_t rows) {
+    multiply_halves(p, rows == 1 ? pairs_1 : pairs_4);
+}
+
+static void multiply_fours(const struct blocks_product *p, int64_t rows) {
+    multiply_halves(p, rows == 1 ? fours_1 : fours_4);
 }
 
 void ipex_k_linear_blocks_i8__avx2(const struct ipex_blocks_args *args, int64_t job_begin,
                                    int64_t job_end, void *scratch) {
-    static const struct blocks_level level = {IPEX_BLOCKS_FEW, multiply, ipex_k_activate__avx2};
+    static const struct blocks_level level = {IPEX_BLOCKS_FEW, multiply_pairs,
+                                              ipex_k_activate__avx2};
+    ipex_blocks_walk(&level, args, job_begin, job_end, scratch);
+}
+
+void ipex_k_linear_blocks_i8__avx_vnni(const struct ipex_blocks_args *args, int64_t job_begin,
+                                       int64_t job_end, void *scratch) {
+    static const struct blocks_level level = {IPEX_BLOCKS_FEW, multiply_fours,
+                                              ipex_k_activate__avx2};
     ipex_blocks_walk(&level, args, job_begin, job_end, scratch);
 }
 

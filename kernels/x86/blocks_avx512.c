@@ -96,26 +96,30 @@ static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t be
     c##p.w += step;
 #define KEEP(p) vec_store(to + p * IPEX_PANEL, chain##p);
 
-/* Without zero points a number of 4 bits that is bits [from, from + 4) of its word, or of the
- * word's upper half, becomes the last ones of a float of 2^(23 - from): an instruction less, and
- * not one of those that move elements. */
-#define WORDS(p)                                                                                   \
-    const vec_int words##p = vec_int_load(c##p.w), upper##p = _mm512_srli_epi32(words##p, 16);
+/* Without zero points bits [from, from + 4) of a word become the last ones of a float of
+ * 2^(23 - from), from which that and the middle are subtracted: an instruction less, and not one of
+ * those that move elements. */
 #define LARGE(from) (0x1p23f / (float)(1 << (from)))
-#define ADD_PART(p, part, from)                                                                    \
+#define WORDS(p)    const vec_int words##p = vec_int_load(c##p.w);
+#define SHIFTED(p)  const vec_int part##p = _mm512_srli_epi32(words##p, shift);
+#define ADD_PART(p, from)                                                                          \
     {                                                                                              \
         const vec_int large = vec_or(vec_and(part##p, vec_int_set(15 << (from))),                  \
                                      _mm512_castps_si512(vec_set(LARGE(from))));                   \
         const vec number = vec_sub(_mm512_castsi512_ps(large), vec_set(LARGE(from) + 8));          \
         chain##p = vec_fma(element, vec_mul(number, c##p.scale), chain##p);                        \
     }
-#define ADD_PARTS(i, part, from)                                                                   \
+#define ADD_LOW(p)  ADD_PART(p, 0)
+#define ADD_HIGH(p) ADD_PART(p, 8)
+/* Numbers i and i + 1 of a step, which lie 8 bits apart. */
+#define ADD_TWO(i, by)                                                                             \
     {                                                                                              \
-        const vec element = vec_set(x[k + i]);                                                     \
-        ADD_PART(0, part, from)                                                                    \
-        ADD_PART(1, part, from)                                                                    \
-        ADD_PART(2, part, from)                                                                    \
-        ADD_PART(3, part, from)                                                                    \
+        enum { shift = by };                                                                       \
+        FOUR(SHIFTED)                                                                              \
+        vec element = vec_set(x[k + i]);                                                           \
+        FOUR(ADD_LOW)                                                                              \
+        element = vec_set(x[k + i + 1]);                                                           \
+        FOUR(ADD_HIGH)                                                                             \
     }
 
 enum { AHEAD = 2048 };
@@ -133,14 +137,10 @@ static void multiply_row(const struct ipex_blocks_args *args, const float *x, in
         FOUR(BEGIN)
         for (; plain && k + IPEX_BLOCK_STEP <= end; k += IPEX_BLOCK_STEP) {
             FOUR(WORDS)
-            ADD_PARTS(0, words, 0)
-            ADD_PARTS(1, words, 8)
-            ADD_PARTS(2, words, 16)
-            ADD_PARTS(3, upper, 8)
-            ADD_PARTS(4, words, 4)
-            ADD_PARTS(5, words, 12)
-            ADD_PARTS(6, upper, 4)
-            ADD_PARTS(7, upper, 12)
+            ADD_TWO(0, 0)
+            ADD_TWO(2, 16)
+            ADD_TWO(4, 4)
+            ADD_TWO(6, 20)
             FOUR(NEXT)
         }
         while (k < end) {

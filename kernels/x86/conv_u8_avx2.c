@@ -9,6 +9,7 @@
 enum { PANELS_ONCE = 16 };
 #include "kernels/x86/vec_avx2.h"
 
+#include "kernels/x86/avx_vnni.h"
 #include "kernels/x86/conv_bytes.h"
 #include "kernels/x86/scale_sums_body.h"
 
@@ -41,11 +42,7 @@ struct wide_block {
     }
 #define ADD_EVEN(r) ADD_ROW(r, 0)
 #define ADD_ODD(r)  ADD_ROW(r, 4)
-/* Of AVX-VNNI, which nothing else in this file needs. */
-#ifndef DPBUSD_256 /* which tests do without (tests/avx512_emu) */
-#define DPBUSD_256(sum, a, w) __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(w))
-#endif
-#define DOT(r, v) DPBUSD_256(sum##r##_##v, a, w##v);
+#define DOT(r, v)   DPBUSD_256(sum##r##_##v, a, w##v);
 #define ADD_DOTS(r)                                                                                \
     {                                                                                              \
         const vec_int a = vec_int_set(four_at(x + r * WIDE_ROW));                                  \

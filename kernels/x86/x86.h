@@ -21,6 +21,7 @@
 
 void ipex_k_conv_u8__avx_vnni(const struct ipex_conv_args *, int64_t, int64_t, void *);
 void ipex_k_conv_u8__avx512_vnni(const struct ipex_conv_args *, int64_t, int64_t, void *);
+void ipex_k_linear_blocks_i8__avx_vnni(const struct ipex_blocks_args *, int64_t, int64_t, void *);
 void ipex_k_linear_blocks_i8__avx512_vnni(const struct ipex_blocks_args *, int64_t, int64_t,
                                           void *);
 void ipex_k_matmul_u8__avx_vnni(const struct ipex_matmul_args *, int64_t, int64_t, void *);

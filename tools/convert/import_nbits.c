@@ -55,6 +55,7 @@ static int64_t block_of(const struct packed *p, int64_t k) {
 static bool read_block_of(struct ipex_import *import, struct packed *p) {
     struct ipex_value *of = ipex_import_in(import, 4);
     bool plain = true;
+    p->block_of = NULL;
     if (!of)
         return true;
     if (!of->constant || of->dtype != IPEX_DTYPE_i32 || ipex_value_numel(of) < p->k) {
