@@ -35,6 +35,22 @@ static ggml_backend_buffer_type_t repacked(ggml_backend_t backend) {
     return ggml_backend_get_default_buffer_type(backend);
 }
 
+/* NULL where its kernels have no such order for the product's sizes. */
+static ggml_backend_buffer_t place_repacked(ggml_backend_t backend, struct ggml_context *weights,
+                                            const struct ggml_tensor *product) {
+    ggml_backend_buffer_t ret =
+        ggml_backend_alloc_ctx_tensors_from_buft(weights, repacked(backend));
+    if (ggml_backend_supports_op(backend, product))
+        return ret;
+    ggml_backend_buffer_free(ret);
+    for (struct ggml_tensor *t = ggml_get_first_tensor(weights); t;
+         t = ggml_get_next_tensor(weights, t)) {
+        t->buffer = NULL;
+        t->data = t->extra = NULL;
+    }
+    return NULL;
+}
+
 static struct ggml_context *make_context(void) {
     const struct ggml_init_params params = {
         .mem_size = 16 * ggml_tensor_overhead() + ggml_graph_overhead(),
@@ -88,9 +104,11 @@ struct ggml_side *ggml_side_create(const struct ggml_layer *layer) {
     struct ggml_tensor *w = ggml_new_tensor_2d(ret->weights, type, layer->k, layer->n);
     struct ggml_tensor *x = ggml_new_tensor_2d(ret->values, GGML_TYPE_F32, layer->k, layer->rows);
     ret->graph = ggml_new_graph(ret->values);
-    ggml_build_forward_expand(ret->graph, ggml_mul_mat(ret->values, w, x));
-    ret->weights_at =
-        ggml_backend_alloc_ctx_tensors_from_buft(ret->weights, repacked(ret->backend));
+    struct ggml_tensor *product = ggml_mul_mat(ret->values, w, x);
+    ggml_build_forward_expand(ret->graph, product);
+    ret->weights_at = place_repacked(ret->backend, ret->weights, product);
+    if (!ret->weights_at)
+        ret->weights_at = ggml_backend_alloc_ctx_tensors(ret->weights, ret->backend);
     ret->values_at = ggml_backend_alloc_ctx_tensors(ret->values, ret->backend);
     set_values(w);
     set_values(x);
