@@ -185,6 +185,9 @@ static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
     return (size_t)(args->k + IPEX_PANEL) * sizeof(float);
 }
 
+enum { IPEX_BLOCKS_ROWS = 6, IPEX_BLOCKS_FEW = 4 }; /* of register blocks: the widest level's */
+enum { IPEX_BLOCKS_PANELS = 2 };                    /* that are multiplied at a time */
+
 /* A linear layer whose weights are numbers of 4 or 8 bits, with a scale and a zero point for each
  * block of `block` elements of K of each column. y[m][n] = act(chain + residual[m][n]); without
  * residual nothing is added. Dense along the last axis of x, residual and y.
@@ -197,8 +200,6 @@ static inline size_t ipex_conv_spread_row(const struct ipex_conv_args *args) {
  * blocks ascending chain = fma((float)(sum of q * (number - zero)) * scale, top / 127, chain)
  *
  * Job = (block of rows, block of panels). */
-enum { IPEX_BLOCKS_ROWS = 6, IPEX_BLOCKS_FEW = 4 }; /* of register blocks: the widest level's */
-enum { IPEX_BLOCKS_PANELS = 2 };                    /* that are multiplied at a time */
 struct ipex_blocks_args {
     const float *x;
     const uint8_t *w;      /* [panels][k_tiles] tiles of u8 (format/tile.h) */

@@ -35,8 +35,6 @@ struct blocks_product {
     bool wide;                         /* numbers of 8 bits */
 };
 
-enum { BLOCKS_ROW_PANELS = 4 };
-
 typedef void (*blocks_activate_fn)(const struct ipex_act_rows *);
 
 struct blocks_level {
@@ -45,7 +43,9 @@ struct blocks_level {
     blocks_activate_fn activate;
 };
 
-/* The same for products of floats. */
+/* The same for products of floats, of which a row alone is multiplied by so many panels at a time.
+ */
+enum { BLOCKS_ROW_PANELS = 4 };
 struct blocks_float_level {
     void (*conv)(const struct ipex_conv_args *, int64_t, int64_t, void *);
     blocks_activate_fn activate;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linear layers of weights in blocks. For products of bytes rows are rounded first, a
- * register block's side by side in words of four, and a level's blocks multiply them with one panel
- * after the other. For products of floats some panels become floats, with which the level's
- * convolution goes on. */
+ * register block's side by side in words of four, and a level's blocks multiply them with one pair
+ * of panels after the other. For products of floats some panels become floats, with which the
+ * level's convolution goes on. */
 #include <immintrin.h>
 
 #include <string.h>

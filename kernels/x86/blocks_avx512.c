@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights in blocks as floats: numbers of 4 bits are looked up where they are. */
+/* Weights in blocks as floats: numbers of 4 bits are looked up where they are, or, for one row
+ * without zero points, become the last bits of floats. */
 #include "kernels/x86/vec_avx512.h"
 
 #include "kernels/x86/blocks_avx512.h"

@@ -76,7 +76,8 @@ static inline vec_int zeros_less(const uint8_t *zero, bool wide) {
     static void multiply_##R(const struct blocks_product *p) {                                     \
         const struct halves halves = halves_of(p);                                                 \
         const int64_t next = p->panels - 1, next_w = next * p->w_panel;                            \
-        const int64_t ahead = 2 * p->w_panel, next_factor = next * p->blocks * IPEX_PANEL;         \
+        const int64_t ahead = IPEX_BLOCKS_PANELS * p->w_panel,                                     \
+                      next_factor = next * p->blocks * IPEX_PANEL;                                 \
         const vec bias_0 = vec_load(p->bias), bias_1 = vec_load(p->bias + next * IPEX_PANEL);      \
         const uint8_t *w = p->w, *zero = p->zero;                                                  \
         const float *scale = p->scale, *x_scale = p->x_scale;                                      \

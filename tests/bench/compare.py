@@ -252,22 +252,26 @@ def summary(rounds):
     }
 
 
-def check_result(work, threads, options, theirs):
-    """Where a runtime's first number is nowhere near ours, it did not do this model's work."""
+def first_number(work, threads, options):
+    """Of our first output."""
     program, given = BUILD / "tests" / "bench" / "peer_ipexpack", work.network.bound  # what the file already has
     words = [word for i in range(0, len(work.inputs), 4) if work.inputs[i] not in given for word in work.inputs[i:i + 4]]
-    ours = bound(threads, program, "ipexpack", "-", work.ipex, threads, options.dtype, 0, *words)["output_0"]
+    return bound(threads, program, "ipexpack", "-", work.ipex, threads, options.dtype, 0, *words)["output_0"]
+
+
+def check_result(theirs, ours):
+    """Where a runtime's first number is nowhere near ours, it did not do this model's work."""
     if not abs(theirs - ours) <= 0.5 * max(1, abs(ours)):
         raise ValueError(f"its output begins with {theirs}, ipexpack's with {ours}")
 
 
 def peers_that_run(work, threads, peers, options):
     """Those of the opponents that take this model with so many threads; says which do not, and why."""
-    able = {}
+    able, ours = {}, first_number(work, threads, options) if peers else None
     for peer, (library, version) in peers.items():
         try:
             got = measure_peer(peer, library, work, threads, argparse.Namespace(dtype=options.dtype, seconds=0))
-            check_result(work, threads, options, got["output_0"])
+            check_result(got["output_0"], ours)
             able[peer] = (library, version)
         except (RuntimeError, ValueError) as error:  # it fails, or what it says is no JSON, or not the result
             print(f"  {work.name} without {peer}: {str(error).splitlines()[-1]}", file=sys.stderr)
