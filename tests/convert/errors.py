@@ -125,6 +125,13 @@ def refused(op_type, *inputs, opset=17, outputs=1, **attributes):
     return g.model()
 
 
+def of_bytes(op_type, dims, *constants, opset):
+    g = Graph(opset)
+    x = g.input(*dims, dtype=onnx.TensorProto.UINT8)
+    g.output(g.op(op_type, x, *map(g.constant, constants), name="the_node"))
+    return g.model()
+
+
 def beyond_the_format():
     """More of something than a file holds: how many, and how many would do."""
     g = Graph()
@@ -216,6 +223,24 @@ def single_refusals():
             "1 thing", "the_node (Slice)", "nothing is left of axis 1 (from 8 to 9 by 1 of 8)" if op_type else "(from 5 to 4 by 1 of 8)"], g.model()
     yield "a result of no elements", ["the_node (Resize)", "no elements"], refused(
         "Resize", (1, 1, 2, 2), np.zeros(0, f32), np.float32([1, 1, 0.25, 0.25]), mode="nearest")
+    for scale in (-1, np.nan, np.inf):
+        yield f"a scale of {scale}", ["the_node (Resize)", f"2 times the scale {scale} leaves no elements, or too many"], refused(
+            "Resize", (1, 1, 2, 2), np.zeros(0, f32), np.float32([1, 1, 1, scale]), mode="nearest")
+        yield f"a scale of {scale} of a size that varies", ["the_node (Resize)", f"the size w is not fixed, and the scale {scale}"], refused(
+            "Resize", (1, 1, 2, "w"), np.zeros(0, f32), np.float32([1, 1, 1, scale]), mode="nearest"), "--dim", "w=1..8"
+    yield "scales that are none", ["the_node (Resize)", "neither sizes nor scales for 4 axes are known"], refused(
+        "Resize", (1, 1, 2, 2), np.zeros(0, f32), np.float32([1, 2]), mode="nearest")
+    for name in ("strides", "dilations"):
+        yield f"negative {name} of a transposed convolution", ["the_node (ConvTranspose)", "must be positive"], refused(
+            "ConvTranspose", (1, 2, 4, 4), np.ones((2, 2, 3, 3), f32), **{name: [1, -1]})
+    yield "output_padding below 0", ["the_node (ConvTranspose)", "output_padding -1"], refused(
+        "ConvTranspose", (1, 2, 4, 4), np.ones((2, 2, 3, 3), f32), output_padding=[0, -1])
+    yield "an output_shape that is none", ["the_node (ConvTranspose)", "output_shape -6"], refused(
+        "ConvTranspose", (1, 2, 4, 4), np.ones((2, 2, 3, 3), f32), output_shape=[6, -6])
+    yield "slopes of bytes by channels", ["the_node (PRelu)", "in0 is u8"], of_bytes("PRelu", (1, 2, 3), np.ones(2, f32), opset=6)
+    yield "a mode that is none", ["the_node (SpaceToDepth)", "mode XYZ is unknown"], refused(
+        "SpaceToDepth", (1, 1, 4, 4), blocksize=2, mode="XYZ", opset=28)
+    yield "floats without fmod", ["the_node (Mod)", "with fmod only"], refused("Mod", (2, 3), np.float32(2))
     g = Graph()
     g.output(g.op("Relu", g.input(2, name="x" * 300)))
     yield "a port name beyond the format", ["not be a valid file", "name"], g.model()

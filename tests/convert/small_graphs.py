@@ -2,7 +2,9 @@
 """Small ONNX graphs for the tests of the converter: a builder with few words per node, and a bench that converts a
 graph, runs it and compares every output with ONNX Runtime (which gets the graph as it is: its own rewriting is off)."""
 import functools
+import hashlib
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -19,6 +21,7 @@ from ipextest import CLI, cli_json, command, isa_levels
 TOLERANCE = 1e-4  # of the largest magnitude of the expected output
 IR_VERSION = 9
 FLOAT = onnx.TensorProto.FLOAT
+KEPT_ALIKE = 3
 SMALL_INTEGERS = {onnx.TensorProto.UINT8, onnx.TensorProto.INT8, onnx.TensorProto.UINT16, onnx.TensorProto.INT16}
 
 
@@ -119,6 +122,16 @@ def variants():
     return [("--isa", level, "--threads", str(n)) for level in levels for n in (1, 2)]
 
 
+def keep_model(path):
+    """Where IPEX_KEEP_MODELS names a folder: a copy there, of those of the same operators the first few."""
+    if folder := os.environ.get("IPEX_KEEP_MODELS"):
+        kinds = "-".join(node.op_type for node in onnx.load(path, load_external_data=False).graph.node)
+        for index in range(KEPT_ALIKE):
+            kept = pathlib.Path(folder) / f"{hashlib.sha256(kinds.encode()).hexdigest()[:16]}.{index}.onnx"
+            if not kept.exists():
+                return shutil.copyfile(path, kept)
+
+
 class Bench:
     """Converts and runs models in a folder of its own. Methods return None or say what is wrong."""
 
@@ -130,6 +143,7 @@ class Bench:
         """The finished process of `ipexpack convert`; an older result is gone before."""
         self.ipex.unlink(missing_ok=True)
         onnx.save(model, self.onnx)
+        keep_model(self.onnx)
         return command(CLI, "convert", self.onnx, "-o", self.ipex, "--quiet", *flags)
 
     def run(self, feeds, *options):

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The long runs of the fuzz targets, not part of tests/run.sh: tests/fuzz/fuzz.sh [SECONDS [open|onnx]]   (default 600 open)
 #
-# onnx: mutants of ONNX models, the smaller real networks among them (IPEX_TEST_DATA), go through `convert` under both
-# sanitizers. A mutant that breaks a promise ends the run with status 1; its number and its model are printed.
+# onnx: mutants of ONNX models go through `convert` under both sanitizers: of the smaller real networks (IPEX_TEST_DATA), of
+# the onnx package's node tests, and of all that the converter's tests convert (which run first for that, some minutes). A
+# mutant that breaks a promise ends the run with status 1; its number and its model are printed.
 #
 # open:
 # Builds in build-fuzz/ with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer (clang-14) and starts from the good
@@ -18,9 +19,9 @@ if [ "${2-open}" = onnx ]; then
   build=$build-onnx # without libFuzzer, which wants every object for itself
   [ -f "$build/build.ninja" ] || CC=clang-14 meson setup "$build" -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
     -Db_lundef=false -Db_ndebug=false -Dc_args=-fno-sanitize-recover=all
-  ninja -C "$build" tests/fuzz/fuzz_onnx
+  ninja -C "$build" tests/fuzz/fuzz_onnx tools/ipexpack
   IPEX_BUILD=$build ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 .venv/bin/python tests/fuzz/onnx_mutants.py \
-    "$PWD/$build/tests/fuzz/fuzz_onnx" 2000 --seconds "$seconds" --networks
+    "$PWD/$build/tests/fuzz/fuzz_onnx" 20000 --seconds "$seconds" --more
   exit
 fi
 flags='-fno-sanitize-recover=all -fsanitize=fuzzer-no-link'

@@ -3,13 +3,14 @@
  * length, the lengths of all fields around it are written anew, from the inside to the outside. */
 #include "tests/fuzz/mutate_protobuf.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "tests/fuzz/mutate.h"
 
-#define FIELDS 8192
-#define DEPTH  12
+#define FIELDS     8192
+#define DEPTH      12
+#define RAW_DATA   (9 << 3 | 2)
+#define DATA_LEAST 16
 
 struct field {
     size_t begin, value,
@@ -184,6 +185,17 @@ static void rearrange(struct message *m, struct mutate_rng *rng, const struct fi
     splice(m, f->parent, f->begin, choice == 0 ? f->begin : f->end, copy, choice == 1 ? 0 : size);
 }
 
+/* Field or a field around it is raw_data of a TensorProto (or another long field of that number).
+ */
+static bool is_data(const struct message *m, const struct field *f) {
+    for (;; f = &m->field[f->parent]) {
+        if (f->key == RAW_DATA && f->end - f->payload > DATA_LEAST)
+            return true;
+        if (f->parent < 0)
+            return false;
+    }
+}
+
 static void change_value(struct message *m, struct mutate_rng *rng, const struct field *f) {
     uint8_t bytes[10];
     uint64_t value = 0;
@@ -212,7 +224,7 @@ static void change_anything(struct message *m, struct mutate_rng *rng) {
         m->bytes[at] ^= (uint8_t)(1u << mutate_below(rng, 8));
 }
 
-size_t mutate_protobuf(uint8_t *bytes, size_t size, size_t room, uint64_t seed) {
+size_t mutate_protobuf(uint8_t *bytes, size_t size, size_t room, uint64_t seed, bool keep_data) {
     static struct message m;
     struct mutate_rng rng = mutate_rng(seed);
     int changes = 1;
@@ -224,11 +236,13 @@ size_t mutate_protobuf(uint8_t *bytes, size_t size, size_t room, uint64_t seed) 
     for (; changes > 0 && m.size > 0; changes--) {
         m.fields = 0;
         walk(&m, 0, m.size, -1, 0);
-        if (m.fields == 0 || mutate_below(&rng, 16) == 0) {
+        if (m.fields == 0 || (!keep_data && mutate_below(&rng, 16) == 0)) {
             change_anything(&m, &rng);
             continue;
         }
         const struct field *f = &m.field[mutate_below(&rng, (uint32_t)m.fields)];
+        if (keep_data && is_data(&m, f))
+            continue;
         if (mutate_below(&rng, 3) == 0)
             rearrange(&m, &rng, f);
         else

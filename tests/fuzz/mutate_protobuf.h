@@ -4,11 +4,13 @@
 #ifndef IPEX_TESTS_MUTATE_PROTOBUF_H
 #define IPEX_TESTS_MUTATE_PROTOBUF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Changes bytes[0..size) in place, in one to a few places; room: what the buffer holds. Returns the
- * new size. */
-size_t mutate_protobuf(uint8_t *bytes, size_t size, size_t room, uint64_t seed);
+/* Changes bytes[0..size) in place, in one to a few places; room: what the buffer holds; keep_data:
+ * bytes of long fields that no message lies in stay as they are, so that weights stay sensible.
+ * Returns the new size. */
+size_t mutate_protobuf(uint8_t *bytes, size_t size, size_t room, uint64_t seed, bool keep_data);
 
 #endif

@@ -1,128 +1,76 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes small ONNX models that together use most of what the converter knows, and hands them to fuzz_onnx:
-onnx_mutants.py FUZZ_ONNX MUTANTS [--from I] [--seconds S] [--networks]. TAP of fuzz_onnx.
+"""Hands small ONNX models that together use most of what the converter knows to fuzz_onnx:
+onnx_mutants.py FUZZ_ONNX MUTANTS [--from I] [--seconds S] [--more]. TAP of fuzz_onnx.
 
---seconds S: MUTANTS at a time, until S seconds have passed; --networks: the smaller real networks are mutated too."""
+--seconds S: MUTANTS at a time, until S seconds have passed. --more: also of the smaller real networks, of the onnx package's
+node tests, and of all models that the tests of the converter make (which run once for that, some minutes)."""
 import argparse
+import concurrent.futures
+import os
 import pathlib
 import subprocess
 import sys
 import time
+import warnings
 
-import numpy as np
 import onnx
+import onnx.numpy_helper
+from onnx.backend.test.case.node import collect_testcases
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "convert")]
 from ipextest import BUILD
+from onnx_seeds import SMALL
 from sized_networks import SIZED
-from small_graphs import Graph
-
-
-def classifier():
-    g = Graph()
-    x = g.op("Relu", g.batch_norm(g.conv(g.input(1, 3, 8, 8, name="image"), 3, 4, bias=True, pads=[1, 1, 1, 1]), 4))
-    x = g.op("Add", g.conv(x, 4, 4, groups=4, pads=[1, 1, 1, 1]), x)
-    x = g.op("MaxPool", g.op("Clip", x, g.scalar(0), g.scalar(6)), kernel_shape=[2, 2], strides=[2, 2])
-    x = g.op("Flatten", g.op("GlobalAveragePool", g.conv(x, 4, 6, (1, 1))))
-    g.output(g.op("Softmax", g.op("Gemm", x, g.weight(5, 6), g.weight(5), transB=1)))
-    return g
-
-
-def branches():
-    g = Graph()
-    x = g.input("batch", 4, 6, 6)
-    parts = [g.conv(x, 4, 3, (1, 1)), g.op("LeakyRelu", g.conv(x, 4, 5, pads=[1, 1, 1, 1], dilations=[1, 1]), alpha=0.1)]
-    x = g.op("Concat", *parts, axis=1)
-    x = g.op("AveragePool", g.op("HardSwish", x), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1)
-    g.output(g.op("Transpose", x, perm=[0, 2, 3, 1]), g.op("ReduceMean", x, axes=[2, 3], keepdims=0))
-    return g
-
-
-def shape_arithmetic():
-    g = Graph()
-    x = g.input(2, 3, 4)
-    rows = g.op("Gather", g.op("Shape", x), g.constant(np.array(0)))
-    shape = g.op("Concat", g.op("Unsqueeze", rows, g.ints(0)), g.ints(-1), axis=0)
-    y = g.op("MatMul", g.op("Reshape", x, shape), g.weight(12, 7))
-    g.output(g.op("Slice", y, g.ints(6, 0), g.ints(-8, 2), g.ints(1, 0), g.ints(-2, 1)))
-    return g
-
-
-def elementwise():
-    g = Graph()
-    x, y = g.input(2, 5), g.input(5)
-    z = g.op("Mul", g.op("Sigmoid", g.op("Add", x, y)), g.op("Div", x, g.positive(2, 1)))
-    z = g.op("Sub", g.op("Sqrt", g.op("Abs", z)), g.op("PRelu", x, g.weight(5)))
-    z = g.op("Pad", z, g.ints(0, 1, 1, 2), g.scalar(0.5))
-    g.output(g.op("Squeeze", g.op("Unsqueeze", z, g.ints(0)), g.ints(0)), g.op("Identity", g.op("Exp", y)))
-    return g
-
-
-def movement():
-    g = Graph()
-    a, b = g.op("Split", g.op("SpaceToDepth", g.input(1, 2, 4, 4), blocksize=2), g.ints(3, 5), axis=1, outputs=2)
-    a = g.op("Dropout", a, g.scalar(0.5), g.constant(np.array(False)))
-    b = g.op("BatchNormalization", b, *[g.positive(5) for _ in range(4)])
-    c = g.op("DepthToSpace", g.op("Concat", a, b, axis=1), blocksize=2)
-    g.output(g.op("GlobalMaxPool", c), g.op("ReduceMax", a, axes=[1], keepdims=1), g.op("Pow", b, g.scalar(2)))
-    return g
-
-
-def sizes():
-    g = Graph(opset=12)
-    x = g.input(2, 3, 4, 4)
-    shape = g.op("Shape", x)
-    first = g.op("Slice", shape, g.ints(0), g.ints(2), g.ints(0), g.ints(1))
-    area = g.op("Div", g.op("Size", x), g.op("Mul", *[g.op("Gather", shape, g.constant(np.array(i))) for i in (0, 1)]))
-    rest = g.op("Unsqueeze", g.op("Cast", g.op("Sub", g.op("Add", area, area), area), to=7), axes=[0])
-    y = g.op("Reshape", x, g.op("Concat", first, rest, axis=0))
-    one = g.op("ConstantOfShape", g.ints(1), value=onnx.numpy_helper.from_array(np.ones(1, np.int64)))
-    flat = g.op("Reshape", y, g.op("Concat", one, g.ints(-1), axis=0))
-    g.output(g.op("Max", g.op("Min", y, y), g.op("Neg", y)), g.op("Softmax", flat),
-             g.op("ReduceSum", y, axes=[-1]), g.op("HardSigmoid", y, alpha=0.3))
-    return g
-
 
 NETWORKS = ["mnist", "basic_pitch", "super_resolution", "ppocr_cls", "resnet20", "silero_vad", "silero_vad_op18", "magika"]
+NO_MODELS = {"random_networks", "random_quantised"}  # tests whose models are many and alike
+MOST_BYTES = 100_000
 
 
-def attention():
-    """Attention as an operator of ONNX and of ONNX Runtime, and in nodes, with rotated queries."""
-    g = Graph(opset=23)
-    x, mask = g.input("batch", 5, 24), g.input(5, 5, name="mask")
-    table = [g.weight(8, 4) for _ in range(2)]
-    places = g.constant(np.arange(5).reshape(1, 5))
-    q = g.op("RotaryEmbedding", x, *table, places, num_heads=3)
-    y = g.op("Attention", q, x, x, mask, q_num_heads=3, kv_num_heads=3, is_causal=1, softcap=5.0)
-    y = g.op("MultiHeadAttention", y, x, x, g.weight(72), num_heads=3, domain="com.microsoft")
-    y = g.op("SkipLayerNormalization", y, x, g.positive(24), g.weight(24), domain="com.microsoft")
-    scores = g.op("FusedMatMul", y, y, transB=1, alpha=0.2, domain="com.microsoft")
-    scores = g.op("Mul", g.op("Add", scores, mask), g.scalar(0.5))
-    g.output(g.op("MatMul", g.op("Softmax", scores), g.op("FastGelu", y, g.weight(24), domain="com.microsoft")))
-    return g
-
-
-def half_precision():
-    g = Graph()
-    f16, bf16 = onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16
-    x = g.op("Cast", g.input(1, 3, 6, 6, dtype=f16), to=bf16)
-    w = g.constant(g.random.standard_normal((4, 3, 3, 3)).astype(np.float16))
-    y = g.op("Cast", g.op("Conv", x, w), to=1)
-    g.output(g.op("Gemm", g.op("Flatten", y), g.constant(g.random.standard_normal((64, 5)).astype(np.float16))))
-    return g
+def bind(model, arrays):
+    """Inputs of these names become constants, as --const makes them."""
+    for value in [v for v in model.graph.input if v.name in arrays]:
+        model.graph.initializer.append(onnx.numpy_helper.from_array(arrays[value.name], value.name))
+        model.graph.input.remove(value)
+    return model
 
 
 def real_networks():
-    """(name, model, a size), with the inputs that --const binds as constants."""
+    """(name, model, a size)"""
     for network in SIZED:
         if network.name in NETWORKS and network.path.exists():
-            model = onnx.load(network.path)
-            for value in [v for v in model.graph.input if v.name in network.bound]:
-                model.graph.initializer.append(onnx.numpy_helper.from_array(network.bound[value.name], value.name))
-                model.graph.input.remove(value)
-            yield network.name, model, network.sizes[0]
+            yield network.name, bind(onnx.load(network.path), network.bound), network.sizes[0]
+
+
+def node_tests():
+    """As they are, and with every input but the first a constant, as weights and axes are in real networks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numpy, about numbers that are meant to overflow
+        cases = collect_testcases()
+    for case in cases:
+        ports = case.model.graph.input
+        if case.model.ByteSize() > MOST_BYTES or any(not port.type.HasField("tensor_type") for port in ports):
+            continue
+        yield case.name, case.model, {}
+        arrays = {port.name: array for port, array in zip(ports, case.data_sets[0][0]) if hasattr(array, "dtype")}
+        try:
+            yield f"{case.name}.bound", bind(onnx.ModelProto.FromString(case.model.SerializeToString()),
+                                             {port.name: arrays[port.name] for port in list(ports)[1:]}), {}
+        except (KeyError, ValueError):  # types that numpy has not
+            pass
+
+
+def models_of_tests(folder):
+    """Paths of what the converter's tests convert: the first few of those of the same operators."""
+    if not folder.exists():
+        folder.mkdir()
+        run = lambda test: subprocess.run([sys.executable, test], stdin=subprocess.DEVNULL, capture_output=True, env=environment)
+        environment = os.environ | {"IPEX_KEEP_MODELS": str(folder)}
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(run, [t for t in sorted((TESTS / "convert").glob("*.py")) if t.stem not in NO_MODELS]))
+    return [path for path in sorted(folder.glob("*.onnx")) if path.stat().st_size <= MOST_BYTES]
 
 
 def fix_sizes(model, size):
@@ -133,15 +81,16 @@ def fix_sizes(model, size):
                 dim.dim_value = size.get(dim.dim_param, size.get(f"{value.name}[{axis}]", 2))
 
 
-def write_seeds(networks):
+def write_seeds(more):
     folder = BUILD / "onnx-mutants"
     folder.mkdir(exist_ok=True)
-    small = (classifier, branches, shape_arithmetic, elementwise, movement, sizes, attention, half_precision)
-    models = [(make.__name__, make().model(), {}) for make in small] + (list(real_networks()) if networks else [])
-    for name, model, size in models:
+    models = [(make.__name__, make().model(), {}) for make in SMALL]
+    for name, model, size in [*models, *real_networks(), *node_tests()] if more else models:
         fix_sizes(model, size)
         onnx.save(model, folder / f"{name}.onnx")
         yield folder / f"{name}.onnx"
+    if more:
+        yield from models_of_tests(BUILD / "models-of-tests")
 
 
 def main():
@@ -150,9 +99,9 @@ def main():
     parser.add_argument("mutants", type=int)
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0)
-    parser.add_argument("--networks", action="store_true")
+    parser.add_argument("--more", action="store_true")
     options = parser.parse_args()
-    paths, end, result = list(write_seeds(options.networks)), time.monotonic() + options.seconds, None
+    paths, end, result = list(write_seeds(options.more)), time.monotonic() + options.seconds, None
     while result is None or (result == 0 and time.monotonic() < end):
         words = [options.fuzz_onnx, str(options.mutants), *paths, "--from", str(options.first)]
         result = subprocess.run(words, stdin=subprocess.DEVNULL).returncode

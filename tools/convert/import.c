@@ -70,6 +70,10 @@ int64_t ipex_import_int(const struct ipex_import *import, const char *name, int6
     return attr ? attr->i : otherwise;
 }
 
+bool ipex_import_flag(const struct ipex_import *import, const char *name, bool otherwise) {
+    return ipex_import_int(import, name, otherwise) != 0;
+}
+
 float ipex_import_float(const struct ipex_import *import, const char *name, float otherwise) {
     const struct ipex_onnx_attr *attr = ipex_import_attr(import, name);
     return attr ? attr->f : otherwise;
@@ -242,7 +246,7 @@ struct ipex_value *ipex_import_transpose(struct ipex_import *import, struct ipex
 
 /* Up to this version the default domain's operators are known to mean what the import functions
  * make of them. */
-#define NEWEST_OPSET 26
+#define NEWEST_OPSET 28
 
 static void check_opset(struct ipex_import *import) {
     const long long opset = (long long)import->model->opset;

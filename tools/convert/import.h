@@ -86,7 +86,8 @@ extern const struct ipex_import_op ipex_import_nn[], ipex_import_window[], ipex_
     ipex_import_lengths[], ipex_import_lists[], ipex_import_math[], ipex_import_reduce[],
     ipex_import_index[], ipex_import_loss[], ipex_import_quantized[], ipex_import_integer[],
     ipex_import_qlinear[], ipex_import_attention[], ipex_import_scatter[], ipex_import_einsum[],
-    ipex_import_grid[], ipex_import_blocks[], ipex_import_signal[], ipex_import_rotary[];
+    ipex_import_grid[], ipex_import_blocks[], ipex_import_signal[], ipex_import_rotary[],
+    ipex_import_state[];
 /* ... of the domain com.microsoft */
 extern const struct ipex_import_op ipex_import_contrib[], ipex_import_contrib_norm[],
     ipex_import_contrib_attention[], ipex_import_contrib_groups[], ipex_import_contrib_qlinear[],
@@ -127,6 +128,8 @@ struct ipex_node *ipex_import_node(struct ipex_import *import, enum ipex_kind ki
 
 const struct ipex_onnx_attr *ipex_import_attr(const struct ipex_import *import, const char *name);
 int64_t ipex_import_int(const struct ipex_import *import, const char *name, int64_t otherwise);
+/* One that says yes or no: any number but 0 is yes. */
+bool ipex_import_flag(const struct ipex_import *import, const char *name, bool otherwise);
 float ipex_import_float(const struct ipex_import *import, const char *name, float otherwise);
 const char *ipex_import_string(const struct ipex_import *import, const char *name,
                                const char *otherwise);

@@ -58,6 +58,12 @@ struct ipex_value *ipex_build_with(struct ipex_import *import, enum ipex_step st
     return one_step(import, step, x, NULL, &number);
 }
 
+struct ipex_value *ipex_build_swish(struct ipex_import *import, struct ipex_value *x, float alpha) {
+    struct ipex_value *gate = alpha == 1 ? x : ipex_build_with(import, IPEX_STEP_mul, x, alpha);
+    return ipex_build_binary(import, IPEX_STEP_mul, x,
+                             ipex_build_unary(import, IPEX_STEP_sigmoid, gate));
+}
+
 static struct ipex_value *elementwise(struct ipex_import *import, enum ipex_op op,
                                       enum ipex_dtype dtype, int64_t kind, size_t count,
                                       struct ipex_value *const *x) {
@@ -420,7 +426,7 @@ struct ipex_value *ipex_build_part(struct ipex_import *import, const struct ipex
 }
 
 struct ipex_value *ipex_build_arg(struct ipex_import *import, struct ipex_value *x, bool largest,
-                                  int64_t last) {
+                                  bool last) {
     int64_t dims[IPEX_MAX_RANK];
     if (!x)
         return NULL;

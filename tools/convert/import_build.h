@@ -21,6 +21,8 @@ struct ipex_value *ipex_build_binary(struct ipex_import *import, enum ipex_step 
                                      struct ipex_value *a, struct ipex_value *b);
 struct ipex_value *ipex_build_with(struct ipex_import *import, enum ipex_step step,
                                    struct ipex_value *x, float number);
+/* x sigmoid(alpha x) */
+struct ipex_value *ipex_build_swish(struct ipex_import *import, struct ipex_value *x, float alpha);
 
 /* Elementwise with broadcasting, as the plan operators of these names. */
 struct ipex_value *ipex_build_compare(struct ipex_import *import, enum ipex_compare kind,
@@ -100,7 +102,7 @@ struct ipex_value *ipex_build_softmax(struct ipex_import *import, struct ipex_va
 /* ONNX's ArgMax or ArgMin along the last axis, which stays as 1: the first of equals, or the last.
  */
 struct ipex_value *ipex_build_arg(struct ipex_import *import, struct ipex_value *x, bool largest,
-                                  int64_t last);
+                                  bool last);
 /* The elements of a constant from number `from` on, as many as these dims have, as f32. */
 struct ipex_value *ipex_build_part(struct ipex_import *import, const struct ipex_value *x,
                                    int64_t from, int32_t rank, const int64_t *dims);

@@ -25,13 +25,9 @@ static void import_fast_gelu(struct ipex_import *import) {
     ipex_build_out(import, 0, ipex_build_unary(import, IPEX_STEP_gelu_tanh, with_bias(import)));
 }
 
-static void import_quick_gelu(struct ipex_import *import) { /* x sigmoid(alpha x) */
-    struct ipex_value *x = ipex_import_f32(import, 0);
-    struct ipex_value *y =
-        ipex_build_with(import, IPEX_STEP_mul, x, ipex_import_float(import, "alpha", 1.702f));
-    ipex_build_out(import, 0,
-                   ipex_build_binary(import, IPEX_STEP_mul, x,
-                                     ipex_build_unary(import, IPEX_STEP_sigmoid, y)));
+static void import_quick_gelu(struct ipex_import *import) {
+    const float alpha = ipex_import_float(import, "alpha", 1.702f);
+    ipex_build_out(import, 0, ipex_build_swish(import, ipex_import_f32(import, 0), alpha));
 }
 
 /* A sum's softmax over all axes from `axis` on, seen as one. */

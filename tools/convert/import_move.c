@@ -474,16 +474,24 @@ static void depth_space(struct ipex_import *import, bool to_space) {
         return;
     }
     bool crd = !strcmp(mode, "CRD");
+    if (!crd && strcmp(mode, "DCR")) {
+        ipex_import_refuse(import, "mode %s is unknown", mode);
+        return;
+    }
     const int64_t split_dcr[6] = {n, b, b, depth, h, w}, split_crd[6] = {n, depth, b, b, h, w};
     const int64_t split_space[6] = {n, c, height, b, width, b},
                   merged[4] = {n, depth, height, width};
     static const int32_t perm_dcr[6] = {0, 3, 4, 1, 5, 2}, perm_crd[6] = {0, 1, 4, 2, 5, 3},
-                         perm_space[6] = {0, 3, 5, 1, 2, 4};
+                         perm_space_dcr[6] = {0, 3, 5, 1, 2, 4},
+                         perm_space_crd[6] = {0, 1, 3, 5, 2, 4};
     x = ipex_import_reshape(import, x, name, 6,
                             !to_space ? split_space
                             : crd     ? split_crd
                                       : split_dcr);
-    x = ipex_import_transpose(import, x, name, !to_space ? perm_space : crd ? perm_crd : perm_dcr);
+    x = ipex_import_transpose(import, x, name,
+                              to_space ? crd ? perm_crd : perm_dcr
+                              : crd    ? perm_space_crd
+                                       : perm_space_dcr);
     bind_reshape(import, x, 4, merged);
 }
 

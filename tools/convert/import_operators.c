@@ -64,7 +64,7 @@ ipex_import_fn ipex_import_find(const char *domain, const char *op_type) {
         ipex_import_lists,     ipex_import_math,      ipex_import_reduce,     ipex_import_index,
         ipex_import_loss,      ipex_import_quantized, ipex_import_integer,    ipex_import_qlinear,
         ipex_import_attention, ipex_import_scatter,   ipex_import_einsum,     ipex_import_grid,
-        ipex_import_blocks,    ipex_import_signal,    ipex_import_rotary};
+        ipex_import_blocks,    ipex_import_signal,    ipex_import_rotary,     ipex_import_state};
     ipex_import_fn fn = find_among(tables, sizeof tables / sizeof *tables, op_type);
     if (fn)
         return fn;

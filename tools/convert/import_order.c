@@ -59,7 +59,7 @@ static void arg(struct ipex_import *import, bool largest) {
     }
     struct ipex_value *rows = ipex_build_moved(import, x, (int32_t)axis, x->rank - 1);
     struct ipex_value *y =
-        ipex_build_arg(import, rows, largest, ipex_import_int(import, "select_last_index", 0));
+        ipex_build_arg(import, rows, largest, ipex_import_flag(import, "select_last_index", false));
     y = ipex_build_moved(import, y, x->rank - 1, (int32_t)axis);
     if (!ipex_import_int(import, "keepdims", 1)) {
         int32_t rank = 0;
@@ -94,7 +94,7 @@ static struct ipex_node *top_k(struct ipex_import *import, struct ipex_value *ro
                          IPEX_DTYPE_i64, rows->rank, dims));
     node->u.plan.ints = 3;
     node->u.plan.int_[0] = k;
-    node->u.plan.int_[1] = ipex_import_int(import, "largest", 1);
+    node->u.plan.int_[1] = ipex_import_flag(import, "largest", true);
     node->u.plan.int_[2] = sorted;
     return node;
 }

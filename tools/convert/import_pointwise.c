@@ -2,6 +2,7 @@
 /* ONNX elementwise operators: each becomes a small pointwise program, which later passes join or
  * turn into epilogues. */
 #include "tools/convert/import_build.h"
+#include "tools/convert/match.h"
 
 #include <math.h>
 #include <string.h>
@@ -210,8 +211,8 @@ static void import_prelu(struct ipex_import *import) {
         return;
     }
     const int64_t dims[IPEX_MAX_RANK] = {slope->dims[0], 1, 1, 1, 1, 1, 1, 1};
-    x = ipex_import_f32(import, 0);
-    slope = x ? ipex_import_f32(import, 1) : NULL;
+    if (!(x = ipex_import_f32(import, 0)) || !(slope = ipex_import_f32(import, 1)))
+        return;
     struct ipex_value *y = ipex_build_binary(import, IPEX_STEP_leaky, x,
                                              ipex_build_reshape(import, slope, x->rank - 1, dims));
     if (y)
@@ -233,8 +234,18 @@ static bool is_power_of_2(const struct ipex_value *y) {
            fabs(frexp(ipex_constant_f64(y, 0), &exponent)) == 0.5 && exponent >= 1;
 }
 
-/* Of floats, where every step is exact: the quotient has all bits of x. */
-static void float_rest(struct ipex_import *import) {
+/* x less `divisor` times their quotient, rounded down. */
+static struct ipex_value *float_rest(struct ipex_import *import, struct ipex_value *x,
+                                     float divisor) {
+    struct ipex_value *times = ipex_build_unary(
+        import, IPEX_STEP_floor, ipex_build_with(import, IPEX_STEP_mul, x, 1 / divisor));
+    times = ipex_build_with(import, IPEX_STEP_mul, times, divisor);
+    return ipex_build_binary(import, IPEX_STEP_sub, x, times);
+}
+
+/* Of floats, where every step is exact: the quotient has all bits of x. It is rounded towards 0 or,
+ * as integers' is, down. */
+static void float_mod(struct ipex_import *import, bool to_zero) {
     struct ipex_value *x = ipex_import_f32(import, 0), *y = ipex_import_in(import, 1);
     if (!x)
         return;
@@ -243,14 +254,15 @@ static void float_rest(struct ipex_import *import) {
                                    "is so where the divisor is a constant power of 2 from 1 on");
         return;
     }
-    const float divisor = (float)fabs(ipex_constant_f64(y, 0));
-    struct ipex_value *size = ipex_build_unary(import, IPEX_STEP_abs, x);
-    struct ipex_value *times = ipex_build_unary(
-        import, IPEX_STEP_floor, ipex_build_with(import, IPEX_STEP_mul, size, 1 / divisor));
-    times = ipex_build_with(import, IPEX_STEP_mul, times, divisor);
-    struct ipex_value *rest = ipex_build_binary(import, IPEX_STEP_sub, size, times);
-    rest =
-        ipex_build_binary(import, IPEX_STEP_mul, rest, ipex_build_unary(import, IPEX_STEP_sign, x));
+    const float divisor = (float)ipex_constant_f64(y, 0);
+    struct ipex_value *rest;
+    if (to_zero) {
+        rest = float_rest(import, ipex_build_unary(import, IPEX_STEP_abs, x), fabsf(divisor));
+        rest = ipex_build_binary(import, IPEX_STEP_mul, rest,
+                                 ipex_build_unary(import, IPEX_STEP_sign, x));
+    } else {
+        rest = float_rest(import, x, divisor);
+    }
     int64_t dims[IPEX_MAX_RANK];
     int32_t rank = 0;
     if (ipex_import_broadcast(import, y, &rank, dims) &&
@@ -260,14 +272,15 @@ static void float_rest(struct ipex_import *import) {
 }
 
 static void import_mod(struct ipex_import *import) {
-    const bool integers = is_integer(import) || is_narrow(import);
-    if (ipex_import_int(import, "fmod", 0) && integers) {
+    const bool integers = is_integer(import) || is_narrow(import),
+               to_zero = ipex_import_flag(import, "fmod", false);
+    if (to_zero && integers) {
         struct ipex_value *x = widened(import, 0), *y = x ? widened(import, 1) : NULL;
         bind_integer(import, y ? integer_rest(import, x, y) : NULL);
-    } else if (ipex_import_int(import, "fmod", 0)) {
-        float_rest(import);
+    } else if (!integers && (to_zero || import->model->opset >= 28)) {
+        float_mod(import, to_zero);
     } else if (!integer(import, 8, 2)) {
-        ipex_import_refuse(import, "only the remainder of integers is supported without fmod");
+        ipex_import_refuse(import, "up to opset 27 floats have a remainder with fmod only");
     }
 }
 
@@ -402,6 +415,25 @@ static void import_hard_swish(struct ipex_import *import) {
     int16_t a = step(p, IPEX_STEP_mul, 0, constant(p, 1.0f / 6.0f));
     a = clamp(p, step(p, IPEX_STEP_add, a, constant(p, 0.5f)), 0, 1);
     step(p, IPEX_STEP_mul, 0, a);
+}
+
+static struct ipex_value *swish(struct ipex_import *import) {
+    return ipex_build_swish(import, ipex_import_f32(import, 0),
+                            ipex_import_float(import, "alpha", 1));
+}
+
+static void import_swish(struct ipex_import *import) {
+    ipex_build_out(import, 0, swish(import));
+}
+
+/* Swish of one half times the other, which come apart. */
+static void import_swiglu(struct ipex_import *import) {
+    struct ipex_value *gate = swish(import), *x = gate ? ipex_import_f32(import, 1) : NULL;
+    if (x && !ipex_same_shape(gate, x))
+        ipex_import_refuse(import, "inputs %s and %s have different shapes", import->node->input[0],
+                           import->node->input[1]);
+    else if (x)
+        ipex_build_out(import, 0, ipex_build_binary(import, IPEX_STEP_mul, gate, x));
 }
 
 /* Bounds are attributes up to opset 10, then optional constant inputs. */
@@ -634,6 +666,8 @@ const struct ipex_import_op ipex_import_pointwise[] = {
     {"Sqrt", import_sqrt},
     {"Sub", import_sub},
     {"Sum", import_sum},
+    {"SwiGLU", import_swiglu},
+    {"Swish", import_swish},
     {"Tanh", import_tanh},
     {NULL, NULL},
 };

@@ -258,7 +258,8 @@ static bool can_unroll(struct ipex_import *import, const struct ipex_recurrent *
 
 static void import_gated(struct ipex_import *import, int64_t gates) {
     const size_t states = gates == 4 ? 2 : 1;
-    struct ipex_recurrent n = {.reset_last = ipex_import_int(import, "linear_before_reset", 0)};
+    struct ipex_recurrent n = {.reset_last =
+                                   ipex_import_flag(import, "linear_before_reset", false)};
     struct ipex_value *left[2] = {NULL, NULL}, *y;
     if (!read_recurrent(import, &n, gates, states) || (!n.plain && !can_unroll(import, &n)))
         return;

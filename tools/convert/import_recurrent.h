@@ -24,7 +24,7 @@ struct ipex_recurrent {
     bool plain;            /* the activations are the default ones, and there is nothing but them */
     bool reverse, coupled; /* LSTM: input_forget */
     bool batch_first;      /* layout 1: x [B][T][I], states [B][D][H], y [B][T][D][H] */
-    int64_t reset_last;    /* GRU: linear_before_reset */
+    bool reset_last;       /* GRU: linear_before_reset */
 };
 
 /* Activations, clip and peepholes of the current node; false after refusing. */

@@ -23,12 +23,17 @@ static int place_of_axis(const struct ipex_onnx_attr *axes, int32_t rank, int32_
 }
 
 /* A scale as ONNX has it, n being the size it is applied to: their product, in f32, rounded down.
- * IPEX_DIM_NONE where the size is not fixed and the scale no fraction of small numbers. */
+ * IPEX_DIM_NONE where that is no size, or where n is not fixed and the scale no fraction of small
+ * numbers. */
 static int64_t scaled(struct ipex_dims *table, int64_t n, float s) {
     enum { MOST_BELOW = 64 }; /* what f32 rounds of a product stays below 1 / 64 up to 100,000 */
     int64_t number;
-    if (ipex_dim_number(table, n, &number))
-        return (int64_t)floorf((float)number * s);
+    if (ipex_dim_number(table, n, &number)) {
+        const float product = floorf((float)number * s);
+        return product >= 1 && product < (float)INT32_MAX ? (int64_t)product : IPEX_DIM_NONE;
+    }
+    if (!(s > 0))
+        return IPEX_DIM_NONE;
     const struct ipex_resize_fraction meant = ipex_resize_fraction(s);
     if (meant.below == 0 || (meant.above > 1 && meant.below > MOST_BELOW))
         return IPEX_DIM_NONE;
@@ -86,12 +91,14 @@ static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x,
     if (n < 0)
         return false;
     const bool has_sizes = n > 0 && (size_t)n == count;
-    if (!has_sizes && ipex_onnx_floats(attr) != count &&
+    const float *floats = attr && ipex_onnx_floats(attr) == count ? attr->floats : NULL;
+    if (!has_sizes && !floats &&
         !(scales && scales->constant && (size_t)ipex_value_numel(scales) == count)) {
         ipex_import_refuse(
             import, "neither sizes nor scales for %zu axes are known at convert time", count);
         return false;
     }
+    int64_t number;
     float common = 0; /* of all sizes */
     if (has_sizes && strcmp(policy, "stretch") && !keep_aspect(import, x, policy, sizes, &common))
         return false;
@@ -103,13 +110,19 @@ static bool resize_sizes(struct ipex_import *import, const struct ipex_value *x,
         const int at = place_of_axis(axes, x->rank, axis);
         const float s = at < 0      ? 1
                         : has_sizes ? common
-                        : attr      ? attr->floats[at]
+                        : floats    ? floats[at]
                                     : (float)ipex_constant_f64(scales, at);
         const int64_t out = at < 0      ? x->dims[axis]
                             : has_sizes ? sizes[at]
                                         : scaled(table, x->dims[axis], s);
         if (out == IPEX_DIM_NONE) {
-            ipex_import_refuse(import, "scale %g of a size that is not fixed", (double)s);
+            ipex_import_refuse(
+                import,
+                ipex_dim_number(table, x->dims[axis], &number)
+                    ? "%s times the scale %g leaves no elements, or too many"
+                    : "the size %s is not fixed, and the scale %g no fraction of small "
+                      "numbers",
+                ipex_import_text(import, x->dims[axis]), (double)s);
             return false;
         }
         if (axis < 2 && out != x->dims[axis]) {
@@ -325,7 +338,7 @@ static void resize(struct ipex_import *import, size_t scales_at, size_t sizes_at
         return;
     align_whole_sizes(import, place, &to);
     const struct resize_kind kind = {
-        .ints = {mode, place, round, ipex_import_int(import, "exclude_outside", 0)},
+        .ints = {mode, place, round, ipex_import_flag(import, "exclude_outside", false)},
         .cubic_a = ipex_import_float(import, "cubic_coeff_a", -0.75f),
     };
     struct ipex_value *image = x->rank == 5 ? x : ipex_build_image(import, x), *y;

@@ -310,9 +310,65 @@ static void import_scatter_elements(struct ipex_import *import) {
                      end);
 }
 
+/* Of update [B][...][S] along an axis the rows in data [B][...][N]: those from write_indices [B] on
+ * (NULL: from 0), beyond N from the first on where `circular`. NULL after refusing. */
+static struct ipex_value *rows_from(struct ipex_import *import, const struct scatter *s,
+                                    struct ipex_value *first, int32_t axis, bool circular) {
+    struct ipex_dims *dims = &import->graph->dims;
+    const int64_t batch = s->data->dims[0], between = ipex_place_count(import, s->data, 1, axis),
+                  n = s->data->dims[axis], apart = ipex_dim_mul(dims, between, n);
+    const int64_t column[3] = {batch, 1, 1};
+    struct ipex_value *at =
+                          ipex_build_count(import, IPEX_DTYPE_i64, s->updates->dims[axis], 1, 3, 2),
+                      *rows = ipex_build_size(import, IPEX_DTYPE_i64, n);
+    if (first)
+        at = ipex_build_integer(
+            import, IPEX_INTEGER_add, at,
+            ipex_build_cast(import, ipex_build_reshape(import, first, 3, column), IPEX_DTYPE_i64));
+    if (circular)
+        at = ipex_build_integer(import, IPEX_INTEGER_mod, at, rows);
+    struct ipex_value *line = ipex_build_integer(
+        import, IPEX_INTEGER_mul, ipex_build_count(import, IPEX_DTYPE_i64, between, 1, 3, 1), rows);
+    struct ipex_value *sequence = ipex_build_integer(
+        import, IPEX_INTEGER_mul, ipex_build_count(import, IPEX_DTYPE_i64, batch, 1, 3, 0),
+        ipex_build_size(import, IPEX_DTYPE_i64, apart));
+    return ipex_build_integer(import, IPEX_INTEGER_add, sequence,
+                              ipex_build_integer(import, IPEX_INTEGER_add, line, at));
+}
+
+static void import_tensor_scatter(struct ipex_import *import) {
+    struct scatter s = {.data = ipex_import_any(import, 0)};
+    s.updates = s.data ? ipex_import_any(import, 1) : NULL;
+    struct ipex_value *first = ipex_import_in(import, 2);
+    const char *mode = ipex_import_string(import, "mode", "linear");
+    int64_t axis = ipex_import_int(import, "axis", -2);
+    if (!s.updates || (first && !(first = ipex_import_any(import, 2))) ||
+        !ipex_import_axis(import, &axis, s.data->rank))
+        return;
+    bool fits = axis > 0 && s.updates->rank == s.data->rank && s.updates->dtype == s.data->dtype;
+    for (int32_t i = 0; fits && i < s.data->rank; i++)
+        fits = i == axis
+                   ? ipex_dim_at_most(&import->graph->dims, s.updates->dims[i], s.data->dims[i])
+                   : s.updates->dims[i] == s.data->dims[i];
+    if (first)
+        fits &= first->rank == 1 && first->dims[0] == s.data->dims[0] &&
+                (first->dtype == IPEX_DTYPE_i64 || first->dtype == IPEX_DTYPE_i32);
+    if (!fits || (strcmp(mode, "linear") && strcmp(mode, "circular"))) {
+        ipex_import_refuse(import,
+                           "past_cache, update and write_indices do not fit together along "
+                           "axis %lld, mode %s",
+                           (long long)axis, mode);
+        return;
+    }
+    scatter_computed(import, &s,
+                     rows_from(import, &s, first, (int32_t)axis, !strcmp(mode, "circular")),
+                     (int32_t)axis + 1);
+}
+
 const struct ipex_import_op ipex_import_scatter[] = {
     {"Scatter", import_scatter_elements},
     {"ScatterElements", import_scatter_elements},
     {"ScatterND", import_scatter_nd},
+    {"TensorScatter", import_tensor_scatter},
     {NULL, NULL},
 };

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "format/check.h"
+
 /* ---- ConvTranspose: y = sum over taps; output size (in - 1) stride - pads + dilation (k - 1) + 1
  * + out_pad ---- */
 
@@ -26,6 +28,13 @@ static bool transposed_pads(struct ipex_import *import, int axes, struct transpo
     if (!ipex_build_pads(import, axes, w->pad) ||
         !ipex_build_spatial(import, "output_shape", axes, shape))
         return false;
+    for (int i = 0; i < IPEX_SPATIAL; i++)
+        if (shape[i] < 1 || shape[i] > INT32_MAX || t->out_pad[i] < 0 ||
+            t->out_pad[i] > IPEX_WINDOW_MAX) {
+            ipex_import_refuse(import, "output_shape %lld and output_padding %lld are no sizes",
+                               (long long)shape[i], (long long)t->out_pad[i]);
+            return false;
+        }
     for (int i = 0; i < IPEX_SPATIAL && (same || wanted); i++) {
         if (wanted && !ipex_dim_number(&import->graph->dims, t->in[i], &number)) {
             ipex_import_refuse(import, "output_shape needs a fixed input size");
@@ -56,7 +65,8 @@ static bool transposed_window(struct ipex_import *import, const struct ipex_valu
     if (!ipex_build_spatial(import, "strides", axes, win->stride) ||
         !ipex_build_spatial(import, "dilations", axes, win->dilation) ||
         !ipex_build_spatial(import, "output_padding", axes, t->out_pad) ||
-        !transposed_pads(import, axes, t))
+        !ipex_window_fits(import, win) || !transposed_pads(import, axes, t) ||
+        !ipex_window_fits(import, win))
         return false;
     if (t->groups < 1 || w->dims[0] != x->dims[1] || w->dims[0] % t->groups) {
         ipex_import_refuse(
@@ -74,7 +84,7 @@ static bool transposed_window(struct ipex_import *import, const struct ipex_valu
         t->out[i] = ipex_dim_add(table, base, ipex_dim_of(table, add));
         ipex_dim_range(table, t->out[i], &lo, &hi);
         const bool negative = win->pad[i] < 0 || win->pad[IPEX_SPATIAL + i] < 0;
-        if (lo < 1 || win->stride[i] < 1 || win->dilation[i] < 1 || negative) {
+        if (lo < 1 || negative) {
             ipex_import_refuse(import, negative ? "negative padding is not supported"
                                                 : "strides, dilations and pads leave no output");
             return false;

@@ -4,6 +4,25 @@
 
 #include <string.h>
 
+#include "format/check.h"
+
+bool ipex_window_fits(struct ipex_import *import, const struct ipex_window *w) {
+    bool positive = true, fits = true;
+    for (int i = 0; i < IPEX_SPATIAL; i++) {
+        positive &= w->kernel[i] >= 1 && w->stride[i] >= 1 && w->dilation[i] >= 1;
+        fits &= w->kernel[i] <= IPEX_WINDOW_MAX && w->stride[i] <= IPEX_WINDOW_MAX &&
+                w->dilation[i] <= IPEX_WINDOW_MAX;
+    }
+    for (int i = 0; i < 2 * IPEX_SPATIAL; i++)
+        fits &= w->pad[i] <= IPEX_WINDOW_MAX;
+    if (!positive)
+        ipex_import_refuse(import, "kernel, strides and dilations must be positive");
+    else if (!fits)
+        ipex_import_refuse(import, "kernel, strides, dilations and pads are at most %d",
+                           IPEX_WINDOW_MAX);
+    return positive && fits;
+}
+
 enum { RANK = 5 }; /* of volumes */
 
 bool ipex_window_flat(const struct ipex_window *w) {

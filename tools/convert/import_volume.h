@@ -21,6 +21,10 @@ struct ipex_window {
         .kernel = {1, 1, 1}, .stride = {1, 1, 1}, .dilation = { 1, 1, 1 }                          \
     }
 
+/* All but the pads are positive, and none is beyond the format's limit, which also keeps sums of
+ * these numbers far from overflow. False after refusing. */
+bool ipex_window_fits(struct ipex_import *import, const struct ipex_window *w);
+
 /* The window along D, or along H and W, is of one position. */
 bool ipex_window_flat(const struct ipex_window *w);
 bool ipex_window_deep(const struct ipex_window *w);

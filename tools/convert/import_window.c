@@ -24,20 +24,6 @@ static bool explicit_pads(struct ipex_import *import, int n, struct ipex_window 
     return true;
 }
 
-/* The format's limits, which also keep sums of these numbers far from overflow. */
-static bool in_limits(struct ipex_import *import, const struct ipex_window *w) {
-    bool fits = true;
-    for (int i = 0; i < IPEX_SPATIAL; i++)
-        fits &= w->kernel[i] <= IPEX_WINDOW_MAX && w->stride[i] <= IPEX_WINDOW_MAX &&
-                w->dilation[i] <= IPEX_WINDOW_MAX;
-    for (int i = 0; i < 2 * IPEX_SPATIAL; i++)
-        fits &= w->pad[i] <= IPEX_WINDOW_MAX;
-    if (!fits)
-        ipex_import_refuse(import, "kernel, strides, dilations and pads are at most %d",
-                           IPEX_WINDOW_MAX);
-    return fits;
-}
-
 /* auto_pad SAME_*: as many outputs as there are strides. Where the padding depends on sizes, that
  * behind x may be too much, as it is so by less than a stride; that before x is put there. */
 static bool same_pads(struct ipex_import *import, struct ipex_value **x, bool upper, float fill,
@@ -90,12 +76,8 @@ static bool read_window(struct ipex_import *import, struct ipex_value **x, float
         !ipex_build_spatial(import, "strides", n, w->stride) ||
         !ipex_build_spatial(import, "dilations", n, w->dilation))
         return false;
-    for (int i = 0; i < IPEX_SPATIAL; i++)
-        if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1) {
-            ipex_import_refuse(import, "kernel, strides and dilations must be positive");
-            return false;
-        }
-    return explicit_pads(import, n, w) && in_limits(import, w) && auto_pads(import, x, fill, w);
+    return explicit_pads(import, n, w) && ipex_window_fits(import, w) &&
+           auto_pads(import, x, fill, w);
 }
 
 /* Of sizes before padding: floor((in + pads - span) / stride) + 1; with ceil_mode rounded up, but
