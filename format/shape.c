@@ -179,11 +179,12 @@ enum ipex_status ipex_rule_linear(const struct rule *r, struct ipex_shape_operan
     return check_scales(r, w->dims[0], y->dtype);
 }
 
-/* R121: operand i is a constant of this dtype, layout and these dims. */
+/* R121: operand i is a constant of this dtype, f32 of any floats, of this layout and these dims. */
 static enum ipex_status check_part(const struct rule *r, uint32_t i, enum ipex_dtype dtype,
                                    enum ipex_layout layout, int rank, const int64_t *dims) {
     const struct ipex_shape_operand *v = operand(r, i);
-    if (!v || !v->constant || v->dtype != dtype || v->layout != layout)
+    const bool halved = v && dtype == IPEX_DTYPE_f32 && v->dtype == IPEX_DTYPE_bf16;
+    if (!v || !v->constant || (v->dtype != dtype && !halved) || v->layout != layout)
         return bad(r, IPEX_ERROR_MODEL_OPERATOR,
                    "the weight, scale or zero is of another layout or dtype, or no constant");
     if (v->rank != rank || memcmp(v->dims, dims, (size_t)rank * sizeof *dims) != 0)

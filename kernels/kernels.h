@@ -202,11 +202,12 @@ enum { IPEX_BLOCKS_PANELS = 2 };                    /* that are multiplied at a 
  * Job = (block of rows, block of panels). */
 struct ipex_blocks_args {
     const float *x;
-    const uint8_t *w;      /* [panels][k_tiles] tiles of u8 (format/tile.h) */
-    const float *scale;    /* [panels][blocks][16] */
-    const uint8_t *zero;   /* likewise, of which `bits` count; NULL: 8 or 128 throughout */
-    const float *bias;     /* [n], never NULL; readable up to a multiple of 16 */
-    const float *residual; /* NULL, or addressed like y with r_row; may be y */
+    const uint8_t *w;           /* [panels][k_tiles] tiles of u8 (format/tile.h) */
+    const float *scale;         /* [panels][blocks][16] */
+    const uint16_t *scale_bf16; /* or these; the other is NULL */
+    const uint8_t *zero;        /* likewise, of which `bits` count; NULL: 8 or 128 throughout */
+    const float *bias;          /* [n], never NULL; readable up to a multiple of 16 */
+    const float *residual;      /* NULL, or addressed like y with r_row; may be y */
     float *y;
     int64_t x_row, r_row, y_row;
     int32_t rows, k, n;

@@ -29,8 +29,9 @@ static void add_block(const struct ipex_blocks_args *args, const float *x, int64
         for (int64_t c = 0; c < IPEX_PANEL; c++)
             sum[c] += rounded(x[k] * by) * ref_blocks_number(args, panel, k, c);
     for (int64_t c = 0; c < IPEX_PANEL; c++)
-        chain[c] = fmaf((float)sum[c] * args->scale[ref_blocks_at(args, panel, block, c)],
-                        top / 127.0f, chain[c]);
+        chain[c] =
+            fmaf((float)sum[c] * ref_blocks_scale(args, ref_blocks_at(args, panel, block, c)),
+                 top / 127.0f, chain[c]);
 }
 
 static void blocks_panel(const struct ipex_blocks_args *args, int64_t row, int64_t panel) {

@@ -7,10 +7,11 @@ static void blocks_panel(const struct ipex_blocks_args *args, int64_t row, int64
     ref_blocks_begin(args, panel, chain);
     for (int64_t k = 0; k < args->k; k++)
         for (int64_t c = 0; c < IPEX_PANEL; c++)
-            chain[c] = fmaf(args->x[row * args->x_row + k],
-                            (float)ref_blocks_number(args, panel, k, c) *
-                                args->scale[ref_blocks_at(args, panel, k / args->block, c)],
-                            chain[c]);
+            chain[c] =
+                fmaf(args->x[row * args->x_row + k],
+                     (float)ref_blocks_number(args, panel, k, c) *
+                         ref_blocks_scale(args, ref_blocks_at(args, panel, k / args->block, c)),
+                     chain[c]);
     ref_blocks_end(args, row, panel, chain);
 }
 

@@ -12,6 +12,10 @@ static inline int64_t ref_blocks_at(const struct ipex_blocks_args *args, int64_t
     return (panel * ipex_blocks_count(args) + block) * IPEX_PANEL + column;
 }
 
+static inline float ref_blocks_scale(const struct ipex_blocks_args *args, int64_t at) {
+    return args->scale ? args->scale[at] : ref_float((uint32_t)args->scale_bf16[at] << 16);
+}
+
 /* Number k of a panel's column, less its zero point. */
 static inline int32_t ref_blocks_number(const struct ipex_blocks_args *args, int64_t panel,
                                         int64_t k, int64_t column) {

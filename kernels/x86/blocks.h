@@ -20,13 +20,17 @@ static inline int32_t blocks_middle(bool wide) {
     return (blocks_most(wide) + 1) / 2;
 }
 
-/* Some rows, as many as a level's register block has, with one panel or two. */
+/* Some rows, as many as a level's register block has, with one panel or two: from the first one's
+ * tiles, scales, zero points and bias to the second one's it is so far, nowhere where there is
+ * none. */
 struct blocks_product {
-    int64_t panels, w_panel;           /* bytes of tiles */
-    const uint8_t *w;                  /* [panels] tiles */
-    const float *scale;                /* [panels][blocks][16] */
+    int64_t panels, w_next, factor_next, bias_next;
+    int64_t ahead;                     /* in bytes, from tiles to those of the next product */
+    const uint8_t *w;                  /* tiles */
+    const float *scale;                /* [blocks][16] */
+    const uint16_t *scale_bf16;        /* or these; the other is NULL */
     const uint8_t *zero;               /* likewise, or NULL */
-    const float *bias;                 /* [panels][16] */
+    const float *bias;                 /* [16] */
     const int32_t *x;                  /* [k / 4][rows] words of four q */
     const float *x_scale;              /* [blocks][rows] */
     const int32_t *x_sum;              /* likewise: of q; without zero times -middle */
@@ -38,7 +42,9 @@ struct blocks_product {
 typedef void (*blocks_activate_fn)(const struct ipex_act_rows *);
 
 struct blocks_level {
-    int64_t rows; /* of the largest register block; others have IPEX_BLOCKS_FEW and 1 */
+    int64_t rows;  /* of the largest register block; others have IPEX_BLOCKS_FEW and 1 */
+    bool in_turns; /* a row takes steps of two panels in turns, which should lie far from each other
+                    */
     void (*multiply)(const struct blocks_product *, int64_t rows);
     blocks_activate_fn activate;
 };
@@ -47,14 +53,16 @@ struct blocks_level {
  */
 enum { BLOCKS_ROW_PANELS = 4 };
 struct blocks_float_level {
+    bool in_turns;
     void (*conv)(const struct ipex_conv_args *, int64_t, int64_t, void *);
     blocks_activate_fn activate;
     /* Elements [begin, end) of K of a panel's weights, from a whole step on, as tiles of f32. */
     void (*widen)(const struct ipex_blocks_args *, int64_t panel, int64_t begin, int64_t end,
                   float *to);
-    /* A row times up to BLOCKS_ROW_PANELS panels: [panels][16], with room for all. */
+    /* A row times up to BLOCKS_ROW_PANELS panels, `apart` from each other: [panels][16], with room
+     * for all. */
     void (*multiply_row)(const struct ipex_blocks_args *, const float *x, int64_t panel,
-                         int64_t panels, float *to);
+                         int64_t panels, int64_t apart, float *to);
 };
 
 void ipex_blocks_floats(const struct blocks_float_level *level, const struct ipex_blocks_args *args,

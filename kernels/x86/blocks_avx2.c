@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linear layers of weights in blocks. For products of bytes rows are rounded first, a
  * register block's side by side in words of four, and a level's blocks multiply them with one pair
- * of panels after the other. For products of floats some panels become floats, with which the
+ * of panels after the other. What lies how far apart matters where weights come from memory:
+ * multiply_all. For products of floats some panels become floats, with which the
  * level's convolution goes on. */
 #include <immintrin.h>
 
@@ -145,36 +146,69 @@ prefetch_tile(const struct ipex_blocks_args *args, int64_t row, int64_t count, i
     const float *y = args->y + row * args->y_row + panel * IPEX_PANEL;
     for (int64_t i = 0; i < count; i++, y += args->y_row) {
         _mm_prefetch(y, _MM_HINT_T0);
-        _mm_prefetch(y + IPEX_PANEL, _MM_HINT_T0);
     }
 }
 
-static void multiply_panels(const struct rows *r, int64_t panel, int64_t panels) {
+/* Of a panel and, where `second` is another one, that; `ahead` panels before the next product's. */
+static struct blocks_product product_of(const struct rows *r, int64_t panel, int64_t second,
+                                        int64_t ahead) {
     const struct ipex_blocks_args *args = r->args;
-    const int64_t factors = panel * r->blocks * IPEX_PANEL, w_panel = ipex_blocks_panel(args);
-    struct blocks_product p = {
-        .panels = panels,
-        .w_panel = w_panel,
+    const int64_t panel_factors = r->blocks * IPEX_PANEL, factors = panel * panel_factors;
+    const int64_t w_panel = ipex_blocks_panel(args), next = second - panel;
+    return (struct blocks_product){
+        .panels = next ? 2 : 1,
+        .w_next = next * w_panel,
+        .factor_next = next * panel_factors,
+        .bias_next = next * IPEX_PANEL,
+        .ahead = ahead * w_panel,
         .w = args->w + panel * w_panel,
-        .scale = args->scale + factors,
+        .scale = args->scale ? args->scale + factors : NULL,
+        .scale_bf16 = args->scale ? NULL : args->scale_bf16 + factors,
         .zero = args->zero ? args->zero + factors : NULL,
         .bias = args->bias + panel * IPEX_PANEL,
+        .x = r->x,
+        .x_scale = r->scale,
+        .x_sum = r->sum,
         .y = r->tile,
         .blocks = (int32_t)r->blocks,
         .steps = args->block / IPEX_BLOCK_STEP,
+        .last_steps =
+            (int32_t)ipex_div_up(args->k - (r->blocks - 1) * args->block, IPEX_BLOCK_STEP),
         .wide = args->bits == 8,
     };
-    p.last_steps = (int32_t)ipex_div_up(args->k - (r->blocks - 1) * args->block, IPEX_BLOCK_STEP);
+}
+
+/* A pair of panels, or twice the same one. */
+static void multiply_panels(const struct rows *r, int64_t panel, int64_t second, int64_t ahead) {
+    const struct ipex_blocks_args *args = r->args;
+    struct blocks_product p = product_of(r, panel, second, ahead);
     for (int64_t row = 0, n; row < r->count; row += n) {
         n = rows_of_block(r, r->count - row);
         p.x = r->x + row * r->words;
         p.x_scale = r->scale + row * r->blocks;
         p.x_sum = r->sum + row * r->blocks;
         const int64_t first = r->first + row, count = ipex_smaller(n, r->count - row);
-        if (n > 1)
+        if (n > 1) {
             prefetch_tile(args, first, count, panel);
+            prefetch_tile(args, first, count, second);
+        }
         r->level->multiply(&p, n);
-        store_tile(args, r->level->activate, r->tile, first, count, panel, panels);
+        store_tile(args, r->level->activate, r->tile, first, count, panel, 1);
+        if (second != panel)
+            store_tile(args, r->level->activate, r->tile + IPEX_PANEL, first, count, second, 1);
+    }
+}
+
+/* Pairs of panels that lie next to each other, or, where steps of both are taken in turns, one of
+ * either half: what is read from memory in two places that go on for long comes as fast as from
+ * one, from two that are a panel apart at half of that speed. */
+static void multiply_all(const struct rows *r, int64_t begin, int64_t end) {
+    const int64_t pairs = ipex_div_up(end - begin, IPEX_BLOCKS_PANELS);
+    const bool far = r->level->in_turns;
+    for (int64_t i = 0; i < pairs; i++) {
+        const int64_t panel = begin + i * (far ? 1 : IPEX_BLOCKS_PANELS);
+        const int64_t second = panel + (far ? pairs : 1);
+        multiply_panels(r, panel, second < end ? second : panel, far ? 1 : IPEX_BLOCKS_PANELS);
     }
 }
 
@@ -197,8 +231,7 @@ void ipex_blocks_walk(const struct blocks_level *level, const struct ipex_blocks
         for (r.first = job.row; r.first < job.row_end; r.first += layout.rows_at_once) {
             r.count = ipex_smaller(layout.rows_at_once, job.row_end - r.first);
             round_rows(&r);
-            for (int64_t panel = job.panel; panel < job.panel_end; panel += IPEX_BLOCKS_PANELS)
-                multiply_panels(&r, panel, ipex_smaller(IPEX_BLOCKS_PANELS, job.panel_end - panel));
+            multiply_all(&r, job.panel, job.panel_end);
         }
     }
 }
@@ -235,6 +268,14 @@ struct numbers {
 static inline __attribute__((always_inline)) struct numbers load_numbers(const uint8_t *w,
                                                                          bool wide) {
     return (struct numbers){first_four(w, wide), next_four(w, wide)};
+}
+
+/* Scales of half a panel's columns, of which one pointer is NULL. */
+static inline __m256 scales_at(const float *scale, const uint16_t *scale_bf16, int64_t at) {
+    if (scale)
+        return _mm256_loadu_ps(scale + at);
+    const __m128i bits = _mm_loadu_si128((const __m128i *)(const void *)(scale_bf16 + at));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
 /* Zero points of half a panel's columns, in words. */
@@ -316,15 +357,15 @@ enum { STEPS_16 = 4 };
     static void name(const struct blocks_product *p, int64_t panel, int64_t half) {                \
         enum { ROWS = R };                                                                         \
         const int64_t column = panel * IPEX_PANEL + half;                                          \
-        const int64_t first = panel * p->blocks * IPEX_PANEL + half;                               \
-        BEGIN const __m256 bias = _mm256_loadu_ps(p->bias + column);                               \
-        const uint8_t *w = p->w + panel * p->w_panel + half * FOUR;                                \
+        const int64_t first = panel * p->factor_next + half;                                       \
+        BEGIN const __m256 bias = _mm256_loadu_ps(p->bias + panel * p->bias_next + half);          \
+        const uint8_t *w = p->w + panel * p->w_next + half * FOUR;                                 \
         const float *x_scale = p->x_scale;                                                         \
         const int32_t *x = p->x, *x_sum = p->x_sum;                                                \
         ROWS_##R(CHAIN) for (int32_t b = 0; b < p->blocks; b++, x_scale += R, x_sum += R) {        \
             const int32_t all = b + 1 < p->blocks ? p->steps : p->last_steps;                      \
             const int64_t factors = first + b * IPEX_PANEL;                                        \
-            const __m256 scale = _mm256_loadu_ps(p->scale + factors);                              \
+            const __m256 scale = scales_at(p->scale, p->scale_bf16, factors);                      \
             ROWS_##R(SUM) ROWS_##R(PARTS) if (p->zero) {                                           \
                 const __m256i zero = zeros_less(p->zero + factors, p->wide);                       \
                 ROWS_##R(TIMES_ZERO)                                                               \
@@ -358,14 +399,14 @@ static void multiply_fours(const struct blocks_product *p, int64_t rows) {
 
 void ipex_k_linear_blocks_i8__avx2(const struct ipex_blocks_args *args, int64_t job_begin,
                                    int64_t job_end, void *scratch) {
-    static const struct blocks_level level = {IPEX_BLOCKS_FEW, multiply_pairs,
+    static const struct blocks_level level = {IPEX_BLOCKS_FEW, false, multiply_pairs,
                                               ipex_k_activate__avx2};
     ipex_blocks_walk(&level, args, job_begin, job_end, scratch);
 }
 
 void ipex_k_linear_blocks_i8__avx_vnni(const struct ipex_blocks_args *args, int64_t job_begin,
                                        int64_t job_end, void *scratch) {
-    static const struct blocks_level level = {IPEX_BLOCKS_FEW, multiply_fours,
+    static const struct blocks_level level = {IPEX_BLOCKS_FEW, false, multiply_fours,
                                               ipex_k_activate__avx2};
     ipex_blocks_walk(&level, args, job_begin, job_end, scratch);
 }
@@ -414,7 +455,7 @@ static void widen_half(const struct ipex_blocks_args *args, int64_t panel, int64
     const uint8_t *w = tiles_at(args, panel, half, begin);
     for (int64_t k = begin, next; k < end; k = next) {
         const int64_t block = ipex_div(k, args->block), at = factors_at(args, panel, half, block);
-        const __m256 scale = _mm256_loadu_ps(args->scale + at);
+        const __m256 scale = scales_at(args->scale, args->scale_bf16, at);
         const __m256i zero = zeros_at(args, at);
         next = ipex_smaller((block + 1) * args->block, end);
         for (int64_t i = k; i < next; i += IPEX_BLOCK_STEP) {
@@ -457,8 +498,8 @@ static void multiply_row(const struct ipex_blocks_args *args, const float *x, in
     __m256 chain1 = _mm256_loadu_ps(args->bias + panel * IPEX_PANEL + HALF);
     for (int64_t b = 0, k = 0; k < args->k; b++, k += args->block) {
         const int64_t at = factors_at(args, panel, 0, b);
-        const __m256 scale0 = _mm256_loadu_ps(args->scale + at);
-        const __m256 scale1 = _mm256_loadu_ps(args->scale + at + HALF);
+        const __m256 scale0 = scales_at(args->scale, args->scale_bf16, at);
+        const __m256 scale1 = scales_at(args->scale, args->scale_bf16, at + HALF);
         const __m256i zero0 = zeros_at(args, at), zero1 = zeros_at(args, at + HALF);
         int64_t left = ipex_smaller(args->block, args->k - k);
         for (; left >= IPEX_BLOCK_STEP; left -= IPEX_BLOCK_STEP, x += IPEX_BLOCK_STEP, w += step) {
@@ -484,9 +525,9 @@ static void multiply_row(const struct ipex_blocks_args *args, const float *x, in
 }
 
 static void row_times_panels(const struct ipex_blocks_args *args, const float *x, int64_t panel,
-                             int64_t panels, float *tile) {
+                             int64_t panels, int64_t apart, float *tile) {
     for (int64_t i = 0; i < panels; i++)
-        multiply_row(args, x, panel + i, tile + i * IPEX_PANEL);
+        multiply_row(args, x, panel + i * apart, tile + i * IPEX_PANEL);
 }
 
 /* Rows from which on weights become floats once for all of them. */
@@ -517,11 +558,17 @@ static void add_part(const struct blocks_float_level *level, const struct ipex_b
 static void multiply_few(const struct blocks_float_level *level,
                          const struct ipex_blocks_args *args, const struct ipex_blocks_job *job,
                          float *tile) {
-    for (int64_t panel = job->panel; panel < job->panel_end; panel += BLOCKS_ROW_PANELS) {
-        const int64_t panels = ipex_smaller(BLOCKS_ROW_PANELS, job->panel_end - panel);
+    const int64_t sets = ipex_div_up(job->panel_end - job->panel, BLOCKS_ROW_PANELS);
+    const int64_t apart = level->in_turns ? sets : 1;
+    for (int64_t set = 0; set < sets; set++) {
+        const int64_t panel = job->panel + set * (level->in_turns ? 1 : BLOCKS_ROW_PANELS);
+        const int64_t panels =
+            ipex_smaller(ipex_div_up(job->panel_end - panel, apart), BLOCKS_ROW_PANELS);
         for (int64_t row = job->row; row < job->row_end; row++) {
-            level->multiply_row(args, args->x + row * args->x_row, panel, panels, tile);
-            store_tile(args, level->activate, tile, row, 1, panel, panels);
+            level->multiply_row(args, args->x + row * args->x_row, panel, panels, apart, tile);
+            for (int64_t i = 0; i < panels; i++)
+                store_tile(args, level->activate, tile + i * IPEX_PANEL, row, 1, panel + i * apart,
+                           1);
         }
     }
 }
@@ -559,7 +606,7 @@ void ipex_blocks_floats(const struct blocks_float_level *level, const struct ipe
 
 void ipex_k_linear_blocks_f32__avx2(const struct ipex_blocks_args *args, int64_t job_begin,
                                     int64_t job_end, void *scratch) {
-    static const struct blocks_float_level level = {ipex_k_conv_f32__avx2, ipex_k_activate__avx2,
-                                                    widen, row_times_panels};
+    static const struct blocks_float_level level = {false, ipex_k_conv_f32__avx2,
+                                                    ipex_k_activate__avx2, widen, row_times_panels};
     ipex_blocks_floats(&level, args, job_begin, job_end, scratch);
 }

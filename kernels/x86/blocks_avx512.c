@@ -37,7 +37,7 @@ static inline struct column column_of(const struct ipex_blocks_args *args, int64
 static inline void begin_block(struct column *c, int64_t block) {
     const int64_t at = c->factors + block * IPEX_PANEL;
     const uint8_t *zero = c->args->zero ? c->args->zero + at : NULL;
-    c->scale = vec_load(c->args->scale + at);
+    c->scale = BLOCKS_SCALES(c->args, at);
     c->zero = vec_from_int(blocks_zeros(zero, c->wide));
 }
 
@@ -78,12 +78,12 @@ static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t be
     }
 }
 
-/* Of four panels, or fewer, whose last is multiplied as those that are not there: their chains need
- * not wait for one another. */
+/* Of four panels `apart` from each other, or fewer, whose last is multiplied as those that are not
+ * there: their chains need not wait for one another. */
 #define FOUR(X) X(0) X(1) X(2) X(3)
 #define COLUMN(p)                                                                                  \
-    struct column c##p = column_of(args, ipex_smaller(panel + p, last), 0);                        \
-    vec chain##p = vec_load(args->bias + ipex_smaller(panel + p, last) * IPEX_PANEL);
+    struct column c##p = column_of(args, panel + ipex_smaller(p, last) * apart, 0);                \
+    vec chain##p = vec_load(args->bias + (panel + ipex_smaller(p, last) * apart) * IPEX_PANEL);
 #define BEGIN(p) begin_block(&c##p, b);
 #define ADD(p)                                                                                     \
     {                                                                                              \
@@ -126,11 +126,11 @@ static void widen(const struct ipex_blocks_args *args, int64_t panel, int64_t be
 enum { AHEAD = 2048 };
 
 static void multiply_row(const struct ipex_blocks_args *args, const float *x, int64_t panel,
-                         int64_t panels, float *to) {
+                         int64_t panels, int64_t apart, float *to) {
     static const int32_t shifts[2][IPEX_BLOCK_STEP] = {{0, 8, 16, 24, 4, 12, 20, 28},
                                                        {0, 8, 16, 24, 0, 8, 16, 24}};
     const bool wide = args->bits == 8, plain = !wide && !args->zero;
-    const int64_t last = panel + panels - 1, step = blocks_step(wide);
+    const int64_t last = panels - 1, step = blocks_step(wide);
     const vec table = vec_load(floats_of_4_bits);
     FOUR(COLUMN)
     for (int64_t b = 0, k = 0; k < args->k; b++) {
@@ -160,7 +160,7 @@ static void multiply_row(const struct ipex_blocks_args *args, const float *x, in
 
 void ipex_k_linear_blocks_f32__avx512(const struct ipex_blocks_args *args, int64_t job_begin,
                                       int64_t job_end, void *scratch) {
-    static const struct blocks_float_level level = {ipex_k_conv_f32__avx512,
+    static const struct blocks_float_level level = {true, ipex_k_conv_f32__avx512,
                                                     ipex_k_activate__avx512, widen, multiply_row};
     ipex_blocks_floats(&level, args, job_begin, job_end, scratch);
 }

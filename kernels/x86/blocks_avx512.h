@@ -6,6 +6,10 @@
 
 #include "kernels/x86/blocks.h"
 
+/* Scales of a panel's columns, of struct ipex_blocks_args and blocks_product. */
+#define BLOCKS_SCALES(args, at)                                                                    \
+    ((args)->scale ? vec_load((args)->scale + (at)) : vec_load_bf16((args)->scale_bf16 + (at)))
+
 /* Zero points of a panel's columns, in words; NULL: the middle throughout. */
 static inline vec_int blocks_zeros(const uint8_t *zero, bool wide) {
     if (!zero)

@@ -72,17 +72,16 @@ static inline vec_int zeros_less(const uint8_t *zero, bool wide) {
 }
 
 /* A panel without a next one is multiplied as both. */
-#define BLOCK(R)                                                                                   \
+#define BLOCK(R, FETCH)                                                                            \
     static void multiply_##R(const struct blocks_product *p) {                                     \
         const struct halves halves = halves_of(p);                                                 \
-        const int64_t next = p->panels - 1, next_w = next * p->w_panel;                            \
-        const int64_t ahead = IPEX_BLOCKS_PANELS * p->w_panel,                                     \
-                      next_factor = next * p->blocks * IPEX_PANEL;                                 \
-        const vec bias_0 = vec_load(p->bias), bias_1 = vec_load(p->bias + next * IPEX_PANEL);      \
+        const int64_t next_w = p->w_next, next_factor = p->factor_next;                            \
+        const vec bias_0 = vec_load(p->bias), bias_1 = vec_load(p->bias + p->bias_next);           \
         const uint8_t *w = p->w, *zero = p->zero;                                                  \
-        const float *scale = p->scale, *x_scale = p->x_scale;                                      \
+        const float *x_scale = p->x_scale;                                                         \
         const int32_t *x = p->x, *x_sum = p->x_sum;                                                \
-        ROWS_##R(CHAIN) for (int32_t b = 0; b < p->blocks; b++) {                                  \
+        int64_t factor = 0;                                                                        \
+        ROWS_##R(CHAIN) for (int32_t b = 0; b < p->blocks; b++, factor += IPEX_PANEL) {            \
             ROWS_##R(SUM) if (zero) {                                                              \
                 const vec_int zero_0 = zeros_less(zero, p->wide);                                  \
                 const vec_int zero_1 = zeros_less(zero + next_factor, p->wide);                    \
@@ -91,62 +90,36 @@ static inline vec_int zeros_less(const uint8_t *zero, bool wide) {
             int32_t steps = b + 1 < p->blocks ? p->steps : p->last_steps;                          \
             do {                                                                                   \
                 vec_int w_0 = first_four(w, halves), w_1 = first_four(w + next_w, halves);         \
-                _mm_prefetch(w + ahead, _MM_HINT_T1);                                              \
-                _mm_prefetch(w + next_w + ahead, _MM_HINT_T1);                                     \
+                FETCH                                                                              \
                 ROWS_##R(ADD) x += R;                                                              \
                 w_0 = next_four(w, halves);                                                        \
                 w_1 = next_four(w + next_w, halves);                                               \
                 ROWS_##R(ADD) x += R;                                                              \
                 w += halves.step;                                                                  \
             } while (--steps > 0);                                                                 \
-            const vec scale_0 = vec_load(scale), scale_1 = vec_load(scale + next_factor);          \
-            ROWS_##R(SCALE) scale += IPEX_PANEL;                                                   \
-            x_scale += R;                                                                          \
+            const vec scale_0 = BLOCKS_SCALES(p, factor);                                          \
+            const vec scale_1 = BLOCKS_SCALES(p, factor + next_factor);                            \
+            ROWS_##R(SCALE) x_scale += R;                                                          \
             x_sum += R;                                                                            \
         }                                                                                          \
         ROWS_##R(KEEP)                                                                             \
     }
 
-BLOCK(4)
-BLOCK(6)
-
-/* One row, which waits for weights: as they lie in memory, panel by panel. */
-static void multiply_row(const struct blocks_product *p) {
-    const struct halves halves = halves_of(p);
-    const uint8_t *w = p->w, *zero = p->zero;
-    const float *scale = p->scale;
-    for (int64_t panel = 0; panel < p->panels; panel++) {
-        vec chain = vec_load(p->bias + panel * IPEX_PANEL);
-        const int32_t *x = p->x;
-        for (int32_t b = 0; b < p->blocks; b++, scale += IPEX_PANEL) {
-            vec_int sum = vec_int_set(p->x_sum[b]);
-            if (zero) {
-                const vec_int all = sum;
-                sum = vec_int_set(0);
-                DPWSSD(sum, zeros_less(zero, p->wide), all);
-                zero += IPEX_PANEL;
-            }
-            int32_t steps = b + 1 < p->blocks ? p->steps : p->last_steps;
-            do {
-                DPBUSD(sum, first_four(w, halves), vec_int_set(x[0]));
-                DPBUSD(sum, next_four(w, halves), vec_int_set(x[1]));
-                x += 2;
-                w += halves.step;
-            } while (--steps > 0);
-            chain =
-                vec_fma(vec_mul(vec_from_int(sum), vec_load(scale)), vec_set(p->x_scale[b]), chain);
-        }
-        vec_store(p->y + panel * IPEX_PANEL, chain);
-        w = p->w + (panel + 1) * p->w_panel;
-    }
-}
+/* One row leaves it to the hardware. */
+#define FETCH_NEXT                                                                                 \
+    _mm_prefetch(w + p->ahead, _MM_HINT_T1);                                                       \
+    _mm_prefetch(w + next_w + p->ahead, _MM_HINT_T1);
+BLOCK(1, )
+BLOCK(4, FETCH_NEXT)
+BLOCK(6, FETCH_NEXT)
 
 static void multiply(const struct blocks_product *p, int64_t rows) {
-    (rows == 1 ? multiply_row : rows == 4 ? multiply_4 : multiply_6)(p);
+    (rows == 1 ? multiply_1 : rows == 4 ? multiply_4 : multiply_6)(p);
 }
 
 void ipex_k_linear_blocks_i8__avx512_vnni(const struct ipex_blocks_args *args, int64_t job_begin,
                                           int64_t job_end, void *scratch) {
-    static const struct blocks_level level = {IPEX_BLOCKS_ROWS, multiply, ipex_k_activate__avx512};
+    static const struct blocks_level level = {IPEX_BLOCKS_ROWS, true, multiply,
+                                              ipex_k_activate__avx512};
     ipex_blocks_walk(&level, args, job_begin, job_end, scratch);
 }

@@ -326,14 +326,17 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #if defined(CONV_WIDENS) || defined(CONV_SMALLER_BLOCKS)
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X)
-#define POLICY_OF_4_AND_3 /* none */
+#define BLOCKS_OF_8(X)    X(1, 8) X(2, 8)
+#define POLICY_OF_4_AND_3 {1, 2, 8}, /* none */
 #elif CONV_K_PER_ROW == 2
 #define BLOCKS_OF_3(X)
-#define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
+#define BLOCKS_OF_4(X) BLOCKS_1_TO_6(X, 4)
+#define BLOCKS_OF_8(X)
 #define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4},
 #else
-#define BLOCKS_OF_3(X)    X(7, 3) X(8, 3) X(9, 3)
-#define BLOCKS_OF_4(X)    BLOCKS_1_TO_6(X, 4)
+#define BLOCKS_OF_3(X) X(7, 3) X(8, 3) X(9, 3)
+#define BLOCKS_OF_4(X) BLOCKS_1_TO_6(X, 4)
+#define BLOCKS_OF_8(X)
 #define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4}, {7, MAX_ROWS_3, 3},
 #endif
 
@@ -341,8 +344,7 @@ BLOCKS_OF_1(BLOCK)
 BLOCKS_OF_2(BLOCK)
 BLOCKS_OF_3(BLOCK)
 BLOCKS_OF_4(BLOCK)
-BLOCK(1, 8)
-BLOCK(2, 8)
+BLOCKS_OF_8(BLOCK)
 
 #ifdef OPERAND_HALF
 #define BLOCKS_7_TO_14(X, NR)                                                                      \
@@ -372,8 +374,7 @@ static __attribute__((noinline)) void run_block(const struct conv_block *b, int6
         BLOCKS_OF_2(CASE)
         BLOCKS_OF_3(CASE)
         BLOCKS_OF_4(CASE)
-        CASE(1, 8)
-        CASE(2, 8)
+        BLOCKS_OF_8(CASE)
 #ifdef OPERAND_HALF
         BLOCKS_OF_1H(CASE)
         BLOCKS_OF_2H(CASE)
@@ -384,12 +385,12 @@ static __attribute__((noinline)) void run_block(const struct conv_block *b, int6
 }
 
 /* Policy: how many panels a block of so many rows takes, widest first. Wide blocks of few rows keep
- * at least 8 chains in flight and read x less often; 14 x 2 is the largest block that 32 registers
- * hold with its operands. Four panels are not three and one, which loads as often as it multiplies.
- */
+ * chains in flight and read x less often; 14 x 2 is the largest block that 32 registers hold with
+ * its operands. Four panels are not three and one, which loads as often as it multiplies. One row
+ * waits for weights, which come slower from eight places at once than from four. */
 static const struct {
     int32_t min_rows, max_rows, panels;
-} policy[] = {{1, 2, 8}, POLICY_OF_4_AND_3{1, MAX_ROWS, 2}, {1, MAX_ROWS, 1}};
+} policy[] = {POLICY_OF_4_AND_3{1, MAX_ROWS, 2}, {1, MAX_ROWS, 1}};
 
 static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
     (void)columns;

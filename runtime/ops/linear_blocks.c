@@ -43,7 +43,10 @@ static void set_operands(struct ipex_bind *bind) {
     IPEX_BIND_BIAS(bind, blocks, bind->args.blocks.n);
     if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, blocks, residual, 3, 0);
-    IPEX_BIND_REF(bind, blocks, scale, 4, 0);
+    if (bind->input[4]->dtype == IPEX_DTYPE_bf16)
+        IPEX_BIND_REF(bind, blocks, scale_bf16, 4, 0);
+    else
+        IPEX_BIND_REF(bind, blocks, scale, 4, 0);
     if (bind->input[5] != NULL)
         IPEX_BIND_REF(bind, blocks, zero, 5, 0);
     IPEX_BIND_REF(bind, blocks, y, IPEX_REF_OUTPUT, 0);

@@ -8,7 +8,7 @@
 #include "tests/checkkern/checkkern.h"
 
 struct operands {
-    struct buffer x, w, scale, zero, bias, residual, y;
+    struct buffer x, w, scale, scale_bf16, zero, bias, residual, y;
 };
 
 static struct buffer floats(struct rng *rng, int64_t rows, int64_t row, bool special) {
@@ -55,7 +55,10 @@ static struct operands make_operands(struct rng *rng, struct ipex_blocks_args *a
     };
     args->x = o.x.data;
     args->w = o.w.data;
-    args->scale = o.scale.data;
+    const bool halved = rng_one_in(rng, 2);
+    o.scale_bf16 = halved ? cut_to_bf16(&o.scale) : buffer_make(0);
+    args->scale = halved ? NULL : o.scale.data;
+    args->scale_bf16 = halved ? o.scale_bf16.data : NULL;
     args->zero = rng_one_in(rng, 2) ? o.zero.data : NULL;
     args->bias = o.bias.data;
     args->residual = rng_one_in(rng, 2) ? o.residual.data : NULL;
@@ -63,7 +66,8 @@ static struct operands make_operands(struct rng *rng, struct ipex_blocks_args *a
 }
 
 static void free_operands(struct operands *o) {
-    struct buffer *all[] = {&o->x, &o->w, &o->scale, &o->zero, &o->bias, &o->residual, &o->y};
+    struct buffer *all[] = {&o->x,    &o->w,    &o->scale,    &o->scale_bf16,
+                            &o->zero, &o->bias, &o->residual, &o->y};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         buffer_free(all[i]);
 }
@@ -93,7 +97,11 @@ static double number(const struct ipex_blocks_args *a, int64_t n, int64_t k) {
 }
 
 static double scale_of(const struct ipex_blocks_args *a, int64_t n, int64_t k) {
-    return (double)a->scale[(n / 16 * ipex_blocks_count(a) + k / a->block) * 16 + n % 16];
+    const int64_t at = (n / 16 * ipex_blocks_count(a) + k / a->block) * 16 + n % 16;
+    const uint32_t bits = a->scale ? 0 : (uint32_t)a->scale_bf16[at] << 16;
+    float ret;
+    memcpy(&ret, a->scale ? (const void *)(a->scale + at) : &bits, sizeof ret);
+    return (double)ret;
 }
 
 /* Of a block of a row. */

@@ -4,6 +4,7 @@
 format/ops.inc says, and about what ONNX Runtime gives, which rounds them too."""
 import collections
 import functools
+import itertools
 import os
 import pathlib
 import sys
@@ -24,9 +25,9 @@ class Blocks(Graph):
     """floats: the weights are given as the f32 that they stand for. Both draw the same numbers."""
     ir_version, domains = 10, ("com.microsoft",)
 
-    def __init__(self, floats=False):
+    def __init__(self, floats=False, scales_bf16=False):
         super().__init__(opset=21)
-        self.floats, self.layers = floats, []
+        self.floats, self.layers, self.scales_bf16 = floats, [], scales_bf16
 
     def named(self, *names):
         for name in names:
@@ -37,6 +38,8 @@ class Blocks(Graph):
         blocks = -(-k // block)
         q = self.random.integers(0, 2 ** bits, (n, k))
         scale = self.random.uniform(0.16, 1.6, (n, blocks)).astype(np.float32) / np.float32(2 ** max(bits, 4))
+        if self.scales_bf16:
+            scale = (scale.view(np.uint32) & 0xffff0000).view(np.float32)
         points = self.random.integers(0, 2 ** bits, (n, blocks)) if zero else np.full((n, blocks), 2 ** (bits - 1))
         spread = lambda p: np.repeat(p, block, axis=1)[:, :k]
         return q, scale, points, (q - spread(points)).astype(np.float32) * spread(scale)
@@ -421,6 +424,35 @@ def check_bytes(tap, bench):
                list(arrays))
 
 
+def scale_weights(bench):
+    return [weight for weight in cli_json("inspect", bench.ipex)["weights"] if weight["name"].endswith(".scale")]
+
+
+def check_scales(tap, bench):
+    """Scales that are numbers of bf16 are stored as such, in a layer all or none; at every level and number of rows the bits are those
+    of the same scales in f32."""
+    for bits, zero, level, rows in itertools.product((4, 8), (None, "packed"), (0, 4), (1, 5, 13)):
+        g = Blocks(scales_bf16=True)
+        g.named(g.nbits(g.input(rows, 200), 200, 150, zero=zero, bits=bits, level=level))
+        title = f"scales of bf16, {bits} bits, zero points {zero}, level {level}, {rows} rows"
+        why = bench.right(g, "--golden", "1", bits=True)
+        tap.ok(f"{title}: agrees with ONNX Runtime, the same bits at all levels", not why, why)
+        halved = scale_weights(bench)
+        tap.ok(f"{title}: are stored in bf16", [weight["dtype"] for weight in halved] == ["bf16"], halved)
+        feeds = g.feeds()
+        got, model = bench.run(feeds), g.model()
+        layer = next(node for node in model.graph.node if node.op_type == "MatMulNBits")
+        scale = next(constant for constant in model.graph.initializer if constant.name == layer.input[2])
+        values = onnx.numpy_helper.to_array(scale).copy()
+        values[-1] = np.nextafter(values[-1], np.float32(9))
+        scale.CopyFrom(onnx.numpy_helper.from_array(values, scale.name))
+        bench.convert(model)
+        other, full = bench.run(feeds), scale_weights(bench)
+        tap.ok(f"{title}: one that is none has all in f32", [weight["dtype"] for weight in full] == ["f32"], full)
+        same = [np.array_equal(got[name][..., :149].view(np.uint32), other[name][..., :149].view(np.uint32)) for name in got]
+        tap.ok(f"{title}: which give the same bits, but for that output", all(same), same)
+
+
 def check_tables(tap, bench):
     """A table takes a byte for each number, besides scales and zero points."""
     for bits, zero, most in (4, True, 1.2), (4, False, 1.15), (8, True, 1.2):
@@ -550,6 +582,7 @@ def main():
         for each_case in CASES:
             check_case(tap, bench, other, each_case)
         check_bytes(tap, bench)
+        check_scales(tap, bench)
         check_tables(tap, bench)
         check_rounded(tap, bench)
         check_activations(tap, bench)

@@ -240,6 +240,8 @@ def single_refusals():
     yield "slopes of bytes by channels", ["the_node (PRelu)", "in0 is u8"], of_bytes("PRelu", (1, 2, 3), np.ones(2, f32), opset=6)
     yield "a mode that is none", ["the_node (SpaceToDepth)", "mode XYZ is unknown"], refused(
         "SpaceToDepth", (1, 1, 4, 4), blocksize=2, mode="XYZ", opset=28)
+    yield "a vector turned", ["the_node (FusedMatMul)", "do not fit"], refused(
+        "FusedMatMul", (5,), (5, 3), domain="com.microsoft", transA=1)
     yield "floats without fmod", ["the_node (Mod)", "with fmod only"], refused("Mod", (2, 3), np.float32(2))
     g = Graph()
     g.output(g.op("Relu", g.input(2, name="x" * 300)))

@@ -341,7 +341,9 @@ struct ipex_value *ipex_build_moved(struct ipex_import *import, struct ipex_valu
 
 struct ipex_value *ipex_build_turned(struct ipex_import *import, struct ipex_value *x) {
     int32_t perm[IPEX_MAX_RANK];
-    for (int32_t i = 0, rank = x ? x->rank : 0; i < rank; i++)
+    if (!x || x->rank < 2)
+        return x;
+    for (int32_t i = 0, rank = x->rank; i < rank; i++)
         perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
     return ipex_build_transpose(import, x, perm);
 }

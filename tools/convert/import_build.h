@@ -92,7 +92,7 @@ struct ipex_value *ipex_build_transpose(struct ipex_import *import, struct ipex_
 /* An axis at another place, the ones in between further on by one. */
 struct ipex_value *ipex_build_moved(struct ipex_import *import, struct ipex_value *x, int32_t from,
                                     int32_t to);
-/* The last two axes change places. */
+/* The last two axes change places; a vector stays as it is. */
 struct ipex_value *ipex_build_turned(struct ipex_import *import, struct ipex_value *x);
 /* Of values with the same other dims. */
 struct ipex_value *ipex_build_concat(struct ipex_import *import, int32_t axis, int32_t count,

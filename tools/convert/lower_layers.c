@@ -2,6 +2,7 @@
 /* Steps with packed weights: convolutions of every kind and linear layers, each with its bias,
  * residual and activation. */
 #include "tools/convert/lower.h"
+#include "tools/convert/weight_blocks.h"
 
 #include <string.h>
 
@@ -118,14 +119,17 @@ static int32_t block_numbers(struct lower *lower, const struct ipex_node *node) 
 static int32_t block_parameters(struct lower *lower, const struct ipex_node *node, bool scales) {
     if (!scales && !node->blocks->zeros)
         return -1;
-    const int64_t block = node->blocks->block, panels = (node->fold.n - 1) / IPEX_PANEL + 1;
+    const int64_t block = node->blocks->block, panels = (node->fold.n - 1) / IPEX_PANEL + 1,
+                  inner = inner_of(node);
     const struct ipex_plan_weight w = {
         .name = ipex_arena_printf(lower->plan->arena, "%s.%s", weight_name(lower, node),
                                   scales ? "scale" : "zero"),
-        .dtype = scales ? IPEX_DTYPE_f32 : IPEX_DTYPE_u8,
+        .dtype = !scales                                   ? IPEX_DTYPE_u8
+                 : ipex_block_scales_fit_bf16(node, inner) ? IPEX_DTYPE_bf16
+                                                           : IPEX_DTYPE_f32,
         .layout = IPEX_LAYOUT_plain,
         .rank = 3,
-        .dims = {panels, (inner_of(node) - 1) / block + 1, IPEX_PANEL},
+        .dims = {panels, (inner - 1) / block + 1, IPEX_PANEL},
         .recipe = scales ? IPEX_RECIPE_block_scales : IPEX_RECIPE_block_zeros,
         .source = node->input[1],
         .fold = scales ? &node->fold : unscaled_fold(lower, node),

@@ -31,16 +31,18 @@ static void pack_parameters(const struct ipex_plan_weight *w, uint8_t *out) {
     const struct ipex_fold *fold = w->fold;
     const int64_t blocks = w->dims[1];
     float *scale = (float *)(void *)out;
+    uint16_t *scale_bf16 = (uint16_t *)(void *)out;
     for (int64_t n = 0; n < fold->n; n++) {
         const struct ipex_block_row row = ipex_block_row_of(fold, w->source, w->weight_kn, n);
-        const double factor = fold->scale ? fold->scale[n] : 1;
         for (int64_t b = 0; b < blocks; b++) {
             const int64_t at = (n / IPEX_PANEL * blocks + b) * IPEX_PANEL + n % IPEX_PANEL,
                           k = b * w->block;
-            if (w->recipe == IPEX_RECIPE_block_scales)
-                scale[at] = (float)(factor * (double)ipex_block_scale(&row, k));
-            else
+            if (w->recipe == IPEX_RECIPE_block_zeros)
                 out[at] = ipex_block_zero(&row, k);
+            else if (w->dtype == IPEX_DTYPE_bf16)
+                scale_bf16[at] = ipex_bf16_of_f64((double)ipex_block_scaled(fold, &row, n, k));
+            else
+                scale[at] = ipex_block_scaled(fold, &row, n, k);
         }
     }
 }

@@ -122,6 +122,21 @@ struct ipex_block_row ipex_block_row_of(const struct ipex_fold *fold,
     return row_of(weight, kn, n);
 }
 
+bool ipex_block_scales_fit_bf16(const struct ipex_node *node, int64_t k) {
+    for (int64_t n = 0; n < node->fold.n; n++) {
+        const struct ipex_block_row row =
+            ipex_block_row_of(&node->fold, node->input[1], node->weight_kn, n);
+        for (int64_t i = 0; i < k; i += node->blocks->block) {
+            const float scale = ipex_block_scaled(&node->fold, &row, n, i);
+            uint32_t bits;
+            memcpy(&bits, &scale, sizeof bits);
+            if (bits & UINT16_MAX)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* ---- layers ---- */
 
 /* The blocks of a column of k numbers that blocks of `block` fall into, with their scale each: as

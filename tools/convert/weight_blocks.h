@@ -57,4 +57,14 @@ static inline uint8_t ipex_block_zero(const struct ipex_block_row *row, int64_t 
 struct ipex_block_row ipex_block_row_of(const struct ipex_fold *fold,
                                         const struct ipex_value *weight, bool kn, int64_t n);
 
+/* Of output n, times what the fold scales it by. */
+static inline float ipex_block_scaled(const struct ipex_fold *fold,
+                                      const struct ipex_block_row *row, int64_t n, int64_t k) {
+    return (float)((fold->scale ? fold->scale[n] : 1) * (double)ipex_block_scale(row, k));
+}
+
+/* All these scales of a layer, whose weight has k numbers of each output, are numbers of bf16:
+ * those of checkpoints in bf16 are where they are powers of 2 of their weights. */
+bool ipex_block_scales_fit_bf16(const struct ipex_node *node, int64_t k);
+
 #endif
