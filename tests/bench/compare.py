@@ -260,8 +260,8 @@ def first_number(work, threads, options):
 
 
 def check_result(theirs, ours):
-    """Where a runtime's first number is nowhere near ours, it did not do this model's work."""
-    if not abs(theirs - ours) <= 0.5 * max(1, abs(ours)):
+    """Where a runtime's first number is nowhere near ours, it did not do this model's work. None: it is infinite or NaN."""
+    if (theirs is None) != (ours is None) or theirs is not None and not abs(theirs - ours) <= 0.5 * max(1, abs(ours)):
         raise ValueError(f"its output begins with {theirs}, ipexpack's with {ours}")
 
 

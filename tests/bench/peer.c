@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,14 +129,17 @@ int main(int argc, char **argv) {
     peer->create(&job);
     double created = process_now_us();
     const float *output = peer->run();
-    double ran = process_now_us(), output_0 = (double)output[0];
+    double ran = process_now_us();
+    char number[32] = "null"; /* where JSON has none */
+    if (isfinite(output[0]))
+        snprintf(number, sizeof number, "%.6g", (double)output[0]);
     const struct process_faults faults = process_faults();
     const long anon_kb = process_anon_kb();
     size_t runs = time_runs(peer, atof(argv[6]), times_us);
     printf("{\"create_us\": %.1f, \"first_run_us\": %.1f, \"min_us\": %.2f, \"median_us\": %.2f, "
-           "\"runs\": %zu, \"output_0\": %.6g, \"first_at_us\": %.3f, \"faults_minor\": %ld, "
+           "\"runs\": %zu, \"output_0\": %s, \"first_at_us\": %.3f, \"faults_minor\": %ld, "
            "\"faults_major\": %ld, \"anon_kb\": %ld}\n",
-           created - begin, ran - created, times_us[0], times_us[runs / 2], runs, output_0, ran,
+           created - begin, ran - created, times_us[0], times_us[runs / 2], runs, number, ran,
            faults.minor, faults.major, anon_kb);
     fflush(stdout);
     _Exit(0); /* tear-down is not our business */
