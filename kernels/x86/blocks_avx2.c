@@ -144,9 +144,8 @@ static void store_tile(const struct ipex_blocks_args *args, blocks_activate_fn a
 static inline __attribute__((always_inline)) void
 prefetch_tile(const struct ipex_blocks_args *args, int64_t row, int64_t count, int64_t panel) {
     const float *y = args->y + row * args->y_row + panel * IPEX_PANEL;
-    for (int64_t i = 0; i < count; i++, y += args->y_row) {
+    for (int64_t i = 0; i < count; i++, y += args->y_row)
         _mm_prefetch(y, _MM_HINT_T0);
-    }
 }
 
 /* Of a panel and, where `second` is another one, that; `ahead` panels before the next product's. */

@@ -140,8 +140,8 @@ static bool messages_say(const char *part) {
     return strstr(text, part) != NULL;
 }
 
-/* The answers of the graph as it was read are what the file gives, kernels and all; but weights
- * that a mutant made huge may overflow in one order of operations and not in another. */
+/* The answers of the graph as it was read are what the file gives, kernels and all; but what
+ * overflows may do so in one order of operations and not in another. */
 static void verify(void) {
     char *arguments[] = {"verify", "out.ipex", NULL};
     int exit_code = ipex_verb_verify(2, arguments);

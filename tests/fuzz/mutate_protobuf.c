@@ -7,10 +7,9 @@
 
 #include "tests/fuzz/mutate.h"
 
-#define FIELDS     8192
-#define DEPTH      12
-#define RAW_DATA   (9 << 3 | 2)
-#define DATA_LEAST 16
+#define FIELDS   8192
+#define DEPTH    12
+#define RAW_DATA (9 << 3 | 2)
 
 struct field {
     size_t begin, value,
@@ -185,11 +184,10 @@ static void rearrange(struct message *m, struct mutate_rng *rng, const struct fi
     splice(m, f->parent, f->begin, choice == 0 ? f->begin : f->end, copy, choice == 1 ? 0 : size);
 }
 
-/* Field or a field around it is raw_data of a TensorProto (or another long field of that number).
- */
+/* Field or a field around it is raw_data of a TensorProto, or another field of that number. */
 static bool is_data(const struct message *m, const struct field *f) {
     for (;; f = &m->field[f->parent]) {
-        if (f->key == RAW_DATA && f->end - f->payload > DATA_LEAST)
+        if (f->key == RAW_DATA)
             return true;
         if (f->parent < 0)
             return false;

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /* Changes bytes[0..size) in place, in one to a few places; room: what the buffer holds; keep_data:
- * bytes of long fields that no message lies in stay as they are, so that weights stay sensible.
- * Returns the new size. */
+ * raw data of tensors stay as they are, so that weights and scales stay sensible. Returns the new
+ * size. */
 size_t mutate_protobuf(uint8_t *bytes, size_t size, size_t room, uint64_t seed, bool keep_data);
 
 #endif
