@@ -326,18 +326,18 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #if defined(CONV_WIDENS) || defined(CONV_SMALLER_BLOCKS)
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X)
-#define BLOCKS_OF_8(X)    X(1, 8) X(2, 8)
-#define POLICY_OF_4_AND_3 {1, 2, 8}, /* none */
+#define BLOCKS_OF_8(X) X(1, 8) X(2, 8)
+#define POLICY_OF_MORE {1, 2, 8},
 #elif CONV_K_PER_ROW == 2
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X) BLOCKS_1_TO_6(X, 4)
 #define BLOCKS_OF_8(X)
-#define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4},
+#define POLICY_OF_MORE {1, MAX_ROWS_4, 4},
 #else
 #define BLOCKS_OF_3(X) X(7, 3) X(8, 3) X(9, 3)
 #define BLOCKS_OF_4(X) BLOCKS_1_TO_6(X, 4)
 #define BLOCKS_OF_8(X)
-#define POLICY_OF_4_AND_3 {1, MAX_ROWS_4, 4}, {7, MAX_ROWS_3, 3},
+#define POLICY_OF_MORE {1, MAX_ROWS_4, 4}, {7, MAX_ROWS_3, 3},
 #endif
 
 BLOCKS_OF_1(BLOCK)
@@ -357,11 +357,7 @@ BLOCKS_OF_2H(BLOCK)
 
 /* Which block: that of so many panels, and of rows beside. */
 enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_3 = 48, BLOCKS_4 = 64 };
-#if defined(CONV_WIDENS) || defined(CONV_SMALLER_BLOCKS)
-enum { BLOCKS_8 = BLOCKS_3 }; /* of which there are none */
-#else
-enum { BLOCKS_8 = BLOCKS_4 + 8 };
-#endif
+enum { BLOCKS_8 = BLOCKS_3 }; /* of which there are none where there are those of 8 */
 enum { BLOCKS_1H = 80, BLOCKS_2H = 96 };
 
 #define CASE(MR, NR)                                                                               \
@@ -390,7 +386,7 @@ static __attribute__((noinline)) void run_block(const struct conv_block *b, int6
  * waits for weights, which come slower from eight places at once than from four. */
 static const struct {
     int32_t min_rows, max_rows, panels;
-} policy[] = {POLICY_OF_4_AND_3{1, MAX_ROWS, 2}, {1, MAX_ROWS, 1}};
+} policy[] = {POLICY_OF_MORE{1, MAX_ROWS, 2}, {1, MAX_ROWS, 1}};
 
 static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
     (void)columns;

@@ -25,7 +25,6 @@
 #define TWO_STEPS_2  true
 #define TWO_STEPS_3  false
 #define TWO_STEPS_4  true
-#define TWO_STEPS_8  true
 #define TWO_STEPS_1H true
 #define TWO_STEPS_2H false
 #define X_ROW(r)     (const float *)AT_BYTES(a0, a1, r)
@@ -63,7 +62,6 @@
     prefetch_at(far + 2 * far_panel);                                                              \
     far += far_step / 2;
 #define FETCH_THREE_4
-#define FETCH_THREE_8
 #define FETCH_THREE_1H
 #define FETCH_THREE_2H
 #include "kernels/x86/conv_blocks_avx512.h"

@@ -117,18 +117,11 @@ def behind(errors):
     errors.tap.ok("a long list takes no longer for each of its lines", took < LONG_SECONDS, f"{took:.1f} s")
 
 
-def refused(op_type, *inputs, opset=17, outputs=1, **attributes):
+def refused(op_type, *inputs, opset=17, outputs=1, inputs_of=onnx.TensorProto.FLOAT, **attributes):
     g = Graph(opset)
-    names = [g.input(*x) if isinstance(x, tuple) else g.constant(x) for x in inputs]
+    names = [g.input(*x, dtype=inputs_of) if isinstance(x, tuple) else g.constant(x) for x in inputs]
     out = g.op(op_type, *names, outputs=outputs, name="the_node", **attributes)
     g.output(*([out] if outputs == 1 else out))
-    return g.model()
-
-
-def of_bytes(op_type, dims, *constants, opset):
-    g = Graph(opset)
-    x = g.input(*dims, dtype=onnx.TensorProto.UINT8)
-    g.output(g.op(op_type, x, *map(g.constant, constants), name="the_node"))
     return g.model()
 
 
@@ -237,7 +230,8 @@ def single_refusals():
         "ConvTranspose", (1, 2, 4, 4), np.ones((2, 2, 3, 3), f32), output_padding=[0, -1])
     yield "an output_shape that is none", ["the_node (ConvTranspose)", "output_shape -6"], refused(
         "ConvTranspose", (1, 2, 4, 4), np.ones((2, 2, 3, 3), f32), output_shape=[6, -6])
-    yield "slopes of bytes by channels", ["the_node (PRelu)", "in0 is u8"], of_bytes("PRelu", (1, 2, 3), np.ones(2, f32), opset=6)
+    yield "slopes of bytes by channels", ["the_node (PRelu)", "in0 is u8"], refused(
+        "PRelu", (1, 2, 3), np.ones(2, f32), opset=6, inputs_of=onnx.TensorProto.UINT8)
     yield "a mode that is none", ["the_node (SpaceToDepth)", "mode XYZ is unknown"], refused(
         "SpaceToDepth", (1, 1, 4, 4), blocksize=2, mode="XYZ", opset=28)
     yield "a vector turned", ["the_node (FusedMatMul)", "do not fit"], refused(

@@ -9,8 +9,10 @@ from onnx import TensorProto
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "convert"))
 from blocks import Blocks
+from integer_layers import Layers
 from loops import goes_on, loop_body, scanned
 from small_graphs import Graph
+
 
 def classifier():
     g = Graph()
@@ -103,49 +105,30 @@ def half_precision():
     return g
 
 
-class Quantised(Graph):
-    def __init__(self):
-        super().__init__(opset=21)
-        self.domains = ("com.microsoft",)
-
-    def to(self, scale, zero, dtype=np.uint8):
-        return self.scalar(scale), self.constant(np.array(zero, dtype))
-
-    def numbers(self, *dims):
-        return self.constant(self.random.integers(-127, 128, dims).astype(np.int8))
-
-    def weight_of(self, *dims, axis=0):
-        """Of a scale for each output."""
-        scale = self.constant(self.random.uniform(0.001, 0.01, dims[axis]).astype(np.float32))
-        return self.op("DequantizeLinear", self.numbers(*dims), scale, self.constant(np.zeros(dims[axis], np.int8)), axis=axis)
-
-    def through(self, x, scale, zero):
-        way = self.to(scale, zero)
-        return self.op("DequantizeLinear", self.op("QuantizeLinear", x, *way), *way)
-
-
 def quantised():
-    g = Quantised()
-    x = g.through(g.input(1, 8, 6, 6), 0.02, 120)
-    y = g.through(g.op("Relu", g.op("Conv", x, g.weight_of(16, 8, 3, 3), pads=[1, 1, 1, 1])), 0.01, 0)
-    y = g.through(g.op("Add", g.op("Conv", y, g.weight_of(8, 16, 1, 1), g.weight(8)), x), 0.03, 110)
-    y = g.through(g.op("Concat", y, g.op("MaxPool", y, kernel_shape=[3, 3], pads=[1, 1, 1, 1]), axis=1), 0.03, 110)
-    y = g.through(g.op("HardSwish", g.op("Conv", y, g.weight_of(16, 1, 3, 3), group=16, strides=[2, 2])), 0.02, 10)
-    y = g.through(g.op("GlobalAveragePool", y), 0.01, 100)
-    g.output(g.op("MatMul", g.op("Flatten", y), g.weight_of(16, 5, axis=1)))
+    g = Layers(exact=False)
+    through = lambda x, around, zero: g.through(x, g.to(around=around, zero=zero))
+    x = through(g.input(1, 8, 6, 6), 0.02, 120)
+    y = through(g.op("Relu", g.convolved(x, 8, 16, name="first", pads=[1, 1, 1, 1])), 0.01, 0)
+    y = through(g.op("Add", g.convolved(y, 16, 8, (1, 1), name="second", bias=(g.weight(8),)), x), 0.03, 110)
+    y = through(g.op("Concat", y, g.op("MaxPool", y, kernel_shape=[3, 3], pads=[1, 1, 1, 1]), axis=1), 0.03, 110)
+    y = through(g.op("HardSwish", g.convolved(y, 16, 16, group=16, name="third", strides=[2, 2])), 0.02, 10)
+    y = through(g.op("GlobalAveragePool", y), 0.01, 100)
+    g.output(g.op("MatMul", g.op("Flatten", y), g.weights(16, 5, axis=1)))
     return g
 
 
 def quantised_operators():
-    g = Quantised()
-    a, b = g.to(0.02, 3), g.to(0.05, 7)
-    x = g.op("QuantizeLinear", g.input(1, 4, 6, 6), *a)
-    w = g.numbers(8, 4, 3, 3), g.scalar(0.01), g.constant(np.int8(0))
+    g = Layers(exact=False)
+    a, b = g.to(around=0.02, zero=3), g.to(around=0.05, zero=7)
+    numbers = lambda *dims: g.constant(g.numbers("i8", dims))
+    x = g.quantize(g.input(1, 4, 6, 6), a)
+    w = numbers(8, 4, 3, 3), g.scalar(0.01), g.point("i8", 0)
     y = g.op("QLinearConv", x, *a, *w, *b, g.constant(np.arange(8, dtype=np.int32)), strides=[2, 2])
     y = g.op("QLinearAdd", y, *b, y, *b, *a, domain="com.microsoft")
-    y = g.op("QLinearMatMul", g.op("Flatten", y), *a, g.numbers(32, 6), g.scalar(0.01), g.constant(np.int8(1)), *b)
-    q, scale, zero = g.op("DynamicQuantizeLinear", g.op("DequantizeLinear", y, *b), outputs=3)
-    z = g.op("MatMulInteger", q, g.numbers(6, 7), zero)
+    y = g.op("QLinearMatMul", g.op("Flatten", y), *a, numbers(32, 6), g.scalar(0.01), g.point("i8", 1), *b)
+    q, scale, zero = g.op("DynamicQuantizeLinear", g.dequantize(y, b), outputs=3)
+    z = g.op("MatMulInteger", q, numbers(6, 7), zero)
     g.output(g.op("Mul", g.op("Cast", z, to=1), g.op("Mul", scale, g.scalar(0.01))))
     return g
 

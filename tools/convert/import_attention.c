@@ -273,7 +273,7 @@ static bool mask_ends(struct ipex_import *import, struct ipex_attention *a) {
 static void import_attention(struct ipex_import *import) {
     struct ipex_attention a = {.scale = ipex_import_float(import, "scale", 0),
                                .cap = ipex_import_float(import, "softcap", 0),
-                               .causal = ipex_import_int(import, "is_causal", 0) != 0,
+                               .causal = ipex_import_flag(import, "is_causal", false),
                                .may_hide_all = true};
     const struct ipex_value *x = ipex_import_in(import, 0);
     const bool flat = x && x->rank == 3;

@@ -146,8 +146,8 @@ static struct ipex_value *turned(struct ipex_import *import, struct ipex_value *
 
 static void import_fused_matmul(struct ipex_import *import) {
     struct ipex_value *a = ipex_import_f32(import, 0), *b = a ? ipex_import_f32(import, 1) : NULL;
-    const bool turn_a = ipex_import_int(import, "transA", 0) != 0,
-               turn_b = ipex_import_int(import, "transB", 0) != 0;
+    const bool turn_a = ipex_import_flag(import, "transA", false),
+               turn_b = ipex_import_flag(import, "transB", false);
     const float alpha = ipex_import_float(import, "alpha", 1);
     if (!b)
         return;

@@ -81,7 +81,7 @@ static bool read_masks(struct ipex_import *import, size_t mask_at, size_t bias_a
  * lets the last query see all. False after refusing. */
 static bool read_causal(struct ipex_import *import, struct ipex_attention *a) {
     const int64_t queries = ipex_dim_add(&import->graph->dims, a->past, a->q->dims[2]);
-    a->causal = ipex_import_int(import, "unidirectional", 0) != 0;
+    a->causal = ipex_import_flag(import, "unidirectional", false);
     if (!a->causal || queries == a->k->dims[2])
         return true;
     ipex_import_refuse(import,
@@ -230,7 +230,8 @@ static void attend(struct ipex_import *import, struct ipex_value *all, const str
 /* Input [B][S][K], weight [K][sizes of all three]; false after refusing. */
 static bool can_fuse(struct ipex_import *import, const struct ipex_value *x,
                      const struct ipex_value *w) {
-    if (w->constant && w->rank == 2 && x->rank == 3 && !ipex_import_int(import, "do_rotary", 0))
+    if (w->constant && w->rank == 2 && x->rank == 3 &&
+        !ipex_import_flag(import, "do_rotary", false))
         return true;
     ipex_import_refuse(import,
                        "input %s of rank %d, weight %s of rank %d: [batch][rows][size] "

@@ -152,11 +152,11 @@ static struct ipex_value *places(struct ipex_import *import, const struct groups
 static bool rotate_groups(struct ipex_import *import, struct groups *g) {
     struct ipex_rotary r = {.cosines = COSINES,
                             .sines = SINES,
-                            .interleaved = ipex_import_int(import, "rotary_interleaved", 0) != 0,
+                            .interleaved = ipex_import_flag(import, "rotary_interleaved", false),
                             .heads_first = true};
     const struct ipex_value *table = ipex_import_in(import, COSINES);
     const int64_t positions[2] = {g->full ? 1 : g->a.q->dims[0], g->a.q->dims[2]};
-    if (!ipex_import_int(import, "do_rotary", 0))
+    if (!ipex_import_flag(import, "do_rotary", false))
         return true;
     r.rotated = table && table->rank == 2 && table->dims[1] > 0 ? 2 * table->dims[1] : 0;
     if (ipex_import_in(import, ROTARY_POSITIONS))

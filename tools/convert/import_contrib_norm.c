@@ -164,7 +164,7 @@ static void import_group_norm(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0),
                       *gamma = x ? ipex_import_f32(import, 1) : NULL,
                       *beta = gamma ? ipex_import_f32(import, 2) : NULL;
-    const bool last = ipex_import_int(import, "channels_last", 1) != 0;
+    const bool last = ipex_import_flag(import, "channels_last", true);
     if (!beta)
         return;
     if (last && x->rank > 2)

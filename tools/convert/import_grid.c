@@ -15,7 +15,7 @@ static bool read_modes(struct ipex_import *import, int32_t axes, int64_t *ints) 
     const int64_t index = ipex_import_word(mode, modes, 3);
     ints[IPEX_GRID_MODE] = index < 0 ? ipex_import_word(mode, two, 3) : index;
     ints[IPEX_GRID_PADDING] = ipex_import_word(padding, paddings, 3);
-    ints[IPEX_GRID_CORNERS_ALIGNED] = ipex_import_int(import, "align_corners", 0) != 0;
+    ints[IPEX_GRID_CORNERS_ALIGNED] = ipex_import_flag(import, "align_corners", false);
     if (ints[IPEX_GRID_MODE] < 0)
         ipex_import_refuse(import, "mode %s is not supported", mode);
     else if (ints[IPEX_GRID_MODE] == IPEX_GRID_cubic && axes == 3)
@@ -115,7 +115,7 @@ static bool check_affine(struct ipex_import *import, const struct ipex_value *th
 
 static void import_affine_grid(struct ipex_import *import) {
     struct ipex_value *theta = ipex_import_f32(import, 0);
-    const bool corners = ipex_import_int(import, "align_corners", 0) != 0;
+    const bool corners = ipex_import_flag(import, "align_corners", false);
     int64_t size[IPEX_MAX_RANK];
     const int sizes = theta ? ipex_import_dims(import, "size", 1, size, IPEX_MAX_RANK) : -1;
     if (sizes < 0 || !check_affine(import, theta, size, sizes, corners))

@@ -279,7 +279,7 @@ static void import_trilu(struct ipex_import *import) {
         ipex_import_refuse(import, "input %s is not a matrix", x->name);
         return;
     }
-    const bool upper = ipex_import_int(import, "upper", 1) != 0;
+    const bool upper = ipex_import_flag(import, "upper", true);
     struct ipex_value *inside =
         diagonals(import, x->dims + x->rank - 2, k,
                   upper ? IPEX_COMPARE_greater_equal : IPEX_COMPARE_less_equal);

@@ -145,7 +145,7 @@ static bool fits_first(struct ipex_import *import, const struct ipex_value_list 
 
 static void import_concat_from_sequence(struct ipex_import *import) {
     const struct ipex_value_list *list = list_operand(import);
-    const bool is_new = ipex_import_int(import, "new_axis", 0) != 0;
+    const bool is_new = ipex_import_flag(import, "new_axis", false);
     int64_t axis = ipex_import_int(import, "axis", 0);
     if (!list)
         return;
@@ -210,7 +210,7 @@ static size_t part_sizes(struct ipex_import *import, int64_t size, int64_t *part
 static void import_split_to_sequence(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_any(import, 0);
     int64_t axis = ipex_import_int(import, "axis", 0), at = 0, dims[IPEX_MAX_RANK];
-    const bool drops = !ipex_import_in(import, 1) && !ipex_import_int(import, "keepdims", 1);
+    const bool drops = !ipex_import_in(import, 1) && !ipex_import_flag(import, "keepdims", true);
     struct ipex_dims *table = &import->graph->dims;
     if (!x || !ipex_import_axis(import, &axis, x->rank))
         return;

@@ -152,8 +152,8 @@ static void import_is_nan(struct ipex_import *import) {
 
 static void import_is_inf(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0);
-    const bool up = ipex_import_int(import, "detect_positive", 1) != 0,
-               down = ipex_import_int(import, "detect_negative", 1) != 0;
+    const bool up = ipex_import_flag(import, "detect_positive", true),
+               down = ipex_import_flag(import, "detect_negative", true);
     if (!x)
         return;
     if (!up && !down) {

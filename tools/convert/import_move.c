@@ -67,7 +67,7 @@ static void import_reshape(struct ipex_import *import) {
     struct ipex_value *x = movable(import);
     int64_t dims[IPEX_MAX_RANK], number;
     int rank = x ? ipex_import_dims(import, "shape", 1, dims, IPEX_MAX_RANK) : -1, open = -1;
-    bool keep_zero = ipex_import_int(import, "allowzero", 0) != 0;
+    bool keep_zero = ipex_import_flag(import, "allowzero", false);
     if (rank < 0)
         return;
     const int64_t least = ipex_import_is_none(x) ? 0 : 1;

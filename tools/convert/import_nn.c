@@ -89,8 +89,8 @@ static void import_gemm(struct ipex_import *import) {
     struct ipex_value *a = ipex_import_f32(import, 0), *b = a ? ipex_import_in(import, 1) : NULL,
                       *c = ipex_import_in(import, 2);
     const double beta = (double)ipex_import_float(import, "beta", 1);
-    bool trans_a = ipex_import_int(import, "transA", 0) != 0,
-         trans_b = ipex_import_int(import, "transB", 0) != 0;
+    bool trans_a = ipex_import_flag(import, "transA", false),
+         trans_b = ipex_import_flag(import, "transB", false);
     if (!a)
         return;
     if (!b) {
@@ -445,7 +445,7 @@ static void reduce(struct ipex_import *import, enum ipex_reduce kind) {
     }
     if (!count)
         mask = (1u << x->rank) - 1;
-    bool keep = ipex_import_int(import, "keepdims", 1) != 0;
+    bool keep = ipex_import_flag(import, "keepdims", true);
     int32_t rank = 0;
     for (int32_t i = 0; i < x->rank; i++) {
         dims[i] = mask >> i & 1 ? 1 : x->dims[i];

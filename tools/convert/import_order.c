@@ -61,7 +61,7 @@ static void arg(struct ipex_import *import, bool largest) {
     struct ipex_value *y =
         ipex_build_arg(import, rows, largest, ipex_import_flag(import, "select_last_index", false));
     y = ipex_build_moved(import, y, x->rank - 1, (int32_t)axis);
-    if (!ipex_import_int(import, "keepdims", 1)) {
+    if (!ipex_import_flag(import, "keepdims", true)) {
         int32_t rank = 0;
         for (int32_t i = 0; i < x->rank; i++)
             if (i != axis)
@@ -148,7 +148,7 @@ static struct ipex_value *top_k_varying(struct ipex_import *import, struct ipex_
     ipex_dim_range(&import->graph->dims, rows->dims[last], &fewest, &n);
     ipex_dim_range(&import->graph->dims, k, &least, &most);
     if (most > fewest) {
-        const bool largest = ipex_import_int(import, "largest", 1) != 0;
+        const bool largest = ipex_import_flag(import, "largest", true);
         struct ipex_value *worst =
             ipex_build_number(import, IPEX_DTYPE_f32, largest ? -(double)INFINITY : (double)NAN);
         memcpy(dims, rows->dims, sizeof dims);
@@ -198,7 +198,7 @@ static void import_top_k(struct ipex_import *import) {
         y = top_k_varying(import, rows, k, &places);
     } else {
         struct ipex_node *node =
-            top_k(import, rows, number, ipex_import_int(import, "sorted", 1) != 0);
+            top_k(import, rows, number, ipex_import_flag(import, "sorted", true));
         y = node->output;
         places = node->extra_output[0];
     }
@@ -210,8 +210,8 @@ static void import_top_k(struct ipex_import *import) {
 }
 
 static void cum_sum(struct ipex_import *import, struct ipex_value *x, int32_t axis) {
-    const bool exclusive = ipex_import_int(import, "exclusive", 0) != 0,
-               reverse = ipex_import_int(import, "reverse", 0) != 0;
+    const bool exclusive = ipex_import_flag(import, "exclusive", false),
+               reverse = ipex_import_flag(import, "reverse", false);
     if (x->dtype == IPEX_DTYPE_i32 || x->dtype == IPEX_DTYPE_i64) {
         ipex_import_out(import, 0, ipex_build_cum_sum(import, x, axis, exclusive, reverse));
         return;

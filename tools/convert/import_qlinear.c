@@ -81,8 +81,8 @@ static struct ipex_value *plus(struct ipex_import *import, struct ipex_value *y,
 
 /* alpha (a b) + c, where c has the scale of the product: as f32 without a scale of the result. */
 static void import_qgemm(struct ipex_import *import) {
-    const bool turn_a = ipex_import_int(import, "transA", 0) != 0,
-               turn_b = ipex_import_int(import, "transB", 0) != 0;
+    const bool turn_a = ipex_import_flag(import, "transA", false),
+               turn_b = ipex_import_flag(import, "transB", false);
     const float alpha = ipex_import_float(import, "alpha", 1);
     struct ipex_value *a = ipex_quantized_centred(import, 0, 2, -1),
                       *b = a ? ipex_quantized_centred(import, 3, 5, turn_b ? 0 : 1) : NULL,

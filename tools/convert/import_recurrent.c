@@ -71,7 +71,7 @@ static bool read_recurrent(struct ipex_import *import, struct ipex_recurrent *n,
     n->r = n->w ? ipex_import_f32(import, 2) : NULL;
     if (!n->r)
         return false;
-    n->batch_first = ipex_import_int(import, "layout", 0) != 0;
+    n->batch_first = ipex_import_flag(import, "layout", false);
     n->x = laid_out(import, n, n->x);
     n->bias = ipex_import_in(import, 3);
     for (size_t i = 0; i < states; i++)

@@ -13,7 +13,7 @@ static bool reduced_axes(struct ipex_import *import, const struct ipex_value *x,
     int count = ipex_import_ints(import, "axes", 1, axes, IPEX_MAX_RANK);
     if (count < 0)
         return false;
-    const bool all = !count && !ipex_import_int(import, "noop_with_empty_axes", 0);
+    const bool all = !count && !ipex_import_flag(import, "noop_with_empty_axes", false);
     *ret = all ? (1u << x->rank) - 1 : 0;
     for (int i = 0; i < count; i++) {
         if (!ipex_import_axis(import, &axes[i], x->rank))
@@ -29,7 +29,7 @@ static void bind_reduced(struct ipex_import *import, struct ipex_value *y, uint3
     int32_t rank = 0;
     if (!y)
         return;
-    bool keep = ipex_import_int(import, "keepdims", 1) != 0;
+    bool keep = ipex_import_flag(import, "keepdims", true);
     for (int32_t i = 0; i < y->rank; i++)
         if (keep || !(axes >> i & 1))
             dims[rank++] = y->dims[i];

@@ -108,7 +108,7 @@ static void import_tables(struct ipex_import *import, size_t cosines, size_t sin
     struct ipex_rotary r = {.cosines = cosines,
                             .sines = sines,
                             .rotated = ipex_import_int(import, "rotary_embedding_dim", 0),
-                            .interleaved = ipex_import_int(import, "interleaved", 0) != 0,
+                            .interleaved = ipex_import_flag(import, "interleaved", false),
                             .heads_first = x->rank == 4};
     struct ipex_value *y =
         x->rank == 4 ? x

@@ -94,8 +94,8 @@ static bool read_dft(struct ipex_import *import, const struct ipex_value *x, int
                            ipex_import_text(import, n));
         return false;
     }
-    t->inverse = ipex_import_int(import, "inverse", 0) != 0;
-    t->halved = ipex_import_int(import, "onesided", 0) != 0;
+    t->inverse = ipex_import_flag(import, "inverse", false);
+    t->halved = ipex_import_flag(import, "onesided", false);
     t->parts = x->dims[x->rank - 1];
     const bool back = t->inverse && t->halved;
     if (!ipex_build_scalar(import, 1, back ? 2 * (n - 1) : n, &t->length))

@@ -109,7 +109,7 @@ bool ipex_recurrent_read_acts(struct ipex_import *import, struct ipex_recurrent 
     }
     n->peepholes = ipex_import_in(import, 7);
     n->clip = ipex_import_float(import, "clip", 0);
-    n->coupled = ipex_import_int(import, "input_forget", 0) != 0;
+    n->coupled = ipex_import_flag(import, "input_forget", false);
     n->plain = !n->peepholes && n->clip == 0 && !n->coupled;
     for (size_t i = 0; i < count * (size_t)n->directions; i++) {
         struct ipex_recurrent_act *act = &n->act[i / count][i % count];

@@ -369,7 +369,7 @@ static struct ipex_value *counted(struct ipex_import *import, const struct ipex_
 static struct ipex_value *pool(struct ipex_import *import, struct ipex_value *x, bool max) {
     const struct pool_kind kind = {
         .max = max,
-        .ceil = ipex_import_int(import, "ceil_mode", 0) != 0,
+        .ceil = ipex_import_flag(import, "ceil_mode", false),
         .count_pad = !max && ipex_import_int(import, "count_include_pad", 0),
     };
     struct ipex_window w = IPEX_WINDOW_ONE;
@@ -509,7 +509,7 @@ static void import_lp_pool(struct ipex_import *import) {
     struct ipex_value *x = ipex_import_f32(import, 0);
     struct ipex_window w = IPEX_WINDOW_ONE;
     int64_t p, in[IPEX_SPATIAL], out[IPEX_SPATIAL], up[IPEX_SPATIAL];
-    const bool rounds_up = ipex_import_int(import, "ceil_mode", 0) != 0;
+    const bool rounds_up = ipex_import_flag(import, "ceil_mode", false);
     if (!x || !read_p(import, &p) || !ipex_volume_check_rank(import, x) ||
         !read_pool(import, &x, 0, in, &w))
         return;
