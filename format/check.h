@@ -11,7 +11,7 @@
 /* While the format version is 0 it is not frozen: the writer version is raised with every change,
  * and only builds of the same writer version read a file. */
 #define IPEX_FORMAT_VERSION 0
-#define IPEX_WRITER_VERSION 15
+#define IPEX_WRITER_VERSION 16
 
 #define IPEX_HEADER_SIZE   128
 #define IPEX_SECTION_ALIGN 65536

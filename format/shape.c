@@ -17,8 +17,9 @@ static bool is_integer(const struct rule *r) {
 /* R62: operand 1, constant, in the layout that the kernel consumes. */
 static enum ipex_status check_weight(const struct rule *r, enum ipex_layout layout, int rank) {
     const struct ipex_shape_operand *w = operand(r, 1);
-    const bool bf16 = takes_bf16(r) && w->dtype == IPEX_DTYPE_bf16;
-    if (!w->constant || (w->dtype != IPEX_DTYPE_f32 && !bf16 && !is_integer(r)) ||
+    const bool half = (takes_bf16(r) && w->dtype == IPEX_DTYPE_bf16) ||
+                      (r->node->op == IPEX_OP_linear && w->dtype == IPEX_DTYPE_f16);
+    if (!w->constant || (w->dtype != IPEX_DTYPE_f32 && !half && !is_integer(r)) ||
         w->layout != layout)
         return bad(r, IPEX_ERROR_MODEL_OPERATOR,
                    "the weight is of another layout or dtype, or no constant");

@@ -43,7 +43,8 @@ bool ipex_tiles_of(enum ipex_dtype dtype, const int64_t *dims, unsigned rank,
         return false;
     if (rank == 2)
         return ipex_tiles_make(dtype, 1, 1, dims[0], dims[1], ret);
-    if (rank == 5 && dtype != IPEX_DTYPE_u8) /* [G][segments][M/G][taps][C/G] */
+    if (rank == 5 && dtype != IPEX_DTYPE_u8 &&
+        dtype != IPEX_DTYPE_f16) /* [G][segments][M/G][taps][C/G] */
         return ipex_tiles_make(dtype, dims[0], dims[1], dims[2], dims[3] * dims[4], ret);
     return false;
 }

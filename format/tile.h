@@ -5,7 +5,8 @@
  *   [groups][segments][panels][k_tiles] tiles of 16 rows x 64 bytes (1 KiB), 16 output columns
  *   wide. Row r of an f32 tile holds k = 16 * tile + r for the panel's 16 columns, which are
  *   n = 16 * panel + 0..15; of bf16 it holds 2, of i8 4 neighbouring k of a column, then those of
- *   the next, so a tile has 32 or 64 k. Edges (k >= K, n >= N) are zero.
+ *   the next, so a tile has 32 or 64 k; of f16 one k of all columns, then the next. Edges (k >= K,
+ *   n >= N) are zero.
  *   Tiles of u8 are those of linear_blocks. Numbers of 8 bits are a byte each; of 4 bits byte 4 * i
  *   + j of a column, j < 4, holds number k = 8 * i + j in its lower half and k = 8 * i + 4 + j in
  *   its upper half, so a row of 64 bytes has 8 numbers of each column. Numbers behind K are 0.
@@ -84,6 +85,7 @@ static inline int64_t ipex_tile_k_per_row(enum ipex_dtype dtype) {
     case IPEX_DTYPE_f32:
         return 1;
     case IPEX_DTYPE_bf16:
+    case IPEX_DTYPE_f16:
         return 2;
     case IPEX_DTYPE_i8:
     case IPEX_DTYPE_u8:
@@ -93,9 +95,11 @@ static inline int64_t ipex_tile_k_per_row(enum ipex_dtype dtype) {
     }
 }
 
-/* Bytes of a column of k numbers of linear_blocks, of which those of 4 bits come in steps. */
+/* Bytes of a column of k numbers of linear_blocks, of which those of 4 bits come in steps, or of 16
+ * bits. */
 static inline int64_t ipex_block_column_bytes(int64_t k, int32_t bits) {
-    return bits == 8 ? k : (k + IPEX_BLOCK_STEP - 1) / IPEX_BLOCK_STEP * (IPEX_BLOCK_STEP / 2);
+    return bits >= 8 ? k * (bits / 8)
+                     : (k + IPEX_BLOCK_STEP - 1) / IPEX_BLOCK_STEP * (IPEX_BLOCK_STEP / 2);
 }
 
 /* Elements from a row of layout `channels` to the next one: an odd multiple of 16, so that the rows
@@ -153,7 +157,7 @@ bool ipex_tiles_make(enum ipex_dtype dtype, int64_t groups, int64_t segments, in
                      struct ipex_tiles *ret);
 
 /* Bytes of a weight: dims are logical. For tiles the dims are
- *   rank 2  [N][K]                            linear
+ *   rank 2  [N][K]                            linear, the only one of f16
  *           [N][bytes of K]                   linear_blocks, the only one of u8
  *   rank 5  [G][segments][M/G][taps][C/G]     conv: taps = KW with KH segments, or 1 with KH*KW
  *           [1][36, 16 or 6][M][1][C]         winograd

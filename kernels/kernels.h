@@ -199,19 +199,22 @@ enum { IPEX_BLOCKS_PANELS = 2 };                    /* that are multiplied at a 
  * to 127, a NaN and what is beyond 32 bits to -128; behind K q is 0. chain = bias[n], then for
  * blocks ascending chain = fma((float)(sum of q * (number - zero)) * scale, top / 127, chain)
  *
+ * linear_f16: as linear_blocks_f32, but its weights are numbers of f16 and nothing else, which are
+ * widened: the bits are those of conv_f32 on the widened weights.
+ *
  * Job = (block of rows, block of panels). */
 struct ipex_blocks_args {
     const float *x;
-    const uint8_t *w;           /* [panels][k_tiles] tiles of u8 (format/tile.h) */
+    const uint8_t *w;           /* [panels][k_tiles] tiles of u8 or f16 (format/tile.h) */
     const float *scale;         /* [panels][blocks][16] */
-    const uint16_t *scale_bf16; /* or these; the other is NULL */
+    const uint16_t *scale_bf16; /* or these; the other is NULL. Of f16: neither */
     const uint8_t *zero;        /* likewise, of which `bits` count; NULL: 8 or 128 throughout */
     const float *bias;          /* [n], never NULL; readable up to a multiple of 16 */
     const float *residual;      /* NULL, or addressed like y with r_row; may be y */
     float *y;
     int64_t x_row, r_row, y_row;
     int32_t rows, k, n;
-    int32_t bits, block; /* 4 or 8; a multiple of 16, up to IPEX_BLOCK_MOST */
+    int32_t bits, block; /* 4 or 8, of f16 16; a multiple of 16, up to IPEX_BLOCK_MOST, of f16 1 */
     int32_t rows_per_job, panels_per_job;
     int32_t act;
     float act_a, act_b;

@@ -47,6 +47,7 @@ static void take_avx512(struct ipex_kernels *kernels, struct ipex_kernel_names *
     TAKE(conv_bf16, avx512);
     TAKE(conv_bf16t, avx512);
     TAKE(linear_blocks_f32, avx512);
+    TAKE(linear_f16, avx512);
     TAKE(winograd_f32, avx512);
     TAKE(depthwise_f32, avx512);
     TAKE(depthwise_bf16y, avx512);

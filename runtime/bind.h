@@ -204,6 +204,9 @@ static inline bool ipex_info_stride(const struct ipex_tensor_info *info, int32_t
         IPEX_BIND_REF(bind_, member, bias, (bind_)->input[2] != NULL ? 2 : IPEX_REF_ZEROS, 0);     \
     } while (0)
 
+/* A linear layer of a weight in f16 (ops/linear_blocks.c). */
+enum ipex_bound ipex_bind_linear_f16(struct ipex_bind *bind);
+
 /* Whether the arguments are a convolution's: depthwise's are, too, on bytes. */
 static inline bool ipex_bind_has_conv(const struct ipex_bind *bind) {
     return bind->op == IPEX_OP_conv ||

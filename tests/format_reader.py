@@ -48,7 +48,7 @@ OPERATORS = {1: "linear", 2: "conv", 3: "depthwise", 4: "max_pool", 5: "avg_pool
              21: "compare", 22: "logical", 23: "where", 24: "integer", 25: "expand", 26: "arg", 27: "topk",
              28: "cumsum", 29: "lstm", 30: "gru", 31: "winograd", 32: "scatter", 33: "grid_sample",
              34: "upsampled_conv", 35: "linear_blocks"}
-TILE_K_PER_ROW = {"f32": 1, "bf16": 2, "i8": 4, "u8": 4}
+TILE_K_PER_ROW = {"f32": 1, "bf16": 2, "f16": 2, "i8": 4, "u8": 4}
 
 
 class FormatError(Exception):
@@ -115,7 +115,9 @@ def untile(data, dtype, dims):
     q = TILE_K_PER_ROW[dtype[0]]
     groups, segments, n, k = convolution_tiles(dims)
     panels, k_tiles = -(-n // 16), -(-k // (16 * q))
-    tiles = np.frombuffer(data, dtype[1]).reshape(groups, segments, panels, k_tiles, 16, 16, q)
+    across = dtype[0] == "f16"  # a row has one k of all columns, then the next
+    shape = (16 * q, 16, 1) if across else (16, 16, q)
+    tiles = np.frombuffer(data, dtype[1]).reshape(groups, segments, panels, k_tiles, *shape)
     # panel, column -> n;  tile, row, position -> k
     matrix = tiles.transpose(0, 1, 2, 5, 3, 4, 6).reshape(groups, segments, panels * 16, k_tiles * 16 * q)
     if matrix[:, :, n:].any() or matrix[:, :, :, k:].any():

@@ -106,22 +106,36 @@ static void compare(const struct ipex_tensor_data *got, const struct ipex_tensor
     ret->passed = ret->passed && ret->top1 == TOP1_EQUAL;
 }
 
-/* A linear layer or convolution whose weight is in i8, or that rounds what it reads to i8. */
+/* A product of bytes: a layer whose weight is in i8, or that rounds what it reads to i8, or of two
+ * values. */
 static bool multiplies_bytes(struct ipex_fb_entry entry, struct ipex_fb_node node) {
     const uint16_t op = ipex_fb_node_op(node);
     if (op == IPEX_OP_linear_blocks)
         return ipex_fb_node_ints(node)[IPEX_BLOCKS_BYTES] != 0;
-    if (op != IPEX_OP_linear && op != IPEX_OP_conv)
+    if (op != IPEX_OP_linear && op != IPEX_OP_conv && op != IPEX_OP_matmul)
         return false;
     const uint32_t w = (uint32_t)ipex_fb_node_inputs(node)[1];
-    return ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, w)) == IPEX_DTYPE_i8;
+    const uint8_t dtype = ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, w));
+    return dtype == IPEX_DTYPE_i8 || dtype == IPEX_DTYPE_u8;
 }
 
-/* An entry of which a product takes bf16, or bytes. */
-static bool is_rounded(struct ipex_fb_entry entry) {
-    for (uint32_t i = 0; i < ipex_fb_entry_tensors_len(entry); i++)
-        if (ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, i)) == IPEX_DTYPE_bf16)
+/* Something is rounded to bf16: results, or, where that was asked for, weights. Others in bf16, and
+ * scales of blocks, are what they were. */
+static bool rounds_to_bf16(struct ipex_fb_model model, struct ipex_fb_entry entry) {
+    const bool weights = strstr(ipex_fb_model_options(model), "--weights bf16") != NULL;
+    for (uint32_t i = 0; i < ipex_fb_entry_tensors_len(entry); i++) {
+        struct ipex_fb_tensor tensor = ipex_fb_entry_tensors(entry, i);
+        if (ipex_fb_tensor_dtype(tensor) == IPEX_DTYPE_bf16 &&
+            (weights || ipex_fb_tensor_weight(tensor) < 0))
             return true;
+    }
+    return false;
+}
+
+/* An entry of which a product takes what was rounded to bf16, or bytes. */
+static bool is_rounded(struct ipex_fb_model model, struct ipex_fb_entry entry) {
+    if (rounds_to_bf16(model, entry))
+        return true;
     for (uint32_t i = 0; i < ipex_fb_entry_nodes_len(entry); i++)
         if (multiplies_bytes(entry, ipex_fb_entry_nodes(entry, i)))
             return true;
@@ -183,7 +197,7 @@ static bool is_measured(struct ipex_fb_entry entry, struct ipex_fb_node node,
  * where the entry does not round. */
 static const bool *find_measured(struct verify *verify, struct ipex_fb_entry entry) {
     const uint32_t tensors = ipex_fb_entry_tensors_len(entry);
-    if (!is_rounded(entry))
+    if (!is_rounded(verify->metadata.model, entry))
         return NULL;
     bool *measured = ipex_arena_array(&verify->arena, tensors + 1, sizeof *measured),
          *written = ipex_arena_array(&verify->arena, tensors + 1, sizeof *written);

@@ -52,8 +52,11 @@ struct blocks_level {
 /* The same for products of floats, of which a row alone is multiplied by so many panels at a time.
  */
 enum { BLOCKS_ROW_PANELS = 4 };
+enum { BLOCKS_ROWS_WORTH = 4 }; /* of numbers of 4 and 8 bits */
 struct blocks_float_level {
     bool in_turns;
+    int64_t worth; /* rows from which on weights become floats once for all of them */
+    int64_t rows;  /* most of multiply_rows */
     void (*conv)(const struct ipex_conv_args *, int64_t, int64_t, void *);
     blocks_activate_fn activate;
     /* Elements [begin, end) of K of a panel's weights, from a whole step on, as tiles of f32. */
@@ -63,7 +66,17 @@ struct blocks_float_level {
      * for all. */
     void (*multiply_row)(const struct ipex_blocks_args *, const float *x, int64_t panel,
                          int64_t panels, int64_t apart, float *to);
+    /* NULL, or elements [begin, end) of K of `count` rows, up to `rows`, times two panels `apart`
+     * from each other, or one (0): [rows][IPEX_BLOCKS_PANELS][16], with room for all, whose chains
+     * go on unless begin is 0. packed: NULL, or both panels' weights are stored as tiles of f32. */
+    void (*multiply_rows)(const struct ipex_blocks_args *, const float *x, int64_t count,
+                          int64_t panel, int64_t apart, int64_t begin, int64_t end, float *packed,
+                          float *to);
 };
+
+/* multiply_row of weights in f16. */
+void ipex_f16_row__avx2(const struct ipex_blocks_args *args, const float *x, int64_t panel,
+                        int64_t panels, int64_t apart, float *to);
 
 void ipex_blocks_floats(const struct blocks_float_level *level, const struct ipex_blocks_args *args,
                         int64_t job_begin, int64_t job_end, float *scratch);

@@ -529,19 +529,16 @@ static void row_times_panels(const struct ipex_blocks_args *args, const float *x
         multiply_row(args, x, panel + i * apart, tile + i * IPEX_PANEL);
 }
 
-/* Rows from which on weights become floats once for all of them. */
-enum { ROWS_WORTH = 4 };
-
-/* Elements [k, end) of K of some rows and the panels in `packed`. */
+/* Elements [k, end) of K of some rows and the panels in `packed`, to y. */
 static void add_part(const struct blocks_float_level *level, const struct ipex_blocks_args *args,
                      int64_t row, int64_t rows, int64_t panel, int64_t panels, int64_t k,
-                     int64_t end, float *packed) {
+                     int64_t end, float *packed, float *y) {
     const struct product p = {
         .conv = level->conv,
         .x = args->x + row * args->x_row + k,
         .packed = packed,
         .bias = args->bias + panel * IPEX_PANEL,
-        .y = packed + IPEX_BLOCKS_FLOATS,
+        .y = y,
         .x_row = args->x_row,
         .y_row = TILE,
         .rows = rows,
@@ -553,10 +550,10 @@ static void add_part(const struct blocks_float_level *level, const struct ipex_b
     ipex_multiply_packed(&p);
 }
 
-/* The products of rows that are not worth it, each with weights as they are. */
-static void multiply_few(const struct blocks_float_level *level,
-                         const struct ipex_blocks_args *args, const struct ipex_blocks_job *job,
-                         float *tile) {
+/* The products of rows that are not worth it, with weights as they are: each by itself, */
+static void multiply_each(const struct blocks_float_level *level,
+                          const struct ipex_blocks_args *args, const struct ipex_blocks_job *job,
+                          float *tile) {
     const int64_t sets = ipex_div_up(job->panel_end - job->panel, BLOCKS_ROW_PANELS);
     const int64_t apart = level->in_turns ? sets : 1;
     for (int64_t set = 0; set < sets; set++) {
@@ -572,40 +569,77 @@ static void multiply_few(const struct blocks_float_level *level,
     }
 }
 
-/* The products of some rows and up to IPEX_BLOCKS_PANELS panels. */
+/* ... or some at once. */
+static void multiply_some(const struct blocks_float_level *level,
+                          const struct ipex_blocks_args *args, const struct ipex_blocks_job *job,
+                          float *tile) {
+    const int64_t pairs = ipex_div_up(job->panel_end - job->panel, IPEX_BLOCKS_PANELS);
+    for (int64_t pair = 0; pair < pairs; pair++) {
+        const int64_t panel = job->panel + pair * (level->in_turns ? 1 : IPEX_BLOCKS_PANELS);
+        const int64_t second = panel + (level->in_turns ? pairs : 1);
+        const bool both = second < job->panel_end;
+        for (int64_t row = job->row, count; row < job->row_end; row += count) {
+            count = ipex_smaller(level->rows, job->row_end - row);
+            level->multiply_rows(args, args->x + row * args->x_row, count, panel,
+                                 both ? second - panel : 0, 0, args->k, NULL, tile);
+            store_tile(args, level->activate, tile, row, count, panel, 1);
+            if (both)
+                store_tile(args, level->activate, tile + IPEX_PANEL, row, count, second, 1);
+        }
+    }
+}
+
+/* The products of some rows, no fewer than are worth it, and up to IPEX_BLOCKS_PANELS panels. Where
+ * a level can, it makes floats while it multiplies the first rows, which memory need not wait for.
+ */
 static void multiply_floats(const struct blocks_float_level *level,
                             const struct ipex_blocks_args *args, int64_t row, int64_t rows,
                             int64_t panel, int64_t panels, float *packed) {
+    float *const tile = packed + IPEX_BLOCKS_FLOATS;
+    const int64_t done = level->multiply_rows ? level->rows : 0;
     for (int64_t k = 0, end; k < args->k; k = end) {
         end = ipex_smaller(k + IPEX_BLOCKS_PART, args->k);
-        for (int64_t i = 0; i < panels; i++)
+        if (level->multiply_rows)
+            level->multiply_rows(args, args->x + row * args->x_row, done, panel, panels - 1, k, end,
+                                 packed, tile);
+        for (int64_t i = 0; i < panels && !level->multiply_rows; i++)
             level->widen(args, panel + i, k, end,
                          packed + i * ipex_packed_floats(end - k, IPEX_PANEL));
-        add_part(level, args, row, rows, panel, panels, k, end, packed);
+        add_part(level, args, row + done, rows - done, panel, panels, k, end, packed,
+                 tile + done * TILE);
     }
-    store_tile(args, level->activate, packed + IPEX_BLOCKS_FLOATS, row, rows, panel, panels);
+    store_tile(args, level->activate, tile, row, rows, panel, panels);
 }
 
 void ipex_blocks_floats(const struct blocks_float_level *level, const struct ipex_blocks_args *args,
                         int64_t job_begin, int64_t job_end, float *packed) {
     for (int64_t j = job_begin; j < job_end; j++) {
-        const struct ipex_blocks_job job = ipex_blocks_job(args, j);
-        if (job.row_end - job.row < ROWS_WORTH) {
-            multiply_few(level, args, &job, packed);
-            continue;
-        }
-        for (int64_t row = job.row, rows; row < job.row_end; row += rows) {
-            rows = ipex_smaller(IPEX_BLOCKS_FLOAT_ROWS, job.row_end - row);
-            for (int64_t panel = job.panel; panel < job.panel_end; panel += IPEX_BLOCKS_PANELS)
-                multiply_floats(level, args, row, rows, panel,
-                                ipex_smaller(IPEX_BLOCKS_PANELS, job.panel_end - panel), packed);
+        const struct ipex_blocks_job all = ipex_blocks_job(args, j);
+        struct ipex_blocks_job job = all;
+        for (; job.row < all.row_end; job.row = job.row_end) {
+            job.row_end = ipex_smaller(job.row + IPEX_BLOCKS_FLOAT_ROWS, all.row_end);
+            const int64_t rows = job.row_end - job.row;
+            if (rows < level->worth && rows > 1 && level->multiply_rows)
+                multiply_some(level, args, &job, packed);
+            else if (rows < level->worth)
+                multiply_each(level, args, &job, packed);
+            else
+                for (int64_t panel = job.panel; panel < job.panel_end; panel += IPEX_BLOCKS_PANELS)
+                    multiply_floats(level, args, job.row, rows, panel,
+                                    ipex_smaller(IPEX_BLOCKS_PANELS, job.panel_end - panel),
+                                    packed);
         }
     }
 }
 
 void ipex_k_linear_blocks_f32__avx2(const struct ipex_blocks_args *args, int64_t job_begin,
                                     int64_t job_end, void *scratch) {
-    static const struct blocks_float_level level = {false, ipex_k_conv_f32__avx2,
-                                                    ipex_k_activate__avx2, widen, row_times_panels};
+    static const struct blocks_float_level level = {
+        .worth = BLOCKS_ROWS_WORTH,
+        .conv = ipex_k_conv_f32__avx2,
+        .activate = ipex_k_activate__avx2,
+        .widen = widen,
+        .multiply_row = row_times_panels,
+    };
     ipex_blocks_floats(&level, args, job_begin, job_end, scratch);
 }

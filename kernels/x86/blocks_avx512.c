@@ -160,7 +160,13 @@ static void multiply_row(const struct ipex_blocks_args *args, const float *x, in
 
 void ipex_k_linear_blocks_f32__avx512(const struct ipex_blocks_args *args, int64_t job_begin,
                                       int64_t job_end, void *scratch) {
-    static const struct blocks_float_level level = {true, ipex_k_conv_f32__avx512,
-                                                    ipex_k_activate__avx512, widen, multiply_row};
+    static const struct blocks_float_level level = {
+        .in_turns = true,
+        .worth = BLOCKS_ROWS_WORTH,
+        .conv = ipex_k_conv_f32__avx512,
+        .activate = ipex_k_activate__avx512,
+        .widen = widen,
+        .multiply_row = multiply_row,
+    };
     ipex_blocks_floats(&level, args, job_begin, job_end, scratch);
 }

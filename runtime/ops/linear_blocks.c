@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binder of linear layers whose weights have a scale for each block of K. */
+/* Binders of linear layers whose weights have a scale for each block of K, and of those in f16. */
 #include "runtime/bind.h"
 
 /* Jobs are worth their call from so many operations on. */
@@ -22,7 +22,7 @@ static void share_bytes(struct ipex_blocks_args *args, int64_t threads) {
         args->panels_per_job = (int32_t)ipex_min_i64(share, panels);
 }
 
-static void choose_jobs(struct ipex_bind *bind) {
+static void choose_jobs(struct ipex_bind *bind, bool bytes) {
     struct ipex_blocks_args *args = &bind->args.blocks;
     const int64_t panels = ipex_ceil_div(args->n, IPEX_PANEL);
     const int64_t cost = ipex_mul_sat(2 * IPEX_PANEL * (int64_t)args->rows, args->k);
@@ -31,10 +31,19 @@ static void choose_jobs(struct ipex_bind *bind) {
     args->panels_per_job = (int32_t)panels;
     if (bind->setup->threads == 1)
         return;
-    if (bind->ints[IPEX_BLOCKS_BYTES])
+    if (bytes)
         share_bytes(args, ipex_min_i64(bind->setup->threads, worth));
     else
         args->panels_per_job = (int32_t)ipex_block_size(bind->setup, panels, cost, JOB_FLOPS);
+}
+
+static void set_factors(struct ipex_bind *bind) {
+    if (bind->input[4]->dtype == IPEX_DTYPE_bf16)
+        IPEX_BIND_REF(bind, blocks, scale_bf16, 4, 0);
+    else
+        IPEX_BIND_REF(bind, blocks, scale, 4, 0);
+    if (bind->input[5] != NULL)
+        IPEX_BIND_REF(bind, blocks, zero, 5, 0);
 }
 
 static void set_operands(struct ipex_bind *bind) {
@@ -43,19 +52,14 @@ static void set_operands(struct ipex_bind *bind) {
     IPEX_BIND_BIAS(bind, blocks, bind->args.blocks.n);
     if (bind->input[3] != NULL)
         IPEX_BIND_REF(bind, blocks, residual, 3, 0);
-    if (bind->input[4]->dtype == IPEX_DTYPE_bf16)
-        IPEX_BIND_REF(bind, blocks, scale_bf16, 4, 0);
-    else
-        IPEX_BIND_REF(bind, blocks, scale, 4, 0);
-    if (bind->input[5] != NULL)
-        IPEX_BIND_REF(bind, blocks, zero, 5, 0);
     IPEX_BIND_REF(bind, blocks, y, IPEX_REF_OUTPUT, 0);
 }
 
-enum ipex_bound ipex_bind_linear_blocks(struct ipex_bind *bind) {
+/* All but the kernel, of weights of `bits` bits in blocks of so many elements. */
+static enum ipex_bound bind_layer(struct ipex_bind *bind, int32_t bits, int32_t block, int32_t act,
+                                  bool bytes) {
     struct ipex_blocks_args *args = &bind->args.blocks;
     const struct ipex_tensor_info *x = bind->input[0];
-    const bool bytes = bind->ints[IPEX_BLOCKS_BYTES] != 0;
     if (!ipex_info_stride(x, 0, x->rank - 1, &args->x_row) ||
         !ipex_info_stride(bind->output, 0, x->rank - 1, &args->y_row) ||
         !ipex_info_stride(bind->input[3], 0, x->rank - 1, &args->r_row))
@@ -68,20 +72,38 @@ enum ipex_bound ipex_bind_linear_blocks(struct ipex_bind *bind) {
     args->rows = (int32_t)rows;
     args->k = (int32_t)x->dims[x->rank - 1];
     args->n = (int32_t)bind->input[1]->dims[0];
-    args->bits = bind->ints[IPEX_BLOCKS_BITS];
-    args->block = bind->ints[IPEX_BLOCKS_SIZE];
-    args->act = bind->ints[IPEX_BLOCKS_ACT];
+    args->bits = bits;
+    args->block = block;
+    args->act = act;
     args->act_a = bind->floats[0];
     args->act_b = bind->floats[1];
     args->cache_l2 = bind->setup->l2_bytes;
     set_operands(bind);
-    choose_jobs(bind);
-    if (bytes)
-        IPEX_BIND_KERNEL(bind, linear_blocks_i8, blocks);
-    else
-        IPEX_BIND_KERNEL(bind, linear_blocks_f32, blocks);
+    choose_jobs(bind, bytes);
     bind->jobs = ipex_blocks_jobs(args);
     bind->scratch = ipex_blocks_scratch(args, bytes);
     bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * (int64_t)args->k);
     return IPEX_BOUND;
+}
+
+enum ipex_bound ipex_bind_linear_blocks(struct ipex_bind *bind) {
+    const bool bytes = bind->ints[IPEX_BLOCKS_BYTES] != 0;
+    const enum ipex_bound bound =
+        bind_layer(bind, bind->ints[IPEX_BLOCKS_BITS], bind->ints[IPEX_BLOCKS_SIZE],
+                   bind->ints[IPEX_BLOCKS_ACT], bytes);
+    if (bound != IPEX_BOUND)
+        return bound;
+    set_factors(bind);
+    if (bytes)
+        IPEX_BIND_KERNEL(bind, linear_blocks_i8, blocks);
+    else
+        IPEX_BIND_KERNEL(bind, linear_blocks_f32, blocks);
+    return IPEX_BOUND;
+}
+
+enum ipex_bound ipex_bind_linear_f16(struct ipex_bind *bind) {
+    const enum ipex_bound bound = bind_layer(bind, 16, 1, bind->ints[0], false);
+    if (bound == IPEX_BOUND)
+        IPEX_BIND_KERNEL(bind, linear_f16, blocks);
+    return bound;
 }

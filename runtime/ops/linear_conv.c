@@ -465,6 +465,8 @@ enum ipex_bound ipex_bind_linear(struct ipex_bind *bind) {
     const struct ipex_tensor_info *x = bind->input[0], *y = bind->output, *r = bind->input[3];
     const int32_t leading = x->rank - 1;
     struct ipex_tiles tiles;
+    if (bind->input[1]->dtype == IPEX_DTYPE_f16)
+        return ipex_bind_linear_f16(bind);
     if (!ipex_tiles_of((enum ipex_dtype)bind->input[1]->dtype, bind->input[1]->dims, 2, &tiles))
         return IPEX_BOUND_TOO_LARGE;
     if (!ipex_info_stride(x, 0, leading, &args->x_pixel) ||

@@ -385,6 +385,10 @@ EMU __m512i emu_cvtepu16_epi32(__m256i a) {
 EMU __m512i emu_cvtepu8_epi32(__m128i a) {
     return emu_join(_mm256_cvtepu8_epi32(a), _mm256_cvtepu8_epi32(_mm_srli_si128(a, 8)));
 }
+EMU __m512 emu_cvtph_ps(__m256i a) {
+    return emu_join_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(a)),
+                       _mm256_cvtph_ps(_mm256_extracti128_si256(a, 1)));
+}
 EMU __m256i emu_cvtepi32_epi16(__m512i a) {
     typedef uint16_t halves __attribute__((vector_size(32)));
     return (__m256i) __builtin_convertvector((emu_word)a, halves);
@@ -395,6 +399,7 @@ EMU __m128i emu_cvtepi32_epi8(__m512i a) {
 }
 #define _mm512_cvtepu16_epi32 emu_cvtepu16_epi32
 #define _mm512_cvtepu8_epi32  emu_cvtepu8_epi32
+#define _mm512_cvtph_ps       emu_cvtph_ps
 #define _mm512_cvtepi32_epi16 emu_cvtepi32_epi16
 #define _mm512_cvtepi32_epi8  emu_cvtepi32_epi8
 

@@ -231,7 +231,7 @@ def check_told(tap, bench):
     tap.ok("half precision: casts are in the ledger", sites == [("down", "applied")], *bench.ledger())
     done = command(CLI, "convert", bench.onnx, "-o", bench.ipex, "--json")
     note = json.loads(done.stdout)["entries"][0]["notes"]
-    wanted = ["1 constants are widened", "1 casts round nothing", "pixels (float16)", "down_out (float16)", "--dtype bf16"]
+    wanted = ["1 constants are widened (", "1 casts round nothing", "pixels (float16)", "down_out (float16)", "--dtype bf16"]
     tap.ok("half precision: the note says what and where", all(part in note for part in wanted), note)
 
 

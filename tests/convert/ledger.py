@@ -1121,6 +1121,17 @@ def layer_of_4_bits_with_a_large_scale_of_zeros(g):
     g.output(g.op("Mul", y, g.scalar(1e9), name="behind"))
 
 
+@case(("lossless", "layer", "more_bits"), ("lossless", "held", APPLIED), steps=dict(linear=2))
+def weights_that_16_bits_hold_and_do_not_hold(g):
+    y = g.op("MatMul", g.input(4, 48), g.weight(48, 20), name="layer")
+    g.output(g.op("MatMul", g.op("Sin", y), g.constant(np.full((20, 7), 0.5, np.float32)), name="held"))
+
+
+@case(("lossless", "layer", "many_rows"), flags=("--speed",))
+def many_rows_of_a_weight_that_16_bits_hold(g):
+    g.output(g.op("MatMul", g.input(16, 48), g.constant(np.full((48, 7), 0.5, np.float32)), name="layer"))
+
+
 @case(("merge", "four", "blocks_differ"), ("merge", "floats", "blocks_differ"), steps=dict(linear=1, linear_blocks=1), opset=21)
 def layers_of_4_bits_and_of_floats(g):
     x = g.input(4, 48)

@@ -304,6 +304,11 @@ void maker_bf16(struct maker_model *m) {
     e->arithmetic = IPEX_ARITHMETIC_bf16_dp;
 }
 
+void maker_f16(struct maker_model *m) {
+    m->entry[0].tensor[T_LIN_W].dtype = m->weight[W_LIN].dtype = IPEX_DTYPE_f16;
+    m->weight[W_LIN].bytes /= 2; /* K fills three tiles, of f32 six */
+}
+
 /* Operands and floats of a linear or conv by a weight in i8: T_CONV_B are its biases and its
  * scales; y_scale 0 where y is not rounded. */
 static struct maker_node *by_bytes(struct maker_node *n, int w, int residual, float y_scale) {

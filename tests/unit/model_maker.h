@@ -257,6 +257,8 @@ void maker_blocks_8(struct maker_model *model);
 
 /* T_XH and the weights of the two nodes that read it become bf16. */
 void maker_bf16(struct maker_model *model);
+/* The linear layer has its weight in f16. */
+void maker_f16(struct maker_model *model);
 
 /* T_XH, with a halo of 7s, and W_CONV become bytes, and nodes follow on what that convolution also
  * gives as u8. */

@@ -100,6 +100,7 @@ static void model_of_blocks_is_valid(void **state) {
     (void)state;
     check_valid(maker_blocks);
     check_valid(maker_blocks_8);
+    check_valid(maker_f16);
 }
 
 int main(void) {

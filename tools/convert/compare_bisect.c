@@ -134,6 +134,7 @@ static int convert(struct ipex_contrast *c, const char *inner, const char *path)
         graph.arithmetic = (enum ipex_arithmetic)ipex_fb_entry_arithmetic(c->sizes.entry);
         ipex_passes_run(&graph);
         ipex_choose_algorithms(&graph, recorded_growth(c));
+        ipex_choose_lossless(&graph, recorded_growth(c));
         ipex_lower(&graph, &plan);
         ipex_mark_bands(&graph, &plan);
         code = write_plan(c, &plan, path);

@@ -71,8 +71,7 @@ static bool has_integers(const struct ipex_node *node) {
     return node->integer || node->blocks;
 }
 
-/* Multiplies by a constant that can be bf16. */
-static bool has_weight(const struct ipex_node *node) {
+bool ipex_has_weight(const struct ipex_node *node) {
     if (has_integers(node))
         return false;
     return node->kind == IPEX_KIND_linear || is_recurrent(node) ||
@@ -80,8 +79,14 @@ static bool has_weight(const struct ipex_node *node) {
             !has_few_columns(node));
 }
 
-bool ipex_weight_is_bf16(const struct ipex_graph *graph, const struct ipex_node *node) {
-    return graph->precision != IPEX_PRECISION_f32 && has_weight(node);
+static bool weight_is_bf16(const struct ipex_graph *graph, const struct ipex_node *node) {
+    return graph->precision != IPEX_PRECISION_f32 && ipex_has_weight(node);
+}
+
+enum ipex_dtype ipex_weight_dtype(const struct ipex_graph *graph, const struct ipex_node *node) {
+    if (node->lossless)
+        return node->lossless;
+    return weight_is_bf16(graph, node) ? IPEX_DTYPE_bf16 : IPEX_DTYPE_f32;
 }
 
 int32_t ipex_factors(const struct ipex_node *node) {
@@ -96,7 +101,7 @@ bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *nod
 }
 
 static enum ipex_reason reason_of(const struct ipex_graph *graph, const struct ipex_node *node) {
-    if (ipex_weight_is_bf16(graph, node) || ipex_reads_bf16(graph, node) ||
+    if (weight_is_bf16(graph, node) || ipex_reads_bf16(graph, node) ||
         node->output->layout->rounded)
         return IPEX_REASON_applied;
     if (node->kind == IPEX_KIND_conv && node->u.conv.winograd)
@@ -120,7 +125,7 @@ static const char *what_is_bf16(const struct ipex_graph *graph, const struct ipe
     if (ipex_reads_bf16(graph, node))
         return rounded ? "bf16 operands, summed in f32, results stored in bf16"
                        : "bf16 operands, summed in f32";
-    if (ipex_weight_is_bf16(graph, node))
+    if (weight_is_bf16(graph, node))
         return "bf16 weights, f32 arithmetic";
     return rounded ? "f32 arithmetic, results stored in bf16" : NULL;
 }

@@ -258,6 +258,7 @@ struct ipex_node {
     struct ipex_block_layer *blocks;    /* linear; NULL: its weight becomes floats or integers */
     bool weight_kn;                     /* linear */
     bool left_on_floats;                /* linear, of a quantised input: pass_integer.c */
+    enum ipex_dtype lossless;           /* of 16 bits, which hold its weight; 0: lossless.c */
     union {
         struct ipex_conv conv;
         struct ipex_pool pool;

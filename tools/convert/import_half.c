@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Half precision in the source: constants of float16 and bfloat16 are widened to f32, which is
- * exact, and so is every value computed of them; casts to these types round nothing. What is stored
- * and multiplied in bf16 is the dtype policy's choice alone (dtype.c), the same for every model.
+ * exact, and so is every value computed of them; casts to these types round nothing. What is
+ * multiplied in bf16 is the dtype policy's choice alone (dtype.c), and what is stored in 16 bits
+ * that of lossless.c, too, the same for every model.
  * All of it is told: each cast in the ledger, the sum as a note. */
 #include "tools/convert/import_half.h"
 
@@ -51,9 +52,9 @@ void ipex_import_half_note(struct ipex_import *import) {
         return;
     const char *note = ipex_arena_printf(
         arena,
-        "half precision in the model is computed in f32: %zu constants are widened, %zu casts "
-        "round "
-        "nothing%s%s (--weights bf16 and --dtype bf16 choose bf16)\n",
+        "half precision in the model is computed in f32: %zu constants are widened (of which "
+        "weights of layers may be stored as they are: lossless), %zu casts round nothing%s%s "
+        "(--weights bf16 and --dtype bf16 choose bf16)\n",
         import->half_constants, import->half_casts, *ports ? "; f32 in the file: " : "", ports);
     import->notes = ipex_arena_printf(arena, "%s%s", import->notes ? import->notes : "", note);
 }

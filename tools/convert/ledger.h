@@ -111,6 +111,9 @@
     X(no_bytes_behind, "the result is not quantised to 8 bits by a node that alone reads it")      \
     X(scaled_behind, "an activation that is no clamp stands before the rounding, or no float "     \
                      "holds the product of scales")                                                \
+    X(more_bits, "a number of its weight needs more than 16 bits")                                 \
+    X(many_rows, "16 bits hold its weight, but of so many rows f32 may take 0.97 of the time "     \
+                 "(--speed)")                                                                      \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")
 
 enum ipex_reason {

@@ -280,8 +280,7 @@ static void lower_reduce(struct lower *lower, struct ipex_node *node) {
 static int32_t recurrent_weight(struct lower *lower, const struct ipex_node *node,
                                 struct ipex_value *value) {
     struct ipex_plan_weight w = {.name = value->name,
-                                 .dtype = ipex_weight_is_bf16(lower->graph, node) ? IPEX_DTYPE_bf16
-                                                                                  : value->dtype,
+                                 .dtype = ipex_weight_dtype(lower->graph, node),
                                  .layout = IPEX_LAYOUT_tiles,
                                  .rank = 5,
                                  .dims = {value->dims[0], 1, value->dims[1], 1, value->dims[2]},

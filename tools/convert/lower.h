@@ -49,8 +49,10 @@ bool ipex_reshape_order(struct ipex_dims *dims, const struct ipex_value *x, cons
 void ipex_reshape_source(struct ipex_dims *dims, const struct ipex_value *x, const int32_t *x_order,
                          const struct ipex_value *y, int32_t *ret_order);
 
-/* The dtype policy (dtype.c): the node stores its weight in bf16, and takes x in bf16. */
-bool ipex_weight_is_bf16(const struct ipex_graph *graph, const struct ipex_node *node);
+/* The dtype policy (dtype.c): the node multiplies by a constant that can be bf16; how it stores
+ * that; it takes x in bf16. */
+bool ipex_has_weight(const struct ipex_node *node);
+enum ipex_dtype ipex_weight_dtype(const struct ipex_graph *graph, const struct ipex_node *node);
 bool ipex_reads_bf16(const struct ipex_graph *graph, const struct ipex_node *node);
 /* Operands of a product of activations that it multiplies: the first ones. */
 int32_t ipex_factors(const struct ipex_node *node);

@@ -79,9 +79,7 @@ static int32_t weight_of(struct lower *lower, const struct ipex_node *node, enum
                          enum ipex_layout layout, int32_t rank, const int64_t *dims) {
     struct ipex_plan_weight w = {.name = weight_name(lower, node),
                                  .dtype = node->integer ? IPEX_DTYPE_i8
-                                          : ipex_weight_is_bf16(lower->graph, node)
-                                              ? IPEX_DTYPE_bf16
-                                              : IPEX_DTYPE_f32,
+                                                        : ipex_weight_dtype(lower->graph, node),
                                  .layout = layout,
                                  .rank = rank,
                                  .recipe = recipe,

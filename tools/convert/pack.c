@@ -24,12 +24,26 @@ uint16_t ipex_bf16_of_f64(double value) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* Of a number that f16 holds: its exponent is 112 less than that of f32, which has no denormals
+ * there. */
+static uint16_t exact_f16(double value) {
+    const float exact = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &exact, sizeof bits);
+    const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & INT32_MAX;
+    if (magnitude < 113u << 23)
+        return (uint16_t)(sign | (uint32_t)((exact < 0 ? -exact : exact) * 0x1p24f));
+    return (uint16_t)(sign | ((magnitude >> 13) - (112u << 10)));
+}
+
 /* Element k of column j of one panel, in a segment's tiles. */
 static void put(const struct ipex_plan_weight *w, float *panel, int64_t k, int64_t j,
                 double value) {
     if (w->dtype == IPEX_DTYPE_bf16) {
         const uint16_t rounded = ipex_bf16_of_f64(value);
         memcpy((uint8_t *)panel + ((k / 2 * IPEX_PANEL + j) * 2 + k % 2) * 2, &rounded, 2);
+    } else if (w->dtype == IPEX_DTYPE_f16) {
+        ((uint16_t *)(void *)panel)[k * IPEX_PANEL + j] = exact_f16(value);
     } else if (w->dtype == IPEX_DTYPE_i8) {
         ((int8_t *)panel)[(k / 4 * IPEX_PANEL + j) * 4 + k % 4] = (int8_t)value;
     } else {

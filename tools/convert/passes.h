@@ -34,6 +34,9 @@ void ipex_move_bytes(struct ipex_graph *graph);
 /* After the passes (algorithm.c): which convolutions are computed by Winograd. */
 void ipex_choose_algorithms(struct ipex_graph *graph, enum ipex_growth growth);
 
+/* Behind that (lossless.c): which weights are stored in 16 bits, since these hold them exactly. */
+void ipex_choose_lossless(struct ipex_graph *graph, enum ipex_growth growth);
+
 /* pass_upsample.c: how many channels of a convolution, and how often, are upsampled that the pass
  * has left together with others, or as they are, since taking them apart is a question of room (0:
  * of no such one); and taking them apart. */

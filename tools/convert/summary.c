@@ -22,6 +22,7 @@ static const struct {
     {"columns",
      "convolutions that leave out what lies beside the image, a kernel column at a time"},
     {"dtype", "products on bf16"},
+    {"lossless", "weights that 16 bits hold exactly are stored so"},
     {"concat", "concatenated values written straight into place"},
     {"slice", "slices that are views"},
     {"layout", "reshapes and transposes that cost nothing"},

@@ -77,9 +77,11 @@ static int plan_entry(struct ipex_convert_entry *entry, struct ipex_convert *c) 
     entry->graph.arithmetic = c->arithmetic;
     entry->graph.activations = c->activations;
     ipex_passes_run(&entry->graph);
-    ipex_choose_algorithms(&entry->graph, c->speed  ? IPEX_GROWTH_any
-                                          : c->size ? IPEX_GROWTH_none
-                                                    : IPEX_GROWTH_some);
+    const enum ipex_growth growth = c->speed  ? IPEX_GROWTH_any
+                                    : c->size ? IPEX_GROWTH_none
+                                              : IPEX_GROWTH_some;
+    ipex_choose_algorithms(&entry->graph, growth);
+    ipex_choose_lossless(&entry->graph, growth);
     ipex_lower(&entry->graph, &entry->plan);
     ipex_bound_storages(&entry->graph, &entry->plan);
     ipex_mark_bands(&entry->graph, &entry->plan);
@@ -259,7 +261,11 @@ int ipex_verb_convert(int argc, char **argv) {
         {"speed", NULL,
          "let weights grow as far as it makes the network faster (default: to 1.5 times)",
          IPEX_CLI_FLAG, false, &c.speed, 0, 0},
-        {"size", NULL, "let no weight grow for speed", IPEX_CLI_FLAG, false, &c.size, 0, 0},
+        {"size", NULL,
+         "let no weight grow for speed, and store in 16 bits those of convolutions that these "
+         "hold, "
+         "too",
+         IPEX_CLI_FLAG, false, &c.size, 0, 0},
         {"quiet", NULL, "no summary and no progress", IPEX_CLI_FLAG, false, &c.quiet, 0, 0},
         {"json", NULL, "the summary as one JSON object", IPEX_CLI_FLAG, false, &c.json, 0, 0},
         {0},
