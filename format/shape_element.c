@@ -3,7 +3,7 @@
  * compare, logical, where, integer; arg, topk, cumsum. */
 #include "format/shape_rules.h"
 
-/* bf16 is cast from and to f32. */
+/* bf16 is cast from and to f32, f16 to f32. */
 static bool is_cast_dtype(uint8_t dtype, uint8_t other) {
     return is_plain_dtype(dtype) || (dtype == IPEX_DTYPE_bf16 && other == IPEX_DTYPE_f32);
 }
@@ -12,9 +12,10 @@ static bool is_cast_dtype(uint8_t dtype, uint8_t other) {
 enum ipex_status ipex_rule_cast(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0);
     const uint8_t wanted = y->dtype;
-    if (x->layout != IPEX_LAYOUT_plain || !is_cast_dtype(x->dtype, wanted))
+    const bool of_f16 = x->dtype == IPEX_DTYPE_f16 && wanted == IPEX_DTYPE_f32;
+    if (x->layout != IPEX_LAYOUT_plain || !(of_f16 || is_cast_dtype(x->dtype, wanted)))
         return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the operand is packed or of the wrong dtype");
-    if (!is_cast_dtype(wanted, x->dtype))
+    if (!of_f16 && !is_cast_dtype(wanted, x->dtype))
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the output has a dtype that casts do not know");
     output_like(x, y);
     y->dtype = wanted;

@@ -75,7 +75,9 @@ enum ipex_status ipex_rule_slice(const struct rule *r, struct ipex_shape_operand
 enum ipex_status ipex_rule_gather(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *data = operand(r, 0), *indices = operand(r, 1);
     const int32_t axis = r->node->int_[0];
-    if (data->layout != IPEX_LAYOUT_plain || !is_plain_dtype(data->dtype))
+    if (data->layout != IPEX_LAYOUT_plain ||
+        !(is_plain_dtype(data->dtype) || data->dtype == IPEX_DTYPE_bf16 ||
+          data->dtype == IPEX_DTYPE_f16))
         return bad(r, IPEX_ERROR_MODEL_OPERATOR, "data is packed or of the wrong dtype");
     IPEX_TRY(check_dtype(r, 1, IPEX_DTYPE_i32, IPEX_DTYPE_i64, IPEX_DTYPE_NONE));
     if (!in_range(axis, 0, data->rank - 1))

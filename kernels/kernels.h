@@ -635,7 +635,8 @@ struct ipex_pad_args {
  * for the innermost dim, where any stride is allowed. kind and dtype as each slot reads them:
  *   cast     dtype -> y_dtype: f32 to an integer is cut towards 0 and saturates, NaN is 0;
  *            integers wrap around; anything but 0 is a true bool, a bool is 0 or 1
- *            f32 to bf16 rounds to nearest even, a denormal to a zero of its sign
+ *            f32 to bf16 rounds to nearest even, a denormal to a zero of its sign; of f16 a NaN
+ *            becomes quiet, and a denormal is none in f32
  *   compare  kind enum ipex_compare on f32, i32, i64 -> bool; a NaN is only not_equal
  *   logical  kind enum ipex_logical; a byte other than 0 is true
  *   where    x[0] ? x[1] : x[2] of `size` bytes

@@ -119,14 +119,26 @@ static bool multiplies_bytes(struct ipex_fb_entry entry, struct ipex_fb_node nod
     return dtype == IPEX_DTYPE_i8 || dtype == IPEX_DTYPE_u8;
 }
 
-/* Something is rounded to bf16: results, or, where that was asked for, weights. Others in bf16, and
- * scales of blocks, are what they were. */
+static bool moves_elements(uint16_t op) {
+    return op == IPEX_OP_copy || op == IPEX_OP_transpose || op == IPEX_OP_slice ||
+           op == IPEX_OP_pad || op == IPEX_OP_expand || op == IPEX_OP_gather ||
+           op == IPEX_OP_max_pool;
+}
+
+/* Something is rounded to bf16: results, but for what only moves elements, or, where that was asked
+ * for, weights. Others in bf16, and scales of blocks, are what they were. */
 static bool rounds_to_bf16(struct ipex_fb_model model, struct ipex_fb_entry entry) {
     const bool weights = strstr(ipex_fb_model_options(model), "--weights bf16") != NULL;
     for (uint32_t i = 0; i < ipex_fb_entry_tensors_len(entry); i++) {
         struct ipex_fb_tensor tensor = ipex_fb_entry_tensors(entry, i);
-        if (ipex_fb_tensor_dtype(tensor) == IPEX_DTYPE_bf16 &&
-            (weights || ipex_fb_tensor_weight(tensor) < 0))
+        if (weights && ipex_fb_tensor_dtype(tensor) == IPEX_DTYPE_bf16)
+            return true;
+    }
+    for (uint32_t i = 0; i < ipex_fb_entry_nodes_len(entry); i++) {
+        struct ipex_fb_node node = ipex_fb_entry_nodes(entry, i);
+        const uint32_t y = (uint32_t)ipex_fb_node_outputs(node)[0];
+        if (!moves_elements(ipex_fb_node_op(node)) &&
+            ipex_fb_tensor_dtype(ipex_fb_entry_tensors(entry, y)) == IPEX_DTYPE_bf16)
             return true;
     }
     return false;
@@ -146,12 +158,6 @@ static uint32_t root_of(struct ipex_fb_entry entry, uint32_t tensor) {
     while (ipex_fb_tensor_view_of(ipex_fb_entry_tensors(entry, tensor)) >= 0)
         tensor = (uint32_t)ipex_fb_tensor_view_of(ipex_fb_entry_tensors(entry, tensor));
     return tensor;
-}
-
-static bool moves_elements(uint16_t op) {
-    return op == IPEX_OP_copy || op == IPEX_OP_transpose || op == IPEX_OP_slice ||
-           op == IPEX_OP_pad || op == IPEX_OP_expand || op == IPEX_OP_gather ||
-           op == IPEX_OP_max_pool;
 }
 
 /* What rounds numbers as it stores them. */

@@ -4,6 +4,7 @@
  * laid out densely, so that every operation on every type is one plain loop, which compilers
  * vectorise. */
 #include "kernels/bf16.h"
+#include "kernels/f16.h"
 #include "kernels/ref/ref.h"
 
 enum { BLOCK = 256, OPERANDS = 3, MAX_SIZE = 8 };
@@ -200,6 +201,7 @@ UNARY(cast_f32_f32, float, float, p)
 
 UNARY(cast_f32_bf16, uint32_t, uint16_t, ipex_bf16_of(p))
 UNARY(cast_bf16_f32, uint16_t, uint32_t, (uint32_t)p << 16)
+UNARY(cast_f16_f32, uint16_t, uint32_t, ipex_f32_of_f16(p))
 
 UNARY(cut_i32, int32_t, uint8_t, p)
 
@@ -220,7 +222,7 @@ static __attribute__((noinline)) void clamp_i32(int32_t *y, int64_t n, int32_t l
 CLAMPED(u8, 0, 255)
 CLAMPED(i8, -128, 127)
 
-/* Which, for every other type; bf16 is only from and to f32. */
+/* Which, for every other type; bf16 is only from and to f32, f16 only to f32. */
 #define BY_TYPE(dtype, f32, i32, i64, u8, i8, boolean)                                             \
     ((dtype) == IPEX_DTYPE_f32   ? (f32)                                                           \
      : (dtype) == IPEX_DTYPE_i32 ? (i32)                                                           \
@@ -230,9 +232,10 @@ CLAMPED(i8, -128, 127)
                                  : (boolean))
 
 static map_fn cast_to_f32(int32_t from) {
-    return from == IPEX_DTYPE_bf16 ? cast_bf16_f32
-                                   : BY_TYPE(from, cast_f32_f32, cast_i32_f32, cast_i64_f32,
-                                             cast_u8_f32, cast_i8_f32, cast_bool_f32);
+    return from == IPEX_DTYPE_bf16  ? cast_bf16_f32
+           : from == IPEX_DTYPE_f16 ? cast_f16_f32
+                                    : BY_TYPE(from, cast_f32_f32, cast_i32_f32, cast_i64_f32,
+                                              cast_u8_f32, cast_i8_f32, cast_bool_f32);
 }
 
 static map_fn cast_of_f32(int32_t to) {

@@ -23,10 +23,10 @@
 
 /* Bytes of an element of the dtypes that moves and casts know. */
 static inline int64_t ref_dtype_size(int32_t dtype) {
-    return dtype == IPEX_DTYPE_i64                              ? 8
-           : dtype == IPEX_DTYPE_f32 || dtype == IPEX_DTYPE_i32 ? 4
-           : dtype == IPEX_DTYPE_bf16                           ? 2
-                                                                : 1;
+    return dtype == IPEX_DTYPE_i64                               ? 8
+           : dtype == IPEX_DTYPE_f32 || dtype == IPEX_DTYPE_i32  ? 4
+           : dtype == IPEX_DTYPE_bf16 || dtype == IPEX_DTYPE_f16 ? 2
+                                                                 : 1;
 }
 
 /* An index of an axis of this size: below 0 it counts from the end; then it is clamped. */

@@ -121,6 +121,22 @@ static void want_cast_bf16(const struct ipex_map_args *a, const char *const *x, 
     }
 }
 
+static void want_cast_f16(const struct ipex_map_args *a, const char *const *x, char *y) {
+    uint16_t half;
+    memcpy(&half, x[0], sizeof half);
+    const int exponent = half >> 10 & 31, mantissa = half & 1023;
+    const double size = exponent == 0    ? mantissa * 0x1p-24
+                        : exponent == 31 ? (double)INFINITY
+                                         : ldexp(1024 + mantissa, exponent - 25);
+    const float value = (float)(half & 0x8000 ? -size : size);
+    uint32_t bits;
+    (void)a;
+    memcpy(&bits, &value, sizeof bits);
+    if (exponent == 31 && mantissa != 0)
+        bits |= 1u << 22 | (uint32_t)mantissa << 13;
+    memcpy(y, &bits, sizeof bits);
+}
+
 static void want_cast(const struct ipex_map_args *a, const char *const *x, char *y) {
     const bool real = a->dtype == IPEX_DTYPE_f32;
     const bool is_true = real ? get_float(x[0]) != 0 : get_integer(a->dtype, x[0]) != 0;
@@ -317,6 +333,13 @@ static int cast_bf16_case(const struct context *context, struct rng *rng, int i)
     const int32_t dtype[] = {IPEX_DTYPE_f32, IPEX_DTYPE_bf16}, from = dtype[i % 4 == 3];
     const struct ipex_map_args a = {.inputs = 1, .dtype = from, .y_dtype = dtype[i % 4 != 3]};
     return check_map(context, rng, "cast", slot_cast, want_cast_bf16, a, &from);
+}
+
+static int cast_f16_case(const struct context *context, struct rng *rng, int i) {
+    const int32_t from = IPEX_DTYPE_f16;
+    const struct ipex_map_args a = {.inputs = 1, .dtype = from, .y_dtype = IPEX_DTYPE_f32};
+    (void)i;
+    return check_map(context, rng, "cast", slot_cast, want_cast_f16, a, &from);
 }
 
 static int compare_case(const struct context *context, struct rng *rng, int i) {
@@ -603,6 +626,7 @@ void check_element(const struct context *context) {
     } slots[] = {
         {"cast", "cast: every pair of dtypes, random boxes", cast_case},
         {"cast", "cast: f32 to bf16 and back, bits of every kind", cast_bf16_case},
+        {"cast", "cast: f16 to f32, bits of every kind", cast_f16_case},
         {"compare", "compare: every kind and dtype, random boxes", compare_case},
         {"logical", "logical: every kind, random boxes", logical_case},
         {"where", "where: every dtype, random boxes", where_case},

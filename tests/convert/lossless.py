@@ -189,6 +189,42 @@ def check_sizes(tap, bench):
             tap.ok("the ledger says why", verdicts(bench) == {"layer": "many_rows"}, verdicts(bench))
 
 
+def plain(bench):
+    """dtype of every plain weight of more than 1,000 elements."""
+    return sorted(weight["dtype"] for weight in cli_json("inspect", bench.ipex)["weights"]
+                  if weight["layout"] == "plain" and np.prod(weight["dims"]) > 1000)
+
+
+def check_tables(tap, bench):
+    """Tables of which rows or columns are looked up, once, twice, and as a layer's weight, too."""
+    int64, int32 = onnx.TensorProto.INT64, onnx.TensorProto.INT32
+    for dtype, axis, indices in itertools.product(("bf16", "f16", "f32"), (0, 1), (int64, int32)):
+        g = Held("bf16" if dtype == "f32" else dtype, spoil=dtype == "f32")
+        table = g.weight(70, 67)
+        g.output(g.op("Gather", table, g.input(2, 5, dtype=indices), axis=axis, name="words"),
+                 g.op("Neg", g.op("Gather", table, g.input("n", dtype=int64), axis=axis)))
+        title = f"look-ups of {dtype} along axis {axis}, {onnx.TensorProto.DataType.Name(indices)}"
+        why = bench.right(g, "--dim", "n=1..9", "--golden", "2", bits=True, sizes=[{"n": 1}, {"n": 9}])
+        tap.ok(f"{title}: stored so, once", not why and plain(bench) == [dtype], why, plain(bench), verdicts(bench))
+        expected = "more_bits" if dtype == "f32" else "applied"
+        tap.ok(f"{title}: both are told", list(verdicts(bench).values()) == [expected] * 2, verdicts(bench))
+    for shared in (False, True):
+        g = Held("bf16")
+        table = g.weight(70, 67)
+        x = g.op("Gather", table, g.input(3, dtype=int64), name="words")
+        g.output(g.op("MatMul", x, g.op("Transpose", table, perm=[1, 0]), name="layer"))
+        if shared:
+            g.output(g.op("Add", table, g.input(1)))
+        why = bench.right(g, "--golden", "1", bits=True)
+        title = "a table that is a layer's weight, too" + (", and added to something" if shared else "")
+        tap.ok(f"{title}: {'f32' if shared else 'bf16'}", not why and set(plain(bench)) == {"f32" if shared else "bf16"} and kinds(bench) == ["bf16"],
+               why, plain(bench), kinds(bench), verdicts(bench))
+    g = Held("bf16")
+    g.output(g.op("Gather", g.weight(60, 67), g.input(3, dtype=int64), name="words"))
+    why = bench.right(g, "--golden", "1")
+    tap.ok("a small table: f32", not why and plain(bench) == ["f32"] and not verdicts(bench), why, plain(bench))
+
+
 def check_half_models(tap, bench):
     """Constants of half precision, whole or behind casts."""
     for onnx_type, dtype, whole in itertools.product((onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16), ("",), (False, True)):
@@ -227,7 +263,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as second:
         bench = Bench(folder)
         check_layers(tap, bench, Bench(second))
-        for check in (check_spoilt, check_edges, check_factors, check_recurrent, check_convolutions, check_sizes, check_half_models,
+        for check in (check_spoilt, check_edges, check_factors, check_recurrent, check_convolutions, check_sizes, check_tables, check_half_models,
                       check_verify):
             check(tap, bench)
     return tap.done()

@@ -429,6 +429,44 @@ static void linear_blocks_shapes(void **state) {
     check_blocks_shapes(8);
 }
 
+/* What 16 bits hold is looked up, and widened; of f16 nothing else is computed. */
+static void halves(void **state) {
+    static const struct {
+        enum ipex_dtype from, to;
+        enum ipex_status status;
+    } casts[] = {
+        {IPEX_DTYPE_f16, IPEX_DTYPE_f32, IPEX_OK},
+        {IPEX_DTYPE_bf16, IPEX_DTYPE_f32, IPEX_OK},
+        {IPEX_DTYPE_f32, IPEX_DTYPE_bf16, IPEX_OK},
+        {IPEX_DTYPE_f32, IPEX_DTYPE_f16, IPEX_ERROR_MODEL_SHAPE},
+        {IPEX_DTYPE_f16, IPEX_DTYPE_bf16, IPEX_ERROR_MODEL_OPERATOR},
+        {IPEX_DTYPE_f16, IPEX_DTYPE_f16, IPEX_ERROR_MODEL_OPERATOR},
+        {IPEX_DTYPE_f16, IPEX_DTYPE_i32, IPEX_ERROR_MODEL_OPERATOR},
+    };
+    static const enum ipex_dtype tables[] = {IPEX_DTYPE_f16, IPEX_DTYPE_bf16, IPEX_DTYPE_f32};
+    const int32_t axis = 0;
+    struct ipex_shape_operand x = {.rank = 2, .dims = {5, 6}}, y;
+    struct ipex_shape_operand at = {.dtype = IPEX_DTYPE_i64, .rank = 1, .dims = {3}};
+    struct ipex_shape_node cast = {.op = IPEX_OP_cast, .inputs = 1, .input = {&x}};
+    struct ipex_shape_node gather = {
+        .op = IPEX_OP_gather, .inputs = 2, .ints = 1, .input = {&x, &at}, .int_ = &axis};
+    (void)state;
+    for (size_t i = 0; i < sizeof casts / sizeof *casts; i++) {
+        x.dtype = (uint8_t)casts[i].from;
+        y = (struct ipex_shape_operand){.dtype = (uint8_t)casts[i].to};
+        assert_int_equal(ipex_shape_infer(&cast, &y, NULL), casts[i].status);
+    }
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        x.dtype = (uint8_t)tables[i];
+        y = (struct ipex_shape_operand){0};
+        assert_int_equal(ipex_shape_infer(&gather, &y, NULL), IPEX_OK);
+        assert_int_equal(y.dtype, tables[i]);
+        assert_memory_equal(y.dims, ((int64_t[]){3, 6}), 16);
+    }
+    x.dtype = IPEX_DTYPE_f64;
+    assert_int_equal(ipex_shape_infer(&gather, &y, NULL), IPEX_ERROR_MODEL_OPERATOR);
+}
+
 static void broadcast_shapes(void **state) {
     const int32_t add[3] = {IPEX_STEP_add, 0, 1};
     struct ipex_shape_operand a = {.dtype = IPEX_DTYPE_f32, .rank = 3, .dims = {4, 1, 6}};
@@ -469,11 +507,17 @@ static void slice_shapes(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pool_windows),          cmocka_unit_test(conv_shapes),
-        cmocka_unit_test(bf16_results),          cmocka_unit_test(u8_results),
-        cmocka_unit_test(products_of_bytes),     cmocka_unit_test(winograd_shapes),
-        cmocka_unit_test(upsampled_conv_shapes), cmocka_unit_test(broadcast_shapes),
-        cmocka_unit_test(slice_shapes),          cmocka_unit_test(linear_blocks_shapes),
+        cmocka_unit_test(pool_windows),
+        cmocka_unit_test(conv_shapes),
+        cmocka_unit_test(bf16_results),
+        cmocka_unit_test(u8_results),
+        cmocka_unit_test(products_of_bytes),
+        cmocka_unit_test(winograd_shapes),
+        cmocka_unit_test(upsampled_conv_shapes),
+        cmocka_unit_test(broadcast_shapes),
+        cmocka_unit_test(slice_shapes),
+        cmocka_unit_test(linear_blocks_shapes),
+        cmocka_unit_test(halves),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -415,5 +415,7 @@ double ipex_constant_f64(const struct ipex_value *value, int64_t i);
 int64_t ipex_constant_i64(const struct ipex_value *value, int64_t i);
 /* Rounded once to bf16: to nearest, ties to even. */
 uint16_t ipex_bf16_of_f64(double value);
+/* A number that f16 holds. */
+uint16_t ipex_exact_f16(double value);
 
 #endif

@@ -4,7 +4,8 @@
  * they are widened and multiplied in f32. Layers of few rows, which read their weights at the speed
  * of memory, take half of the time, recurrent ones of bf16 two thirds. Layers of 16 rows and more
  * take 0.99 to 1.04 of f32's (Zen 4), for which --speed leaves these in f32. Convolutions may take
- * 1.06, and many of them are computed by Winograd: --size alone looks at them. */
+ * 1.06, and many of them are computed by Winograd: --size alone looks at them. Tables of which rows
+ * are looked up are looked up so, and the rows widened by a cast. */
 #include "tools/convert/lower.h"
 #include "tools/convert/passes.h"
 
@@ -77,6 +78,15 @@ static bool has_many_rows(const struct ipex_graph *graph, const struct ipex_node
     return rows >= MANY_ROWS;
 }
 
+static void report(const struct ipex_graph *graph, const struct ipex_node *node,
+                   enum ipex_reason reason, enum ipex_dtype dtype) {
+    const char *text = dtype == IPEX_DTYPE_bf16
+                           ? "stored in bf16, which holds it: half of the bytes, the same results"
+                           : "stored in f16, which holds it: half of the bytes, the same results";
+    ipex_ledger_add(graph->ledger, "lossless", node->name, reason,
+                    reason == IPEX_REASON_applied ? text : NULL);
+}
+
 static void consider(struct ipex_graph *graph, struct ipex_node *node, enum ipex_growth growth) {
     const bool linear = node->kind == IPEX_KIND_linear;
     const enum ipex_dtype dtype = layer_fits(node, fits_bf16)            ? IPEX_DTYPE_bf16
@@ -86,19 +96,91 @@ static void consider(struct ipex_graph *graph, struct ipex_node *node, enum ipex
         dtype == IPEX_DTYPE_f32                                             ? IPEX_REASON_more_bits
         : linear && growth == IPEX_GROWTH_any && has_many_rows(graph, node) ? IPEX_REASON_many_rows
                                                                             : IPEX_REASON_applied;
-    const char *text = dtype == IPEX_DTYPE_bf16
-                           ? "stored in bf16, which holds it: half of the bytes, the same results"
-                           : "stored in f16, which holds it: half of the bytes, the same results";
     if (reason == IPEX_REASON_applied)
         node->lossless = dtype;
-    ipex_ledger_add(graph->ledger, "lossless", node->name, reason,
-                    reason == IPEX_REASON_applied ? text : NULL);
+    report(graph, node, reason, dtype);
+}
+
+/* ---- tables ---- */
+
+/* Of fewer elements the cast would be more than what is saved. */
+enum { SMALL_TABLE = 4096 };
+
+static bool is_look_up(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_plan && node->u.plan.op == IPEX_OP_gather;
+}
+
+static bool has_table(const struct ipex_node *node) {
+    return is_look_up(node) && node->input[0]->constant &&
+           node->input[0]->dtype == IPEX_DTYPE_f32 &&
+           ipex_value_numel(node->input[0]) >= SMALL_TABLE;
+}
+
+/* Whether nobody else has the file keep it in f32: weights of layers are packed anyway. */
+static bool only_looked_up(const struct ipex_graph *graph, const struct ipex_value *table) {
+    for (struct ipex_node *node = graph->first; node; node = node->next)
+        for (int32_t i = 0; i < node->inputs; i++)
+            if (ipex_node_operands(node)[i] == table && !(is_look_up(node) && i == 0) &&
+                !(ipex_has_weight(node) && i == 1))
+                return false;
+    return !table->is_output;
+}
+
+static void make_bf16(const void *from, void *to) {
+    const struct ipex_value *table = from;
+    for (int64_t i = 0; i < ipex_value_numel(table); i++)
+        ((uint16_t *)to)[i] = ipex_bf16_of_f64(ipex_constant_f64(table, i));
+    ipex_constant_let_go(table);
+}
+
+static void make_f16(const void *from, void *to) {
+    const struct ipex_value *table = from;
+    for (int64_t i = 0; i < ipex_value_numel(table); i++)
+        ((uint16_t *)to)[i] = ipex_exact_f16(ipex_constant_f64(table, i));
+    ipex_constant_let_go(table);
+}
+
+/* Every look-up in the table is one in 16 bits, and a cast. */
+static void halve_table(struct ipex_graph *graph, struct ipex_value *table, enum ipex_dtype dtype) {
+    struct ipex_value *halved =
+        ipex_graph_late_constant(graph, table->name, dtype, table->rank, table->dims,
+                                 dtype == IPEX_DTYPE_bf16 ? make_bf16 : make_f16, table);
+    for (struct ipex_node *node = graph->first; node; node = node->next) {
+        if (!is_look_up(node) || node->input[0] != table)
+            continue;
+        struct ipex_value *y = node->output;
+        struct ipex_node *cast =
+            ipex_graph_node(graph, IPEX_KIND_plan, node->name, node->source_op, node->next);
+        cast->u.plan = (struct ipex_plan_op){.op = IPEX_OP_cast, .policy = IPEX_ORDER_elementwise};
+        ipex_node_set_input(node, 0, halved);
+        ipex_node_set_output(node, ipex_graph_value(graph, y->name, dtype, y->rank, y->dims));
+        ipex_node_add_input(cast, node->output);
+        ipex_node_set_output(cast, y);
+        report(graph, node, IPEX_REASON_applied, dtype);
+    }
+}
+
+static void consider_table(struct ipex_graph *graph, const struct ipex_node *node) {
+    struct ipex_value *table = node->input[0];
+    const enum ipex_dtype dtype = all_fit(table, false, NULL, fits_bf16)  ? IPEX_DTYPE_bf16
+                                  : all_fit(table, false, NULL, fits_f16) ? IPEX_DTYPE_f16
+                                                                          : IPEX_DTYPE_f32;
+    const enum ipex_reason reason = dtype == IPEX_DTYPE_f32         ? IPEX_REASON_more_bits
+                                    : !only_looked_up(graph, table) ? IPEX_REASON_shared_weight
+                                                                    : IPEX_REASON_applied;
+    if (reason == IPEX_REASON_applied)
+        halve_table(graph, table, dtype);
+    else
+        report(graph, node, reason, dtype);
 }
 
 void ipex_choose_lossless(struct ipex_graph *graph, enum ipex_growth growth) {
     if (graph->precision != IPEX_PRECISION_f32)
         return;
     for (struct ipex_node *node = graph->first; node; node = node->next)
-        if (ipex_has_weight(node) && (node->kind != IPEX_KIND_conv || growth == IPEX_GROWTH_none))
+        if (has_table(node))
+            consider_table(graph, node);
+        else if (ipex_has_weight(node) &&
+                 (node->kind != IPEX_KIND_conv || growth == IPEX_GROWTH_none))
             consider(graph, node, growth);
 }

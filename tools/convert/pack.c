@@ -24,9 +24,8 @@ uint16_t ipex_bf16_of_f64(double value) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Of a number that f16 holds: its exponent is 112 less than that of f32, which has no denormals
- * there. */
-static uint16_t exact_f16(double value) {
+/* f16's exponent is 112 less than that of f32, which has no denormals there. */
+uint16_t ipex_exact_f16(double value) {
     const float exact = (float)value;
     uint32_t bits;
     memcpy(&bits, &exact, sizeof bits);
@@ -43,7 +42,7 @@ static void put(const struct ipex_plan_weight *w, float *panel, int64_t k, int64
         const uint16_t rounded = ipex_bf16_of_f64(value);
         memcpy((uint8_t *)panel + ((k / 2 * IPEX_PANEL + j) * 2 + k % 2) * 2, &rounded, 2);
     } else if (w->dtype == IPEX_DTYPE_f16) {
-        ((uint16_t *)(void *)panel)[k * IPEX_PANEL + j] = exact_f16(value);
+        ((uint16_t *)(void *)panel)[k * IPEX_PANEL + j] = ipex_exact_f16(value);
     } else if (w->dtype == IPEX_DTYPE_i8) {
         ((int8_t *)panel)[(k / 4 * IPEX_PANEL + j) * 4 + k % 4] = (int8_t)value;
     } else {
