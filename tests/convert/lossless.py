@@ -208,6 +208,12 @@ def check_tables(tap, bench):
         tap.ok(f"{title}: stored so, once", not why and plain(bench) == [dtype], why, plain(bench), verdicts(bench))
         expected = "more_bits" if dtype == "f32" else "applied"
         tap.ok(f"{title}: both are told", list(verdicts(bench).values()) == [expected] * 2, verdicts(bench))
+    for flags in ("--weights", "bf16"), ("--dtype", "bf16"):
+        g = Held("bf16")
+        g.output(g.op("MatMul", g.op("Gather", g.weight(70, 67), g.input(3, dtype=int64)), g.weight(67, 20)))
+        done = bench.convert(g.model(), "--golden", "1", *flags)
+        wrong = done.stderr or bench.verify()
+        tap.ok(f"a table, {' '.join(flags)}: bf16", not wrong and plain(bench) == ["bf16"], wrong, plain(bench))
     for shared in (False, True):
         g = Held("bf16")
         table = g.weight(70, 67)

@@ -39,7 +39,7 @@ static bool fits_f16(float value) {
  */
 static bool all_fit(const struct ipex_value *w, bool kn, const double *scale, fits_fn fits) {
     const int64_t elements = ipex_value_numel(w), n_count = w->dims[kn ? 1 : 0];
-    const int64_t inner = elements / n_count;
+    const int64_t inner = elements > 0 ? elements / n_count : 0;
     const uint8_t *data = ipex_constant_data(w);
     bool ret = w->dtype == IPEX_DTYPE_f32;
     for (int64_t i = 0; i < elements && ret; i++) {
@@ -174,13 +174,17 @@ static void consider_table(struct ipex_graph *graph, const struct ipex_node *nod
         report(graph, node, reason, dtype);
 }
 
+/* Whether a layer's weight is not rounded to bf16 anyway, and may be in 16 bits. */
+static bool has_choice(const struct ipex_graph *graph, const struct ipex_node *node,
+                       enum ipex_growth growth) {
+    return graph->precision == IPEX_PRECISION_f32 && ipex_has_weight(node) &&
+           (node->kind != IPEX_KIND_conv || growth == IPEX_GROWTH_none);
+}
+
 void ipex_choose_lossless(struct ipex_graph *graph, enum ipex_growth growth) {
-    if (graph->precision != IPEX_PRECISION_f32)
-        return;
     for (struct ipex_node *node = graph->first; node; node = node->next)
         if (has_table(node))
             consider_table(graph, node);
-        else if (ipex_has_weight(node) &&
-                 (node->kind != IPEX_KIND_conv || growth == IPEX_GROWTH_none))
+        else if (has_choice(graph, node, growth))
             consider(graph, node, growth);
 }
