@@ -54,7 +54,6 @@ void ipex_f16_row__avx2(const struct ipex_blocks_args *args, const float *x, int
     FOUR(BEGIN)
     for (; x < end; x++) {
         const __m256 element = _mm256_set1_ps(*x);
-        FOUR(PREFETCH)
         FOUR(ADD)
     }
     FOUR(KEEP)
