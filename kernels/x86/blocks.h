@@ -52,10 +52,11 @@ struct blocks_level {
 /* The same for products of floats, of which a row alone is multiplied by so many panels at a time.
  */
 enum { BLOCKS_ROW_PANELS = 4 };
-enum { BLOCKS_ROWS_WORTH = 4 }; /* of numbers of 4 and 8 bits */
+enum { BLOCKS_FEW_FLOATS = 4 }; /* few and worth, of numbers of 4 and 8 bits */
 struct blocks_float_level {
     bool in_turns;
-    int64_t worth; /* rows from which on weights become floats once for all of them */
+    int64_t few;   /* rows from which on several are multiplied at once */
+    int64_t worth; /* and from which on weights become floats once for all of them */
     int64_t rows;  /* most of multiply_rows */
     void (*conv)(const struct ipex_conv_args *, int64_t, int64_t, void *);
     blocks_activate_fn activate;
@@ -66,9 +67,10 @@ struct blocks_float_level {
      * for all. */
     void (*multiply_row)(const struct ipex_blocks_args *, const float *x, int64_t panel,
                          int64_t panels, int64_t apart, float *to);
-    /* NULL, or elements [begin, end) of K of `count` rows, up to `rows`, times two panels `apart`
-     * from each other, or one (0): [rows][IPEX_BLOCKS_PANELS][16], with room for all, whose chains
-     * go on unless begin is 0. packed: NULL, or both panels' weights are stored as tiles of f32. */
+    /* NULL, where few and worth are the same, or elements [begin, end) of K of `count` rows, up to
+     * `rows`, times two panels `apart` from each other, or one (0): [rows][IPEX_BLOCKS_PANELS][16],
+     * with room for all, whose chains go on unless begin is 0. packed: NULL, or both panels'
+     * weights are stored as tiles of f32. */
     void (*multiply_rows)(const struct ipex_blocks_args *, const float *x, int64_t count,
                           int64_t panel, int64_t apart, int64_t begin, int64_t end, float *packed,
                           float *to);

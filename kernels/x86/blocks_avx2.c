@@ -619,10 +619,10 @@ void ipex_blocks_floats(const struct blocks_float_level *level, const struct ipe
         for (; job.row < all.row_end; job.row = job.row_end) {
             job.row_end = ipex_smaller(job.row + IPEX_BLOCKS_FLOAT_ROWS, all.row_end);
             const int64_t rows = job.row_end - job.row;
-            if (rows < level->worth && rows > 1 && level->multiply_rows)
-                multiply_some(level, args, &job, packed);
-            else if (rows < level->worth)
+            if (rows < level->few)
                 multiply_each(level, args, &job, packed);
+            else if (rows < level->worth)
+                multiply_some(level, args, &job, packed);
             else
                 for (int64_t panel = job.panel; panel < job.panel_end; panel += IPEX_BLOCKS_PANELS)
                     multiply_floats(level, args, job.row, rows, panel,
@@ -635,7 +635,8 @@ void ipex_blocks_floats(const struct blocks_float_level *level, const struct ipe
 void ipex_k_linear_blocks_f32__avx2(const struct ipex_blocks_args *args, int64_t job_begin,
                                     int64_t job_end, void *scratch) {
     static const struct blocks_float_level level = {
-        .worth = BLOCKS_ROWS_WORTH,
+        .few = BLOCKS_FEW_FLOATS,
+        .worth = BLOCKS_FEW_FLOATS,
         .conv = ipex_k_conv_f32__avx2,
         .activate = ipex_k_activate__avx2,
         .widen = widen,

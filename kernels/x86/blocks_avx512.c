@@ -162,7 +162,8 @@ void ipex_k_linear_blocks_f32__avx512(const struct ipex_blocks_args *args, int64
                                       int64_t job_end, void *scratch) {
     static const struct blocks_float_level level = {
         .in_turns = true,
-        .worth = BLOCKS_ROWS_WORTH,
+        .few = BLOCKS_FEW_FLOATS,
+        .worth = BLOCKS_FEW_FLOATS,
         .conv = ipex_k_conv_f32__avx512,
         .activate = ipex_k_activate__avx512,
         .widen = widen,

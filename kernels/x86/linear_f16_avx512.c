@@ -83,6 +83,7 @@ void ipex_k_linear_f16__avx512(const struct ipex_blocks_args *args, int64_t job_
                                int64_t job_end, void *scratch) {
     static const struct blocks_float_level level = {
         .in_turns = true,
+        .few = 2,
         .worth = 16,
         .rows = 8,
         .conv = ipex_k_conv_f32__avx512,
