@@ -76,7 +76,16 @@ struct blocks_float_level {
                           float *to);
 };
 
-/* multiply_row of weights in f16. */
+/* Weights in f16: elements of a panel, and the columns of element k of K. */
+static inline int64_t blocks_panel_halves(const struct ipex_blocks_args *args) {
+    return ipex_blocks_panel(args) / (int64_t)sizeof(uint16_t);
+}
+static inline const uint16_t *blocks_halves_at(const struct ipex_blocks_args *args, int64_t panel,
+                                               int64_t k) {
+    return (const uint16_t *)(const void *)args->w + panel * blocks_panel_halves(args) +
+           k * IPEX_PANEL;
+}
+/* multiply_row of them. */
 void ipex_f16_row__avx2(const struct ipex_blocks_args *args, const float *x, int64_t panel,
                         int64_t panels, int64_t apart, float *to);
 

@@ -9,15 +9,6 @@
 
 enum { HALF = IPEX_PANEL / 2 };
 
-static inline int64_t panel_halves(const struct ipex_blocks_args *args) {
-    return ipex_blocks_panel(args) / (int64_t)sizeof(uint16_t);
-}
-
-static inline const uint16_t *weights_at(const struct ipex_blocks_args *args, int64_t panel,
-                                         int64_t k) {
-    return (const uint16_t *)(const void *)args->w + panel * panel_halves(args) + k * IPEX_PANEL;
-}
-
 static inline __m256 widened(const uint16_t *w) {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)w));
 }
@@ -45,8 +36,8 @@ enum { AHEAD = 1024 };
 
 void ipex_f16_row__avx2(const struct ipex_blocks_args *args, const float *x, int64_t panel,
                         int64_t panels, int64_t apart, float *to) {
-    const int64_t w_step = apart * panel_halves(args), bias_step = apart * IPEX_PANEL;
-    const uint16_t *w0 = weights_at(args, panel, 0);
+    const int64_t w_step = apart * blocks_panel_halves(args), bias_step = apart * IPEX_PANEL;
+    const uint16_t *w0 = blocks_halves_at(args, panel, 0);
     const float *const end = x + args->k, *bias0 = args->bias + panel * IPEX_PANEL;
     NEXT_PANEL(1, 0)
     NEXT_PANEL(2, 1)
@@ -78,7 +69,7 @@ enum { TO_ROW = IPEX_BLOCKS_PANELS * IPEX_PANEL };
 
 static void rows_by_panel(const struct ipex_blocks_args *args, const float *x, int64_t count,
                           int64_t panel, int64_t begin, int64_t end, float *packed, float *to) {
-    const uint16_t *w0 = weights_at(args, panel, begin);
+    const uint16_t *w0 = blocks_halves_at(args, panel, begin);
     const float *from = begin ? to : args->bias + panel * IPEX_PANEL;
     const int64_t from_row = begin ? TO_ROW : 0;
     FOUR(ROW)

@@ -9,15 +9,6 @@
 #include "kernels/x86/product.h"
 #include "kernels/x86/x86.h"
 
-static inline int64_t panel_halves(const struct ipex_blocks_args *args) {
-    return ipex_blocks_panel(args) / (int64_t)sizeof(uint16_t);
-}
-
-static inline const uint16_t *weights_at(const struct ipex_blocks_args *args, int64_t panel,
-                                         int64_t k) {
-    return (const uint16_t *)(const void *)args->w + panel * panel_halves(args) + k * IPEX_PANEL;
-}
-
 static inline vec widened(const uint16_t *w) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)w));
 }
@@ -50,8 +41,8 @@ enum { TO_ROW = IPEX_BLOCKS_PANELS * IPEX_PANEL };
     static void name(const struct ipex_blocks_args *args, const float *x, int64_t count,           \
                      int64_t panel, int64_t apart, int64_t begin, int64_t end, float *packed,      \
                      float *to) {                                                                  \
-        const uint16_t *w0 = weights_at(args, panel, begin);                                       \
-        const uint16_t *w1 = w0 + apart * panel_halves(args);                                      \
+        const uint16_t *w0 = blocks_halves_at(args, panel, begin);                                 \
+        const uint16_t *w1 = w0 + apart * blocks_panel_halves(args);                               \
         const float *from0 = begin ? to : args->bias + panel * IPEX_PANEL;                         \
         const float *from1 = begin ? to + IPEX_PANEL : from0 + apart * IPEX_PANEL;                 \
         const int64_t from_row = begin ? TO_ROW : 0;                                               \

@@ -225,10 +225,11 @@ def check_tables(tap, bench):
         title = "a table that is a layer's weight, too" + (", and added to something" if shared else "")
         tap.ok(f"{title}: {'f32' if shared else 'bf16'}", not why and set(plain(bench)) == {"f32" if shared else "bf16"} and kinds(bench) == ["bf16"],
                why, plain(bench), kinds(bench), verdicts(bench))
-    g = Held("bf16")
-    g.output(g.op("Gather", g.weight(60, 67), g.input(3, dtype=int64), name="words"))
-    why = bench.right(g, "--golden", "1")
-    tap.ok("a small table: f32", not why and plain(bench) == ["f32"] and not verdicts(bench), why, plain(bench))
+    for title, rows, flags, sizes in (("a table of few elements", 60, (), [{"n": 3}]), ("more look-ups than rows", 70, ("--dim", "n=1..71"), [{"n": 71}])):
+        g = Held("bf16")
+        g.output(g.op("Gather", g.weight(rows, 67), g.input("n", dtype=int64), name="words"))
+        why = bench.right(g, "--golden", "1", *(flags or ("--dim", "n=3")), sizes=sizes)
+        tap.ok(f"{title}: f32", not why and plain(bench) == ["f32"] and not verdicts(bench), why, plain(bench))
 
 
 def check_half_models(tap, bench):

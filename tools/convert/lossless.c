@@ -69,13 +69,18 @@ static bool layer_fits(const struct ipex_node *node, fits_fn fits) {
     return true;
 }
 
-/* At the lowest sizes. */
+/* The product of the first dims of a value, at some sizes. */
+static double product_of(const struct ipex_graph *graph, const struct ipex_value *value,
+                         int32_t dims, enum ipex_dim_place place) {
+    double ret = 1;
+    for (int32_t i = 0; i < dims; i++)
+        ret *= (double)ipex_dim_at(&graph->dims, value->dims[i], place);
+    return ret;
+}
+
 static bool has_many_rows(const struct ipex_graph *graph, const struct ipex_node *node) {
     const struct ipex_value *x = node->input[0];
-    double rows = 1;
-    for (int32_t i = 0; i + 1 < x->rank; i++)
-        rows *= (double)ipex_dim_at(&graph->dims, x->dims[i], IPEX_DIM_LOWEST);
-    return rows >= MANY_ROWS;
+    return product_of(graph, x, x->rank - 1, IPEX_DIM_LOWEST) >= MANY_ROWS;
 }
 
 static void report(const struct ipex_graph *graph, const struct ipex_node *node,
@@ -103,17 +108,19 @@ static void consider(struct ipex_graph *graph, struct ipex_node *node, enum ipex
 
 /* ---- tables ---- */
 
-/* Of fewer elements the cast would be more than what is saved. */
+/* Of fewer elements, or where a run looks up more than there are, the cast would be more than what
+ * is saved. */
 enum { SMALL_TABLE = 4096 };
 
 static bool is_look_up(const struct ipex_node *node) {
     return node->kind == IPEX_KIND_plan && node->u.plan.op == IPEX_OP_gather;
 }
 
-static bool has_table(const struct ipex_node *node) {
-    return is_look_up(node) && node->input[0]->constant &&
-           node->input[0]->dtype == IPEX_DTYPE_f32 &&
-           ipex_value_numel(node->input[0]) >= SMALL_TABLE;
+static bool has_table(const struct ipex_graph *graph, const struct ipex_node *node) {
+    const struct ipex_value *table = node->input[0], *y = node->output;
+    return is_look_up(node) && table->constant && table->dtype == IPEX_DTYPE_f32 &&
+           ipex_value_numel(table) >= SMALL_TABLE &&
+           product_of(graph, y, y->rank, IPEX_DIM_HIGHEST) <= (double)ipex_value_numel(table);
 }
 
 /* Whether nobody else has the file keep it in f32: weights of layers are packed anyway. */
@@ -183,7 +190,7 @@ static bool has_choice(const struct ipex_graph *graph, const struct ipex_node *n
 
 void ipex_choose_lossless(struct ipex_graph *graph, enum ipex_growth growth) {
     for (struct ipex_node *node = graph->first; node; node = node->next)
-        if (has_table(node))
+        if (has_table(graph, node))
             consider_table(graph, node);
         else if (has_choice(graph, node, growth))
             consider(graph, node, growth);
