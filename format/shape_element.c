@@ -4,18 +4,22 @@
 #include "format/shape_rules.h"
 
 /* bf16 is cast from and to f32, f16 to f32. */
-static bool is_cast_dtype(uint8_t dtype, uint8_t other) {
-    return is_plain_dtype(dtype) || (dtype == IPEX_DTYPE_bf16 && other == IPEX_DTYPE_f32);
+static bool casts_from(uint8_t x, uint8_t y) {
+    return is_plain_dtype(x) ||
+           ((x == IPEX_DTYPE_bf16 || x == IPEX_DTYPE_f16) && y == IPEX_DTYPE_f32);
+}
+
+static bool casts_to(uint8_t y, uint8_t x) {
+    return is_plain_dtype(y) || (y == IPEX_DTYPE_bf16 && x == IPEX_DTYPE_f32);
 }
 
 /* R86: the wanted dtype is in y. */
 enum ipex_status ipex_rule_cast(const struct rule *r, struct ipex_shape_operand *y) {
     const struct ipex_shape_operand *x = operand(r, 0);
     const uint8_t wanted = y->dtype;
-    const bool of_f16 = x->dtype == IPEX_DTYPE_f16 && wanted == IPEX_DTYPE_f32;
-    if (x->layout != IPEX_LAYOUT_plain || !(of_f16 || is_cast_dtype(x->dtype, wanted)))
+    if (x->layout != IPEX_LAYOUT_plain || !casts_from(x->dtype, wanted))
         return bad(r, IPEX_ERROR_MODEL_OPERATOR, "the operand is packed or of the wrong dtype");
-    if (!of_f16 && !is_cast_dtype(wanted, x->dtype))
+    if (!casts_to(wanted, x->dtype))
         return bad(r, IPEX_ERROR_MODEL_SHAPE, "the output has a dtype that casts do not know");
     output_like(x, y);
     y->dtype = wanted;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/f16.h"
 #include "tools/atomic_file.h"
 #include "tools/cli.h"
 #include "tools/convert/onnx_read.h"
@@ -57,16 +58,6 @@ static double bits_f32(uint32_t bits) {
     return (double)value;
 }
 
-/* Exact. The magic multiplication moves the exponent's bias from 15 to 127, and normalises
- * subnormals on the way. */
-static double bits_f16(uint16_t bits) {
-    double sign = bits & 0x8000 ? -1 : 1;
-    uint32_t magnitude = bits & 0x7fffu;
-    if (magnitude >= 0x7c00) /* infinity, NaN */
-        return sign * bits_f32(0x7f800000u | (magnitude & 0x3ffu) << 13);
-    return sign * bits_f32(magnitude << 13) * 0x1p112;
-}
-
 #define LOAD(type)                                                                                 \
     type value;                                                                                    \
     memcpy(&value, at, sizeof value)
@@ -88,7 +79,7 @@ double ipex_tensor_element(const struct ipex_tensor_data *tensor, uint64_t index
     }
     case IPEX_DTYPE_f16: {
         LOAD(uint16_t);
-        return bits_f16(value);
+        return (double)ipex_float_of_f16(value);
     }
     case IPEX_DTYPE_i32: {
         LOAD(int32_t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linear layers on f32 whose weights are numbers of 4 or 8 bits in blocks, or of f16. */
-#include "kernels/f16.h"
+#include "format/f16.h"
 #include "kernels/ref/blocks_ref.h"
 
 static void blocks_panel(const struct ipex_blocks_args *args, int64_t row, int64_t panel) {
@@ -28,8 +28,7 @@ static void f16_panel(const struct ipex_blocks_args *args, int64_t row, int64_t 
     ref_blocks_begin(args, panel, chain);
     for (int64_t k = 0; k < args->k; k++, w += IPEX_PANEL)
         for (int64_t c = 0; c < IPEX_PANEL; c++)
-            chain[c] =
-                fmaf(args->x[row * args->x_row + k], ref_float(ipex_f32_of_f16(w[c])), chain[c]);
+            chain[c] = fmaf(args->x[row * args->x_row + k], ipex_float_of_f16(w[c]), chain[c]);
     ref_blocks_end(args, row, panel, chain);
 }
 

@@ -3,8 +3,8 @@
  * blocks, of a row or of several short ones; operands that are broadcast or have gaps are first
  * laid out densely, so that every operation on every type is one plain loop, which compilers
  * vectorise. */
+#include "format/f16.h"
 #include "kernels/bf16.h"
-#include "kernels/f16.h"
 #include "kernels/ref/ref.h"
 
 enum { BLOCK = 256, OPERANDS = 3, MAX_SIZE = 8 };

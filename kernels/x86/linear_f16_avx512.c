@@ -2,7 +2,7 @@
 /* Linear layers of weights in f16, which are widened as they are read: up to eight rows by two
  * panels, or the first eight of more, for which the widened ones are kept. One row is AVX2's: 512
  * bits widened at once take Zen 4 two cycles, and longer than two times 256 (1024x2048 from L2
- * 1.24, from memory 0.98). */
+ * 1.24). */
 #include "kernels/x86/vec_avx512.h"
 
 #include "kernels/x86/blocks.h"

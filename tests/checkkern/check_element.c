@@ -124,16 +124,12 @@ static void want_cast_bf16(const struct ipex_map_args *a, const char *const *x, 
 static void want_cast_f16(const struct ipex_map_args *a, const char *const *x, char *y) {
     uint16_t half;
     memcpy(&half, x[0], sizeof half);
-    const int exponent = half >> 10 & 31, mantissa = half & 1023;
-    const double size = exponent == 0    ? mantissa * 0x1p-24
-                        : exponent == 31 ? (double)INFINITY
-                                         : ldexp(1024 + mantissa, exponent - 25);
-    const float value = (float)(half & 0x8000 ? -size : size);
+    const float value = (float)f16_value(half);
     uint32_t bits;
     (void)a;
     memcpy(&bits, &value, sizeof bits);
-    if (exponent == 31 && mantissa != 0)
-        bits |= 1u << 22 | (uint32_t)mantissa << 13;
+    if ((half & 0x7fff) > 0x7c00) /* a NaN */
+        bits |= 1u << 22 | (uint32_t)(half & 1023) << 13;
     memcpy(y, &bits, sizeof bits);
 }
 

@@ -105,18 +105,11 @@ static struct buffer run(const struct level *level, const struct ipex_blocks_arg
     return ret;
 }
 
-static double half_value(uint16_t half) {
-    const int exponent = half >> 10 & 31, mantissa = half & 1023;
-    const double magnitude =
-        exponent == 0 ? mantissa * 0x1p-24 : ldexp(1024 + mantissa, exponent - 25);
-    return half & 0x8000 ? -magnitude : magnitude;
-}
-
 /* A weight without its scale. */
 static double number(const struct ipex_blocks_args *a, int64_t n, int64_t k) {
     const uint8_t *panel = a->w + n / 16 * ipex_blocks_panel(a);
     if (a->bits == 16)
-        return half_value(((const uint16_t *)(const void *)panel)[k * 16 + n % 16]);
+        return f16_value(((const uint16_t *)(const void *)panel)[k * 16 + n % 16]);
     const int64_t at = (n / 16 * ipex_blocks_count(a) + k / a->block) * 16 + n % 16;
     if (a->bits == 8)
         return panel[(k / 4 * 16 + n % 16) * 4 + k % 4] - (a->zero ? a->zero[at] : 128);

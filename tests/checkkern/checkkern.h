@@ -41,6 +41,9 @@ float rng_float(struct rng *rng); /* [-1, 1) */
  */
 float rng_value(struct rng *rng, bool special);
 
+/* The number that f16's bits are, infinite where they are no number. */
+double f16_value(uint16_t bits);
+
 /* bf16 from the upper halves of floats, which are cut to the same values. */
 struct buffer cut_to_bf16(struct buffer *floats);
 /* The same of `panels` panels of f32 tiles with k elements each: tiles of two k per row. */

@@ -109,6 +109,14 @@ float rng_value(struct rng *rng, bool special) {
     return rng_float(rng) * (special ? 8.0f : 1.0f);
 }
 
+double f16_value(uint16_t bits) {
+    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    const double magnitude = exponent == 0    ? mantissa * 0x1p-24
+                             : exponent == 31 ? (double)INFINITY
+                                              : ldexp(1024 + mantissa, exponent - 25);
+    return bits & 0x8000 ? -magnitude : magnitude;
+}
+
 struct buffer cut_to_bf16(struct buffer *floats) {
     const size_t count = floats->bytes / 4;
     struct buffer ret = buffer_make(count * 2);

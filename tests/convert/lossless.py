@@ -253,12 +253,9 @@ def check_verify(tap, bench):
     g = Held("bf16")
     g.output(g.op("MatMul", g.input(2, 70, name="x"), g.weight(70, 37), name="layer"))
     model, feeds = g.model(), g.feeds()
-    folder = bench.folder / "answers"
-    folder.mkdir(exist_ok=True)
+    y = next(iter(expected_outputs(model, feeds).values()))
     for off, code in ((0, 0), (2e-3, 1)):
-        (folder / "input_0.pb").write_bytes(onnx.numpy_helper.from_array(feeds["x"]).SerializeToString())
-        y = next(iter(expected_outputs(model, feeds).values()))
-        (folder / "output_0.pb").write_bytes(onnx.numpy_helper.from_array(y + np.float32(off) * np.abs(y).max()).SerializeToString())
+        folder = bench.answers(input_0=feeds["x"], output_0=y + np.float32(off) * np.abs(y).max())
         bench.convert(model, "--golden-from", folder)
         done = command(CLI, "verify", bench.ipex)
         tap.ok(f"verify of answers that are {off} off: exit {code}", done.returncode == code and "tolerance 0.0001" in done.stdout,

@@ -179,6 +179,14 @@ class Bench:
                     return f"{name}: {' '.join(options)} gives other bytes than {' '.join(first)}"
         return None
 
+    def answers(self, **tensors):
+        """A folder for `convert --golden-from` that has these, such as input_0."""
+        folder = self.folder / "answers"
+        folder.mkdir(exist_ok=True)
+        for name, array in tensors.items():
+            (folder / f"{name}.pb").write_bytes(onnx.numpy_helper.from_array(array).SerializeToString())
+        return folder
+
     def verify(self):
         done = command(CLI, "verify", self.ipex)
         return None if done.returncode == 0 else f"verify: exit {done.returncode}\n{done.stderr}{done.stdout}"

@@ -2,6 +2,7 @@
 /* Values, nodes and the few rewrites that passes are made of. */
 #include "tools/convert/graph.h"
 
+#include "format/f16.h"
 #include "format/tile.h"
 
 #include <assert.h>
@@ -333,22 +334,6 @@ int64_t ipex_value_size(struct ipex_graph *graph, const struct ipex_value *value
     return n;
 }
 
-static float half_to_float(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = (h >> 10) & 31, mantissa = h & 1023;
-    float magnitude;
-    if (exponent == 31) {
-        uint32_t bits = sign | 0x7f800000 | mantissa << 13;
-        memcpy(&magnitude, &bits, 4);
-        return magnitude;
-    }
-    magnitude = exponent ? (float)(mantissa | 1024) : (float)mantissa;
-    for (uint32_t e = exponent ? exponent : 1; e < 25; e++)
-        magnitude *= 0.5f;
-    for (uint32_t e = 25; e < exponent; e++)
-        magnitude *= 2.0f;
-    return sign ? -magnitude : magnitude;
-}
-
 double ipex_constant_f64(const struct ipex_value *value, int64_t i) {
     const uint8_t *p = ipex_constant_data(value) + (uint64_t)i * ipex_dtype_size(value->dtype);
     assert((uint64_t)i * ipex_dtype_size(value->dtype) < value->constant->size);
@@ -374,7 +359,7 @@ double ipex_constant_f64(const struct ipex_value *value, int64_t i) {
     case IPEX_DTYPE_f16: {
         uint16_t h;
         memcpy(&h, p, 2);
-        return (double)half_to_float(h);
+        return (double)ipex_float_of_f16(h);
     }
     default:
         return (double)ipex_constant_i64(value, i);

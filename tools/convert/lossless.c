@@ -53,8 +53,15 @@ static bool all_fit(const struct ipex_value *w, bool kn, const double *scale, fi
     return ret;
 }
 
-static bool layer_fits(const struct ipex_node *node, fits_fn fits) {
+static bool is_look_up(const struct ipex_node *node) {
+    return node->kind == IPEX_KIND_plan && node->u.plan.op == IPEX_OP_gather;
+}
+
+/* Of a layer's weight, or a table. */
+static bool constant_fits(const struct ipex_node *node, fits_fn fits) {
     const struct ipex_fold *fold = &node->fold;
+    if (is_look_up(node))
+        return all_fit(node->input[0], false, NULL, fits);
     if (node->kind == IPEX_KIND_plan) /* lstm and gru */
         return all_fit(node->input[1], false, NULL, fits) &&
                all_fit(node->input[2], false, NULL, fits);
@@ -67,6 +74,14 @@ static bool layer_fits(const struct ipex_node *node, fits_fn fits) {
                      fits))
             return false;
     return true;
+}
+
+/* f32 where neither type does, or has no kernel there. */
+static enum ipex_dtype held_by(const struct ipex_node *node) {
+    if (constant_fits(node, fits_bf16))
+        return IPEX_DTYPE_bf16;
+    const bool may_be_f16 = node->kind == IPEX_KIND_linear || is_look_up(node);
+    return may_be_f16 && constant_fits(node, fits_f16) ? IPEX_DTYPE_f16 : IPEX_DTYPE_f32;
 }
 
 /* The product of the first dims of a value, at some sizes. */
@@ -94,9 +109,7 @@ static void report(const struct ipex_graph *graph, const struct ipex_node *node,
 
 static void consider(struct ipex_graph *graph, struct ipex_node *node, enum ipex_growth growth) {
     const bool linear = node->kind == IPEX_KIND_linear;
-    const enum ipex_dtype dtype = layer_fits(node, fits_bf16)            ? IPEX_DTYPE_bf16
-                                  : linear && layer_fits(node, fits_f16) ? IPEX_DTYPE_f16
-                                                                         : IPEX_DTYPE_f32;
+    const enum ipex_dtype dtype = held_by(node);
     const enum ipex_reason reason =
         dtype == IPEX_DTYPE_f32                                             ? IPEX_REASON_more_bits
         : linear && growth == IPEX_GROWTH_any && has_many_rows(graph, node) ? IPEX_REASON_many_rows
@@ -111,10 +124,6 @@ static void consider(struct ipex_graph *graph, struct ipex_node *node, enum ipex
 /* Of fewer elements, or where a run looks up more than there are, the cast would be more than what
  * is saved. */
 enum { SMALL_TABLE = 4096 };
-
-static bool is_look_up(const struct ipex_node *node) {
-    return node->kind == IPEX_KIND_plan && node->u.plan.op == IPEX_OP_gather;
-}
 
 static bool has_table(const struct ipex_graph *graph, const struct ipex_node *node) {
     const struct ipex_value *table = node->input[0], *y = node->output;
@@ -133,18 +142,18 @@ static bool only_looked_up(const struct ipex_graph *graph, const struct ipex_val
     return !table->is_output;
 }
 
-static void make_bf16(const void *from, void *to) {
-    const struct ipex_value *table = from;
+static void round_table(const struct ipex_value *table, uint16_t *to, uint16_t (*round)(double)) {
     for (int64_t i = 0; i < ipex_value_numel(table); i++)
-        ((uint16_t *)to)[i] = ipex_bf16_of_f64(ipex_constant_f64(table, i));
+        to[i] = round(ipex_constant_f64(table, i));
     ipex_constant_let_go(table);
 }
 
+static void make_bf16(const void *from, void *to) {
+    round_table(from, to, ipex_bf16_of_f64);
+}
+
 static void make_f16(const void *from, void *to) {
-    const struct ipex_value *table = from;
-    for (int64_t i = 0; i < ipex_value_numel(table); i++)
-        ((uint16_t *)to)[i] = ipex_exact_f16(ipex_constant_f64(table, i));
-    ipex_constant_let_go(table);
+    round_table(from, to, ipex_exact_f16);
 }
 
 /* Every look-up in the table is one in 16 bits, and a cast. */
@@ -169,9 +178,7 @@ static void halve_table(struct ipex_graph *graph, struct ipex_value *table, enum
 
 static void consider_table(struct ipex_graph *graph, const struct ipex_node *node) {
     struct ipex_value *table = node->input[0];
-    const enum ipex_dtype dtype = all_fit(table, false, NULL, fits_bf16)  ? IPEX_DTYPE_bf16
-                                  : all_fit(table, false, NULL, fits_f16) ? IPEX_DTYPE_f16
-                                                                          : IPEX_DTYPE_f32;
+    const enum ipex_dtype dtype = held_by(node);
     const enum ipex_reason reason = dtype == IPEX_DTYPE_f32         ? IPEX_REASON_more_bits
                                     : !only_looked_up(graph, table) ? IPEX_REASON_shared_weight
                                                                     : IPEX_REASON_applied;

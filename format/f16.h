@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* f16 as bits: a sign, 5 bits of exponent, 10 of mantissa. Static inline only, as kernels/jobs.h.
- */
-#ifndef IPEX_KERNELS_F16_H
-#define IPEX_KERNELS_F16_H
+/* f16 as bits: a sign, 5 bits of exponent, 10 of mantissa. Static inline only: kernels are built
+ * with flags of their level. */
+#ifndef IPEX_FORMAT_F16_H
+#define IPEX_FORMAT_F16_H
 
 #include <stdint.h>
 #include <string.h>
@@ -17,6 +17,13 @@ static inline uint32_t ipex_f32_of_f16(uint16_t half) {
     memcpy(&ret, &small, sizeof ret);
     ret = magnitude < 0x400 ? ret : ((magnitude << 13) + (112u << 23) + special) | quiet;
     return ret | sign;
+}
+
+static inline float ipex_float_of_f16(uint16_t half) {
+    const uint32_t bits = ipex_f32_of_f16(half);
+    float ret;
+    memcpy(&ret, &bits, sizeof ret);
+    return ret;
 }
 
 #endif
