@@ -161,15 +161,17 @@ struct ipex_pool_options {
     size_t size_of_struct;
     int32_t threads; /* the calling thread included; at least 1 */
     int32_t pin;     /* nonzero: worker i is bound to the i-th CPU of the process's affinity mask */
-    int32_t spin_us; /* how long an idle worker spins before it sleeps; 0: default (200) */
+    int32_t spin_us; /* how long an idle worker spins at most before it sleeps; 0: default (200) */
     char *message;
     size_t message_size;
 };
 
 /* Workers live in the caller's memory (their stacks too) and take no signals but a profiler's and
- * those that a thread brings on itself. ERROR_ARGUMENT, ERROR_MEMORY, ERROR_SYSTEM. Sessions on
- * different threads may share a pool: their steps take turns; where as many are running as the pool
- * has threads, each computes on the thread that called it. Same bits. A child of fork has no
+ * those that a thread brings on itself. ERROR_ARGUMENT, ERROR_MEMORY, ERROR_SYSTEM. Threads beyond
+ * the CPUs of the process's affinity mask, as it is when the pool is made, stay asleep unless they
+ * are pinned: they could only take turns with the others. Sessions on different threads may share a
+ * pool: their steps take turns; where as many are running as the pool has threads awake, each
+ * computes on the thread that called it. Same bits. A child of fork has no
  * workers: there sessions on its copy of the pool compute on the thread that called them, too,
  * where none was running on the pool when the parent forked. */
 IPEX_WARN_UNUSED enum ipex_status ipex_pool_measure(const struct ipex_pool_options *options,
@@ -313,6 +315,7 @@ enum ipex_arithmetic ipex_session_arithmetic(const struct ipex_session *session)
 /* As it was when the session was made: `refused` where that was the answer to its request,
  * `not_requested` where it had none. */
 enum ipex_amx_state ipex_session_amx(const struct ipex_session *session);
+/* Of a pool those that are awake: at most as many as there are CPUs, unless they are pinned. */
 int32_t ipex_session_threads(const struct ipex_session *session);
 /* With symbols: at the sizes of the last run, and at the highest before the first. */
 size_t ipex_session_step_count(const struct ipex_session *session, const char *entry);

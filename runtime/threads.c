@@ -12,8 +12,13 @@
  * read a new field fails to swap an old word. Nobody waits for workers that did not come: a step
  * ends when its chunks are done, not when every worker has seen it.
  *
- * Waiting: spin for spin_us, then sleep on a futex. Memory: the pool, its workers and their stacks
- * are one block of the caller's. */
+ * Waiting: spin, then sleep on a futex. A worker that spins in vain while a session runs keeps
+ * somebody from a CPU who could use it, and spins less from then on: half as long for every such
+ * wait, longer again by an eighth for every step that came in time. Workers without a CPU of their
+ * own (at_work) sleep until the pool is visited: they would take turns with the others, and these
+ * wait for whoever has a chunk.
+ *
+ * Memory: the pool, its workers and their stacks are one block of the caller's. */
 #include "runtime/threads.h"
 
 #include <limits.h>
@@ -38,6 +43,8 @@
 #define STACK_ALIGN       4096
 #define SPIN_US_DEFAULT   200
 #define SPIN_US_MAX       1000000
+#define SPIN_LEAST        100  /* a worker spins at least the hundredth part, */
+#define SPIN_GROWTH       8    /* and an eighth longer when it did not in vain */
 #define LOCK_SPINS        1000 /* some 20 us */
 #define CHUNKS_PER_THREAD 8
 #define RANGES_MAX        16 /* more threads share them: a step opens and closes every one */
@@ -50,6 +57,7 @@ struct ipex_worker {
     struct ipex_pool *pool;
     pthread_t thread;
     int32_t index;
+    int64_t spins; /* pauses before sleeping, of the pool's at most */
 };
 
 /* The fields of the step that is running. Atomic because a late worker may read them while they
@@ -69,7 +77,8 @@ struct chunk_range {
 };
 
 struct ipex_pool {
-    int32_t threads, ranges;
+    int32_t threads, at_work; /* at_work of them take part in steps */
+    int32_t ranges;
     int64_t spins; /* pauses before sleeping */
     pid_t process; /* that has the workers: fork copies none */
     struct ipex_worker *worker;
@@ -80,7 +89,8 @@ struct ipex_pool {
     _Atomic uint32_t caller_sleeps;
     _Alignas(LINE) _Atomic uint32_t wake; /* changes with every step; workers sleep on it */
     _Atomic uint32_t sleepers;
-    _Atomic uint32_t ready; /* workers that run our code */
+    _Atomic uint32_t visits; /* changes with every visit; those that are not at work sleep on it */
+    _Atomic uint32_t ready;  /* workers that run our code */
     _Atomic uint32_t stop;
     _Alignas(LINE) _Atomic uint32_t turn; /* a lock */
     _Atomic int32_t callers;              /* between enter and leave */
@@ -92,6 +102,11 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t expected) {
 
 static void futex_wake(_Atomic uint32_t *word, int count) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static void wake_all(_Atomic uint32_t *word) {
+    atomic_fetch_add(word, 1);
+    futex_wake(word, INT_MAX);
 }
 
 /* ---- claiming and doing chunks ---- */
@@ -156,32 +171,59 @@ static bool has_workers(const struct ipex_pool *pool) {
 }
 
 /* Spins, then sleeps, until `wake` is no longer `seen`. */
-static void wait_for_step(struct ipex_pool *pool, uint32_t seen) {
-    for (int64_t i = 0; i < pool->spins; i++) {
-        if (atomic_load_explicit(&pool->wake, memory_order_acquire) != seen)
+static void wait_for_step(struct ipex_worker *worker, uint32_t seen) {
+    struct ipex_pool *const pool = worker->pool;
+    for (int64_t i = 0; i < worker->spins; i++) {
+        if (atomic_load_explicit(&pool->wake, memory_order_acquire) != seen) {
+            const int64_t more = worker->spins + pool->spins / SPIN_GROWTH;
+            worker->spins = more < pool->spins ? more : pool->spins;
             return;
+        }
         _mm_pause();
     }
+    const int64_t least = pool->spins / SPIN_LEAST;
+    if (atomic_load_explicit(&pool->callers, memory_order_relaxed) > 0)
+        worker->spins = worker->spins / 2 > least ? worker->spins / 2 : least;
     atomic_fetch_add(&pool->sleepers, 1);
     while (atomic_load(&pool->wake) == seen)
         futex_wait(&pool->wake, seen);
     atomic_fetch_sub(&pool->sleepers, 1);
 }
 
+static void do_steps(struct ipex_worker *worker) {
+    struct ipex_pool *const pool = worker->pool;
+    while (atomic_load_explicit(&pool->stop, memory_order_acquire) == 0) {
+        const uint32_t seen = atomic_load_explicit(&pool->wake, memory_order_acquire);
+        while (claim_and_run(pool, worker->index)) {
+        }
+        wait_for_step(worker, seen);
+    }
+}
+
+/* One chunk of every visit, which is there until this worker has taken it; none of other steps,
+ * that have no scratch for it. */
+static void do_visits(struct ipex_worker *worker, uint32_t seen) {
+    struct ipex_pool *const pool = worker->pool;
+    for (;; seen++) {
+        while (atomic_load(&pool->visits) == seen)
+            futex_wait(&pool->visits, seen);
+        if (atomic_load(&pool->stop) != 0)
+            return;
+        (void)claim_and_run(pool, worker->index);
+    }
+}
+
 static void *worker_main(void *arg) {
-    const struct ipex_worker *worker = arg;
+    struct ipex_worker *worker = arg;
     struct ipex_pool *pool = worker->pool;
+    const uint32_t visits = atomic_load(&pool->visits);
     (void)ipex_fpu_enter(); /* the thread is ours: nothing to restore */
     atomic_fetch_add(&pool->ready, 1);
     futex_wake(&pool->ready, 1);
-    uint32_t seen = 0;
-    while (atomic_load_explicit(&pool->stop, memory_order_acquire) == 0) {
-        const uint32_t now = atomic_load_explicit(&pool->wake, memory_order_acquire);
-        while (claim_and_run(pool, worker->index)) {
-        }
-        seen = now;
-        wait_for_step(pool, seen);
-    }
+    if (worker->index < pool->at_work)
+        do_steps(worker);
+    else
+        do_visits(worker, visits);
     return NULL;
 }
 
@@ -251,16 +293,23 @@ static void wait_for_chunks(struct ipex_pool *pool, uint32_t chunks) {
     atomic_store(&pool->caller_sleeps, 0);
 }
 
-void ipex_pool_work(struct ipex_pool *pool, const struct ipex_work *work) {
-    const int64_t chunks = chunk_count(work->jobs, pool->threads);
+/* By those at work, or by every thread. */
+static void do_step(struct ipex_pool *pool, const struct ipex_work *work, bool everyone) {
+    const int64_t chunks = chunk_count(work->jobs, everyone ? pool->threads : pool->at_work);
     if (chunks == 0)
         return;
     take_lock(&pool->turn, pool->spins);
     publish(pool, work, chunks);
+    if (everyone && pool->at_work < pool->threads)
+        wake_all(&pool->visits);
     while (claim_and_run(pool, 0)) {
     }
     wait_for_chunks(pool, (uint32_t)chunks);
     ipex_unlock(&pool->turn);
+}
+
+void ipex_pool_work(struct ipex_pool *pool, const struct ipex_work *work) {
+    do_step(pool, work, false);
 }
 
 void ipex_pool_enter(struct ipex_pool *pool) {
@@ -272,7 +321,7 @@ void ipex_pool_leave(struct ipex_pool *pool) {
 }
 
 bool ipex_pool_crowded(const struct ipex_pool *pool) {
-    return atomic_load_explicit(&pool->callers, memory_order_relaxed) >= pool->threads;
+    return atomic_load_explicit(&pool->callers, memory_order_relaxed) >= pool->at_work;
 }
 
 /* ---- every thread once ---- */
@@ -302,7 +351,7 @@ void ipex_pool_visit(struct ipex_pool *pool, void (*fn)(void)) {
     const struct visit visit = {.fn = fn, .threads = pool->threads, .arrived = &arrived};
     const struct ipex_work work = {
         .fn = visit_job, .args = &visit, .jobs = pool->threads, .scratch = (uint8_t *)pool};
-    ipex_pool_work(pool, &work);
+    do_step(pool, &work, true);
 }
 
 /* ---- the caller's threads ---- */
@@ -420,6 +469,13 @@ static int64_t measure_spins(int32_t spin_us) {
     return (int64_t)((uint64_t)spin_us * 1000u * sample / (ns > 0 ? ns : 1));
 }
 
+/* CPUs that the process may use; INT_MAX where Linux does not say. */
+static int32_t count_cpus(void) {
+    cpu_set_t allowed;
+    const int count = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 0;
+    return count > 0 ? count : INT_MAX;
+}
+
 /* Binds the worker to the index-th CPU (counting around) that the process may use. */
 static int pin_worker(const struct ipex_worker *worker) {
     cpu_set_t allowed, one;
@@ -471,7 +527,7 @@ static enum ipex_status start_workers(struct ipex_pool *pool, const struct ipex_
                                       const struct ipex_report *report) {
     for (int32_t i = 1; i < set->threads; i++) {
         struct ipex_worker *worker = &pool->worker[i];
-        *worker = (struct ipex_worker){.pool = pool, .index = i};
+        *worker = (struct ipex_worker){.pool = pool, .index = i, .spins = pool->spins};
         const int error = start_worker(worker, stacks + (size_t)(i - 1) * stack, stack);
         IPEX_CHECK(error == 0, report, IPEX_ERROR_SYSTEM, "cannot start thread %d of %d: error %d",
                    (int)i, (int)set->threads, error);
@@ -499,7 +555,9 @@ enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
     pool->spins = measure_spins(set.spin_us);
     pool->process = getpid();
     pool->threads = 1;
-    pool->ranges = set.threads < RANGES_MAX ? set.threads : RANGES_MAX;
+    const int32_t cpus = set.pin == 0 ? count_cpus() : INT_MAX;
+    pool->at_work = set.threads < cpus ? set.threads : cpus;
+    pool->ranges = pool->at_work < RANGES_MAX ? pool->at_work : RANGES_MAX;
     sigset_t mask, before;
     fill_mask(&mask);
     (void)pthread_sigmask(SIG_BLOCK, &mask, &before);
@@ -517,12 +575,12 @@ void ipex_pool_finish(struct ipex_pool *pool) {
     if (pool == NULL || !has_workers(pool))
         return;
     atomic_store(&pool->stop, 1);
-    atomic_fetch_add(&pool->wake, 1);
-    futex_wake(&pool->wake, INT_MAX);
+    wake_all(&pool->wake);
+    wake_all(&pool->visits);
     for (int32_t i = 1; i < pool->threads; i++)
         pthread_join(pool->worker[i].thread, NULL);
 }
 
 int32_t ipex_pool_threads(const struct ipex_pool *pool) {
-    return pool->threads;
+    return pool->at_work;
 }

@@ -22,7 +22,7 @@ struct ipex_work {
     size_t scratch_stride;
 };
 
-/* Number of threads of a pool, the caller's included. */
+/* Number of threads of a pool that take part in steps, the caller's included. */
 int32_t ipex_pool_threads(const struct ipex_pool *pool);
 
 /* Does the work on the pool's threads and the calling one; returns when all is done. Callers on

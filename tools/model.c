@@ -183,6 +183,7 @@ static int start_pool(struct ipex_model *model, int64_t threads) {
         model->pool_memory = ipex_alloc_aligned(IPEX_MEMORY_ALIGN, size);
         status = ipex_pool_init(&model->pool, &options, model->pool_memory, size);
     }
+    model->threads = (int)threads;
     return status == IPEX_OK ? 0 : failed("threads", status, message);
 }
 
@@ -273,6 +274,8 @@ void ipex_model_print(const struct ipex_model *model) {
     printf("%s, %s, %d thread%s", ipex_isa_name(ipex_session_isa(model->session)),
            ipex_arithmetic_name(ipex_session_arithmetic(model->session)), threads,
            threads == 1 ? "" : "s");
+    if (threads < model->threads)
+        printf(" of %d (no more CPUs)", model->threads);
     if (ipex_session_isa(model->session) == IPEX_ISA_amx || amx == IPEX_AMX_refused ||
         amx == IPEX_AMX_no_state)
         printf(" (%s)", ipex_amx_text(amx));

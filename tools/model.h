@@ -21,7 +21,7 @@ struct ipex_machine_options {
 /* Rows for a verb's option table. `options` is a struct ipex_machine_options. */
 /* clang-format off */
 #define IPEX_MACHINE_OPTIONS(options)                                                              \
-    {"threads", "N", "threads, the calling one included (1)",                                      \
+    {"threads", "N", "threads, the calling one included (1); more than CPUs sleep",                \
      IPEX_CLI_INTEGER, false, &(options).threads, 1, IPEX_THREADS_MAX},                            \
     {"isa", "LEVEL", "instruction set level (the best of this machine; asks Linux for AMX)",       \
      IPEX_CLI_TEXT, false, &(options).isa, 0, 0},                                                  \
@@ -42,6 +42,7 @@ struct ipex_model {
 
     struct ipex_pool *pool; /* NULL: one thread */
     void *pool_memory;
+    int threads; /* of the pool, those for which there is no CPU included */
     struct ipex_session *session;
     void *session_memory;
     size_t session_bytes;
@@ -79,8 +80,8 @@ int ipex_model_run_failed(const struct ipex_model *model, const char *what,
 
 /* "isa", "arithmetic", "threads" and "amx" (a name of IPEX_AMX_LIST) of the session. */
 void ipex_model_json(const struct ipex_model *model, json_t *object);
-/* "avx512, f32, 2 threads" on stdout, without a line end; in brackets whether AMX may be used,
- * where the CPU has it. */
+/* "avx512, f32, 2 threads" on stdout, without a line end; of how many, where there are not so many
+ * CPUs; in brackets whether AMX may be used, where the CPU has it. */
 void ipex_model_print(const struct ipex_model *model);
 
 /* Microseconds of CLOCK_MONOTONIC. */

@@ -108,10 +108,14 @@ class Load:
         return max(0.0, self.busy - self.own) / max(1, self.all)
 
 
+def cpus_of(threads):
+    """As many CPUs, for taskset."""
+    return ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:threads])
+
+
 def bound_output(threads, *arguments):
     """Runs a measuring program on as many CPUs as it has threads; returns what it prints."""
-    cpus = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:threads])
-    done = command("taskset", "-c", cpus, *arguments)
+    done = command("taskset", "-c", cpus_of(threads), *arguments)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr}")
     return done.stdout

@@ -465,7 +465,7 @@ static void test_shared_pool(int32_t threads, const char *name) {
     pthread_t thread[RUNNERS];
     deep_net(&net);
     harness_open(&h, &net);
-    const struct ipex_pool_options of = {.size_of_struct = sizeof of, .threads = threads};
+    const struct ipex_pool_options of = {.size_of_struct = sizeof of, .threads = threads, .pin = 1};
     void *pool_memory;
     struct ipex_pool *pool = make_pool(&of, &pool_memory);
     const struct ipex_session_options options = {.size_of_struct = sizeof options, .pool = pool};
@@ -590,6 +590,59 @@ static void test_pool_life(void) {
     net_free(&net);
 }
 
+static _Atomic int visited;
+
+static void count_visit(void) {
+    atomic_fetch_add(&visited, 1);
+}
+
+/* Says in the first byte of a thread's scratch that this thread took part. */
+static void take_part(const void *args, int64_t job_begin, int64_t job_end, void *scratch) {
+    const uint64_t until = ipex_now_ns() + 50000;
+    (void)args, (void)job_begin, (void)job_end;
+    *(uint8_t *)scratch = 1;
+    while (ipex_now_ns() < until) { /* so that others could help */
+    }
+}
+
+/* A pool of four made on one CPU: how many take part in steps, whether a visit finds all. Those
+ * that do not take part in steps do not help where a step follows a visit, either: it has no
+ * scratch for them. */
+static void test_more_threads_than_cpus(int32_t pin, int32_t at_work, const char *name) {
+    enum { THREADS = 4, ROUNDS = 300 };
+    const struct ipex_pool_options options = {
+        .size_of_struct = sizeof options, .threads = THREADS, .pin = pin};
+    uint8_t scratch[THREADS] = {0};
+    const struct ipex_work work = {
+        .fn = take_part, .jobs = 8, .scratch = scratch, .scratch_stride = 1};
+    char why[100];
+    cpu_set_t before, one;
+    void *memory;
+    int too_many = 0;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    if (sched_getaffinity(0, sizeof before, &before) != 0 ||
+        sched_setaffinity(0, sizeof one, &one) != 0)
+        abort();
+    struct ipex_pool *pool = make_pool(&options, &memory);
+    sched_setaffinity(0, sizeof before, &before);
+    if (pool == NULL)
+        abort();
+    for (int i = 0; i < ROUNDS; i++) {
+        ipex_pool_visit(pool, count_visit);
+        ipex_pool_work(pool, &work);
+    }
+    for (int i = 0; i < THREADS; i++)
+        too_many += scratch[i] != 0 && i >= at_work;
+    const int visits = atomic_exchange(&visited, 0);
+    snprintf(why, sizeof why, "%d at work, %d too many, %d visits", (int)ipex_pool_threads(pool),
+             too_many, visits);
+    check(ipex_pool_threads(pool) == at_work && too_many == 0 && visits == ROUNDS * THREADS, name,
+          why);
+    ipex_pool_finish(pool);
+    free(memory);
+}
+
 /* A program's thread-local variables lie in front of the stacks of its threads, workers' too. */
 static void test_thread_local(void) {
     static _Thread_local volatile char large[1 << 20];
@@ -703,6 +756,8 @@ int main(void) {
     test_shared_pool(5, "... and of five");
     test_crowded_pool();
     test_pool_life();
+    test_more_threads_than_cpus(0, 1, "of four threads on one CPU one works, a visit finds all");
+    test_more_threads_than_cpus(1, 4, "... and all work where they are pinned");
     test_thread_local();
     test_signals();
     test_forked();
