@@ -27,14 +27,13 @@ enum { ONE_PANEL_OVERLAPS = true };
 #else
 enum { ONE_PANEL_OVERLAPS = false };
 #endif
-#ifdef CONV_WIDENS
-enum { MAX_ROWS_3 = MAX_ROWS };
-#elif defined(CONV_SMALLER_BLOCKS)
-enum { MAX_ROWS_3 = MAX_ROWS };
+/* WIDEST_ROWS: rows of the blocks of most panels, which fetch nothing ahead. */
+#if defined(CONV_WIDENS) || defined(CONV_SMALLER_BLOCKS)
+enum { MAX_ROWS_3 = MAX_ROWS, WIDEST_ROWS = 2 };
 #elif CONV_K_PER_ROW == 2
-enum { MAX_ROWS_3 = MAX_ROWS, MAX_ROWS_4 = 6 };
+enum { MAX_ROWS_3 = MAX_ROWS, WIDEST_ROWS = 6 };
 #else
-enum { MAX_ROWS_3 = 9, MAX_ROWS_4 = 6 };
+enum { MAX_ROWS_3 = 9, WIDEST_ROWS = 6 };
 #endif
 
 /* Blocks that fetch the next weights, where kernels do (CONV_FETCHES_NEXT): of two panels, and of
@@ -274,7 +273,11 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 
 #define BLOCK(MR, NR)                                                                              \
     static __attribute__((noinline)) void block_##MR##x##NR(const struct conv_block *b) {          \
-        enum { HALF = (MR + 1) / 2, FETCHES_AHEAD = MR > 2, FEW_ROWS = MR == 2 || MR == 3 };       \
+        enum {                                                                                     \
+            HALF = (MR + 1) / 2,                                                                   \
+            FETCHES_AHEAD = MR > WIDEST_ROWS,                                                      \
+            FEW_ROWS = MR == 2 || MR == 3                                                          \
+        };                                                                                         \
         const vec_mask mask = vec_first(b->columns);                                               \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
@@ -327,17 +330,17 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X)
 #define BLOCKS_OF_8(X) X(1, 8) X(2, 8)
-#define POLICY_OF_MORE {1, 2, 8},
+#define POLICY_OF_MORE {1, WIDEST_ROWS, 8},
 #elif CONV_K_PER_ROW == 2
 #define BLOCKS_OF_3(X)
 #define BLOCKS_OF_4(X) BLOCKS_1_TO_6(X, 4)
 #define BLOCKS_OF_8(X)
-#define POLICY_OF_MORE {1, MAX_ROWS_4, 4},
+#define POLICY_OF_MORE {1, WIDEST_ROWS, 4},
 #else
 #define BLOCKS_OF_3(X) X(7, 3) X(8, 3) X(9, 3)
 #define BLOCKS_OF_4(X) BLOCKS_1_TO_6(X, 4)
 #define BLOCKS_OF_8(X)
-#define POLICY_OF_MORE {1, MAX_ROWS_4, 4}, {7, MAX_ROWS_3, 3},
+#define POLICY_OF_MORE {1, WIDEST_ROWS, 4}, {7, MAX_ROWS_3, 3},
 #endif
 
 BLOCKS_OF_1(BLOCK)

@@ -265,7 +265,7 @@ struct conv_cuts ipex_conv_cuts(const struct conv_level *level, const struct ipe
     const int64_t most = most_rows(level, args);
     struct conv_cuts ret = {
         .last = cut_line(level, args->last_pixels, most),
-        .may_pair = !streams && !args->w_line,
+        .may_pair = !streams && !args->w_line && args->lines > 1,
         .most = most,
     };
     ret.lines = line_cuts(level, &ret, args->pixels);
