@@ -201,7 +201,7 @@ static int64_t block_rows(const struct conv_cuts *cuts) {
 static int64_t panels_at_once(const struct conv_level *level, const struct ipex_conv_args *args,
                               const struct conv_cuts *cuts) {
     const int64_t panels = ipex_conv_panels(args);
-    if (!args->panels_outside || args->w_line)
+    if (!args->panels_outside || args->w_line || cuts->apart)
         return panels;
     if (level->panels_widened > 0 && !level->sums && args->residual != args->y && !args->y_bf16)
         return level->panels_widened;
@@ -272,6 +272,7 @@ struct conv_cuts ipex_conv_cuts(const struct conv_level *level, const struct ipe
     if (ret.may_pair && ipex_conv_leaves_out_taps(args))
         ret.lines.pairs =
             ipex_conv_pixel_blocks(args, most / 2) < 2 * ipex_conv_pixel_blocks(args, most);
+    ret.apart = args->lines == 1 && 1 < args->pixels && args->pixels <= level->apart_rows;
     ret.panels = panels_at_once(level, args, &ret);
     ret.at_once = blocks_at_once(level, args, &ret, streams);
     return ret;

@@ -21,9 +21,11 @@
 
 #define SUM_ROW_1(r)  VECS_1(SUM, r)
 #define SUM_ROW_2(r)  VECS_2(SUM, r)
+#define SUM_ROW_4(r)  VECS_4(SUM, r)
 #define SUM_ROW_8(r)  VECS_8(SUM, r)
 #define KEEP_ROW_1(r) VECS_1(KEEP, r)
 #define KEEP_ROW_2(r) VECS_2(KEEP, r)
+#define KEEP_ROW_4(r) VECS_4(KEEP, r)
 #define KEEP_ROW_8(r) VECS_8(KEEP, r)
 
 /* Behind a K that is no multiple of four there are zeros, in a copy of the rows' last elements that

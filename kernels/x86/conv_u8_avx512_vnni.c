@@ -3,6 +3,7 @@
  * those of f32 (kernels/x86/conv_blocks_avx512.h). */
 #include "kernels/x86/vec_avx512.h"
 
+#define CONV_PANELS_APART 4
 #include "kernels/x86/conv_sums.h"
 
 #define WEIGHT(v) const vec_int w##v = vec_bits(vec_load(w + v * w_panel));
@@ -14,10 +15,12 @@
     }
 #define ADD_ROW_1(r) ADD_ROW(1, r)
 #define ADD_ROW_2(r) ADD_ROW(2, r)
+#define ADD_ROW_4(r) ADD_ROW(4, r)
 #define ADD_ROW_8(r) ADD_ROW(8, r)
 #define WEIGHTS_1    WEIGHT(0)
 #define WEIGHTS_2    WEIGHTS_1 WEIGHT(1)
-#define WEIGHTS_8    WEIGHTS_2 WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
+#define WEIGHTS_4    WEIGHTS_2 WEIGHT(2) WEIGHT(3)
+#define WEIGHTS_8    WEIGHTS_4 WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
 /* A line of either panel of the weights that come next (see fetch_next), of large blocks. */
 enum { FETCH_ROWS = 6 };
 #define STEP(MR, NV)                                                                               \
@@ -31,16 +34,17 @@ enum { FETCH_ROWS = 6 };
 /* Blocks are code: of more than 7 rows there are only those of all 14, which alone can make bytes
  * of their sums; others go in halves, which keep all units busy too. */
 enum { MAX_ROWS = 14, MAX_ROWS_HALF = MAX_ROWS, MAX_ROWS_3 = MAX_ROWS };
-enum { HALF_ROWS = MAX_ROWS / 2 };
+enum { HALF_ROWS = MAX_ROWS / 2, FEW_ROWS = 4 };
 #define BLOCKS_1_TO_7(X, NP) X(1, NP) X(2, NP) X(3, NP) X(4, NP) X(5, NP) X(6, NP) X(7, NP)
-#define BLOCKS(X)            BLOCKS_1_TO_7(X, 1) BLOCKS_1_TO_7(X, 2) X(1, 8)
+#define BLOCKS_2_TO_4(X, NP) X(2, NP) X(3, NP) X(4, NP)
+#define BLOCKS(X)            BLOCKS_1_TO_7(X, 1) BLOCKS_1_TO_7(X, 2) BLOCKS_2_TO_4(X, 4) X(1, 8)
 #define BLOCK(MR, NP)        SUM_BLOCK(MR, NP, NP, )
 BLOCKS(BLOCK)
 SUM_BLOCK(14, 1, 1, MAKE_BYTES(PAIRS_14(PAIR_1)))
 SUM_BLOCK(14, 2, 2, MAKE_BYTES(PAIRS_14(PAIR_2)))
 
 /* Which block: that of so many panels, and of rows beside. */
-enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_8 = 48 };
+enum { BLOCKS_1 = 16, BLOCKS_2 = 32, BLOCKS_8 = 48, BLOCKS_4 = 64 };
 
 #define CASE(MR, NP)                                                                               \
     case BLOCKS_##NP + MR:                                                                         \
@@ -56,7 +60,9 @@ static __attribute__((noinline)) void run_block(const struct conv_block *b, int6
 
 static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
     (void)columns;
-    return rows == 1 && panels >= 8 ? 8 : panels >= 2 ? 2 : 1;
+    if (rows <= 2 * FEW_ROWS && panels >= 4)
+        return rows > 1 ? 4 : panels >= 8 ? 8 : 2;
+    return panels >= 2 ? 2 : 1;
 }
 
 static __attribute__((noinline)) void run_halves(const struct conv_block *b, int64_t rows,
@@ -76,7 +82,7 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
         panels == 2 ? sums_14x2(b) : sums_14x1(b);
         return makes_bytes(b);
     }
-    if (rows <= HALF_ROWS)
+    if (rows <= (panels == 4 ? FEW_ROWS : HALF_ROWS))
         run_block(b, (panels == 8 ? BLOCKS_8 : panels * BLOCKS_1) + rows);
     else
         run_halves(b, rows, panels);
@@ -84,10 +90,7 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 }
 
 static const struct conv_level level = {
-    CONV_BLOCKS,
-    .fetches_next = true,
-    .sums = true,
-    .fills = true,
+    CONV_BLOCKS, .fetches_next = true, .sums = true, .fills = true, .apart_rows = 2 * FEW_ROWS,
 };
 
 void ipex_k_conv_u8__avx512_vnni(const struct ipex_conv_args *args, int64_t job_begin,

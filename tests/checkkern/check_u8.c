@@ -66,10 +66,11 @@ static struct ipex_conv_args random_depthwise(struct rng *rng) {
 /* A convolution with rows of the kernel, or taps, as segments; with a kernel of 1 a matrix. */
 static struct ipex_conv_args random_convolution(struct rng *rng, bool big) {
     const int32_t kernel = rng_one_in(rng, 2) ? 1 : 3;
+    const bool few = rng_one_in(rng, 4); /* rows of a matrix */
     struct conv_shape shape = {
         .images = (int32_t)rng_range(rng, 1, 2),
-        .lines = (int32_t)rng_range(rng, 1, 4),
-        .pixels = (int32_t)rng_range(rng, 1, 40),
+        .lines = few ? 1 : (int32_t)rng_range(rng, 1, 4),
+        .pixels = (int32_t)rng_range(rng, 1, few ? 9 : 40),
         .kernel_h = kernel,
         .kernel_w = kernel,
         .groups = rng_one_in(rng, 4) ? 2 : 1,
