@@ -469,19 +469,18 @@ static int64_t measure_spins(int32_t spin_us) {
     return (int64_t)((uint64_t)spin_us * 1000u * sample / (ns > 0 ? ns : 1));
 }
 
-/* CPUs that the process may use; INT_MAX where Linux does not say. */
-static int32_t count_cpus(void) {
-    cpu_set_t allowed;
-    const int count = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 0;
-    return count > 0 ? count : INT_MAX;
+/* The CPUs that the process may use, and how many they are; 0 where Linux does not say. */
+static int32_t allowed_cpus(cpu_set_t *ret) {
+    return sched_getaffinity(0, sizeof *ret, ret) == 0 ? CPU_COUNT(ret) : 0;
 }
 
 /* Binds the worker to the index-th CPU (counting around) that the process may use. */
 static int pin_worker(const struct ipex_worker *worker) {
     cpu_set_t allowed, one;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0)
+    const int32_t count = allowed_cpus(&allowed);
+    if (count == 0)
         return -1;
-    int left = worker->index % CPU_COUNT(&allowed), cpu = 0;
+    int left = worker->index % count, cpu = 0;
     while (!CPU_ISSET(cpu, &allowed) || left-- > 0)
         cpu++;
     CPU_ZERO(&one);
@@ -555,8 +554,9 @@ enum ipex_status ipex_pool_init(struct ipex_pool **ret_pool,
     pool->spins = measure_spins(set.spin_us);
     pool->process = getpid();
     pool->threads = 1;
-    const int32_t cpus = set.pin == 0 ? count_cpus() : INT_MAX;
-    pool->at_work = set.threads < cpus ? set.threads : cpus;
+    cpu_set_t allowed;
+    const int32_t cpus = set.pin == 0 ? allowed_cpus(&allowed) : 0;
+    pool->at_work = 0 < cpus && cpus < set.threads ? cpus : set.threads;
     pool->ranges = pool->at_work < RANGES_MAX ? pool->at_work : RANGES_MAX;
     sigset_t mask, before;
     fill_mask(&mask);

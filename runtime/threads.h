@@ -30,9 +30,9 @@ int32_t ipex_pool_threads(const struct ipex_pool *pool);
 void ipex_pool_work(struct ipex_pool *pool, const struct ipex_work *work);
 
 /* A caller that runs a session is between enter and leave. Where there are as many of them as the
- * pool has threads it is crowded: whoever works alone then has a CPU of its own, waits for nobody
- * and takes none from another (two ResNet-34 on a pool of two do 1.06 of what one does by both
- * threads; taking turns, 0.87). A hint, which may change at any time. */
+ * pool has threads at work it is crowded: whoever works alone then has a CPU of its own, waits for
+ * nobody and takes none from another (two ResNet-34 on a pool of two do 1.06 of what one does by
+ * both threads; taking turns, 0.87). A hint, which may change at any time. */
 void ipex_pool_enter(struct ipex_pool *pool);
 void ipex_pool_leave(struct ipex_pool *pool);
 bool ipex_pool_crowded(const struct ipex_pool *pool);

@@ -186,11 +186,10 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define PREFETCH_0 prefetch(w, ahead_first);
 #define PREFETCH_1 prefetch(w, ahead_others);
 #define PREFETCH_2 prefetch(w + w_panel, ahead_others);
-#define PREFETCH_3 prefetch(w + 2 * w_panel, ahead_others);
 #define WEIGHTS_1  WEIGHT_KEPT(0)
 #define WEIGHTS_2  WEIGHT_STREAM(0) WEIGHT_STREAM(1)
 #define WEIGHTS_3  WEIGHTS_2 WEIGHT_STREAM(2)
-#define WEIGHTS_4  WEIGHTS_3 WEIGHT_STREAM(3)
+#define WEIGHTS_4  WEIGHT_KEPT(0) WEIGHT_KEPT(1) WEIGHT_KEPT(2) WEIGHT_KEPT(3)
 #define WEIGHTS_8  WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4) WEIGHT(5) WEIGHT(6) WEIGHT(7)
 #define WEIGHTS_1H WEIGHT_HALF(0)
 #define WEIGHTS_2H WEIGHT_STREAM(0) WEIGHT_HALF(1) PREFETCH(1)

@@ -27,7 +27,7 @@ struct conv_level {
     int32_t panels_widened;          /* x is widened for so many panels at once; 0: read in place */
     int32_t max_rows, max_rows_half; /* max_rows_half: of products of up to 8 columns */
     int32_t max_rows_3;              /* of products of three panels, the last more than half */
-    int32_t apart_rows;              /* so many rows and fewer take panels apart (conv_walk.h) */
+    int32_t panels_apart;            /* blocks of so many have them apart (conv_walk.h); 0: none */
     int64_t (*panels_for)(int64_t rows, int64_t panels_left, int64_t columns_left);
     bool (*run)(struct conv_block *b, int64_t rows, int64_t panels);
     bool prefetches_y, fetches_next;
@@ -61,7 +61,7 @@ struct conv_cuts {
     struct conv_line_cuts lines;
     struct ipex_line_cut last;
     bool may_pair;
-    bool apart; /* a matrix of few rows takes panels apart */
+    bool apart; /* a matrix whose blocks have panels apart */
     int64_t panels;
     int64_t at_once; /* see blocks_at_once */
     int64_t most;    /* rows of a block */

@@ -60,8 +60,10 @@ static __attribute__((noinline)) void run_block(const struct conv_block *b, int6
 
 static int64_t panels_for(int64_t rows, int64_t panels, int64_t columns) {
     (void)columns;
-    if (rows <= 2 * FEW_ROWS && panels >= 4)
-        return rows > 1 ? 4 : panels >= 8 ? 8 : 2;
+    if (rows == 1 && panels >= 8)
+        return 8;
+    if (1 < rows && rows <= 2 * FEW_ROWS && panels >= CONV_PANELS_APART)
+        return CONV_PANELS_APART;
     return panels >= 2 ? 2 : 1;
 }
 
@@ -82,7 +84,7 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
         panels == 2 ? sums_14x2(b) : sums_14x1(b);
         return makes_bytes(b);
     }
-    if (rows <= (panels == 4 ? FEW_ROWS : HALF_ROWS))
+    if (rows <= (panels == CONV_PANELS_APART ? FEW_ROWS : HALF_ROWS))
         run_block(b, (panels == 8 ? BLOCKS_8 : panels * BLOCKS_1) + rows);
     else
         run_halves(b, rows, panels);
@@ -90,7 +92,11 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 }
 
 static const struct conv_level level = {
-    CONV_BLOCKS, .fetches_next = true, .sums = true, .fills = true, .apart_rows = 2 * FEW_ROWS,
+    CONV_BLOCKS,
+    .fetches_next = true,
+    .sums = true,
+    .fills = true,
+    .panels_apart = CONV_PANELS_APART,
 };
 
 void ipex_k_conv_u8__avx512_vnni(const struct ipex_conv_args *args, int64_t job_begin,

@@ -500,6 +500,8 @@ static __attribute__((noinline)) int64_t walk_apart(const struct conv_walk *walk
     const struct ipex_conv_args *args = walk->args;
     const int64_t w_panel = b->w_panel, apart = all / CONV_PANELS_APART;
     const float *w = b->w;
+    if (walk->level->panels_for(rows, all, columns) != CONV_PANELS_APART)
+        return 0;
     b->w_panel = apart * w_panel;
     for (int64_t panel = 0; panel < apart; panel++) {
         b->w = w + panel * w_panel;
@@ -536,7 +538,7 @@ static __attribute__((noinline)) void walk_sums(const struct conv_walk *walk, st
                                                 int64_t rows, int64_t all, int64_t columns) {
     const struct ipex_conv_args *args = walk->args;
     const float *w = b->w;
-    int64_t panel = walk->cuts->apart && rows > 1 ? walk_apart(walk, b, rows, all, columns) : 0;
+    int64_t panel = walk->cuts->apart ? walk_apart(walk, b, rows, all, columns) : 0;
     for (int64_t panels; panel < all; panel += panels) {
         const int64_t column = panel * IPEX_PANEL;
         panels = take_panels(walk, b, rows, all - panel, columns - column);

@@ -18,7 +18,7 @@ from ipextest import BUILD, CLI
 SPEED_UP = {"resnet34": 1.85, "oidn_unet": 1.85, "ppocr_cls": 1.0}  # asked of two threads over one
 SHARED = ("resnet34", "oidn_unet", "mobilenetv2", "ppocr_cls")
 CROWDED = ("resnet34", "mobilenetv2", "minilm")
-KEPT = 0.9  # asked of the throughput of two sessions together, over that of one alone
+KEPT = 0.9  # asked of the throughput of two sessions together, or of too many threads, over that of one session alone
 
 
 def shortest_us(work, threads, options):
