@@ -274,7 +274,7 @@ struct conv_cuts ipex_conv_cuts(const struct conv_level *level, const struct ipe
             ipex_conv_pixel_blocks(args, most / 2) < 2 * ipex_conv_pixel_blocks(args, most);
     ret.apart =
         level->panels_apart > 0 && args->lines == 1 && args->pixels <= most &&
-        level->panels_for(args->pixels, ipex_conv_panels(args), INT64_MAX) == level->panels_apart;
+        level->panels_for(args->pixels, ipex_conv_panels(args), INT64_MAX) >= level->panels_apart;
     ret.panels = panels_at_once(level, args, &ret);
     ret.at_once = blocks_at_once(level, args, &ret, streams);
     return ret;

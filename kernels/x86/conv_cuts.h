@@ -27,7 +27,7 @@ struct conv_level {
     int32_t panels_widened;          /* x is widened for so many panels at once; 0: read in place */
     int32_t max_rows, max_rows_half; /* max_rows_half: of products of up to 8 columns */
     int32_t max_rows_3;              /* of products of three panels, the last more than half */
-    int32_t panels_apart;            /* blocks of so many have them apart (conv_walk.h); 0: none */
+    int32_t panels_apart;            /* of so many or more: they lie apart (conv_walk.h); 0: none */
     int64_t (*panels_for)(int64_t rows, int64_t panels_left, int64_t columns_left);
     bool (*run)(struct conv_block *b, int64_t rows, int64_t panels);
     bool prefetches_y, fetches_next;

@@ -13,7 +13,8 @@
 
 #define VECS_1(X, r) X(r, 0)
 #define VECS_2(X, r) VECS_1(X, r) X(r, 1)
-#define VECS_4(X, r) VECS_2(X, r) X(r, 2) X(r, 3)
+#define VECS_3(X, r) VECS_2(X, r) X(r, 2)
+#define VECS_4(X, r) VECS_3(X, r) X(r, 3)
 #define VECS_8(X, r) VECS_4(X, r) X(r, 4) X(r, 5) X(r, 6) X(r, 7)
 
 #define SUM(r, v)  vec_int sum##r##_##v = vec_int_set(0);
@@ -21,10 +22,12 @@
 
 #define SUM_ROW_1(r)  VECS_1(SUM, r)
 #define SUM_ROW_2(r)  VECS_2(SUM, r)
+#define SUM_ROW_3(r)  VECS_3(SUM, r)
 #define SUM_ROW_4(r)  VECS_4(SUM, r)
 #define SUM_ROW_8(r)  VECS_8(SUM, r)
 #define KEEP_ROW_1(r) VECS_1(KEEP, r)
 #define KEEP_ROW_2(r) VECS_2(KEEP, r)
+#define KEEP_ROW_3(r) VECS_3(KEEP, r)
 #define KEEP_ROW_4(r) VECS_4(KEEP, r)
 #define KEEP_ROW_8(r) VECS_8(KEEP, r)
 

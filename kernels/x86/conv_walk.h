@@ -17,8 +17,8 @@
 #endif
 /* CONV_ROUNDS: y and the residual may be bf16; CONV_STORES_BF16: blocks can round as they store.
  * CONV_SUMS: blocks leave sums, which kernels/x86/scale_sums.h scales, in a stage where x is read
- * in place; CONV_PANELS_APART: how many panels a block of a matrix of few rows has, which lie
- * apart.
+ * in place; CONV_PANELS_APART: blocks of a matrix of few rows that have so many panels or
+ * more have panels that lie apart.
  *
  * Register blocks read x in place; kernels/x86/conv_widen.h says otherwise. */
 #ifndef CONV_WIDENS
@@ -498,31 +498,31 @@ static __attribute__((noinline)) int64_t walk_apart(const struct conv_walk *walk
                                                     struct conv_block *b, int64_t rows, int64_t all,
                                                     int64_t columns) {
     const struct ipex_conv_args *args = walk->args;
-    const int64_t w_panel = b->w_panel, apart = all / CONV_PANELS_APART;
+    const int64_t panels = walk->level->panels_for(rows, all, columns);
+    const int64_t w_panel = b->w_panel, apart = ipex_div(all, panels);
     const float *w = b->w;
-    if (walk->level->panels_for(rows, all, columns) != CONV_PANELS_APART)
+    if (panels < CONV_PANELS_APART)
         return 0;
     b->w_panel = apart * w_panel;
     for (int64_t panel = 0; panel < apart; panel++) {
         b->w = w + panel * w_panel;
         b->y = b->stage->sums[b->stage->turn ^= 1];
         const int64_t first = b->init - args->bias + panel * IPEX_PANEL;
-        for (int64_t i = 0; i < CONV_PANELS_APART; i++) {
+        for (int64_t i = 0; i < panels; i++) {
             prefetch_at((uintptr_t)(args->scale + first + i * apart * IPEX_PANEL));
             prefetch_at((uintptr_t)(args->bias + first + i * apart * IPEX_PANEL));
         }
-        (void)walk->level->run(b, rows, CONV_PANELS_APART);
-        for (int64_t i = 0; i < CONV_PANELS_APART; i++) {
+        (void)walk->level->run(b, rows, panels);
+        for (int64_t i = 0; i < panels; i++) {
             const int64_t column = (panel + i * apart) * IPEX_PANEL;
             finish_pending(args, b);
-            b->pending.sums =
-                block_sums(args, b, b->y + i * IPEX_PANEL, rows, CONV_PANELS_APART * IPEX_PANEL,
-                           column, ipex_smaller(columns - column, IPEX_PANEL));
+            b->pending.sums = block_sums(args, b, b->y + i * IPEX_PANEL, rows, panels * IPEX_PANEL,
+                                         column, ipex_smaller(columns - column, IPEX_PANEL));
         }
     }
     b->w = w;
     b->w_panel = w_panel;
-    return apart * CONV_PANELS_APART;
+    return apart * panels;
 }
 #else
 static inline int64_t walk_apart(const struct conv_walk *walk, struct conv_block *b, int64_t rows,
