@@ -7,6 +7,10 @@
 
 #include "kernels/kernels.h"
 
+/* In loops beside the products, which stay as they are written: compilers would vectorise and
+ * unroll them to several times the code, of which a copy is in every kernel. */
+#define AS_WRITTEN __asm__ volatile("")
+
 /* a / b as C has it, and what is left. Almost all divisors that are not known to the compiler are 1
  * or, like what they divide, fit into 32 bits: Intel's CPUs before Ice Lake divide 64 bits in 42 to
  * 95 cycles, 32 in 26, and blocks of a few hundred cycles are cut by several divisions. */

@@ -142,6 +142,8 @@ static __attribute__((noinline)) void map_run(const struct ipex_map_args *args, 
         const T *a = x[0];                                                                         \
         R *restrict to = y;                                                                        \
         for (int64_t i = 0; i < n; i++) {                                                          \
+            if ((sizeof(T) == 8) != (sizeof(R) == 8)) /* shuffles, mostly: 300 bytes each */       \
+                AS_WRITTEN;                                                                        \
             const T p = a[i];                                                                      \
             to[i] = (R)(EXPR);                                                                     \
         }                                                                                          \

@@ -5,6 +5,7 @@
 #define CONV_K_PER_ROW 2
 #define CONV_ROUNDS
 #define CONV_STORES_BF16
+#define CONV_PANELS_APART 4
 #include "kernels/x86/vec_avx512.h"
 #include "kernels/x86/conv_pairs.h"
 #include "kernels/x86/conv_transpose_walk.h"

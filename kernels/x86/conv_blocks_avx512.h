@@ -112,38 +112,52 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define AFFINE_HALF(r, c)                                                                          \
     acc##r##_##c = _mm256_fmadd_ps(_mm512_castps512_ps256(scale), acc##r##_##c,                    \
                                    _mm512_castps512_ps256(shift));
+/* From the columns of a block's first panel to those of panel c; of four they may lie apart
+ * (CONV_PANELS_APART). */
+#ifdef CONV_PANELS_APART
+#define BETWEEN_PANELS_4 b->panel_columns
+#else
+#define BETWEEN_PANELS_4 LANES
+#endif
+#define BETWEEN_PANELS_1  LANES
+#define BETWEEN_PANELS_2  LANES
+#define BETWEEN_PANELS_3  LANES
+#define BETWEEN_PANELS_8  LANES
+#define BETWEEN_PANELS_1H LANES
+#define BETWEEN_PANELS_2H LANES
 /* All rows start from the same bias; only a chain that was parked has rows of its own. */
-#define INIT(r, c)      __m512 acc##r##_##c = _mm512_loadu_ps(i0 + LANES * c);
-#define INIT_LAST(r, c) __m512 acc##r##_##c = _mm512_maskz_loadu_ps(mask, i0 + LANES * c);
-#define INIT_HALF(r, c) __m256 acc##r##_##c = _mm256_maskz_loadu_ps((__mmask8)mask, i0 + LANES * c);
-#define RESUME(r, c)    acc##r##_##c = _mm512_loadu_ps(AT(i0, i1, i_row, r) + LANES * c);
+#define INIT(r, c)      __m512 acc##r##_##c = _mm512_loadu_ps(i0 + columns * c);
+#define INIT_LAST(r, c) __m512 acc##r##_##c = _mm512_maskz_loadu_ps(mask, i0 + columns * c);
+#define INIT_HALF(r, c)                                                                            \
+    __m256 acc##r##_##c = _mm256_maskz_loadu_ps((__mmask8)mask, i0 + columns * c);
+#define RESUME(r, c) acc##r##_##c = _mm512_loadu_ps(AT(i0, i1, i_row, r) + columns * c);
 #define RESUME_LAST(r, c)                                                                          \
-    acc##r##_##c = _mm512_maskz_loadu_ps(mask, AT(i0, i1, i_row, r) + LANES * c);
+    acc##r##_##c = _mm512_maskz_loadu_ps(mask, AT(i0, i1, i_row, r) + columns * c);
 #define RESUME_HALF(r, c)                                                                          \
-    acc##r##_##c = _mm256_maskz_loadu_ps((__mmask8)mask, AT(i0, i1, i_row, r) + LANES * c);
+    acc##r##_##c = _mm256_maskz_loadu_ps((__mmask8)mask, AT(i0, i1, i_row, r) + columns * c);
 #define MULTIPLY(r, c)      acc##r##_##c = PRODUCT(a, b##c, acc##r##_##c);
 #define MULTIPLY_LAST(r, c) MULTIPLY(r, c)
 #define MULTIPLY_HALF(r, c)                                                                        \
     acc##r##_##c = PRODUCT_HALF(_mm512_castps512_ps256(a), b##c, acc##r##_##c);
 #define RESIDUAL(r, c)                                                                             \
-    acc##r##_##c = _mm512_add_ps(acc##r##_##c, _mm512_loadu_ps(AT(r0, r1, r_row, r) + LANES * c));
+    acc##r##_##c = _mm512_add_ps(acc##r##_##c, _mm512_loadu_ps(AT(r0, r1, r_row, r) + columns * c));
 #define RESIDUAL_LAST(r, c)                                                                        \
     acc##r##_##c = _mm512_add_ps(acc##r##_##c,                                                     \
-                                 _mm512_maskz_loadu_ps(mask, AT(r0, r1, r_row, r) + LANES * c));
+                                 _mm512_maskz_loadu_ps(mask, AT(r0, r1, r_row, r) + columns * c));
 #define RESIDUAL_HALF(r, c)                                                                        \
     acc##r##_##c = _mm256_add_ps(                                                                  \
-        acc##r##_##c, _mm256_maskz_loadu_ps((__mmask8)mask, AT(r0, r1, r_row, r) + LANES * c));
+        acc##r##_##c, _mm256_maskz_loadu_ps((__mmask8)mask, AT(r0, r1, r_row, r) + columns * c));
 #define LOW(r, c)       acc##r##_##c = _mm512_max_ps(lo, acc##r##_##c);
 #define LOW_LAST(r, c)  LOW(r, c)
 #define LOW_HALF(r, c)  acc##r##_##c = _mm256_max_ps(_mm512_castps512_ps256(lo), acc##r##_##c);
 #define HIGH(r, c)      acc##r##_##c = _mm512_min_ps(hi, acc##r##_##c);
 #define HIGH_LAST(r, c) HIGH(r, c)
 #define HIGH_HALF(r, c) acc##r##_##c = _mm256_min_ps(_mm512_castps512_ps256(hi), acc##r##_##c);
-#define STORE(r, c)     _mm512_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, acc##r##_##c);
+#define STORE(r, c)     _mm512_storeu_ps(AT(y0, y1, y_row, r) + columns * c, acc##r##_##c);
 #define STORE_LAST(r, c)                                                                           \
-    _mm512_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, mask, acc##r##_##c);
+    _mm512_mask_storeu_ps(AT(y0, y1, y_row, r) + columns * c, mask, acc##r##_##c);
 #define STORE_HALF(r, c)                                                                           \
-    _mm256_mask_storeu_ps(AT(y0, y1, y_row, r) + LANES * c, (__mmask8)mask, acc##r##_##c);
+    _mm256_mask_storeu_ps(AT(y0, y1, y_row, r) + columns * c, (__mmask8)mask, acc##r##_##c);
 
 /* Where the level rounds as it stores: to bf16, from the blocks that most are (see blocks_round).
  */
@@ -278,6 +292,7 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
             FEW_ROWS = MR == 2 || MR == 3                                                          \
         };                                                                                         \
         const vec_mask mask = vec_first(b->columns);                                               \
+        const int64_t columns = BETWEEN_PANELS_##NR;                                               \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
         const uintptr_t ahead_first = prefetch_distance(b, b->ahead_first);                        \
@@ -467,6 +482,9 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 static const struct conv_level level = {
     CONV_BLOCKS,
     .prefetches_y = true,
+#ifdef CONV_PANELS_APART
+    .panels_apart = CONV_PANELS_APART,
+#endif
 #ifdef CONV_FETCHES_NEXT
     .fetches_next = true,
 #endif

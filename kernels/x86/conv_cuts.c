@@ -153,7 +153,8 @@ static void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end)
                              (end - begin) * IPEX_PANEL * (int64_t)sizeof(float));
     if (limit < IPEX_TILE_ROWS)
         limit = IPEX_TILE_ROWS;
-    if (args->residual == args->y || args->y_bf16 || walk->level->sums) /* no place to park */
+    if (args->residual == args->y || args->y_bf16 || walk->level->sums ||
+        walk->cuts->apart) /* no place to park */
         limit = segments * depth;
     /* Segments in a part; 0: cut inside segments. */
     const int64_t whole = ipex_conv_part_segments(args, ipex_div(limit, depth));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and linear on f32 with AVX-512. */
 #include "kernels/x86/vec_avx512.h"
+
+#define CONV_PANELS_APART 4
 #include "kernels/x86/conv_eights.h"
 #include "kernels/x86/conv_planar.h"
 #include "kernels/x86/conv_transpose_walk.h"

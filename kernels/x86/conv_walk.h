@@ -83,8 +83,11 @@ struct conv_block {
     int32_t k, segments;
     int32_t segments_w, tap_w; /* taps in a kernel row, and the first segment's place in it */
     int32_t columns;           /* of the last panel: 1 to 16 */
-    bool two;                  /* whether the second half is of the next line */
-    int32_t count;             /* of blocks */
+#ifdef CONV_PANELS_APART
+    int64_t panel_columns; /* from one panel's columns to the next one's, of blocks of so many */
+#endif
+    bool two;                                      /* whether the second half is of the next line */
+    int32_t count;                                 /* of blocks */
     int64_t x_next, init_next, y_next, r_next;     /* from a block to the next one */
     uintptr_t ahead_first_next, ahead_others_next; /* and what it prefetches */
     int32_t block;                                 /* of the part's blocks of rows */
@@ -341,6 +344,24 @@ static inline int64_t take_panels(const struct conv_walk *walk, struct conv_bloc
 }
 
 #ifndef CONV_SUMS
+/* Of a matrix of few rows panels lie apart, as far as there are whole blocks of them (see
+ * walk_apart): a part of all from one to the next. Whether b's do; `first` is b's first panel. */
+static inline bool set_apart(const struct conv_walk *walk, struct conv_block *b, int64_t w_panel,
+                             int64_t panels, int64_t all, int64_t *first) {
+#ifdef CONV_PANELS_APART
+    const bool ret = walk->cuts->apart && panels == CONV_PANELS_APART;
+    const int64_t part = ret ? all / CONV_PANELS_APART : 1;
+    b->w_panel = part * w_panel;
+    b->panel_columns = part * IPEX_PANEL;
+    if (ret)
+        *first /= CONV_PANELS_APART;
+    return ret;
+#else
+    (void)walk, (void)b, (void)w_panel, (void)panels, (void)all, (void)first;
+    return false;
+#endif
+}
+
 /* `all` panels of one block of rows, which have `columns` columns; b is the first panel's. */
 static inline void walk_panels(const struct conv_walk *walk, const struct conv_part *part,
                                struct conv_block *b, int64_t rows, int64_t all, int64_t columns) {
@@ -349,15 +370,18 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
     const void *x = b->x;
     float *y = b->y;
     const uintptr_t ahead_first = b->ahead_first;
+    const int64_t w_panel = b->w_panel;
     for (int64_t panel = 0, panels; panel < all; panel += panels) {
-        const int64_t column = panel * IPEX_PANEL;
-        panels = take_panels(walk, b, rows, all - panel, columns - column);
-        b->w = w + panel * b->w_panel;
+        panels = take_panels(walk, b, rows, all - panel, columns - panel * IPEX_PANEL);
+        int64_t first = panel;
+        const bool apart = set_apart(walk, b, w_panel, panels, all, &first);
+        const int64_t column = first * IPEX_PANEL;
+        b->w = w + first * w_panel;
         b->y = y + column;
         b->init = init + column;
         b->residual = residual ? residual + column : NULL;
         if (walk->streams) {
-            const float *ahead = y + rows * (args->y_pixel + panel * IPEX_PANEL);
+            const float *ahead = y + rows * (args->y_pixel + column);
             b->ahead_others = part->last ? (uintptr_t)ahead : b->ahead_first;
             prefetch_rest(ahead, part->k_count * b->segments, rows, panels);
         }
@@ -366,9 +390,14 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
         const bool activated = walk->level->run(b, rows, panels);
         if (b->count > 1)
             b->x = x, b->ahead_first = ahead_first;
-        if (part->last && !activated && !ipex_act_is_clamp(args->act))
+        if (!part->last || activated || ipex_act_is_clamp(args->act))
+            continue;
+        if (!apart)
             activate(b, args, y + column, rows, (panels - 1) * IPEX_PANEL + b->columns);
+        else if (all - panel < 2 * panels) /* the last ones */
+            activate(b, args, y, rows, (panel + panels - 1) * IPEX_PANEL + b->columns);
     }
+    b->w_panel = w_panel;
 }
 #endif
 
@@ -490,7 +519,7 @@ static inline void walk_block(const struct conv_walk *walk, const struct conv_pa
 }
 #endif
 
-#ifdef CONV_PANELS_APART
+#if defined(CONV_SUMS) && defined(CONV_PANELS_APART)
 /* Blocks of a few rows wait for memory, which brings streams that go on for long sooner than those
  * that end with a panel: their panels lie a part of all apart. How many that does; what is left are
  * fewer than a block's. (4x2048 x 5632 and back: 0.74 of the time.) */
@@ -524,7 +553,7 @@ static __attribute__((noinline)) int64_t walk_apart(const struct conv_walk *walk
     b->w_panel = w_panel;
     return apart * panels;
 }
-#else
+#elif defined(CONV_SUMS)
 static inline int64_t walk_apart(const struct conv_walk *walk, struct conv_block *b, int64_t rows,
                                  int64_t all, int64_t columns) {
     (void)walk, (void)b, (void)rows, (void)all, (void)columns;
@@ -579,6 +608,9 @@ static __attribute__((noinline, cold)) struct conv_block part_block(const struct
         .x_row = args->x_pixel,
         .x_kw = args->x_kw,
         .w_panel = w_panel,
+#ifdef CONV_PANELS_APART
+        .panel_columns = IPEX_PANEL,
+#endif
         .w_kw = walk->w_kw,
         .ahead_first = ahead,
         .ahead_others = ahead + w_panel * sizeof(float),

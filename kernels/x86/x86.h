@@ -6,9 +6,6 @@
 
 #include "kernels/jobs.h"
 
-/* In loops beside the products, which stay as they are written: compilers would vectorise and
- * unroll them to several times the code, of which a copy is in every kernel. */
-#define AS_WRITTEN __asm__ volatile("")
 /* What was read from memory is read anew behind this: compilers would keep it, on the stack where
  * registers are few. */
 #define READ_AGAIN __asm__ volatile("" ::: "memory")
