@@ -112,19 +112,28 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
 #define AFFINE_HALF(r, c)                                                                          \
     acc##r##_##c = _mm256_fmadd_ps(_mm512_castps512_ps256(scale), acc##r##_##c,                    \
                                    _mm512_castps512_ps256(shift));
-/* From the columns of a block's first panel to those of panel c; of four they may lie apart
- * (CONV_PANELS_APART). */
+/* From the columns of a block's first panel to those of panel c: of more than two they may lie
+ * apart (CONV_PANELS_APART). */
 #ifdef CONV_PANELS_APART
-#define BETWEEN_PANELS_4 b->panel_columns
+#define BETWEEN_PANELS b->panel_columns
 #else
-#define BETWEEN_PANELS_4 LANES
+#define BETWEEN_PANELS LANES
 #endif
 #define BETWEEN_PANELS_1  LANES
 #define BETWEEN_PANELS_2  LANES
-#define BETWEEN_PANELS_3  LANES
+#define BETWEEN_PANELS_3  BETWEEN_PANELS
+#define BETWEEN_PANELS_4  BETWEEN_PANELS
 #define BETWEEN_PANELS_8  LANES
 #define BETWEEN_PANELS_1H LANES
 #define BETWEEN_PANELS_2H LANES
+/* Whether it is read anew behind the loop, which has no register for it. */
+#define ANEW_1  false
+#define ANEW_2  false
+#define ANEW_3  true
+#define ANEW_4  false
+#define ANEW_8  false
+#define ANEW_1H false
+#define ANEW_2H false
 /* All rows start from the same bias; only a chain that was parked has rows of its own. */
 #define INIT(r, c)      __m512 acc##r##_##c = _mm512_loadu_ps(i0 + columns * c);
 #define INIT_LAST(r, c) __m512 acc##r##_##c = _mm512_maskz_loadu_ps(mask, i0 + columns * c);
@@ -292,7 +301,7 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
             FEW_ROWS = MR == 2 || MR == 3                                                          \
         };                                                                                         \
         const vec_mask mask = vec_first(b->columns);                                               \
-        const int64_t columns = BETWEEN_PANELS_##NR;                                               \
+        int64_t columns = BETWEEN_PANELS_##NR;                                                     \
         const float *i0 = b->init, *i1 = i0 + b->init_half;                                        \
         const int64_t i_row = b->init_row, w_panel = b->w_panel;                                   \
         const uintptr_t ahead_first = prefetch_distance(b, b->ahead_first);                        \
@@ -313,6 +322,10 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER, ACT_2H = ACT_NEVER };
             xs += row_ends ? b->x_kh : b->x_kw;                                                    \
             ws += row_ends ? b->w_kh : b->w_kw;                                                    \
             tap_w = row_ends ? 0 : tap_w;                                                          \
+        }                                                                                          \
+        if (ANEW_##NR) {                                                                           \
+            __asm__("" : "+r"(b));                                                                 \
+            columns = BETWEEN_PANELS_##NR;                                                         \
         }                                                                                          \
         if (b->residual) {                                                                         \
             const float *r0 = b->residual, *r1 = r0 + b->r_half;                                   \

@@ -256,6 +256,20 @@ static bool conv_streams(const struct conv_level *level, const struct ipex_conv_
     return !args->w_line && weights <= args->cache_l2 / 2 && args->lines * line > args->cache_l2;
 }
 
+/* Whether blocks have panels that lie apart, whose K is then not cut: of a matrix of few rows,
+ * whose x should stay in L1 meanwhile (8x3072 x 3072 takes 1.1 of the time), but for bytes, whose K
+ * never is. */
+enum { APART_BYTES = 24576 };
+
+static bool lie_apart(const struct conv_level *level, const struct ipex_conv_args *args,
+                      int64_t most) {
+    const int64_t x = args->pixels * ipex_conv_depth(args) * level->x_size;
+    return level->panels_apart > 0 && args->lines == 1 && args->pixels <= most &&
+           (level->sums || x <= APART_BYTES) &&
+           level->panels_for(args->pixels, ipex_conv_panels(args), INT64_MAX) >=
+               level->panels_apart;
+}
+
 /* Two lines go together where 7 pixels and at most 6 rows are 3 + 3, 2 + 2, 2 + 2 instead of 4, 3,
  * 4, 3; not where x and y stream: what is prefetched follows one line (1x1 16->32 at 368x368: 1.4
  * of the time). */
@@ -273,9 +287,7 @@ struct conv_cuts ipex_conv_cuts(const struct conv_level *level, const struct ipe
     if (ret.may_pair && ipex_conv_leaves_out_taps(args))
         ret.lines.pairs =
             ipex_conv_pixel_blocks(args, most / 2) < 2 * ipex_conv_pixel_blocks(args, most);
-    ret.apart =
-        level->panels_apart > 0 && args->lines == 1 && args->pixels <= most &&
-        level->panels_for(args->pixels, ipex_conv_panels(args), INT64_MAX) >= level->panels_apart;
+    ret.apart = lie_apart(level, args, most);
     ret.panels = panels_at_once(level, args, &ret);
     ret.at_once = blocks_at_once(level, args, &ret, streams);
     return ret;

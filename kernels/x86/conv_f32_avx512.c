@@ -2,7 +2,7 @@
 /* Convolution and linear on f32 with AVX-512. */
 #include "kernels/x86/vec_avx512.h"
 
-#define CONV_PANELS_APART 4
+#define CONV_PANELS_APART 3
 #include "kernels/x86/conv_eights.h"
 #include "kernels/x86/conv_planar.h"
 #include "kernels/x86/conv_transpose_walk.h"

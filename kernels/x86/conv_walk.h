@@ -344,21 +344,27 @@ static inline int64_t take_panels(const struct conv_walk *walk, struct conv_bloc
 }
 
 #ifndef CONV_SUMS
-/* Of a matrix of few rows panels lie apart, as far as there are whole blocks of them (see
- * walk_apart): a part of all from one to the next. Whether b's do; `first` is b's first panel. */
-static inline bool set_apart(const struct conv_walk *walk, struct conv_block *b, int64_t w_panel,
-                             int64_t panels, int64_t all, int64_t *first) {
+/* How many panels the blocks of a matrix of few rows have that lie apart (see walk_apart); 0: none
+ * do. */
+static inline int64_t panels_apart(const struct conv_walk *walk, int64_t rows, int64_t all,
+                                   int64_t columns) {
 #ifdef CONV_PANELS_APART
-    const bool ret = walk->cuts->apart && panels == CONV_PANELS_APART;
-    const int64_t part = ret ? all / CONV_PANELS_APART : 1;
-    b->w_panel = part * w_panel;
-    b->panel_columns = part * IPEX_PANEL;
-    if (ret)
-        *first /= CONV_PANELS_APART;
-    return ret;
+    const int64_t ret = walk->cuts->apart ? walk->level->panels_for(rows, all, columns) : 0;
+    return ret >= CONV_PANELS_APART ? ret : 0;
 #else
-    (void)walk, (void)b, (void)w_panel, (void)panels, (void)all, (void)first;
-    return false;
+    (void)walk, (void)rows, (void)all, (void)columns;
+    return 0;
+#endif
+}
+
+/* b's panels are every `between`-th one of those that are w_panel words apart. */
+static inline void set_apart(struct conv_block *b, int64_t w_panel, int64_t between) {
+#ifdef CONV_PANELS_APART
+    b->w_panel = between * w_panel;
+    b->panel_columns = between * IPEX_PANEL;
+    b->ahead_others = b->ahead_first + (uintptr_t)b->w_panel * sizeof(float);
+#else
+    (void)b, (void)w_panel, (void)between;
 #endif
 }
 
@@ -370,12 +376,15 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
     const void *x = b->x;
     float *y = b->y;
     const uintptr_t ahead_first = b->ahead_first;
-    const int64_t w_panel = b->w_panel;
+    const int64_t w_panel = b->w_panel, wide = panels_apart(walk, rows, all, columns);
+    const int64_t between = wide > 0 ? ipex_div(all, wide) : 0;
+    int64_t blocks = 0;
     for (int64_t panel = 0, panels; panel < all; panel += panels) {
-        panels = take_panels(walk, b, rows, all - panel, columns - panel * IPEX_PANEL);
-        int64_t first = panel;
-        const bool apart = set_apart(walk, b, w_panel, panels, all, &first);
-        const int64_t column = first * IPEX_PANEL;
+        const bool apart = blocks < between;
+        panels =
+            take_panels(walk, b, rows, apart ? wide : all - panel, columns - panel * IPEX_PANEL);
+        const int64_t first = apart ? blocks++ : panel, column = first * IPEX_PANEL;
+        set_apart(b, w_panel, apart ? between : 1);
         b->w = w + first * w_panel;
         b->y = y + column;
         b->init = init + column;
@@ -390,14 +399,13 @@ static inline void walk_panels(const struct conv_walk *walk, const struct conv_p
         const bool activated = walk->level->run(b, rows, panels);
         if (b->count > 1)
             b->x = x, b->ahead_first = ahead_first;
-        if (!part->last || activated || ipex_act_is_clamp(args->act))
+        if (!part->last || activated || ipex_act_is_clamp(args->act) || blocks < between)
             continue;
-        if (!apart)
-            activate(b, args, y + column, rows, (panels - 1) * IPEX_PANEL + b->columns);
-        else if (all - panel < 2 * panels) /* the last ones */
-            activate(b, args, y, rows, (panel + panels - 1) * IPEX_PANEL + b->columns);
+        /* Behind the last of those that lie apart, all of them. */
+        activate(b, args, apart ? y : y + column, rows,
+                 ((apart ? panel : 0) + panels - 1) * IPEX_PANEL + b->columns);
     }
-    b->w_panel = w_panel;
+    set_apart(b, w_panel, 1);
 }
 #endif
 
