@@ -149,6 +149,13 @@ static void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end)
     const struct ipex_conv_args *args = walk->args;
     const int64_t segments = (int64_t)args->segments_h * args->segments_w;
     const int64_t columns = ipex_conv_columns(args), depth = ipex_div(args->k, columns);
+    struct conv_part part = {.first = !args->resume, .lines = walk->cuts->lines};
+    part.pixel_end = args->pixels;
+    if (segments == 0) { /* the bias alone */
+        part.last = true;
+        walk->level->lines(walk, &part, begin, end);
+        return;
+    }
     int64_t limit = ipex_div(args->cache_l2 / 2 * walk->level->k_per_row,
                              (end - begin) * IPEX_PANEL * (int64_t)sizeof(float));
     if (limit < IPEX_TILE_ROWS)
@@ -160,12 +167,6 @@ static void walk_parts(const struct conv_walk *walk, int64_t begin, int64_t end)
     const int64_t whole = ipex_conv_part_segments(args, ipex_div(limit, depth));
     const int64_t cuts = whole ? 1 : ipex_div_up(depth, limit);
     const int64_t step = ipex_div_up(ipex_div_up(depth, cuts), IPEX_TILE_ROWS) * IPEX_TILE_ROWS;
-    struct conv_part part = {.first = !args->resume, .lines = walk->cuts->lines};
-    part.pixel_end = args->pixels;
-    if (segments == 0) { /* the bias alone */
-        part.last = true;
-        walk->level->lines(walk, &part, begin, end);
-    }
     for (; part.column < columns; part.column++) {
         const struct ipex_conv_column column = ipex_conv_column(args, part.column);
         const int64_t k_end = column.k + column.k_count;
