@@ -42,7 +42,8 @@ enum { AHEAD_ROWS = 5, AHEAD_WORDS = 20 * IPEX_PANEL };
     WEIGHTS_##NV ROWS_##MR(ADD_ROW_##NV)
 
 /* Blocks are code: of more than 7 rows there are only those of all 14, which alone can make bytes
- * of their sums; others go in halves, which keep all units busy too. */
+ * of their sums, and one of 8, of three panels; others go in halves, which keep all units busy too.
+ */
 enum { MAX_ROWS = 14, MAX_ROWS_HALF = MAX_ROWS, MAX_ROWS_3 = MAX_ROWS };
 enum { HALF_ROWS = MAX_ROWS / 2 };
 #define BLOCKS_1_TO_7(X, NP) X(1, NP) X(2, NP) X(3, NP) X(4, NP) X(5, NP) X(6, NP) X(7, NP)
