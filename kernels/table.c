@@ -7,6 +7,18 @@
 #include "kernels/kernels.h"
 #include "kernels/x86/x86.h"
 
+#define IPEX_KERNEL(slot, args_struct)                                                             \
+    void ipex_k_##slot##__reference(const struct args_struct *, int64_t, int64_t, void *);         \
+    void ipex_k_##slot##__reference_fma(const struct args_struct *, int64_t, int64_t, void *);
+#include "kernels/ops.inc"
+
+/* Every kernel takes its slot's arguments. */
+#define KERNEL(slot, level)                                                                        \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(&ipex_k_##slot##__##level),             \
+                                                __typeof__(((struct ipex_kernels *)0)->slot)),     \
+                   #slot "__" #level);
+#include "kernels/levels.inc"
+
 /* Where each kernel lies, as its distance from this table: instructions to take each one's address
  * are 2 KB more of the library, and addresses in a table have to be relocated when it is loaded. C
  * has no expression for distances, so the assembler makes them. */

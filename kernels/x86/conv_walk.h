@@ -343,7 +343,6 @@ static inline int64_t take_panels(const struct conv_walk *walk, struct conv_bloc
     return panels;
 }
 
-#ifndef CONV_SUMS
 /* How many panels the blocks of a matrix of few rows have that lie apart (see walk_apart); 0: none
  * do. */
 static inline int64_t panels_apart(const struct conv_walk *walk, int64_t rows, int64_t all,
@@ -357,6 +356,7 @@ static inline int64_t panels_apart(const struct conv_walk *walk, int64_t rows, i
 #endif
 }
 
+#ifndef CONV_SUMS
 /* b's panels are every `between`-th one of those that are w_panel words apart. */
 static inline void set_apart(struct conv_block *b, int64_t w_panel, int64_t between) {
 #ifdef CONV_PANELS_APART
@@ -527,19 +527,16 @@ static inline void walk_block(const struct conv_walk *walk, const struct conv_pa
 }
 #endif
 
-#if defined(CONV_SUMS) && defined(CONV_PANELS_APART)
+#ifdef CONV_STAGES_SUMS
 /* Blocks of a few rows wait for memory, which brings streams that go on for long sooner than those
- * that end with a panel: their panels lie a part of all apart. How many that does; what is left are
- * fewer than a block's. (4x2048 x 5632 and back: 0.74 of the time.) */
+ * that end with a panel: their `panels` lie a part of all apart. How many that does; what is left
+ * are fewer than a block's. (4x2048 x 5632 and back: 0.74 of the time.) */
 static __attribute__((noinline)) int64_t walk_apart(const struct conv_walk *walk,
                                                     struct conv_block *b, int64_t rows, int64_t all,
-                                                    int64_t columns) {
+                                                    int64_t columns, int64_t panels) {
     const struct ipex_conv_args *args = walk->args;
-    const int64_t panels = walk->level->panels_for(rows, all, columns);
     const int64_t w_panel = b->w_panel, apart = ipex_div(all, panels);
     const float *w = b->w;
-    if (panels < CONV_PANELS_APART)
-        return 0;
     b->w_panel = apart * w_panel;
     for (int64_t panel = 0; panel < apart; panel++) {
         b->w = w + panel * w_panel;
@@ -561,21 +558,14 @@ static __attribute__((noinline)) int64_t walk_apart(const struct conv_walk *walk
     b->w_panel = w_panel;
     return apart * panels;
 }
-#elif defined(CONV_SUMS)
-static inline int64_t walk_apart(const struct conv_walk *walk, struct conv_block *b, int64_t rows,
-                                 int64_t all, int64_t columns) {
-    (void)walk, (void)b, (void)rows, (void)all, (void)columns;
-    return 0;
-}
-#endif
 
-#ifdef CONV_STAGES_SUMS
 /* As walk_panels: while a block's sums are made, those of the block before become results. */
 static __attribute__((noinline)) void walk_sums(const struct conv_walk *walk, struct conv_block *b,
                                                 int64_t rows, int64_t all, int64_t columns) {
     const struct ipex_conv_args *args = walk->args;
     const float *w = b->w;
-    int64_t panel = walk->cuts->apart ? walk_apart(walk, b, rows, all, columns) : 0;
+    const int64_t wide = panels_apart(walk, rows, all, columns);
+    int64_t panel = wide > 0 ? walk_apart(walk, b, rows, all, columns, wide) : 0;
     for (int64_t panels; panel < all; panel += panels) {
         const int64_t column = panel * IPEX_PANEL;
         panels = take_panels(walk, b, rows, all - panel, columns - column);
