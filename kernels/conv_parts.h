@@ -40,10 +40,6 @@ static inline struct ipex_conv_parts ipex_conv_parts(const struct ipex_conv_args
     return ret;
 }
 
-/* A transposed convolution with pixels in lanes as a convolution of x's lines, all kernel rows'
- * columns side by side: of a line, column u * n + c is column c of its window's line u. */
-struct ipex_conv_args ipex_conv_transpose_planar(const struct ipex_conv_transpose_args *args);
-
 /* Groups of 8 columns (ipex_conv_args.eights), as many of which as fill a vector are a set. In
  * floats: `slots` rows of x of a set [slots][pixels of x][k][groups], of which row r is in slot
  * r % slots, as many as a line sees, or two; then, from w on, a set's weights

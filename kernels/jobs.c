@@ -347,7 +347,7 @@ size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
     return args->spread ? (size_t)ipex_conv_rows(args) * ipex_conv_spread_row(args) : 0;
 }
 
-struct ipex_conv_args ipex_conv_transpose_planar(const struct ipex_conv_transpose_args *args) {
+struct ipex_conv_args ipex_conv_transpose_touching(const struct ipex_conv_transpose_args *args) {
     return (struct ipex_conv_args){
         .x = args->x,
         .w = args->w,
@@ -373,15 +373,11 @@ struct ipex_conv_args ipex_conv_transpose_planar(const struct ipex_conv_transpos
         .act = args->act,
         .act_a = args->act_a,
         .act_b = args->act_b,
-        .planar = true,
     };
 }
 
 size_t ipex_conv_transpose_scratch(const struct ipex_conv_transpose_args *args) {
-    if (!args->planar)
-        return 0;
-    const struct ipex_conv_args conv = ipex_conv_transpose_planar(args);
-    return ipex_conv_scratch(&conv);
+    return args->touching ? (size_t)args->k * IPEX_PANEL * sizeof(float) : 0;
 }
 
 size_t ipex_winograd_scratch(const struct ipex_winograd_args *args) {

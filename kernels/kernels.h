@@ -112,6 +112,9 @@ int64_t ipex_kernel_rows_left_out(const struct ipex_padding *padding, int64_t li
  * for one group with segments_w = 1, x_pixel > 0, segments_h = 1 or last_pixels = pixels, not with
  * resume.
  *
+ * few is advice to conv_f32: the last panel's columns, at most 15, are so few that pixels go into
+ * lanes for them, 8 at a time (kernels/x86/conv_few.h).
+ *
  * spread is advice to conv_f32 and conv_bf16w: rows of x share sets of the L1 cache, so jobs copy
  * them. Only for one group and one segment.
  *
@@ -157,6 +160,7 @@ struct ipex_conv_args {
     int32_t cache_l2;    /* bytes of L2 that one thread may count on: K blocking */
     bool resume; /* the chains go on from what y holds, instead of from the bias; no residual */
     bool planar;
+    bool few;
     bool spread;
     bool eights;
 };
@@ -530,9 +534,10 @@ struct ipex_group_norm_args {
  * convolution (ipex_conv_transpose_job). conv_transpose_bf16w, _bf16 and _bf16t differ as those of
  * a convolution do, pairs and tiles beginning anew with every tap.
  *
- * planar is advice to conv_transpose_f32, as to conv_f32: only for one group, kernels one tap wide
- * whose windows touch (stride_h = kernel_h, lines of y as many times those of x; no padding), at
- * most IPEX_PANEL columns of all kernel rows together, and jobs of whole windows. */
+ * few is advice to conv_transpose_f32, as to conv_f32. So is touching: of few columns, all kernel
+ * rows' go together; only for one group, kernels one tap wide whose windows touch (stride_h =
+ * kernel_h, lines of y as many times those of x; no padding), at most 16 columns of all kernel rows
+ * together, k and width of 8 or more, and jobs of whole windows. */
 struct ipex_conv_transpose_args {
     const void *x;     /* element (0, 0) of image 0, inside any halo */
     const void *w;     /* [groups][kernel_h * kernel_w][panels][k_tiles] tiles */
@@ -548,7 +553,7 @@ struct ipex_conv_transpose_args {
     int32_t act;
     float act_a, act_b;
     bool panels_outside;
-    bool planar;
+    bool few, touching;
     int32_t cache_l2;
 };
 

@@ -36,7 +36,7 @@ struct ipex_setup {
 #define IPEX_BIND_FILLS  (2 * IPEX_MAX_RANK + 4 * IPEX_OUTPUTS_MAX) /* borders of a pad, halos */
 
 /* Columns of a product, or of a kernel row, that leave so many lanes of a panel empty that pixels
- * go into lanes instead (planar). */
+ * go into lanes instead (planar, few). */
 #define IPEX_FEW_COLUMNS 4
 
 /* What a pointer field points to: an input by its number, an output (IPEX_REF_OUTPUT + its number),
@@ -248,5 +248,10 @@ static inline int64_t ipex_block_size(const struct ipex_setup *setup, int64_t co
     const int64_t share = ipex_ceil_div(count, ipex_jobs_wanted(setup));
     return ipex_max_i64(1, ipex_min_i64(count, ipex_max_i64(least, share)));
 }
+
+/* Whether the last panel of n columns has so few that pixels go into lanes for them, and that is
+ * worth while: `pixels` that follow each other, k elements of each, x_pixel apart (elements). */
+bool ipex_last_columns_few(const struct ipex_bind *bind, int64_t n, int64_t pixels, int64_t k,
+                           int64_t x_pixel);
 
 #endif

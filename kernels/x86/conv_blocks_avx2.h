@@ -330,6 +330,10 @@ static bool run(struct conv_block *b, int64_t rows, int64_t panels) {
 enum { MAX_ROWS_3 = MAX_ROWS };
 static const struct conv_level level = {
     CONV_BLOCKS,
+#ifdef CONV_FEW
+    .few = CONV_FEW,
+    .activate = IPEX_LEVEL(activate),
+#endif
 };
 
 #endif

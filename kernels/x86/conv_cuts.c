@@ -3,6 +3,7 @@
 #include "kernels/x86/conv_cuts.h"
 
 #include "kernels/x86/activate.h"
+#include "kernels/x86/conv_few.h"
 
 enum { THREE_MOST_K = 192 };
 
@@ -13,11 +14,14 @@ enum { THREE_MOST_K = 192 };
  * the time, 384->48 at 13x13: 1.02); unless 256 bits hold the last one, which cost half where 512
  * bits take two passes. */
 static int64_t most_rows(const struct conv_level *level, const struct ipex_conv_args *args) {
-    const bool three = args->n > 5 * IPEX_PANEL / 2 && args->n <= 3 * IPEX_PANEL &&
-                       ipex_conv_depth(args) <= THREE_MOST_K;
-    const int64_t most = args->n <= IPEX_PANEL / 2 ? level->max_rows_half
-                         : three                   ? level->max_rows_3
-                                                   : level->max_rows;
+    /* Few columns of a last panel are on their own. */
+    const int64_t n =
+        args->few && args->n > IPEX_PANEL ? args->n / IPEX_PANEL * IPEX_PANEL : args->n;
+    const bool three =
+        n > 5 * IPEX_PANEL / 2 && n <= 3 * IPEX_PANEL && ipex_conv_depth(args) <= THREE_MOST_K;
+    const int64_t most = n <= IPEX_PANEL / 2 ? level->max_rows_half
+                         : three             ? level->max_rows_3
+                                             : level->max_rows;
     const bool conflicts = ipex_rows_share_set(args->x_pixel * level->x_size);
     if (level->panels_widened > 0) /* x is not read where it lies */
         return most;
@@ -294,6 +298,26 @@ struct conv_cuts ipex_conv_cuts(const struct conv_level *level, const struct ipe
     return ret;
 }
 
+/* So many lines at a time that L2 still has x when the last panel's few columns are taken. */
+void ipex_conv_walk_job(struct conv_walk *walk, struct ipex_conv_job job) {
+    const struct ipex_conv_args *args = walk->args;
+    const int64_t last = ipex_conv_panels(args) - 1, end = job.line_end;
+    const int64_t line_bytes = args->x_line * walk->level->x_size;
+    const bool few = args->few && walk->level->few && job.panel_end > last;
+    const int64_t lines = !few              ? end - job.line
+                          : line_bytes <= 0 ? 1
+                                            : ipex_div(args->cache_l2 / 4, line_bytes) + 1;
+    walk->job = &job;
+    for (; job.line < end; job.line = job.line_end) {
+        job.line_end = ipex_smaller(job.line + lines, end);
+        if (job.panel < job.panel_end - few)
+            walk->level->walk(walk, job.panel, job.panel_end - few);
+        if (few && !ipex_conv_few(walk, last))
+            walk->level->walk(walk, last, job.panel_end);
+    }
+    walk->job = NULL;
+}
+
 void ipex_conv_walk(const struct conv_level *level, const struct ipex_conv_args *args,
                     int64_t job_begin, int64_t job_end) {
     const bool streams = conv_streams(level, args), fetched = fetches_y(args, streams);
@@ -307,7 +331,6 @@ void ipex_conv_walk(const struct conv_level *level, const struct ipex_conv_args 
             .level = level,
             .cuts = &cuts,
             .args = args,
-            .job = &job,
             .x = (const char *)args->x +
                  (job.image * args->x_image + job.group * args->x_group) * level->x_size,
             .w = (const float *)args->w + job.group * args->segments_h * w_kh,
@@ -323,6 +346,6 @@ void ipex_conv_walk(const struct conv_level *level, const struct ipex_conv_args 
             walk.residual = args->residual + job.image * args->r_image + column;
         if (args->residual_bf16)
             walk.residual_bf16 = args->residual_bf16 + job.image * args->r_image + column;
-        level->walk(&walk, job.panel, job.panel_end);
+        ipex_conv_walk_job(&walk, job);
     }
 }

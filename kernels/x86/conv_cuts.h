@@ -10,6 +10,8 @@
 #include "kernels/jobs.h"
 
 struct conv_block; /* kernels/x86/conv_walk.h */
+struct few_groups;
+struct ipex_act_rows;
 struct conv_part;
 struct conv_walk;
 
@@ -30,6 +32,8 @@ struct conv_level {
     int32_t panels_apart;            /* of so many or more: they lie apart (conv_walk.h); 0: none */
     int64_t (*panels_for)(int64_t rows, int64_t panels_left, int64_t columns_left);
     bool (*run)(struct conv_block *b, int64_t rows, int64_t panels);
+    void (*few)(const struct few_groups *groups, int64_t columns); /* conv_few.h; or NULL */
+    void (*activate)(const struct ipex_act_rows *rows);            /* with few */
     bool prefetches_y, fetches_next;
     bool sums;  /* its blocks leave sums: K is not cut */
     bool fills; /* blocks of all rows cost less than those of nearly all */
@@ -109,6 +113,9 @@ struct conv_cuts ipex_conv_cuts(const struct conv_level *level, const struct ipe
 
 /* The walk of levels that have blocks: panels [begin, end), part by part. */
 void ipex_conv_walk_blocks(const struct conv_walk *walk, int64_t begin, int64_t end);
+
+/* One job of a convolution: of walk's, which has none yet. */
+void ipex_conv_walk_job(struct conv_walk *walk, struct ipex_conv_job job);
 
 /* A kernel's whole body: jobs [job_begin, job_end). */
 void ipex_conv_walk(const struct conv_level *level, const struct ipex_conv_args *args,

@@ -4,6 +4,8 @@
 
 #define CONV_PANELS_APART 3
 #include "kernels/x86/conv_eights.h"
+#define CONV_FEW ipex_conv_few__avx512
+#include "kernels/x86/conv_few_body.h"
 #include "kernels/x86/conv_planar.h"
 #include "kernels/x86/conv_transpose_walk.h"
 
@@ -17,9 +19,9 @@
 #define PRODUCT_HALF(a, b, c) _mm256_fmadd_ps(a, b, c)
 /* Every addition besides costs a step of k 1 to 2 % of its time, as it takes a turn of a unit that
  * multiplies. So blocks take two steps at a time where the compilers have registers for it (gcc not
- * with three panels, clang not with one and a half), rows are addressed by three registers, which
- * addresses multiply by 1, 2 or 4, not by six, and pointers are what the compiler knows nothing of:
- * gcc would give every access a pointer of its own. Blocks of two or three panels and many rows
+ * with three panels), rows are addressed by three registers, which addresses multiply by 1, 2 or 4,
+ * not by six, and pointers are what the compiler knows nothing of: gcc would give every access a
+ * pointer of its own. Blocks of two or three panels and many rows
  * also fetch a line of each panel's next weights in two steps (fetch_next). */
 #define CONV_FETCHES_NEXT
 #define CONV_ACTS
@@ -28,7 +30,6 @@
 #define TWO_STEPS_3  false
 #define TWO_STEPS_4  true
 #define TWO_STEPS_1H true
-#define TWO_STEPS_2H false
 #define X_ROW(r)     (const float *)AT_BYTES(a0, a1, r)
 #define STEPS_IN_TWOS(MR, NR, BETWEEN, BEHIND)                                                     \
     for (; k > 1; k -= 2) {                                                                        \
@@ -65,7 +66,6 @@
     far += far_step / 2;
 #define FETCH_THREE_4
 #define FETCH_THREE_1H
-#define FETCH_THREE_2H
 #include "kernels/x86/conv_blocks_avx512.h"
 #include "kernels/x86/conv_spread.h"
 
@@ -83,8 +83,8 @@ void ipex_k_conv_f32__avx512(const struct ipex_conv_args *args, int64_t job_begi
 
 void ipex_k_conv_transpose_f32__avx512(const struct ipex_conv_transpose_args *args,
                                        int64_t job_begin, int64_t job_end, void *scratch) {
-    if (args->planar)
-        planar_transpose_jobs(args, job_begin, job_end, scratch);
+    if (args->touching)
+        ipex_conv_few_touching(&level, args, job_begin, job_end, scratch);
     else
         conv_transpose_jobs(&level, args, job_begin, job_end);
 }

@@ -3,16 +3,16 @@
  * lanes empty. A row of x is transposed once so that every lane walks along its own part of the
  * line (kernels/conv_parts.h): whatever stride and kernel are, a step of k is a weight, broadcast,
  * times an aligned vector. While the row is in L1, all lines of y that see it take it, and blocks
- * have columns of several lines, so that a vector that is loaded has several products. The lines
- * that a transposed convolution makes of a row of x, where its windows touch, are columns likewise.
- * The chain of an output is that of kernels/ref/conv_ref.c and conv_transpose_ref.c. Include a
- * vec_*.h first. */
+ * have columns of several lines, so that a vector that is loaded has several products. The chain of
+ * an output is that of kernels/ref/conv_ref.c. Pixels whose windows have nothing in common are
+ * those of kernels/x86/conv_few.h. Include a vec_*.h first. */
 #ifndef IPEX_KERNELS_X86_CONV_PLANAR_H
 #define IPEX_KERNELS_X86_CONV_PLANAR_H
 
 #include <string.h>
 
 #include "kernels/conv_parts.h"
+#include "kernels/x86/conv_few.h"
 #include "kernels/x86/rows.h"
 #include "kernels/x86/transpose_8x8.h"
 #include "kernels/x86/vec_math.h"
@@ -29,8 +29,6 @@ struct planar {
     int64_t line_row;
     int64_t step;         /* rows of x from one line to the next */
     int64_t pixels, part; /* of the lines that take the row in x, and of a lane */
-    int64_t up, y_up;     /* lines of y that a line is, and floats from one to the next */
-    int64_t n;            /* columns of each */
 };
 
 /* The chains of one column of one line, and their weights in the row of x at work. */
@@ -213,12 +211,11 @@ static __attribute__((noinline)) void planar_take(const struct planar *p, const 
 }
 
 static __attribute__((noinline)) void planar_begin(const struct planar *p, float *chains) {
-    for (int64_t u = 0; u < p->up; u++)
-        for (int64_t c = 0; c < p->n; c++) {
-            const vec bias = vec_set(p->args->bias[c]);
-            for (int64_t b = 0; b < p->part; b++, chains += LANES)
-                vec_store(chains, bias);
-        }
+    for (int64_t c = 0; c < p->args->n; c++) {
+        const vec bias = vec_set(p->args->bias[c]);
+        for (int64_t b = 0; b < p->part; b++, chains += LANES)
+            vec_store(chains, bias);
+    }
 }
 
 /* A column's chains [part][LANES] in the order of pixels, in blocks of 8 x 8: what the last of a
@@ -233,70 +230,23 @@ static inline void planar_order(const struct planar *p, const float *chains, flo
     memmove(line + whole, line + whole + part - rest, (size_t)rest * sizeof(float));
 }
 
-static inline void planar_add(const struct planar *p, const float *residual) {
-    for (int64_t i = 0; i < p->pixels; i++)
-        PLANAR_EACH_COLUMN(p->args->n) {
-            p->line[c * p->line_row + i] += residual[i * p->args->r_pixel + c];
-        }
-}
-
-static __attribute__((noinline)) void planar_activate(const struct planar *p) {
-    const struct ipex_conv_args *args = p->args;
-    const struct ipex_act_rows rows = ipex_act_rows(p->line, args->n, p->pixels, p->line_row,
-                                                    args->act, args->act_a, args->act_b);
-    const vec lo = vec_set(act_low(args->act, args->act_a));
-    const vec hi = vec_set(act_high(args->act, args->act_b));
-    if (!ipex_act_is_clamp(args->act)) {
-        IPEX_LEVEL(activate)(&rows);
-        return;
-    }
-    for (int64_t i = 0; i < args->n * p->line_row; i += LANES)
-        vec_store(p->line + i, vec_clip(vec_load(p->line + i), lo, hi));
-}
-
-/* Pixels of two to four columns without gaps, four at a time; returns how many are left out. Of
- * two and three columns a store reaches into the next pixel, which is written later. */
-static inline int64_t planar_interleave(const struct planar *p, const float *line, float *y) {
-    const int64_t n = p->n, row = p->line_row, more = n < 4;
-    const int64_t third = n > 2 ? 2 * row : 0, fourth = n > 3 ? 3 * row : 0;
-    int64_t i = 0;
-    if (p->args->y_pixel != n || n > 4)
-        return p->pixels;
-    for (; i + 4 + more <= p->pixels; i += 4, y += 4 * n, line += 4) {
-        const __m128 a = _mm_loadu_ps(line), b = _mm_loadu_ps(line + row);
-        const __m128 c = _mm_loadu_ps(line + third), d = _mm_loadu_ps(line + fourth);
-        const __m128 ab = _mm_unpacklo_ps(a, b), cd = _mm_unpacklo_ps(c, d);
-        const __m128 ab_2 = _mm_unpackhi_ps(a, b), cd_2 = _mm_unpackhi_ps(c, d);
-        _mm_storeu_ps(y, _mm_movelh_ps(ab, cd));
-        _mm_storeu_ps(y + n, _mm_movehl_ps(cd, ab));
-        _mm_storeu_ps(y + 2 * n, _mm_movelh_ps(ab_2, cd_2));
-        _mm_storeu_ps(y + 3 * n, _mm_movehl_ps(cd_2, ab_2));
-    }
-    return p->pixels - i;
-}
-
-static inline void planar_store(const struct planar *p, const float *line, float *y) {
-    if (p->args->y_pixel == 1) { /* and so n */
-        memcpy(y, line, (size_t)p->pixels * sizeof(float));
-        return;
-    }
-    for (int64_t i = p->pixels - planar_interleave(p, line, y); i < p->pixels; i++)
-        PLANAR_EACH_COLUMN(p->n) {
-            y[i * p->args->y_pixel + c] = line[c * p->line_row + i];
-        }
-}
-
 static __attribute__((noinline)) void planar_finish(const struct planar *p, const float *chains,
                                                     int64_t line) {
     const struct ipex_conv_args *args = p->args;
     for (int64_t c = 0; c < args->n; c++)
         planar_order(p, chains + c * p->part * LANES, p->line + c * p->line_row);
-    if (args->residual)
-        planar_add(p, args->residual + p->job->image * args->r_image + line * args->r_line);
-    planar_activate(p);
-    float *y = args->y + p->job->image * args->y_image + line * args->y_line;
-    for (int64_t u = 0; u < p->up; u++)
-        planar_store(p, p->line + u * p->n * p->line_row, y + u * p->y_up);
+    const struct ipex_columns columns = {
+        .chains = p->line,
+        .row = p->line_row,
+        .columns = args->n,
+        .pixels = p->pixels,
+        .residual = args->residual
+                        ? args->residual + p->job->image * args->r_image + line * args->r_line
+                        : NULL,
+        .y = args->y + p->job->image * args->y_image + line * args->y_line,
+        .bias_alone = true, /* perhaps */
+    };
+    ipex_conv_finish_columns(args, IPEX_LEVEL(activate), &columns);
 }
 
 /* Row r of x, counted from the job's first, is kernel row h of a line. */
@@ -373,17 +323,16 @@ static inline void planar_row(struct planar *p, int64_t r) {
 static __attribute__((noinline)) void planar_weights(const struct planar *p, float *to) {
     const float *w = p->args->w;
     const int64_t k = p->args->k;
-    for (int64_t h = 0; h < p->args->segments_h * p->up;
-         h++, w += ipex_conv_segment_floats(p->args))
+    const int64_t n = p->args->n;
+    for (int64_t h = 0; h < p->args->segments_h; h++, w += ipex_conv_segment_floats(p->args))
         for (int64_t i = 0; i < k; i++)
-            PLANAR_EACH_COLUMN(p->n) {
-                to[(h * p->n + c) * k + i] = w[i * IPEX_PANEL + c];
+            PLANAR_EACH_COLUMN(n) {
+                to[(h * n + c) * k + i] = w[i * IPEX_PANEL + c];
             }
 }
 
-/* up: lines of y that a line is, y_up apart, of n / up columns each. */
-static void planar_up(const struct ipex_conv_args *args, int64_t up, int64_t y_up,
-                      int64_t job_begin, int64_t job_end, float *scratch) {
+static void planar_jobs(const struct ipex_conv_args *args, int64_t job_begin, int64_t job_end,
+                        float *scratch) {
     const struct ipex_conv_parts at = ipex_conv_parts(args, LANES);
     struct planar p = {
         .args = args,
@@ -393,9 +342,6 @@ static void planar_up(const struct ipex_conv_args *args, int64_t up, int64_t y_u
         .line_row = at.line_row,
         .w = scratch + at.w,
         .step = ipex_conv_step(args),
-        .up = up,
-        .y_up = y_up,
-        .n = ipex_div(args->n, up),
     };
     planar_weights(&p, p.w);
     for (int64_t j = job_begin; j < job_end; j++) {
@@ -405,17 +351,6 @@ static void planar_up(const struct ipex_conv_args *args, int64_t up, int64_t y_u
         for (int64_t r = 0; r < rows; r++)
             planar_row(&p, r);
     }
-}
-
-static inline void planar_jobs(const struct ipex_conv_args *args, int64_t job_begin,
-                               int64_t job_end, float *scratch) {
-    planar_up(args, 1, 0, job_begin, job_end, scratch);
-}
-
-static inline void planar_transpose_jobs(const struct ipex_conv_transpose_args *args,
-                                         int64_t job_begin, int64_t job_end, float *scratch) {
-    const struct ipex_conv_args conv = ipex_conv_transpose_planar(args);
-    planar_up(&conv, args->stride_h, args->y_line, job_begin, job_end, scratch);
 }
 
 #endif

@@ -22,12 +22,12 @@ static void transpose_rectangle(const void *context, const struct ipex_conv_tran
     conv.act = ipex_act_is_clamp(args->act) ? args->act : IPEX_ACT_none;
     conv.act_a = args->act_a;
     conv.act_b = args->act_b;
+    conv.few = args->few;
     const struct conv_cuts cuts = ipex_conv_cuts(level, &conv, of->streams);
-    const struct conv_walk walk = {
+    struct conv_walk walk = {
         .level = level,
         .cuts = &cuts,
         .args = &conv,
-        .job = &rectangle->job,
         .x = (const CONV_X *)args->x + rectangle->x,
         .w = (const float *)args->w + rectangle->w,
         .bias = args->bias + rectangle->bias,
@@ -36,7 +36,7 @@ static void transpose_rectangle(const void *context, const struct ipex_conv_tran
         .w_kw = rectangle->w_kw,
         .w_kh = rectangle->w_kh,
     };
-    level->walk(&walk, rectangle->job.panel, rectangle->job.panel_end);
+    ipex_conv_walk_job(&walk, rectangle->job);
 }
 
 /* Activations that are not clamps, once all phases of a job's lines are there: every phase alone
@@ -48,9 +48,11 @@ static inline void transpose_activate(const struct ipex_conv_transpose_args *arg
         job->panel_end * IPEX_PANEL < args->n ? job->panel_end * IPEX_PANEL : args->n;
     float *y = args->y + job->image * args->y_image + job->group * args->n + column;
     for (int64_t line = job->line; line < job->line_end; line++) {
+        const bool dense = args->y_pixel == end - column; /* a line is a row */
         const struct ipex_act_rows rows =
-            ipex_act_rows(y + line * args->y_line, args->pixels, end - column, args->y_pixel,
-                          args->act, args->act_a, args->act_b);
+            ipex_act_rows(y + line * args->y_line, dense ? 1 : args->pixels,
+                          (dense ? args->pixels : 1) * (end - column), args->y_pixel, args->act,
+                          args->act_a, args->act_b);
         IPEX_LEVEL(activate)(&rows);
     }
 }

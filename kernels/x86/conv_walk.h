@@ -336,8 +336,9 @@ PREFETCHES fetch_y(const struct conv_block *b, int64_t rows, int64_t panels) {
 /* How many of the panels left the next block takes; b->columns becomes those of the last one. */
 static inline int64_t take_panels(const struct conv_walk *walk, struct conv_block *b, int64_t rows,
                                   int64_t panels_left, int64_t columns_left) {
+    const bool joins = VEC_REGISTERS == 32 || !b->two; /* half a panel (conv_blocks_avx2.h) */
     const int64_t panels =
-        walk->level->panels_for(rows, panels_left, b->two ? INT64_MAX : columns_left);
+        walk->level->panels_for(rows, panels_left, joins ? columns_left : INT64_MAX);
     const int64_t last = columns_left - (panels - 1) * IPEX_PANEL;
     b->columns = (int32_t)ipex_smaller(last, IPEX_PANEL);
     return panels;

@@ -68,19 +68,19 @@ static void choose_blocks(const struct ipex_setup *setup, struct ipex_conv_trans
         args->panels_per_job = (args->panels_per_job / 2 + 3) / 4 * 4;
 }
 
-/* As conv does (runtime/ops/linear_conv.c): kernel rows of few columns leave most lanes empty. */
-#define PLANAR_COLUMNS_ALL IPEX_PANEL /* of all kernel rows */
+/* Whether few columns of all kernel rows go together: kernel rows of few columns leave most lanes
+ * of a panel empty. */
+#define TOUCHING_COLUMNS IPEX_PANEL /* of all kernel rows */
 
-static bool is_planar(const struct ipex_bind *bind) {
+static bool is_touching(const struct ipex_bind *bind) {
     const struct ipex_conv_transpose_args *args = &bind->args.conv_transpose;
     const bool touch = args->stride_h == args->kernel_h && args->kernel_w == 1 &&
                        args->stride_w == 1 && args->dilation_h == 1 && args->pad_top == 0 &&
                        args->pad_left == 0 && args->pixels == args->width &&
                        args->lines == (int64_t)args->height * args->stride_h;
-    return touch && bind->input[1]->dtype == IPEX_DTYPE_f32 && args->groups == 1 &&
-           args->n <= IPEX_FEW_COLUMNS && (int64_t)args->n * args->kernel_h <= PLANAR_COLUMNS_ALL &&
-           args->x_pixel > 0 && 2 * args->x_pixel <= 3 * (int64_t)args->k &&
-           args->width >= IPEX_PANEL;
+    return touch && args->groups == 1 && args->n <= IPEX_FEW_COLUMNS &&
+           (int64_t)args->n * args->kernel_h <= TOUCHING_COLUMNS &&
+           ipex_last_columns_few(bind, args->n, args->width, args->k, args->x_pixel);
 }
 
 static void choose_kernel(struct ipex_bind *bind) {
@@ -104,8 +104,9 @@ enum ipex_bound ipex_bind_conv_transpose(struct ipex_bind *bind) {
     IPEX_BIND_BIAS(bind, conv_transpose, (int64_t)args->groups * args->n);
     IPEX_BIND_REF(bind, conv_transpose, y, IPEX_REF_OUTPUT, 0);
     choose_blocks(bind->setup, args);
-    args->planar = is_planar(bind);
+    args->touching = is_touching(bind);
     bind->scratch = ipex_conv_transpose_scratch(args);
+    args->few = ipex_last_columns_few(bind, args->n, args->width, args->k, args->x_pixel);
     bind->jobs = ipex_conv_transpose_jobs(args);
     bind->flops = ipex_mul_sat(2 * chain_length(args), ipex_info_numel(bind->output));
     choose_kernel(bind);

@@ -262,6 +262,7 @@ static void choose_kernel(struct ipex_bind *bind) {
  * ask for larger windows, for the CPUs named above.) What does not depend on dims decides on
  * scratch.
  */
+#define FEW_LEAST_K             8
 #define PLANAR_COLUMNS_MOST     12
 #define PLANAR_LEAST_K          24
 #define PLANAR_LEAST_PIXELS     32 /* of more columns */
@@ -282,6 +283,8 @@ static bool has_few_columns(const struct ipex_bind *bind) {
     if (bind->input[1]->dtype != IPEX_DTYPE_f32 || args->groups != 1 || args->segments_w != 1 ||
         args->n > PLANAR_COLUMNS_MOST || args->x_pixel <= 0)
         return false;
+    if (args->x_pixel >= args->k && args->k >= FEW_LEAST_K)
+        return false;
     if (args->n == 1 || args->x_pixel >= args->k) /* what lies between pixels is transposed too */
         return args->n <= most_own_columns(bind->setup) &&
                2 * args->x_pixel <= (args->n == 1 ? 8 : 3) * (int64_t)args->k;
@@ -301,6 +304,25 @@ static bool is_planar(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
     return has_few_columns(bind) && args->pixels >= planar_least_pixels(args) &&
            (args->last_pixels == args->pixels || args->segments_h == 1);
+}
+
+bool ipex_last_columns_few(const struct ipex_bind *bind, int64_t n, int64_t pixels, int64_t k,
+                           int64_t x_pixel) {
+    const int64_t last = n % IPEX_PANEL;
+    return last > 0 && last <= IPEX_FEW_COLUMNS && pixels >= IPEX_PANEL && k >= FEW_LEAST_K &&
+           bind->input[0]->dtype == IPEX_DTYPE_f32 && bind->input[1]->dtype == IPEX_DTYPE_f32 &&
+           !ipex_rows_share_set(x_pixel * (int64_t)sizeof(float));
+}
+
+/* Those of a linear layer or a convolution. */
+static bool has_few_last(const struct ipex_bind *bind) {
+    const struct ipex_conv_args *args = &bind->args.conv;
+    const int64_t pixels = args->segments_h == 1 ? ipex_conv_rows(args) : args->pixels;
+    const int64_t x_bytes =
+        ipex_mul_sat((int64_t)args->lines * (int64_t)sizeof(float), ipex_max_i64(0, args->x_line));
+    return ipex_last_columns_few(bind, args->n, pixels, args->k, args->x_pixel) &&
+           args->groups == 1 && !args->planar && !args->spread &&
+           (args->n < IPEX_PANEL || x_bytes <= 8 * (int64_t)args->cache_l2);
 }
 
 /* Pixels of a line that is cut anyway: as many as fit L1 transposed, but so many that elements
@@ -406,6 +428,7 @@ static enum ipex_bound finish(struct ipex_bind *bind, int32_t act, int64_t x_shi
     bind->jobs = ipex_conv_jobs(args);
     bind->scratch = args->eights ? eights_scratch(bind) : spread_rows(bind);
     args->most_rows = most_rows(bind);
+    args->few = has_few_last(bind);
     bind->flops = ipex_mul_sat(ipex_info_numel(bind->output), 2 * ipex_conv_depth(args));
     bind->spared_flops = spared_flops(args, bind->flops);
     choose_kernel(bind);

@@ -23,7 +23,7 @@ struct shape {
     int32_t act;
     float slope; /* of leaky_relu */
     bool residual, in_place, panels_outside, weights_far, special, planar, spread, own_weights;
-    bool eights;
+    bool eights, few;
     bool y_bf16, residual_bf16; /* slots on bf16 */
     enum slot slot;
 };
@@ -47,6 +47,7 @@ static struct ipex_conv_args make_args(const struct shape *s) {
     ret.cache_l2 = s->cache_l2;
     ret.planar = s->planar;
     ret.eights = s->eights;
+    ret.few = s->few;
     ret.spread = s->spread && ret.groups == 1 && ret.segments_h * ret.segments_w == 1;
     if (s->own_weights)
         ret.w_line =
@@ -231,6 +232,7 @@ static void describe(const struct shape *s, const char *level, char *text, size_
         s->planar   ? " planar"
         : s->spread ? " spread"
         : s->eights ? " eights"
+        : s->few    ? " few"
                     : "",
         s->own_weights ? " own weights" : "", c.by_columns ? " by columns" : "");
 }
@@ -693,6 +695,48 @@ static int check_planar(const struct context *context, struct rng *rng) {
     return failed;
 }
 
+/* Few columns in the last panel: lines shorter and longer than what goes together, elements of K
+ * that are whole steps and more, x and y that L2 holds and that it does not. */
+static int check_few(const struct context *context, struct rng *rng) {
+    int failed = 0;
+    for (int i = 0; i < context->cases; i++) {
+        const int32_t last = (int32_t)rng_range(rng, 1, rng_one_in(rng, 4) ? 15 : 5);
+        struct shape s = {
+            .conv =
+                {
+                    .images = (int32_t)rng_range(rng, 1, 2),
+                    .lines = (int32_t)rng_range(rng, 1, 6),
+                    .pixels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 30),
+                    .kernel_h = (int32_t)rng_range(rng, 1, 3),
+                    .kernel_w = (int32_t)rng_range(rng, 1, 3),
+                    .stride_h = (int32_t)rng_range(rng, 1, 2),
+                    .stride_w = (int32_t)rng_range(rng, 1, 2),
+                    .dilation_h = (int32_t)rng_range(rng, 1, 2),
+                    .groups = rng_one_in(rng, 5) ? (int32_t)rng_range(rng, 2, 3) : 1,
+                    .k = (int32_t)rng_range(rng, 1, rng_one_in(rng, 10) ? 300 : 40),
+                    .n = 16 * (int32_t)rng_range(rng, 0, rng_one_in(rng, 2) ? 4 : 0) + last,
+                    .x_gap = rng_one_in(rng, 4) ? (int32_t)rng_range(rng, 1, 9) : 0,
+                    .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
+                },
+            .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
+            .slope = random_slope(rng),
+            .residual = rng_one_in(rng, 2),
+            .special = rng_one_in(rng, 5),
+            .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
+            .few = true,
+        };
+        s.conv.dilation_w = s.conv.kernel_w == 1 || rng_one_in(rng, 3) ? 2 : 1;
+        s.conv.last_pixels =
+            rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
+        s.panels_per_job = (int32_t)rng_range(rng, 1, (s.conv.n + 15) / 16);
+        random_residual_and_jobs(&s, rng);
+        random_padding(&s, rng);
+        leave_out_special(context, &s);
+        failed += check_shape(context, &s, rng);
+    }
+    return failed;
+}
+
 /* Groups of 8 columns: an even and an odd number of them, lines that share blocks, and lines of
  * more than one; jobs of some groups, of some lines. */
 static int check_eights(const struct context *context, enum slot slot, struct rng *rng) {
@@ -758,6 +802,9 @@ static void check_slot(const struct context *context, enum slot slot) {
     }
     if (slot == CONV_F32)
         report(check_planar(context, &rng) == 0, "conv_f32: pixels in lanes", "see above");
+    if (slot == CONV_F32)
+        report(check_few(context, &rng) == 0, "conv_f32: few columns in the last panel",
+               "see above");
     if (slot <= CONV_BF16W) {
         snprintf(text, sizeof text, "%s: groups of 8 columns", slot_names[slot]);
         report(check_eights(context, slot, &rng) == 0, text, "see above");

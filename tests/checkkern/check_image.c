@@ -54,11 +54,16 @@ static struct ipex_conv_transpose_args random_transpose(struct rng *rng) {
         a.dilation_h = a.dilation_w = a.groups = 1;
         a.pad_top = a.pad_left = 0;
     }
-    a.planar = touching && rng_one_in(rng, 2); /* few columns: pixels in lanes */
-    if (a.planar) {
+    a.touching = touching && rng_one_in(rng, 2);
+    a.few = rng_one_in(rng, 3); /* columns in the last panel: pixels in lanes */
+    if (a.touching) {
         a.kernel_w = a.stride_w = 1;
+        a.k = (int32_t)rng_range(rng, 8, 70);
         a.n = (int32_t)rng_range(rng, 1, 16 / a.stride_h);
-        a.width = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 300 : 40);
+        a.width = (int32_t)rng_range(rng, 8, rng_one_in(rng, 3) ? 300 : 40);
+    } else if (a.few) {
+        a.n = 16 * (int32_t)rng_range(rng, 0, 2) + (int32_t)rng_range(rng, 1, 15);
+        a.width = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 30);
     }
     /* as large as the taps reach, sometimes less (padding), sometimes more (output padding) */
     const int32_t reach_h = (a.height - 1) * a.stride_h + (a.kernel_h - 1) * a.dilation_h + 1;
@@ -74,7 +79,7 @@ static struct ipex_conv_transpose_args random_transpose(struct rng *rng) {
     a.y_line = a.pixels * a.y_pixel + rng_range(rng, 0, 3);
     a.y_image = a.lines * a.y_line;
     a.lines_per_job = (int32_t)rng_range(rng, 1, a.lines);
-    if (a.planar)
+    if (a.touching)
         a.lines_per_job = (int32_t)rng_range(rng, 1, a.height) * a.stride_h;
     a.panels_per_job = (int32_t)rng_range(rng, 1, (a.n + 15) / 16);
     return a;
@@ -215,7 +220,9 @@ static int check_transpose(const struct context *context, struct rng *rng, enum 
              slot_names[slot], args.images, args.height, args.width, args.lines, args.pixels,
              args.kernel_h, args.kernel_w, args.stride_h, args.stride_w, args.dilation_h,
              args.dilation_w, args.pad_top, args.pad_left, args.groups, args.k, args.n,
-             args.planar ? " planar" : "");
+             args.touching ? " touching"
+             : args.few    ? " few"
+                           : "");
     if (!special) {
         const double error = transpose_error(&args, want.data);
         if (!(error <= 1))
