@@ -114,6 +114,9 @@
     X(more_bits, "a number of its weight needs more than 16 bits")                                 \
     X(many_rows, "16 bits hold its weight, but of so many rows f32 may take 0.97 of the time "     \
                  "(--speed)")                                                                      \
+    X(phases_slower,                                                                               \
+      "a convolution to the channels of all phases at once would take more products than it "      \
+      "saves")                                                                                     \
     X(file_budget, "the transformed weights would grow the file too much: --speed allows it")
 
 enum ipex_reason {
