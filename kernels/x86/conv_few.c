@@ -3,7 +3,7 @@
 #include "kernels/x86/conv_few.h"
 
 #include <string.h>
-#include <xmmintrin.h>
+#include <immintrin.h>
 
 #include "kernels/x86/activate.h"
 #include "kernels/x86/conv_cuts.h"
