@@ -58,7 +58,7 @@ enum { FETCH_ROWS = 7 };
 
 /* From how many rows on blocks apply hard_swish, and its affine form, before they store, where
  * kernels have them (CONV_ACTS). In registers it takes 2 cycles a vector, a pass over y 5; for
- * blocks of three panels, one and a half and eight it is not worth their code. Nor is leaky_relu
+ * blocks of three panels and eight it is not worth their code. Nor is leaky_relu
  * for others than those of two panels. */
 enum { ACT_NEVER = MAX_ROWS + 1 };
 #ifdef CONV_ACTS

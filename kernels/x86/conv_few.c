@@ -10,8 +10,10 @@
 
 enum { FEW_COLUMNS = IPEX_PANEL }; /* at most, of all passes */
 
-/* Elements of K of which L1 holds those of two groups and of the next two. */
-enum { FEW_PART = 128 };
+/* Elements of K of which L1 holds those of two groups and of the next two. Parts of so many are
+ * taken for all pixels before the next one where x comes from far, or L1 does not hold the weights.
+ */
+enum { FEW_PART = 128, FEW_WHOLE = 8 * FEW_PART };
 
 /* Columns at work: of `up` lines of y, y_up apart, n each. */
 struct few {
@@ -49,7 +51,8 @@ static void few_part(const struct few *f, const float *x, const float *w, int64_
 static void few_chains(const struct few *f, const struct ipex_conv_run *run, const float *x,
                        int64_t pixels, float *chains) {
     const struct ipex_conv_args *args = f->args;
-    const int64_t parts = f->fetches ? ipex_div_up(args->k, FEW_PART) : 1;
+    const bool whole = !f->fetches && args->k <= FEW_WHOLE;
+    const int64_t parts = whole ? 1 : ipex_div_up(args->k, FEW_PART);
     const float *w = f->w + run->w;
     for (int64_t s = 0, tap = run->tap_w; s < run->segments; s++) {
         for (int64_t k = 0, count, left = parts; k < args->k; k += count) {
@@ -64,11 +67,12 @@ static void few_chains(const struct few *f, const struct ipex_conv_run *run, con
     }
 }
 
-/* Chains begin with the bias. */
+/* Chains of all groups begin with the bias. */
 static void few_begin(const struct few *f, float *chains, int64_t pixels) {
+    const int64_t all = ipex_div_up(pixels, 2 * FEW_GROUP) * 2 * FEW_GROUP;
     for (int64_t c = 0, n = 0; c < f->columns; c++, chains += FEW_PIXELS) {
         const __m128 bias = _mm_set1_ps(f->bias[n]);
-        for (int64_t p = 0; p < pixels + FEW_GROUP; p += 4)
+        for (int64_t p = 0; p < all; p += 4)
             _mm_storeu_ps(chains + p, bias);
         n = n + 1 == f->n ? 0 : n + 1;
     }
@@ -151,7 +155,7 @@ void ipex_conv_finish_columns(const struct ipex_conv_args *args,
 static void few_pixels(const struct few *f, const struct ipex_conv_run *run, const float *x,
                        float *y, const float *residual, int64_t pixels) {
     const struct ipex_conv_args *args = f->args;
-    float chains[FEW_COLUMNS * FEW_PIXELS + FEW_PIXELS];
+    float chains[FEW_COLUMNS * FEW_PIXELS];
     int64_t count = ipex_div_up(pixels, FEW_PIXELS);
     for (int64_t first = 0, some; first < pixels; first += some) {
         some = ipex_div_up(pixels - first, count--);

@@ -211,7 +211,7 @@ static void choose_blocks(const struct ipex_setup *setup, const struct sizes *si
 
 static bool few_stores(const struct ipex_bind *bind) {
     const struct ipex_conv_args *args = &bind->args.conv;
-    const bool narrow = args->n <= 3 * IPEX_PANEL / 2; /* blocks of one panel and a half */
+    const bool narrow = args->n <= 3 * IPEX_PANEL / 2; /* blocks of one panel */
     const int64_t block = FEW_STORES_ROWS * 2 * IPEX_PANEL;
     const bool few = ipex_mul_sat(ipex_conv_rows(args), args->n) < FEW_STORES_BLOCKS * block;
     return bind->setup->splits_512 && !ipex_act_is_swish(args->act) && !narrow && !few &&

@@ -96,6 +96,11 @@ def others(g):
     g.output(grouped, far, up(g, x, 32, 8, (3, 3), name="wasteful"), behind)
 
 
+@case(("phases", "up", "padding_too_wide"), steps=dict(conv=0, conv_transpose=1))
+def with_very_long_windows(g):
+    g.output(up(g, g.input(1, 8, 3), 8, 1, (2050,), (2,)))
+
+
 @case(steps=dict(conv_transpose=3))
 def of_no_concern(g):
     """Windows that touch, a stride of 1, many channels."""

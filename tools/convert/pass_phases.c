@@ -6,6 +6,7 @@
  *     w'[(r, n)][c][t] = w[c][n][s (T - 1 - t) + r], or 0 where there is no such tap,
  * and pixel g of phase r is output s g + r - pad. (9x9/3 of 56 channels to one at 64x64, Zen 4: 0.3
  * of the time.) */
+#include "format/check.h"
 #include "tools/convert/passes.h"
 
 /* Of more channels phases fill their vectors. */
@@ -71,6 +72,8 @@ static enum ipex_reason check(const struct ipex_graph *graph, const struct site 
         return IPEX_REASON_dilated;
     if (node->input[1]->uses > 1)
         return IPEX_REASON_shared_weight;
+    if (site->taps[0] > IPEX_HALO_MAX || site->taps[1] > IPEX_HALO_MAX)
+        return IPEX_REASON_padding_too_wide;
     for (int i = 0; i < 2; i++) /* outputs behind all phases are the bias alone */
         if (c->out_pad[i] - c->pad[2 + i] > site->taps[i] * c->stride[i] - c->kernel[i])
             return IPEX_REASON_phases_slower;
