@@ -347,35 +347,6 @@ size_t ipex_conv_scratch(const struct ipex_conv_args *args) {
     return args->spread ? (size_t)ipex_conv_rows(args) * ipex_conv_spread_row(args) : 0;
 }
 
-struct ipex_conv_args ipex_conv_transpose_touching(const struct ipex_conv_transpose_args *args) {
-    return (struct ipex_conv_args){
-        .x = args->x,
-        .w = args->w,
-        .bias = args->bias, /* [n / stride_h] */
-        .y = args->y,
-        .x_image = args->x_image,
-        .x_line = args->x_row,
-        .x_pixel = args->x_pixel,
-        .y_image = args->y_image,
-        .y_line = args->stride_h * args->y_line,
-        .y_pixel = args->y_pixel,
-        .images = args->images,
-        .lines = args->height,
-        .pixels = args->width,
-        .last_pixels = args->width,
-        .groups = 1,
-        .segments_h = 1,
-        .segments_w = 1,
-        .k = args->k,
-        .n = args->stride_h * args->n,
-        .lines_per_job = (int32_t)ipex_div_up(args->lines_per_job, args->stride_h),
-        .panels_per_job = 1,
-        .act = args->act,
-        .act_a = args->act_a,
-        .act_b = args->act_b,
-    };
-}
-
 size_t ipex_conv_transpose_scratch(const struct ipex_conv_transpose_args *args) {
     return args->touching ? (size_t)args->k * IPEX_PANEL * sizeof(float) : 0;
 }

@@ -133,12 +133,6 @@ static inline int64_t ipex_conv_line_pixels(const struct ipex_conv_args *args, i
     return line == args->lines - 1 ? args->last_pixels : args->pixels;
 }
 
-/* A transposed convolution whose windows touch, one tap wide, as a convolution of x's lines, all
- * kernel rows' columns side by side: of a line, column u * n + c is column c of its window's line
- * u.
- */
-struct ipex_conv_args ipex_conv_transpose_touching(const struct ipex_conv_transpose_args *args);
-
 /* A transposed convolution is cut like a convolution. */
 struct ipex_conv_job ipex_conv_transpose_job(const struct ipex_conv_transpose_args *args,
                                              int64_t job);

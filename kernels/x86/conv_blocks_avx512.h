@@ -58,8 +58,8 @@ enum { FETCH_ROWS = 7 };
 
 /* From how many rows on blocks apply hard_swish, and its affine form, before they store, where
  * kernels have them (CONV_ACTS). In registers it takes 2 cycles a vector, a pass over y 5; for
- * blocks of three panels and eight it is not worth their code. Nor is leaky_relu
- * for others than those of two panels. */
+ * blocks of three panels and eight it is not worth their code. Nor is leaky_relu for others than
+ * those of two panels. */
 enum { ACT_NEVER = MAX_ROWS + 1 };
 #ifdef CONV_ACTS
 enum { ACT_1 = 7, ACT_2 = 7, ACT_4 = 1, ACT_1H = 7 };
@@ -192,7 +192,8 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER };
 #define WEIGHT_STREAM(c) WEIGHT_KEPT(c) PREFETCH(c)
 #define WEIGHT_HALF(c)   const OPERAND_HALF b##c = W_AT_HALF(w + c * w_panel);
 /* One distance for the first panel and one for the others, as struct conv_block has them. Blocks of
- * one panel alone load for every product: a prefetch would take a turn of what they wait for. */
+ * one panel alone load for every product, and a prefetch takes a turn of what they wait for: theirs
+ * is of x alone, where it goes through the caches. */
 #ifndef STEP_PREFETCHES
 #define STEP_PREFETCHES true
 #endif
@@ -205,8 +206,9 @@ enum { ACT_3 = ACT_NEVER, ACT_8 = ACT_NEVER };
 #define PREFETCH_2 prefetch(w + w_panel, ahead_others);
 #define WEIGHTS_1                                                                                  \
     WEIGHT_KEPT(0)                                                                                 \
-    if (streams)                                                                                   \
-        prefetch(w, ahead_first);
+    if (STEP_PREFETCHES && streams) {                                                              \
+        PREFETCH_0                                                                                 \
+    }
 #define WEIGHTS_2  WEIGHT_STREAM(0) WEIGHT_STREAM(1)
 #define WEIGHTS_3  WEIGHTS_2 WEIGHT_STREAM(2)
 #define WEIGHTS_4  WEIGHT_KEPT(0) WEIGHT_KEPT(1) WEIGHT_KEPT(2) WEIGHT_KEPT(3)

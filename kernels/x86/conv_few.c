@@ -2,8 +2,8 @@
 /* Few columns of a convolution (kernels/x86/conv_few.h), the same code for every level. */
 #include "kernels/x86/conv_few.h"
 
-#include <string.h>
 #include <immintrin.h>
+#include <string.h>
 
 #include "kernels/x86/activate.h"
 #include "kernels/x86/conv_cuts.h"
@@ -221,11 +221,43 @@ bool ipex_conv_few(const struct conv_walk *walk, int64_t panel) {
     return true;
 }
 
+/* A transposed convolution whose windows touch, one tap wide, as a convolution of x's lines, all
+ * kernel rows' columns side by side: of a line, column u * n + c is column c of its window's line
+ * u. */
+static struct ipex_conv_args touching_as_conv(const struct ipex_conv_transpose_args *args) {
+    return (struct ipex_conv_args){
+        .x = args->x,
+        .w = args->w,
+        .bias = args->bias, /* [n / stride_h] */
+        .y = args->y,
+        .x_image = args->x_image,
+        .x_line = args->x_row,
+        .x_pixel = args->x_pixel,
+        .y_image = args->y_image,
+        .y_line = args->stride_h * args->y_line,
+        .y_pixel = args->y_pixel,
+        .images = args->images,
+        .lines = args->height,
+        .pixels = args->width,
+        .last_pixels = args->width,
+        .groups = 1,
+        .segments_h = 1,
+        .segments_w = 1,
+        .k = args->k,
+        .n = args->stride_h * args->n,
+        .lines_per_job = (int32_t)ipex_div_up(args->lines_per_job, args->stride_h),
+        .panels_per_job = 1,
+        .act = args->act,
+        .act_a = args->act_a,
+        .act_b = args->act_b,
+    };
+}
+
 /* Weights of all columns are put side by side in scratch [k][16]. */
 void ipex_conv_few_touching(const struct conv_level *level,
                             const struct ipex_conv_transpose_args *args, int64_t job_begin,
                             int64_t job_end, float *scratch) {
-    const struct ipex_conv_args conv = ipex_conv_transpose_touching(args);
+    const struct ipex_conv_args conv = touching_as_conv(args);
     const int64_t segment = ipex_conv_panel_words(&conv, 1);
     const struct ipex_conv_run run = {.segments = 1, .taps = 1};
     const struct few f = {

@@ -252,16 +252,13 @@ static void choose_kernel(struct ipex_bind *bind) {
         IPEX_BIND_BF16_KERNEL(bind, conv, conv);
 }
 
-/* Few columns leave most lanes of a panel empty, and pay for transposing x where neighbouring
- * pixels share elements of it, or where there is only one; two to four also where every pixel's are
- * its own, if lines are long (1x1 to 4 at 26x26 and more: 0.6 to 0.8 of the time, with AVX2 0.7 to
- * 0.95, at 7x7 up to 1.3), but for CPUs where 512 bits take two passes and empty lanes cost half,
- * or where one unit transposes (Emerald Rapids: 1.13 to 1.5; with AVX2 0.92 to 1.0, of four 1.2 to
- * 1.3). More of them, but not enough to fill a half panel or a whole one, pay where a line's chains
- * are long enough and every element of x takes part in so many products a column. (Nearly full ones
- * ask for larger windows, for the CPUs named above.) What does not depend on dims decides on
- * scratch.
- */
+/* Few columns leave most lanes of a panel empty, and pay for transposing x: a line of it, where
+ * neighbouring pixels share elements (planar), else 8 elements of 8 pixels (few). Fewer elements
+ * than that are a line's, too: of one column, of two to four if lines are long, but for CPUs where
+ * 512 bits take two passes and empty lanes cost half, or where one unit transposes. More columns,
+ * but not enough to fill a half panel or a whole one, pay where a line's chains are long enough and
+ * every element of x takes part in so many products a column. (Nearly full ones ask for larger
+ * windows, for the CPUs named above.) What does not depend on dims decides on scratch. */
 #define FEW_LEAST_K             8
 #define PLANAR_COLUMNS_MOST     12
 #define PLANAR_LEAST_K          24
@@ -283,10 +280,8 @@ static bool has_few_columns(const struct ipex_bind *bind) {
     if (bind->input[1]->dtype != IPEX_DTYPE_f32 || args->groups != 1 || args->segments_w != 1 ||
         args->n > PLANAR_COLUMNS_MOST || args->x_pixel <= 0)
         return false;
-    if (args->x_pixel >= args->k && args->k >= FEW_LEAST_K)
-        return false;
-    if (args->n == 1 || args->x_pixel >= args->k) /* what lies between pixels is transposed too */
-        return args->n <= most_own_columns(bind->setup) &&
+    if (args->x_pixel >= args->k) /* what lies between pixels is transposed too */
+        return args->k < FEW_LEAST_K && args->n <= most_own_columns(bind->setup) &&
                2 * args->x_pixel <= (args->n == 1 ? 8 : 3) * (int64_t)args->k;
     const int64_t stride_h = bind->op == IPEX_OP_conv ? bind->ints[IPEX_CONV_STRIDE_H] : 1;
     return args->n <= IPEX_FEW_COLUMNS ||

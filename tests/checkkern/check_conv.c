@@ -700,36 +700,18 @@ static int check_planar(const struct context *context, struct rng *rng) {
 static int check_few(const struct context *context, struct rng *rng) {
     int failed = 0;
     for (int i = 0; i < context->cases; i++) {
-        const int32_t last = (int32_t)rng_range(rng, 1, rng_one_in(rng, 4) ? 15 : 5);
-        struct shape s = {
-            .conv =
-                {
-                    .images = (int32_t)rng_range(rng, 1, 2),
-                    .lines = (int32_t)rng_range(rng, 1, 6),
-                    .pixels = (int32_t)rng_range(rng, 1, rng_one_in(rng, 3) ? 150 : 30),
-                    .kernel_h = (int32_t)rng_range(rng, 1, 3),
-                    .kernel_w = (int32_t)rng_range(rng, 1, 3),
-                    .stride_h = (int32_t)rng_range(rng, 1, 2),
-                    .stride_w = (int32_t)rng_range(rng, 1, 2),
-                    .dilation_h = (int32_t)rng_range(rng, 1, 2),
-                    .groups = rng_one_in(rng, 5) ? (int32_t)rng_range(rng, 2, 3) : 1,
-                    .k = (int32_t)rng_range(rng, 1, rng_one_in(rng, 10) ? 300 : 40),
-                    .n = 16 * (int32_t)rng_range(rng, 0, rng_one_in(rng, 2) ? 4 : 0) + last,
-                    .x_gap = rng_one_in(rng, 4) ? (int32_t)rng_range(rng, 1, 9) : 0,
-                    .y_gap = rng_one_in(rng, 2) ? (int32_t)rng_range(rng, 1, 20) : 0,
-                },
-            .act = (int32_t)rng_range(rng, 0, IPEX_ACT_COUNT - 1),
-            .slope = random_slope(rng),
-            .residual = rng_one_in(rng, 2),
-            .special = rng_one_in(rng, 5),
-            .cache_l2 = rng_one_in(rng, 2) ? 1 << 20 : (int32_t)rng_range(rng, 1, 20000),
-            .few = true,
-        };
-        s.conv.dilation_w = s.conv.kernel_w == 1 || rng_one_in(rng, 3) ? 2 : 1;
+        struct shape s = random_shape(CONV_F32, rng);
+        const int32_t whole = (int32_t)rng_range(rng, 0, rng_one_in(rng, 2) ? 4 : 0);
+        s.few = true;
+        s.own_weights = s.spread = false;
+        s.conv.n = 16 * whole + (int32_t)rng_range(rng, 1, rng_one_in(rng, 4) ? 15 : 5);
+        if (rng_one_in(rng, 10))
+            s.conv.k = (int32_t)rng_range(rng, 1, 300);
+        if (rng_one_in(rng, 2))
+            s.conv.pixels = (int32_t)rng_range(rng, 1, 150);
         s.conv.last_pixels =
             rng_one_in(rng, 3) ? (int32_t)rng_range(rng, 1, s.conv.pixels) : s.conv.pixels;
-        s.panels_per_job = (int32_t)rng_range(rng, 1, (s.conv.n + 15) / 16);
-        random_residual_and_jobs(&s, rng);
+        s.panels_per_job = (int32_t)rng_range(rng, 1, whole + 1);
         random_padding(&s, rng);
         leave_out_special(context, &s);
         failed += check_shape(context, &s, rng);

@@ -98,9 +98,8 @@ static enum ipex_reason check(const struct ipex_graph *graph, const struct site 
         return IPEX_REASON_padding_too_wide;
     if (lie_elsewhere(site))
         return IPEX_REASON_phases_slower;
-    const bool cheaper = site->phases == 1    ? true
-                         : is_depthwise(site) ? site->phases <= DEPTHWISE_PHASES_MOST
-                                              : is_cheaper(graph, site);
+    const bool cheaper = is_depthwise(site) ? site->phases <= DEPTHWISE_PHASES_MOST
+                                            : site->phases == 1 || is_cheaper(graph, site);
     return cheaper ? IPEX_REASON_applied : IPEX_REASON_phases_slower;
 }
 
@@ -210,12 +209,13 @@ static struct ipex_value *apply_depthwise(struct ipex_graph *graph, const struct
     struct ipex_node *concat =
         ipex_graph_node(graph, IPEX_KIND_concat, node->name, node->source_op, before);
     struct ipex_value *all = phases_value(graph, site, site->phases);
-    struct ipex_value **phase =
-        ipex_arena_array(&graph->arena, (size_t)site->phases, sizeof *phase);
-    for (int64_t i = 1; i <= site->phases; i++) { /* the node itself last: it has the weights */
-        struct ipex_node *one = node;
-        struct ipex_value *w = phase_weights(graph, site, i % site->phases, 1);
-        if (i < site->phases) {
+    concat->u.axis = 1;
+    concat->concat_input =
+        ipex_arena_array(&graph->arena, (size_t)site->phases, sizeof *concat->concat_input);
+    for (int64_t i = 0; i < site->phases; i++) {
+        struct ipex_value *w = phase_weights(graph, site, i, 1);
+        struct ipex_node *one = node; /* the last phase's: until then it has all weights */
+        if (i + 1 < site->phases) {
             one = ipex_graph_node(graph, IPEX_KIND_conv, node->name, node->source_op, node);
             one->fold = node->fold;
             one->epilogue = node->epilogue;
@@ -226,13 +226,8 @@ static struct ipex_value *apply_depthwise(struct ipex_graph *graph, const struct
         }
         one->u.conv = conv;
         ipex_node_set_output(one, phases_value(graph, site, 1));
-        phase[i % site->phases] = one->output;
+        ipex_node_add_input(concat, one->output);
     }
-    concat->u.axis = 1;
-    concat->concat_input =
-        ipex_arena_array(&graph->arena, (size_t)site->phases, sizeof *concat->concat_input);
-    for (int64_t i = 0; i < site->phases; i++)
-        ipex_node_add_input(concat, phase[i]);
     ipex_node_set_output(concat, all);
     return all;
 }
@@ -240,8 +235,7 @@ static struct ipex_value *apply_depthwise(struct ipex_graph *graph, const struct
 static void apply(struct ipex_graph *graph, const struct site *site) {
     struct ipex_node *node = site->node;
     if (site->phases == 1) {
-        struct ipex_value *w = phase_weights(graph, site, 0, 1);
-        ipex_node_set_input(node, 1, w);
+        ipex_node_set_input(node, 1, phase_weights(graph, site, 0, 1));
         node->u.conv = phase_conv(site);
         return;
     }
